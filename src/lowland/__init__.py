@@ -1,0 +1,38 @@
+"""lowland: maps of high-dimensional data that people can trust.
+
+    >>> from lowland import PCA
+    >>> from lowland.datasets import digits
+    >>> PCA(n_components=2).fit_transform(digits().X).shape
+    (1797, 2)
+
+Importing lowland imports nothing else: names are looked up when they are first used.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_MODULES = ("datasets", "errors", "io", "plot")
+_FUNCTIONS = {"load": "lowland._core.models"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"lowland.{name}")
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+    if not name.startswith("_"):
+        from lowland._core import registry
+
+        path = registry.modules().get(registry.snake_case(name))
+        if path is not None and hasattr(importlib.import_module(path), name):
+            return getattr(importlib.import_module(path), name)
+    raise AttributeError(f"module 'lowland' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from lowland._core import registry
+
+    methods = [cls.__name__ for cls in registry.all_methods()]
+    return sorted([*methods, *_MODULES, *_FUNCTIONS, "__version__"])

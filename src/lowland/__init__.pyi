@@ -1,0 +1,10 @@
+"""What editors and type checkers see; a test keeps it equal to the registry."""
+
+from lowland import datasets as datasets
+from lowland import errors as errors
+from lowland import io as io
+from lowland import plot as plot
+from lowland._core.models import load as load
+from lowland.linear.pca import PCA as PCA
+
+__version__: str

@@ -1,0 +1,1 @@
+"""The contract that every method keeps; see base.py."""

@@ -1,0 +1,61 @@
+"""Every error lowland raises on purpose, and its one warning.
+
+All errors derive from :class:`LowlandError` and from the built-in that scikit-learn's users expect
+(``ValueError``, ``TypeError``, ``MemoryError``), so that ``except ValueError`` keeps working. Each
+message names the parameter, the column or the file, shows the offending value and says what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConvergenceWarning",
+    "DataError",
+    "DataTypeError",
+    "LowlandError",
+    "MemoryLimitError",
+    "ModelFileError",
+    "ParameterError",
+    "StoppedError",
+    "unknown_name",
+]
+
+
+class LowlandError(Exception):
+    """Base of every error that lowland raises on purpose."""
+
+
+class ParameterError(LowlandError, ValueError):
+    """A parameter has a value outside its declared constraint."""
+
+
+class DataError(LowlandError, ValueError):
+    """The data cannot be used: wrong shape, NaN, infinity, too few rows, no numeric columns."""
+
+
+class DataTypeError(LowlandError, TypeError):
+    """The data hold something that is not a number."""
+
+
+class MemoryLimitError(LowlandError, MemoryError):
+    """The work would need more memory than the process may use; nothing was allocated."""
+
+
+class ModelFileError(LowlandError, ValueError):
+    """A model file is damaged, was tampered with, or is not one of ours."""
+
+
+class StoppedError(LowlandError, RuntimeError):
+    """The run was cancelled before there was anything worth keeping."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An iterative method stopped before it reached its tolerance."""
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> str:
+    """The message for a name that does not exist, with the nearest one that does."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
+    return f"unknown {kind} {name!r}; {hint}"

@@ -1,0 +1,117 @@
+"""Declared parameters: one line gives the default, the constraint and the doc.
+
+    n_neighbors: int = param(Integer(1), default=10, doc="neighbors per row")
+
+:class:`Declared` turns such lines into a real ``__init__`` that only stores (a dataclass), and
+inherits ``get_params``, ``set_params``, ``repr`` and checks whose messages are generated from the
+constraint. The command line reads the same declarations to parse its options. ``fitted`` declares
+what ``fit`` leaves behind, with its shape, so that a loaded model file can be checked against it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+
+import numpy as np
+
+from lowland._core.constraints import Constraint
+from lowland._core.errors import ParameterError, unknown_name
+
+__all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
+
+
+def param(constraint: Constraint, *, default: Any, doc: str, kw_only: bool = True) -> Any:
+    """Declare a parameter inside a class body; see the module's example.
+
+    ``default`` and ``kw_only`` are keywords because type checkers look for them (PEP 681).
+    """
+    metadata = {"constraint": constraint, "doc": doc}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+
+
+class Fitted(NamedTuple):
+    """What ``fit`` leaves behind: an array of a named shape, or a scalar of a type."""
+
+    shape: tuple[str, ...] | None
+    type: type
+    doc: str
+    optional: bool = False
+
+
+def fitted(
+    *shape: str,
+    type: type = float,  # noqa: A002
+    doc: str,
+    optional: bool = False,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare a fitted attribute: ``fitted("n_components", "n_features", doc=...)``.
+
+    Sizes are names: the same name means the same size within one model, ``n_features`` is
+    ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
+    is ``float``, ``int``, ``bool`` or ``str``. An ``optional`` attribute may be None. ``init``
+    only tells type checkers that this is not a parameter.
+    """
+    return Fitted(shape or None, type, doc, optional)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))
+class Declared:
+    """A class whose parameters are declared, not forwarded."""
+
+    fitted_attributes: ClassVar[dict[str, Fitted]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Fitted)}
+        for name in own:
+            delattr(cls, name)
+            cls.__annotations__.pop(name, None)
+        cls.fitted_attributes = {**cls.fitted_attributes, **own}
+        dataclasses.dataclass(eq=False, repr=False)(cls)
+
+    @classmethod
+    def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
+        """The declared parameters by name, as dataclass fields with ``constraint`` and ``doc``."""
+        return {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name (``deep`` exists for scikit-learn; no parameter is an estimator)."""
+        return {name: getattr(self, name) for name in sorted(self.parameters())}
+
+    def set_params(self, **params: Any) -> Declared:
+        """Set parameters by name and return the estimator; checked at the next ``fit``."""
+        known = self.parameters()
+        for name in params:
+            if name not in known:
+                kind = f"parameter of {type(self).__name__}"
+                raise ParameterError(unknown_name(kind, name, list(known)))
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def check_params(self) -> None:
+        """Raise ``ParameterError`` for the first parameter outside its constraint."""
+        for name, field in self.parameters().items():
+            constraint, value = field.metadata["constraint"], getattr(self, name)
+            if not constraint.allows(value):
+                raise ParameterError(
+                    f"{type(self).__name__}: {name}={value!r} is not allowed; "
+                    f"expected {constraint.describe()}."
+                )
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{name}={getattr(self, name)!r}"
+            for name, field in self.parameters().items()
+            if not same_value(getattr(self, name), field.default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def same_value(value: Any, other: Any) -> bool:
+    """Equality that never answers with an array."""
+    if value is other:
+        return True
+    return type(value) is type(other) and bool(np.array_equal(value, other))

@@ -1,0 +1,215 @@
+"""The one place where data are checked: shape, type, finiteness, names of columns.
+
+The messages keep scikit-learn's key phrases (its users and its test-suite look for them) and add
+what it leaves out: which column, which row, which value, what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.errors import DataError, DataTypeError
+
+__all__ = [
+    "check_columns",
+    "check_matrix",
+    "check_same_columns",
+    "column_label",
+    "column_names",
+    "is_sparse",
+]
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array; imports scipy only if somebody else has."""
+    import sys
+
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(X)
+
+
+def column_names(X: Any) -> np.ndarray | None:
+    """Names of a data frame's columns as an object array; None when there are none.
+
+    Like scikit-learn, names count only when all are strings; a mixture is refused.
+    """
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "shape"):
+        return None
+    names = np.asarray(list(columns), dtype=object)
+    strings = [isinstance(name, str) for name in names]
+    if not names.size or not any(strings):
+        return None
+    if not all(strings):
+        odd = next(name for name, fine in zip(names, strings, strict=True) if not fine)
+        raise DataTypeError(
+            "Feature names are only supported if all input features have string names, but the "
+            f"column {odd!r} is of type {type(odd).__name__}; rename it, for example with "
+            "X.columns = X.columns.astype(str)."
+        )
+    return names
+
+
+def column_label(names: np.ndarray | None, column: int) -> str:
+    """How a message calls a column: its name where it has one, else its number."""
+    return f"column {names[column]!r}" if names is not None else f"column {column}"
+
+
+def check_matrix(
+    X: Any,
+    *,
+    owner: str,
+    argument: str = "X",
+    accept_sparse: bool = False,
+    min_rows: int = 1,
+    threads: int = 1,
+) -> Any:
+    """X as a finite (n, d) array of float32 or float64 (or CSR of the same), never a needless copy.
+
+    float32 stays float32; every other number becomes float64. X itself is never written to.
+    """
+    names = column_names(X)
+    if is_sparse(X):
+        if not accept_sparse:
+            raise DataTypeError(
+                f"Sparse data was passed as {argument}, but {owner} needs dense data; "
+                f"use {argument}.toarray() if that fits in memory."
+            )
+        X = _sparse_floats(X, argument)
+    else:
+        X = _dense_floats(X, argument, names)
+    _check_shape(X, owner, argument, min_rows)
+    _check_finite(X, argument, names, threads)
+    return X
+
+
+def _sparse_floats(X: Any, argument: str) -> Any:
+    if np.iscomplexobj(X):
+        raise DataError(f"Complex data not supported: {argument} is {X.dtype}; pass real numbers.")
+    X = X.tocsr()
+    return X if X.dtype in FLOATS else X.astype(np.float64)
+
+
+def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray:
+    array = np.asarray(X)
+    if np.iscomplexobj(array):
+        raise DataError(
+            f"Complex data not supported: {argument} is {array.dtype}; pass real numbers."
+        )
+    if array.ndim != 2:
+        raise DataError(
+            f"Expected 2D array, got {array.ndim}D array instead: {argument} has shape "
+            f"{array.shape}. Reshape your data: {argument}.reshape(-1, 1) if it is one column, "
+            f"{argument}.reshape(1, -1) if it is one row."
+        )
+    if array.dtype in FLOATS:
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise _not_a_number(array, argument, names, error) from error
+
+
+def _not_a_number(
+    array: np.ndarray, argument: str, names: np.ndarray | None, error: Exception
+) -> Exception:
+    kind = DataTypeError if isinstance(error, TypeError) else DataError
+    for column in range(array.shape[1]):
+        for row, value in enumerate(array[:, column]):
+            try:
+                float(value)
+            except (TypeError, ValueError) as reason:
+                return kind(
+                    f"{argument}, {column_label(names, column)}, row {row}: {value!r} is not a "
+                    f"number ({reason}); drop the column or encode it as numbers."
+                )
+    return kind(f"{argument} cannot be read as numbers: {error}.")
+
+
+def _check_shape(X: Any, owner: str, argument: str, min_rows: int) -> None:
+    rows, columns = X.shape
+    if rows < min_rows:
+        raise DataError(
+            f"Found array with {rows} sample(s) (n_samples={rows}) while a minimum of {min_rows} "
+            f"is required by {owner}; {argument} has shape {X.shape}."
+        )
+    if columns < 1:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required "
+            f"by {owner}."
+        )
+
+
+def _check_finite(X: Any, argument: str, names: np.ndarray | None, threads: int) -> None:
+    values = X.data if is_sparse(X) else X
+    if values.flags.c_contiguous and values.dtype.isnative:
+        if _native.all_finite(values, threads):
+            return
+    elif np.isfinite(values).all():
+        return
+    bad = ~np.isfinite(values)
+    if is_sparse(X):
+        place = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        column, count = int(X.indices[place]), 1
+        value = values[place]
+    else:
+        counts = bad.sum(axis=0)
+        column = int(np.flatnonzero(counts)[0])
+        row = int(np.flatnonzero(bad[:, column])[0])
+        value, count = X[row, column], int((counts > 0).sum())
+    what = "NaN" if np.isnan(value) else "infinity"
+    others = f" and in {count - 1} more columns" if count > 1 else ""
+    raise DataError(
+        f"Input {argument} contains {what}: {column_label(names, column)}, first in row {row}"
+        f"{others}. Drop or impute these values first."
+    )
+
+
+def check_columns(X: Any, n_features: int, *, owner: str) -> None:
+    """Refuse new data with another number of columns than the fitted data had."""
+    if X.shape[1] != n_features:
+        raise DataError(
+            f"X has {X.shape[1]} features, but {owner} is expecting {n_features} features as "
+            "input: the columns it was fitted on."
+        )
+
+
+def check_same_columns(names: np.ndarray | None, fitted: np.ndarray | None, *, owner: str) -> None:
+    """Refuse, or warn about, column names that differ from those of the fitted data."""
+    import warnings
+
+    if names is None and fitted is None:
+        return
+    if fitted is None:
+        warnings.warn(
+            f"X has feature names, but {owner} was fitted without feature names", stacklevel=4
+        )
+        return
+    if names is None:
+        warnings.warn(
+            f"X does not have valid feature names, but {owner} was fitted with feature names",
+            stacklevel=4,
+        )
+        return
+    if len(names) == len(fitted) and (names == fitted).all():
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+    if unseen:
+        message += "Feature names unseen at fit time:\n" + _bullets(unseen)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _bullets(missing)
+    if not unseen and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise DataError(message)
+
+
+def _bullets(names: list[str], most: int = 5) -> str:
+    shown = [f"- {name}\n" for name in names[:most]]
+    return "".join(shown) + ("- ...\n" if len(names) > most else "")

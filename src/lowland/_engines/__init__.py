@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: the decisions that two methods would otherwise make twice."""

@@ -1,0 +1,65 @@
+"""Symmetric eigenproblems, decided once: the solver, the order of the pairs, the signs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+
+from lowland._core.threads import limit_blas
+
+__all__ = ["EigenPairs", "fix_signs", "solve_eigenproblem"]
+
+# Below this order LAPACK finds all pairs faster than Lanczos finds a few.
+DENSE_ORDER = 400
+
+
+class EigenPairs(NamedTuple):
+    """Eigenvalues in the order asked for, and their unit eigenvectors in columns."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+
+
+def solve_eigenproblem(A: np.ndarray, n_pairs: int) -> EigenPairs:
+    """The ``n_pairs`` largest eigenpairs of a symmetric positive semidefinite matrix.
+
+    Sorted descending, eigenvalues that rounding made negative set to 0, signs fixed. A few pairs
+    of a large matrix come from Lanczos with a fixed start vector, checked by their residuals;
+    all else, and whatever Lanczos does not reach, from LAPACK. Runs on one BLAS thread, so that
+    the number of threads cannot change a digit.
+    """
+    n = A.shape[0]
+    with limit_blas(1):
+        pairs = None
+        if n > DENSE_ORDER and n_pairs <= n // 10:
+            pairs = _lanczos(A, n_pairs)
+        if pairs is None:
+            pairs = scipy.linalg.eigh(A, subset_by_index=[n - n_pairs, n - 1], check_finite=False)
+    values, vectors = pairs
+    order = np.argsort(-values, kind="stable")
+    return EigenPairs(np.maximum(values[order], 0.0), fix_signs(vectors[:, order]))
+
+
+def _lanczos(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """ARPACK's pairs, or None when they are not eigenpairs to working precision."""
+    start = np.random.default_rng(0).standard_normal(A.shape[0])
+    try:
+        values, vectors = scipy.sparse.linalg.eigsh(A, n_pairs, which="LA", v0=start)
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    residual = np.abs(A @ vectors - vectors * values).max()
+    return (values, vectors) if residual <= 1e-10 * max(np.abs(values).max(), 1e-300) else None
+
+
+def fix_signs(vectors: np.ndarray) -> np.ndarray:
+    """Columns turned so that the entry largest in absolute value is positive.
+
+    Among entries that are largest up to rounding the first decides, so that rounding does not.
+    """
+    size = np.abs(vectors)
+    deciding = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
+    signs = np.sign(vectors[deciding, np.arange(vectors.shape[1])])
+    return vectors * np.where(signs == 0, 1.0, signs)

@@ -1,0 +1,159 @@
+"""Principal axes of centered data by three roads: covariance, Gram matrix, block Krylov.
+
+All give the same thing, :class:`PrincipalAxes`; which is cheapest depends on the shape. With
+X the centered (and perhaps scaled) data, n x p:
+
+    covariance   X^T X, p x p      O(n p^2)        few columns; mergeable
+    gram         X X^T, n x n      O(n^2 p)        few rows, many columns
+    krylov       X and X^T times blocks of vectors, O(n p k) each: both large, or sparse
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import ConvergenceWarning
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._engines import products
+from lowland._engines.linalg import EigenPairs, fix_signs, solve_eigenproblem
+from lowland._engines.statistics import Moments, column_moments
+
+__all__ = ["PrincipalAxes", "by_covariance", "by_gram", "by_krylov", "column_scale"]
+
+
+class PrincipalAxes(NamedTuple):
+    """Axes in rows with the variance (n - 1) along each, descending; variances of the columns."""
+
+    mean: np.ndarray
+    scale: np.ndarray | None
+    axes: np.ndarray
+    variances: np.ndarray
+    column_variances: np.ndarray
+    n_rows: int
+
+    @property
+    def total_variance(self) -> float:
+        return float(self.column_variances.sum())
+
+
+def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
+    """Standard deviations for scaling; 1 for columns that do not vary."""
+    deviation = np.sqrt(squares / (count - 1))
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np.ndarray:
+    """Variances of the columns after scaling."""
+    variances = squares / (count - 1)
+    return variances if scale is None else variances / scale**2
+
+
+def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
+    """Eigenvectors of the covariance matrix S / (n - 1)."""
+    covariance = sums.scatter / (sums.n_rows - 1)
+    scale = None
+    if scaled:
+        scale = column_scale(np.diag(sums.scatter), sums.n_rows)
+        covariance /= np.outer(scale, scale)
+    values, vectors = solve_eigenproblem(covariance, n_axes)
+    return PrincipalAxes(
+        sums.mean, scale, vectors.T, values, np.diag(covariance).copy(), sums.n_rows
+    )
+
+
+def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> PrincipalAxes:
+    """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
+    n, p = X.shape
+    mean, squares = column_moments(X)
+    scale = column_scale(squares, n) if scaled else None
+    if scale is not None:
+        X = ((X - mean) / scale).astype(X.dtype)
+    shift = np.zeros(p) if scaled else mean
+    gram = products.sample_gram(X, shift, threads)
+    values, vectors = solve_eigenproblem(gram, min(n_axes, n))
+    axes = products.transpose_times(X, shift, vectors, threads)
+    # Orthonormal even where s is 0 (the last axis of centered rows): QR instead of dividing by s.
+    axes = fix_signs(np.linalg.qr(axes)[0][:, :n_axes])
+    return PrincipalAxes(mean, scale, axes.T, values / (n - 1), _per_column(squares, scale, n), n)
+
+
+def by_krylov(
+    X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> PrincipalAxes:
+    """Block Krylov iteration on the smaller of X^T X and X X^T, neither ever formed."""
+    n, p = X.shape
+    mean, squares = column_moments(X)
+    scale = column_scale(squares, n) if scaled else None
+    weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
+    transposed = X.T.tocsr() if products.is_sparse(X) else None
+
+    def forward(V: np.ndarray) -> np.ndarray:
+        return products.times(X, mean, V * weights, threads)
+
+    def backward(Z: np.ndarray) -> np.ndarray:
+        return products.transpose_times(X, mean, Z, threads, transposed) * weights
+
+    # One BLAS thread: the small dense steps must not depend on the number of threads either.
+    with limit_blas(1):
+        tol = 1e-8 if X.dtype == np.float64 else 1e-5
+        if p <= n:
+            pairs = _krylov(lambda V: backward(forward(V)), p, n_axes, tol, rng, monitor)
+            axes = pairs.vectors
+        else:
+            pairs = _krylov(lambda Z: forward(backward(Z)), n, n_axes, tol, rng, monitor)
+            axes = np.linalg.qr(backward(pairs.vectors))[0]
+    per_column = _per_column(squares, scale, n)
+    return PrincipalAxes(mean, scale, fix_signs(axes).T, pairs.values / (n - 1), per_column, n)
+
+
+def _krylov(
+    apply: Callable[[np.ndarray], np.ndarray],
+    order: int,
+    n_pairs: int,
+    tol: float,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    max_blocks: int = 16,
+) -> EigenPairs:
+    """Top pairs of a symmetric operator C from a random block (Musco & Musco 2015).
+
+    The basis Q grows by the block C Q_last until the residuals |C v - l v| of all wanted pairs
+    are below ``tol`` times the largest l.
+    """
+    width = min(n_pairs + max(10, n_pairs // 5), order)
+    basis = np.linalg.qr(rng.standard_normal((order, width)))[0]
+    newest = image = np.asarray(apply(basis), dtype=np.float64)
+    with monitor.phase("block Krylov", total=max_blocks) as phase:
+        for _ in range(max_blocks):
+            small = basis.T @ image
+            values, weights = solve_eigenproblem((small + small.T) / 2, n_pairs)
+            vectors = basis @ weights
+            residual = np.linalg.norm(image @ weights - vectors * values, axis=0).max()
+            phase.advance()
+            if residual <= tol * values[0] or basis.shape[1] == order:
+                break
+            newest = _orthonormal_to(basis, newest[:, : order - basis.shape[1]])
+            basis = np.hstack([basis, newest])
+            newest = np.asarray(apply(newest), dtype=np.float64)
+            image = np.hstack([image, newest])
+        else:
+            warnings.warn(
+                f"the last axes may be inexact: block Krylov stopped at a relative residual of "
+                f"{residual / values[0]:.1e} (tol={tol:g}); ask for fewer components or use "
+                "another solver.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+    return EigenPairs(values, vectors)
+
+
+def _orthonormal_to(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """An orthonormal block that with the basis spans the given block, too; twice is enough."""
+    for _ in range(2):
+        block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
+    return block

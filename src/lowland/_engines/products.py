@@ -1,0 +1,108 @@
+"""Products with centered data that is never formed: dense or sparse, any number of threads.
+
+    times            (X - 1 m^T) V           n x q
+    transpose_times  (X - 1 m^T)^T Z         p x q
+    sample_gram      (X - 1 m^T)(X - 1 m^T)^T  n x n
+
+Dense products run in our kernels, sparse ones in scipy on blocks of rows. Both sum every element
+in a fixed order, so that the result depends neither on the number of threads nor, row by row, on
+what other rows came along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.validation import is_sparse
+
+__all__ = ["mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
+
+# A multiple of the chunks of `scatter`, so that cutting data into blocks changes nothing.
+BLOCK_ROWS = 64 * _native.CHUNK_ROWS
+
+
+def row_blocks(X: np.ndarray, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows whose rows are contiguous in memory; a copy only where they are not."""
+    for start in range(0, X.shape[0], n_rows):
+        rows = slice(start, min(start + n_rows, X.shape[0]))
+        block = X[rows]
+        contiguous = X.shape[1] == 1 or block.strides[1] == block.itemsize
+        aligned = block.strides[0] % block.itemsize == 0 and block.flags.aligned
+        yield rows, block if contiguous and aligned else np.ascontiguousarray(block)
+
+
+def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
+    """(X - 1 m^T) V in the type of X, each row as if it came alone."""
+    V = np.ascontiguousarray(V, dtype=X.dtype)
+    out = np.empty((X.shape[0], V.shape[1]), dtype=X.dtype)
+    shift = np.ascontiguousarray(mean, dtype=X.dtype)
+    if is_sparse(X):
+        _sparse_times(X, V, out, threads)
+        offset = np.empty((1, V.shape[1]), dtype=X.dtype)
+        _native.project(shift[None, :], np.zeros_like(shift), V, offset, threads)
+        out -= offset
+        return out
+    for rows, block in row_blocks(X):
+        _native.project(block, shift, V, out[rows], threads)
+    return out
+
+
+def transpose_times(
+    X: Any, mean: np.ndarray, Z: np.ndarray, threads: int, transposed: Any = None
+) -> np.ndarray:
+    """(X - 1 m^T)^T Z in float64; for sparse X, ``transposed = X.T.tocsr()`` saves making it."""
+    out = np.empty((X.shape[1], Z.shape[1]))
+    if is_sparse(X):
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        _sparse_times(X.T.tocsr() if transposed is None else transposed, Z, out, threads)
+        out -= np.outer(mean, Z.sum(axis=0))
+        return out
+    Z = np.ascontiguousarray(Z, dtype=X.dtype)
+    shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype), X.shape)
+    zero = np.broadcast_to(X.dtype.type(0), Z.shape)
+    _native.inner(X, shift, Z, zero, False, out, threads)
+    return out
+
+
+def sample_gram(X: np.ndarray, mean: np.ndarray, threads: int) -> np.ndarray:
+    """(X - 1 m^T)(X - 1 m^T)^T in float64: the inner products of the centered rows."""
+    out = np.empty((X.shape[0], X.shape[0]))
+    shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype)[:, None], X.T.shape)
+    _native.inner(X.T, shift, X.T, shift, True, out, threads)
+    return mirror(out)
+
+
+def mirror(upper: np.ndarray) -> np.ndarray:
+    """Copy the upper triangle of a square matrix to the lower one, in place."""
+    n = upper.shape[0]
+    for start in range(0, n, 512):  # by blocks of rows: no index arrays of size n x n
+        stop = min(start + 512, n)
+        corner = upper[start:stop, start:stop]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        upper[stop:, start:stop] = upper[start:stop, stop:].T
+    return upper
+
+
+def _sparse_times(X: Any, V: np.ndarray, out: np.ndarray, threads: int) -> None:
+    """out = X V for CSR X; scipy sums each row on its own, so blocks of rows change nothing."""
+
+    def run(start: int) -> None:
+        rows = slice(start, start + 2048)
+        out[rows] = X[rows] @ V
+
+    run_all(run, range(0, X.shape[0], 2048), threads)
+
+
+def run_all(task: Callable[[int], None], items: range, threads: int) -> None:
+    """Run a task over items in Python threads; worth it only where numpy or scipy lets go."""
+    if threads == 1 or len(items) == 1:
+        for item in items:
+            task(item)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(task, items))

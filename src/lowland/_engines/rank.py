@@ -1,0 +1,120 @@
+"""How many components: four rules that read the spectrum (variances, descending)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import gammaln
+
+from lowland._core.threads import limit_blas
+
+__all__ = ["by_likelihood", "by_parallel_analysis", "by_share", "by_singular_value_threshold"]
+
+
+def by_share(variances: np.ndarray, share: float) -> int:
+    """The fewest components whose variances add up to at least ``share`` of the total."""
+    reached = np.cumsum(variances) / variances.sum() if variances.sum() > 0 else np.ones(1)
+    return min(int(np.searchsorted(reached, share)) + 1, len(variances))
+
+
+def by_likelihood(variances: np.ndarray, count: int) -> int:
+    """Minka's Laplace approximation to the evidence of probabilistic PCA, best rank.
+
+    log p(D | k) for k = 1 .. d - 1 (Minka 2000, eq. 30), with v the mean of the d - k variances
+    that k components leave over, needs the whole spectrum of d variances from n > d rows.
+    """
+    d, n = len(variances), count
+    positive = np.maximum(variances, variances[0] * np.finfo(float).eps)
+    best, best_rank = -np.inf, 1
+    for k in range(1, d):
+        noise = positive[k:].mean()
+        i = np.arange(1, k + 1)
+        angles = (d - i + 1) / 2
+        log_prior = -k * np.log(2) + np.sum(gammaln(angles) - angles * np.log(np.pi))
+        filled = np.where(np.arange(d) < k, positive, noise)
+        row, column = np.nonzero(np.arange(d) > np.arange(k)[:, None])
+        gaps = (positive[row] - positive[column]) * (1 / filled[column] - 1 / filled[row])
+        # Equal variances make the volume of the posterior infinite; a floor keeps it finite.
+        log_volume = np.sum(np.log(np.maximum(gaps, np.finfo(float).tiny)) + np.log(n))
+        m = d * k - k * (k + 1) / 2
+        evidence = (
+            log_prior
+            - n / 2 * np.sum(np.log(positive[:k]))
+            - n * (d - k) / 2 * np.log(noise)
+            + (m + k) / 2 * np.log(2 * np.pi)
+            - log_volume / 2
+            - k / 2 * np.log(n)
+        )
+        if evidence > best:
+            best, best_rank = evidence, k
+    return best_rank
+
+
+def by_parallel_analysis(
+    variances: np.ndarray,
+    column_variances: np.ndarray,
+    count: int,
+    rng: np.random.Generator,
+    n_draws: int = 20,
+) -> int:
+    """Horn's rule: components that beat those of independent columns with the same variances.
+
+    A component counts while its variance is above the 95th percentile (Glorfeld 1995) of the same
+    variance in data without structure. The structureless scatter is drawn directly as a Wishart
+    matrix by Bartlett's decomposition, A A^T with A lower triangular, chi on the diagonal and
+    normal below: the cost does not depend on the number of rows. At least one component is kept.
+    """
+    deviations = np.sqrt(column_variances[column_variances > 0])
+    p, freedom = len(deviations), count - 1
+    rank = min(p, freedom)
+    if rank == 0:
+        return 1
+    chance = np.empty((n_draws, rank))
+    with limit_blas(1):
+        for draw in chance:
+            A = np.tril(rng.standard_normal((p, rank)), -1)
+            A[np.arange(rank), np.arange(rank)] = np.sqrt(rng.chisquare(freedom - np.arange(rank)))
+            A *= deviations[:, None]
+            gram = A.T @ A  # has the same nonzero eigenvalues as A A^T and is never larger
+            draw[:] = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0) / freedom
+    threshold = np.quantile(chance, 0.95, axis=0)
+    beaten = variances[:rank] > threshold[: len(variances)]
+    return max(1, len(beaten) if beaten.all() else int(np.argmin(beaten)))
+
+
+def by_singular_value_threshold(variances: np.ndarray, n_rows: int, n_columns: int) -> int:
+    """Gavish and Donoho's optimal hard threshold for unknown noise; at least one component.
+
+    Keeps singular values above omega(b) times their median, b = min(n, p) / max(n, p),
+    omega(b) = lambda(b) / sqrt(mu_b): lambda(b) is the threshold for unit noise and mu_b the
+    median of the Marchenko-Pastur law (Gavish & Donoho 2014, eq. 4 and 5). For a square matrix
+    omega is 2.858.
+    """
+    aspect = min(n_rows, n_columns) / max(n_rows, n_columns)
+    singular = np.sqrt(variances)
+    kept = singular > threshold_coefficient(aspect) * np.median(singular)
+    return max(1, int(kept.sum()))
+
+
+def threshold_coefficient(aspect: float) -> float:
+    """omega(b) of Gavish & Donoho."""
+    b = aspect
+    root = 2 * (b + 1) + 8 * b / ((b + 1) + np.sqrt(b**2 + 14 * b + 1))
+    return float(np.sqrt(root / _marchenko_pastur_median(b)))
+
+
+def _marchenko_pastur_median(b: float) -> float:
+    low, high = (1 - np.sqrt(b)) ** 2, (1 + np.sqrt(b)) ** 2
+
+    def mass_below(x: float) -> float:
+        # With t = low + (high - low) sin^2(a) the density has no singular ends.
+        end = np.arcsin(np.sqrt((x - low) / (high - low)))
+
+        def density(a: float) -> float:
+            t = low + (high - low) * np.sin(a) ** 2
+            return (high - low) ** 2 * (np.sin(2 * a) / 2) * np.sin(2 * a) / (2 * np.pi * b * t)
+
+        return quad(density, 0, end)[0]
+
+    return float(brentq(lambda x: mass_below(x) - 0.5, low, high))

@@ -1,0 +1,98 @@
+"""Mergeable sums: all that a linear method needs to know about rows it no longer has.
+
+Count, mean and scatter of two sets of rows give those of their union, so that one fit, many
+batches and many machines are the same three functions: ``moments``, ``merge`` and the method's
+own finish.
+
+References: Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance,
+The American Statistician 37.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._core.validation import is_sparse
+from lowland._engines.products import BLOCK_ROWS, mirror, row_blocks
+
+__all__ = ["Moments", "column_moments", "merge", "moments"]
+
+
+class Moments(NamedTuple):
+    """n, m = sum x / n and S = sum (x - m)(x - m)^T of n rows."""
+
+    n_rows: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+
+def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
+    """Moments of the rows of X in one pass over it, without a centered copy."""
+    if is_sparse(X):
+        return _sparse_moments(X)
+    n, p = X.shape
+    scatter = np.zeros((p, p))
+    chunks = -(-n // _native.CHUNK_ROWS)
+    means = np.empty((chunks, p))
+    with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
+        for rows, block in row_blocks(X):
+            at = slice(rows.start // _native.CHUNK_ROWS, -(-rows.stop // _native.CHUNK_ROWS))
+            _native.scatter(block, means[at], scatter, threads)
+            phase.advance()
+    mirror(scatter)
+    counts = np.full(chunks, float(_native.CHUNK_ROWS))
+    counts[-1] = n - (chunks - 1) * _native.CHUNK_ROWS
+    mean = counts @ means / n
+    between = np.sqrt(counts)[:, None] * (means - mean)
+    with limit_blas(1):  # a threaded product could change the last digits
+        scatter += between.T @ between
+        # Scatter within chunks was taken around means rounded to X's type; take that back, too,
+        # where it can be seen.
+        rounding = np.sqrt(counts)[:, None] * (means - means.astype(X.dtype))
+        if ((rounding**2).sum(axis=0) > 1e-12 * np.diag(scatter)).any():
+            scatter -= rounding.T @ rounding
+    return Moments(n, mean, scatter)
+
+
+def _sparse_moments(X: Any) -> Moments:
+    """S = X^T X - n m m^T: the zeros stay implicit; float64, because the two terms may be close."""
+    n = X.shape[0]
+    X = X.astype(np.float64)
+    mean = np.asarray(X.sum(axis=0)).ravel() / n
+    return Moments(n, mean, (X.T @ X).toarray() - n * np.outer(mean, mean))
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Moments of two disjoint sets of rows together (Chan et al., eq. 2.1)."""
+    n = a.n_rows + b.n_rows
+    delta = b.mean - a.mean
+    return Moments(
+        n,
+        a.mean + delta * (b.n_rows / n),
+        a.scatter + b.scatter + np.outer(delta, delta) * (a.n_rows * b.n_rows / n),
+    )
+
+
+def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sum of squared deviations of each column, in float64, by blocks of rows."""
+    n, p = X.shape
+    if is_sparse(X):
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+        filled = np.bincount(X.indices, minlength=p)
+        squares = (X.data - mean[X.indices]) ** 2
+        return mean, np.bincount(X.indices, squares, minlength=p) + (n - filled) * mean**2
+    rows = max(1, 2**22 // p)
+    mean, squares = np.zeros(p), np.zeros(p)
+    for at, block in row_blocks(X, rows):
+        center = block.mean(axis=0, dtype=np.float64)
+        deviations = block - center
+        delta = center - mean
+        mean += delta * (block.shape[0] / at.stop)
+        squares += np.einsum("ij,ij->j", deviations, deviations)
+        squares += delta**2 * (at.start * block.shape[0] / at.stop)
+    return mean, squares

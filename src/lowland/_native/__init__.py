@@ -1,0 +1,32 @@
+"""Compiled kernels: plain arrays and scalars in, results in arrays the caller allocated.
+
+Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("auto", or one of
+``instruction_sets()``), works for float32 and float64, and sums in double. In the tests each
+stands beside its numpy definition.
+
+- ``all_finite(x)``: no NaN, no infinity.
+- ``scatter(x, means, out)``: adds to the upper triangle of ``out`` the scatter of x within chunks
+  of ``CHUNK_ROWS`` rows, each around its own mean, which goes to ``means``.
+- ``inner(a, shift_a, b, shift_b, symmetric, out)``: ``(a - shift_a).T @ (b - shift_b)``.
+- ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
+"""
+
+from lowland._native.kernels import (
+    CHUNK_ROWS,
+    all_finite,
+    count_nested,
+    inner,
+    instruction_sets,
+    project,
+    scatter,
+)
+
+__all__ = [
+    "CHUNK_ROWS",
+    "all_finite",
+    "count_nested",
+    "inner",
+    "instruction_sets",
+    "project",
+    "scatter",
+]

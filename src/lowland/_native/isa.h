@@ -1,0 +1,45 @@
+// What a kernel file needs to be compiled once per instruction set.
+//
+// Each set gets its own namespace. Kernel files must not use the standard library's templates: the
+// linker would keep one copy of an inline function for all sets, perhaps the one with AVX2 in it.
+#pragma once
+#include <cstdint>
+
+#include "threads.h"
+
+#ifndef LOWLAND_ISA
+#define LOWLAND_ISA baseline
+#endif
+
+namespace lowland {
+namespace LOWLAND_ISA {
+
+using Index = std::int64_t;
+
+// A SIMD vector of T, spelled with the vector extension of GCC and Clang: arithmetic operators work
+// on it, and it becomes one AVX2 register or two of SSE or NEON. `loose` may lie at any address.
+constexpr int kVectorBytes = 32;
+
+template <class T>
+struct Lanes {
+    static constexpr int width = kVectorBytes / sizeof(T);
+    typedef T vector __attribute__((vector_size(kVectorBytes)));
+    typedef T loose __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+};
+
+// parallel_for over a lambda body(task, slot).
+template <class Body>
+static inline void parallel(Index n_tasks, int n_threads, const Body& body) {
+    parallel_for(
+        n_tasks, n_threads,
+        [](void* context, std::int64_t task, int slot) {
+            (*static_cast<const Body*>(context))(task, slot);
+        },
+        const_cast<Body*>(&body));
+}
+
+static inline Index min_of(Index a, Index b) { return a < b ? a : b; }
+static inline Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+
+}  // namespace LOWLAND_ISA
+}  // namespace lowland

@@ -1,0 +1,162 @@
+// Python's door to the kernels: shapes and strides in, the right instruction set chosen, GIL let go.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "kernels.h"
+#include "threads.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+bool has_avx2() {
+#ifdef LOWLAND_HAS_AVX2
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+bool wants_avx2(const std::string& isa) {
+    if (isa == "auto") return has_avx2();
+    if (isa == "baseline") return false;
+    if (isa == "avx2" && has_avx2()) return true;
+    throw std::invalid_argument("isa='" + isa + "' is not one of instruction_sets() or 'auto'");
+}
+
+// Runs a kernel of the chosen instruction set without the GIL; false means it found no memory.
+#ifdef LOWLAND_HAS_AVX2
+#define LOWLAND_RUN(isa, call) \
+    ([&] {                                                                     \
+        const bool avx2 = wants_avx2(isa);                                     \
+        nb::gil_scoped_release release;                                        \
+        return avx2 ? lowland::avx2::call : lowland::baseline::call;           \
+    }())
+#else
+#define LOWLAND_RUN(isa, call) \
+    ([&] {                                                                     \
+        wants_avx2(isa);                                                       \
+        nb::gil_scoped_release release;                                        \
+        return lowland::baseline::call;                                        \
+    }())
+#endif
+
+void check(bool fine, const char* message) {
+    if (!fine) throw std::invalid_argument(message);
+}
+
+template <class T>
+bool all_finite(nb::ndarray<const T, nb::c_contig, nb::device::cpu> x, int threads,
+                const std::string& isa) {
+    const auto n = static_cast<std::int64_t>(x.size());
+    return LOWLAND_RUN(isa, all_finite(x.data(), n, threads));
+}
+
+template <class T>
+void scatter(Matrix<T> x, Out<double> means, Out<double> out, int threads, const std::string& isa) {
+    const std::int64_t n = x.shape(0), p = x.shape(1);
+    const std::int64_t chunks = (n + lowland::kChunkRows - 1) / lowland::kChunkRows;
+    check(p == 1 || x.stride(1) == 1, "scatter: the rows of x must be contiguous");
+    check(static_cast<std::int64_t>(means.shape(0)) == chunks &&
+              static_cast<std::int64_t>(means.shape(1)) == p,
+          "scatter: means must be (chunks, p)");
+    check(static_cast<std::int64_t>(out.shape(0)) == p && static_cast<std::int64_t>(out.shape(1)) == p,
+          "scatter: out must be (p, p)");
+    if (!LOWLAND_RUN(isa, scatter(x.data(), n, p, x.stride(0), means.data(), out.data(), threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T>
+lowland::Operand<T> operand(const Matrix<T>& x, const Matrix<T>& shift) {
+    check(shift.shape(0) == x.shape(0) && shift.shape(1) == x.shape(1),
+          "inner: a shift must be broadcast to the shape of its matrix");
+    return {x.data(), x.stride(0), x.stride(1), shift.data(), shift.stride(0), shift.stride(1)};
+}
+
+template <class T>
+void inner(Matrix<T> a, Matrix<T> shift_a, Matrix<T> b, Matrix<T> shift_b, bool symmetric,
+           Out<double> out, int threads, const std::string& isa) {
+    check(a.shape(0) == b.shape(0), "inner: a and b must have the same number of rows");
+    check(out.shape(0) == a.shape(1) && out.shape(1) == b.shape(1), "inner: out has a wrong shape");
+    const auto left = operand<T>(a, shift_a), right = operand<T>(b, shift_b);
+    const std::int64_t m = a.shape(1), n = b.shape(1), depth = a.shape(0);
+    if (!LOWLAND_RUN(isa, inner(left, m, right, n, depth, symmetric, out.data(), threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T>
+void project(Matrix<T> x, Vector<T> shift, nb::ndarray<const T, nb::ndim<2>, nb::c_contig> v, Out<T> out,
+             int threads, const std::string& isa) {
+    const std::int64_t n = x.shape(0), p = x.shape(1), q = v.shape(1);
+    check(p == 1 || x.stride(1) == 1, "project: the rows of x must be contiguous");
+    check(static_cast<std::int64_t>(shift.shape(0)) == p && static_cast<std::int64_t>(v.shape(0)) == p,
+          "project: shift and v must have as many rows as x has columns");
+    check(out.shape(0) == x.shape(0) && out.shape(1) == v.shape(1), "project: out has a wrong shape");
+    if (!LOWLAND_RUN(isa, project(x.data(), n, p, x.stride(0), shift.data(), v.data(), q, out.data(),
+                                  threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T>
+void bind_products(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("all_finite", &all_finite<T>, "x"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+    m.def("scatter", &scatter<T>, "x"_a.noconvert(), "means"_a.noconvert(), "out"_a.noconvert(),
+          "threads"_a, "isa"_a = "auto");
+    m.def("inner", &inner<T>, "a"_a.noconvert(), "shift_a"_a.noconvert(), "b"_a.noconvert(),
+          "shift_b"_a.noconvert(), "symmetric"_a, "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+    m.def("project", &project<T>, "x"_a.noconvert(), "shift"_a.noconvert(), "v"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+}
+
+// For the tests of the pool: counts the leaves of a tree of nested parallel loops.
+std::int64_t count_nested(std::int64_t width, int depth, int threads) {
+    struct Level {
+        std::int64_t width;
+        int depth, threads;
+        std::int64_t leaves;
+        static void run(void* context, std::int64_t, int) {
+            auto* level = static_cast<Level*>(context);
+            std::int64_t leaves = 1;
+            if (level->depth > 1) {
+                Level below{level->width, level->depth - 1, level->threads, 0};
+                lowland::parallel_for(below.width, below.threads, run, &below);
+                leaves = below.leaves;
+            }
+            __atomic_add_fetch(&level->leaves, leaves, __ATOMIC_RELAXED);
+        }
+    };
+    nb::gil_scoped_release release;
+    Level top{width, depth, threads, 0};
+    lowland::parallel_for(width, threads, Level::run, &top);
+    return top.leaves;
+}
+
+}  // namespace
+
+NB_MODULE(kernels, m) {
+    m.attr("CHUNK_ROWS") = lowland::kChunkRows;
+    m.def("instruction_sets", [] {
+        nb::list sets;
+        sets.append("baseline");
+        if (has_avx2()) sets.append("avx2");
+        return sets;
+    });
+    m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
+    bind_products<float>(m);
+    bind_products<double>(m);
+}

@@ -1,0 +1,72 @@
+"""The program: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from lowland.cli import failures
+from lowland.cli.console import write
+from lowland.cli.map_command import map_command
+from lowland.cli.method_options import MethodCommand, PlainCommand
+from lowland.cli.methods_command import methods_command
+from lowland.cli.transform_command import transform_command
+
+__all__ = ["main"]
+
+
+class Program(TyperGroup):
+    """A group that lets an interrupt or a closed pipe reach :func:`main` as such."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise failures.Interrupted from error
+        except BrokenPipeError as error:
+            raise failures.OutputClosed from error
+
+
+app = typer.Typer(cls=Program, add_completion=False, rich_markup_mode=None)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from lowland import __version__
+
+        write(f"lowland {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def program(
+    ctx: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Maps of high-dimensional data."""
+    if ctx.invoked_subcommand is None:
+        write(ctx.get_help())
+
+
+app.command("map", cls=MethodCommand, short_help="Reduce a table to a map.")(map_command)
+app.command("transform", cls=PlainCommand)(transform_command)
+app.command("methods", cls=PlainCommand)(methods_command)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code: 0 done, 2 bad input, 3 a defect, 130 Ctrl-C."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(args=arguments, prog_name="lowland", standalone_mode=False)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        return failures.report(error)
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,72 @@
+"""The only place that writes to stdout and stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+__all__ = ["Console", "complain", "count", "listing", "write"]
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write a line; what the stream's encoding lacks is escaped."""
+    stream = stream or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def complain(text: str, kind: str = "error") -> None:
+    """One line on stderr, whatever the text holds."""
+    line = " ".join(text.split())
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    write(f"lowland: {kind}: {line}", sys.stderr)
+
+
+@dataclasses.dataclass(frozen=True)
+class Console:
+    """How much a command says, and in which form."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody is there to watch a progress bar."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def note(self, text: str) -> None:
+        """Something a person should know, on stderr."""
+        if not self.quiet:
+            complain(text, "note")
+
+    def result(self, lines: Sequence[str], data: Any) -> None:
+        """The outcome on stdout: lines for a person, or one JSON value for a program."""
+        if self.as_json:
+            write(json.dumps(data, indent=2))
+        elif not self.quiet:
+            write("\n".join(lines))
+
+    @contextlib.contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Warnings of the library become lines on stderr, without file names and source code."""
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: (
+                None if self.quiet else complain(str(message), "warning")
+            )
+            yield
+
+
+def count(number: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listing(names: Sequence[str], most: int = 4) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,206 @@
+"""The options of a method, generated from the parameters it declares.
+
+``n_components`` is ``--n-components VALUE``, a boolean ``whiten`` is ``--whiten`` and
+``--no-whiten``; values are read and checked by the parameter's own constraint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from lowland._core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lowland._core.base import Reducer
+    from lowland._core.constraints import Constraint
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "MethodCommand",
+    "MethodOption",
+    "PlainCommand",
+    "chosen_parameters",
+    "method_options",
+]
+
+DEFAULT_METHOD = "pca"
+# On the command line the product is a map to look at, whatever the estimator's own default.
+MAP_DEFAULTS = {"n_components": 2}
+# Parameters of every method that have a name of their own on the command line.
+SPELLED = {"random_state": "--seed", "n_jobs": "--jobs", "verbose": "--quiet"}
+KEY = "lowland.parameters"
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodOption:
+    """One parameter as an option."""
+
+    parameter: str
+    constraint: Constraint
+    default: Any
+    doc: str
+    is_flag: bool
+
+    @property
+    def name(self) -> str:
+        return "--" + self.parameter.replace("_", "-")
+
+    @property
+    def negated(self) -> str:
+        return "--no-" + self.parameter.replace("_", "-")
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name}, {self.negated}" if self.is_flag else f"{self.name} VALUE"
+
+    def read(self, text: str) -> Any:
+        """The value that ``text`` spells, if the parameter allows it."""
+        try:
+            value = self.constraint.parse(text)
+        except ValueError:
+            pass
+        else:
+            if self.constraint.allows(value):
+                return value
+        raise ParameterError(
+            f"{self.name}: {text!r} is not allowed; expected {self.constraint.describe()}."
+        )
+
+
+def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
+    """Every option of a method by its spelling, ``--no-`` forms included."""
+    from lowland._core.constraints import Boolean
+
+    options = {}
+    for name, field in cls.parameters().items():
+        constraint = field.metadata["constraint"]
+        if name in SPELLED or not _can_be_typed(constraint):
+            continue
+        default = MAP_DEFAULTS.get(name, field.default)
+        is_flag = isinstance(constraint, Boolean)
+        option = MethodOption(name, constraint, default, field.metadata["doc"], is_flag)
+        options[option.name] = option
+        if is_flag:
+            options[option.negated] = option
+    return options
+
+
+def _can_be_typed(constraint: Constraint) -> bool:
+    """Whether text can spell a value; of a function it cannot, even where None is allowed."""
+    from lowland._core.constraints import Function
+
+    parts = getattr(constraint, "options", (constraint,))
+    return not any(isinstance(part, Function) for part in parts)
+
+
+class PlainCommand(TyperCommand):
+    """A command whose misspelled options get the nearest suggestion."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        for name, _ in _long_options(self, args):
+            if name not in _own_options(self):
+                raise ParameterError(_unknown_option(name, list(_own_options(self))))
+        return super().parse_args(ctx, args)
+
+
+class MethodCommand(TyperCommand):
+    """A command that also takes the options of the method named by ``--method``."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        own = _own_options(self)
+        if any(name not in own for name, _ in _long_options(self, args)):
+            args, ctx.meta[KEY] = _take_method_options(self, args)
+        return super().parse_args(ctx, args)
+
+
+def chosen_parameters(ctx: typer.Context) -> dict[str, Any]:
+    """The method's parameters that the user gave, on top of the command line's defaults."""
+    return {**MAP_DEFAULTS, **ctx.meta.get(KEY, {})}
+
+
+def _own_options(command: TyperCommand) -> dict[str, bool]:
+    """The options that the command declares itself, and whether each takes a value."""
+    own = {"--help": False}
+    for param in command.params:
+        if param.param_type_name == "option":
+            for spelling in (*param.opts, *param.secondary_opts):
+                own[spelling] = not getattr(param, "is_flag", False)
+    return own
+
+
+def _long_options(command: TyperCommand, args: list[str]) -> Iterator[tuple[str, int]]:
+    """Spelling and place of each ``--option``, never mistaking the value of one for another."""
+    own = _own_options(command)
+    i = 0
+    while i < len(args) and args[i] != "--":
+        name, equals, _ = args[i].partition("=")
+        if name.startswith("--"):
+            yield name, i
+        takes_next = own.get(name, False) and not equals
+        i += 2 if takes_next else 1
+
+
+def _method_named_in(args: list[str]) -> str:
+    for i, arg in enumerate(args):
+        if arg in ("-m", "--method"):
+            return args[i + 1] if i + 1 < len(args) else DEFAULT_METHOD
+        if arg.startswith("--method="):
+            return arg.partition("=")[2]
+        if arg.startswith("-m") and len(arg) > 2:
+            return arg[2:]
+    return DEFAULT_METHOD
+
+
+def _take_method_options(
+    command: TyperCommand, args: list[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """The arguments without the method's options, and the values of those."""
+    from lowland._core import registry
+
+    cls = registry.get(_method_named_in(args))
+    own, options = _own_options(command), method_options(cls)
+    taken: set[int] = set()
+    values = {}
+    for name, place in _long_options(command, args):
+        if name in own or place in taken:
+            continue
+        if name not in options:
+            raise ParameterError(_unknown_method_option(name, cls, [*own, *options]))
+        option = options[name]
+        text = args[place].partition("=")[2] if "=" in args[place] else None
+        taken.add(place)
+        if option.is_flag and text is None:
+            values[option.parameter] = name == option.name
+            continue
+        if text is None:
+            if place + 1 >= len(args):
+                raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
+            text = args[place + 1]
+            taken.add(place + 1)
+        values[option.parameter] = option.read(text)
+    return [arg for i, arg in enumerate(args) if i not in taken], values
+
+
+def _unknown_option(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"no such option {name}" + (f"; did you mean {near[0]}?" if near else "; see --help.")
+
+
+def _unknown_method_option(name: str, cls: type[Reducer], known: list[str]) -> str:
+    from lowland._core import registry
+
+    parameter = name.removeprefix("--").replace("-", "_")
+    if parameter in SPELLED:
+        return f"no such option {name}; it is spelled {SPELLED[parameter]}."
+    others = [c for c in registry.all_methods() if name in method_options(c)]
+    if others:
+        owners = ", ".join(registry.snake_case(c.__name__) for c in others)
+        method = registry.snake_case(cls.__name__)
+        return f"{method} has no option {name}; it is an option of {owners}."
+    return _unknown_option(name, known)

@@ -1,0 +1,118 @@
+"""``lowland methods``: what there is, and the card of one method."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lowland.cli import options
+from lowland.cli.console import Console
+
+if TYPE_CHECKING:
+    from lowland._core.base import Reducer
+
+__all__ = ["methods_command"]
+
+WIDTH = 100
+
+
+def methods_command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One method.", show_default=False)
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """List the methods, or show one with its options."""
+    from lowland._core import registry
+
+    console = Console(as_json=as_json)
+    if name is None:
+        found = [entry(cls) for cls in registry.all_methods()]
+        console.result(table_lines(found), found)
+    else:
+        found = card(registry.get(name))
+        console.result(card_lines(found), found)
+
+
+def entry(cls: type[Reducer]) -> dict[str, Any]:
+    """One line of the table."""
+    from lowland._core import registry
+
+    return {
+        "name": registry.snake_case(cls.__name__),
+        "family": cls.family(),
+        "summary": cls.summary(),
+        "paper": cls.reference,
+    }
+
+
+def card(cls: type[Reducer]) -> dict[str, Any]:
+    """All about one method: its description and its options."""
+    from lowland.cli.method_options import method_options
+
+    return {
+        **entry(cls),
+        "description": description(cls),
+        "options": [
+            {
+                "option": option.name,
+                "usage": option.usage,
+                "default": option.default,
+                "allowed": option.constraint.describe(),
+                "doc": option.doc,
+            }
+            for spelling, option in method_options(cls).items()
+            if spelling == option.name
+        ],
+    }
+
+
+def description(cls: type[Reducer]) -> str:
+    """The docstring after its first line and before its sections."""
+    lines = inspect.cleandoc(cls.__doc__ or "").split("\n")[1:]
+    for i, line in enumerate(lines):
+        if line and set(line) == {"-"}:  # the underline of the first section's title
+            lines = lines[: i - 1]
+            break
+    return "\n".join(lines).strip()
+
+
+def table_lines(found: list[dict[str, Any]]) -> list[str]:
+    """A block per family; name and summary, then the paper."""
+    lines = []
+    indent = max((len(method["name"]) for method in found), default=0) + 4
+    for family in dict.fromkeys(method["family"] for method in found):
+        lines += ["", family] if lines else [family]
+        for method in found:
+            if method["family"] == family:
+                lines += wrapped(method["summary"], f"  {method['name']}".ljust(indent), indent)
+                lines += wrapped(method["paper"], " " * indent, indent)
+    return [*lines, "", "'lowland methods NAME' shows a method and its options."]
+
+
+def card_lines(method: dict[str, Any]) -> list[str]:
+    """The card as text."""
+    lines = [f"{method['name']} ({method['family']})", "", *wrapped(method["summary"])]
+    if method["description"]:
+        lines += ["", method["description"]]
+    lines += ["", f"options of 'lowland map INPUT -m {method['name']}':"]
+    for option in method["options"]:
+        lines += [f"  {option['usage']}"]
+        lines += wrapped(option["doc"], " " * 6, 6)
+        lines += wrapped(f"{option['allowed']}; default {option['default']}", " " * 6, 6)
+    return [*lines, "", *wrapped(method["paper"], "paper: ", 7)]
+
+
+def wrapped(text: str, first: str = "", indent: int = 0) -> list[str]:
+    """Text in lines of a readable width."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,122 @@
+"""``lowland transform``: place new rows in a map made before."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lowland.cli import options
+from lowland.cli.console import Console, count, listing
+
+if TYPE_CHECKING:
+    from lowland._core.base import Reducer
+    from lowland.io import Table
+
+__all__ = ["transform_command"]
+
+
+def transform_command(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A model.lowland file.", show_default=False),
+    ],
+    source: options.Input,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A .csv or .parquet file; default INPUT-map.csv.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: options.Labels = None,
+    id_column: options.Id = None,
+    jobs: options.Jobs = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Place the rows of a table in a map made before.
+
+    Where the model knows the names of its columns they are found by name, in any order.
+    """
+    import lowland
+    from lowland._core import registry
+    from lowland.io import check_free, check_suffix, map_frame, staged_outputs, write_frame
+
+    console = Console(quiet=quiet, as_json=as_json)
+    output = output or default_output(source)
+    check_suffix(output)
+    check_free([output], force=force, sources=[model, source])
+
+    with console.warnings_as_notes():
+        estimator = lowland.load(model).set_params(n_jobs=jobs, verbose=console.shows_progress)
+        table = read_for(estimator, source, labels or [], id_column)
+        for note in notes_on(table):
+            console.note(note)
+        start = time.perf_counter()
+        Y = estimator.transform(table.features)
+        seconds = time.perf_counter() - start
+        with staged_outputs([output], force=force) as [staged]:
+            write_frame(map_frame(table, Y), staged)
+
+    rows, columns = table.shape
+    console.result(
+        [
+            f"{source}: {count(rows, 'row')} placed by {type(estimator).__name__} "
+            f"from {count(columns, 'column')} in {seconds:.2f} s",
+            f"  map      {output}",
+        ],
+        {
+            "command": "transform",
+            "model": str(model),
+            "input": source,
+            "rows": rows,
+            "columns": columns,
+            "labels": table.labels.columns,
+            "unused": list(table.unused),
+            "id": table.ids.name,
+            "method": registry.snake_case(type(estimator).__name__),
+            "dimensions": Y.shape[1],
+            "seconds": seconds,
+            "outputs": {"map": str(output)},
+            "notes": notes_on(table),
+        },
+    )
+
+
+def default_output(source: str) -> Path:
+    """A file in the current folder, named and typed like the input."""
+    path = Path(source)
+    suffix = ".parquet" if path.suffix.lower() == ".parquet" else ".csv"
+    return Path(f"{path.stem}-map{suffix}")
+
+
+def read_for(estimator: Reducer, source: str, labels: list[str], id_column: str | None) -> Table:
+    """The table with the model's columns as features, or one with as many columns."""
+    from lowland._core.errors import DataError
+    from lowland.io import read_table
+
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return read_table(source, columns=list(names), labels=labels, id_column=id_column)
+    table = read_table(source, labels=labels, id_column=id_column)
+    if table.shape[1] != estimator.n_features_in_:
+        raise DataError(
+            f"{source}: has {count(table.shape[1], 'column')} of numbers, but the model was made "
+            f"from {estimator.n_features_in_}; --label takes a column out."
+        )
+    return table.without_names()
+
+
+def notes_on(table: Table) -> list[str]:
+    """What happened to columns that a person may miss."""
+    notes = list(table.notes)
+    if table.unused:
+        notes.append(f"columns that the model does not know are left out: {listing(table.unused)}")
+    return notes

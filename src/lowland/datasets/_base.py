@@ -1,0 +1,103 @@
+"""What a data set is, and what every generator shares: argument checks, labels, noise."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from lowland._core.constraints import Boolean, Constraint, Integer, Real, Seed
+from lowland._core.errors import ParameterError
+
+__all__ = ["ALLOWED", "XYZ", "Dataset", "balanced_labels", "check", "with_noise"]
+
+XYZ = ("x", "y", "z")
+
+# One argument, one meaning, in every generator.
+ALLOWED: dict[str, Constraint] = {
+    "bend": Real(0.0, 2.0 * np.pi),
+    "hole": Boolean(),
+    "n_clusters": Integer(1),
+    "n_features": Integer(1),
+    "n_samples": Integer(1),
+    "noise": Real(0.0, closed="left"),
+    "pitch": Real(0.0),
+    "random_state": Seed(),
+    "spread": Real(0.0, closed="left"),
+    "tube": Real(0.0, 1.0),
+    "turns": Real(0.0),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A table and, where they are known, its classes and the coordinates it was made from.
+
+    Parameters
+    ----------
+    name : str
+        The name that :func:`lowland.datasets.load_dataset` knows it by.
+    X : ndarray of shape (n_samples, n_features)
+        The data, float64.
+    y : ndarray of shape (n_samples,) or None
+        The class of each row as an integer, an index into ``label_names``.
+    truth : ndarray of shape (n_samples, n_coordinates) or None
+        The coordinates each row was generated from, without noise.
+    feature_names : tuple of str
+        One name per column of ``X``.
+    label_names : tuple of str or None
+        One name per class; None when ``y`` is None.
+    description : str
+        One line.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> iris()
+    Dataset('iris', 150 rows x 4 columns, 3 classes)
+    """
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray | None
+    truth: np.ndarray | None
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...] | None
+    description: str
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """The name of each row's class; None when there are no classes."""
+        if self.y is None or self.label_names is None:
+            return None
+        return np.array(self.label_names)[self.y]
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        parts = [f"{self.name!r}", f"{rows} rows x {columns} columns"]
+        if self.label_names is not None:
+            parts.append(f"{len(self.label_names)} classes")
+        if self.truth is not None:
+            parts.append(f"{self.truth.shape[1]}-D truth")
+        return f"Dataset({', '.join(parts)})"
+
+
+def check(function: str, **arguments: Any) -> None:
+    """Raise ``ParameterError`` for the first argument outside its constraint."""
+    for name, value in arguments.items():
+        constraint = ALLOWED[name]
+        if not constraint.allows(value):
+            raise ParameterError(
+                f"{function}: {name}={value!r} is not allowed; expected {constraint.describe()}."
+            )
+
+
+def with_noise(X: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    """``X`` plus Gaussian noise; drawn last, so that it changes nothing else under a seed."""
+    return X + noise * rng.standard_normal(X.shape) if noise > 0 else X
+
+
+def balanced_labels(n_samples: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels in random order, their counts equal or one apart."""
+    return rng.permutation(np.arange(n_samples, dtype=np.int64) % n_classes)

@@ -1,0 +1,80 @@
+"""Data sets by name, for the command line and for loops over all of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from lowland._core.errors import ParameterError, unknown_name
+from lowland.datasets._base import Dataset
+from lowland.datasets.clusters import blobs, two_rings
+from lowland.datasets.curved import helix, sphere, torus
+from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
+from lowland.datasets.tables import breast_cancer, digits, iris, wine
+
+__all__ = ["load_dataset", "names"]
+
+FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
+    bent_sheet,
+    blobs,
+    breast_cancer,
+    digits,
+    helix,
+    iris,
+    s_curve,
+    sphere,
+    swiss_roll,
+    torus,
+    two_rings,
+    wine,
+)
+CATALOG = {function.__name__: function for function in FUNCTIONS}
+
+
+def names() -> list[str]:
+    """The names of all data sets, sorted.
+
+    Examples
+    --------
+    >>> from lowland.datasets import names
+    >>> "swiss_roll" in names()
+    True
+    """
+    return sorted(CATALOG)
+
+
+def load_dataset(name: str, **arguments: Any) -> Dataset:
+    """The data set called ``name``: a real table, or a generated one with ``random_state=0``.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`; upper case and hyphens (``"swiss-roll"``) are accepted.
+    **arguments
+        Handed to the function of that name, such as ``n_samples=5000``. Tables take none.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from lowland.datasets import load_dataset
+    >>> load_dataset("swiss-roll", n_samples=200)
+    Dataset('swiss_roll', 200 rows x 3 columns, 2-D truth)
+    """
+    key = str(name).strip().lower().replace("-", "_")
+    if key not in CATALOG:
+        raise ParameterError(unknown_name("data set", str(name), names()))
+    known = list(inspect.signature(CATALOG[key]).parameters)
+    if arguments and not known:
+        raise ParameterError(
+            f"{key} is a table and takes no arguments; drop {', '.join(arguments)}."
+        )
+    for argument in arguments:
+        if argument not in known:
+            raise ParameterError(unknown_name(f"argument of {key}", argument, known))
+    if "random_state" in known:
+        arguments.setdefault("random_state", 0)
+    return CATALOG[key](**arguments)

@@ -1,0 +1,118 @@
+"""Rows that belong to groups: ``y`` names the group of each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lowland._core.random import generator
+from lowland.datasets._base import XYZ, Dataset, balanced_labels, check, with_noise
+
+__all__ = ["blobs", "two_rings"]
+
+
+def blobs(
+    n_samples: int = 1000,
+    *,
+    n_clusters: int = 5,
+    n_features: int = 10,
+    spread: float = 1.0,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+) -> Dataset:
+    """Gaussian clusters: x = c_y + spread * N(0, I), the centers c uniform in [-10, 10]^d.
+
+    The sizes of the clusters are equal or one apart, and the rows are in random order.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows.
+    n_clusters : int, default=5
+        Number of clusters.
+    n_features : int, default=10
+        Number of columns, d.
+    spread : float, default=1.0
+        Standard deviation of every cluster in every direction.
+    random_state : None, int, Generator or RandomState, default=None
+        An integer gives the same rows every time.
+
+    Returns
+    -------
+    Dataset
+        ``X`` (n_samples, n_features), ``y`` the cluster; ``truth`` (n_samples, n_features) is the
+        center of each row's cluster.
+
+    Examples
+    --------
+    >>> from lowland.datasets import blobs
+    >>> blobs(300, n_clusters=3, random_state=0)
+    Dataset('blobs', 300 rows x 10 columns, 3 classes, 10-D truth)
+    """
+    check(
+        "blobs",
+        n_samples=n_samples,
+        n_clusters=n_clusters,
+        n_features=n_features,
+        spread=spread,
+        random_state=random_state,
+    )
+    rng = generator(random_state)
+    centers = rng.uniform(-10.0, 10.0, size=(n_clusters, n_features))
+    y = balanced_labels(n_samples, n_clusters, rng)
+    truth = centers[y]
+    return Dataset(
+        name="blobs",
+        X=truth + spread * rng.standard_normal(truth.shape),
+        y=y,
+        truth=truth,
+        feature_names=tuple(f"x{column}" for column in range(n_features)),
+        label_names=tuple(f"cluster {cluster}" for cluster in range(n_clusters)),
+        description="Gaussian clusters of equal size and spread; truth is each row's center.",
+    )
+
+
+def two_rings(
+    n_samples: int = 1000,
+    *,
+    noise: float = 0.05,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+) -> Dataset:
+    """Two circles around one center: r_y (cos u, sin u), r = (1, 2), u in [0, 2 pi).
+
+    No straight line separates the rings: linear methods cannot tell them apart, a kernel or the
+    neighbor graph can. Both rings hold the same number of rows, or the inner one has one more.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows in both rings together.
+    noise : float, default=0.05
+        Standard deviation of the Gaussian noise added to ``X``.
+    random_state : None, int, Generator or RandomState, default=None
+        An integer gives the same rows every time.
+
+    Returns
+    -------
+    Dataset
+        ``X`` (n_samples, 2), ``y`` the ring (0 is the inner one), ``truth`` (n_samples, 1) the
+        angle u.
+
+    Examples
+    --------
+    >>> from lowland.datasets import two_rings
+    >>> two_rings(200, random_state=0)
+    Dataset('two_rings', 200 rows x 2 columns, 2 classes, 1-D truth)
+    """
+    check("two_rings", n_samples=n_samples, noise=noise, random_state=random_state)
+    rng = generator(random_state)
+    y = balanced_labels(n_samples, 2, rng)
+    u = 2.0 * np.pi * rng.random(n_samples)
+    X = (1.0 + y)[:, None] * np.column_stack([np.cos(u), np.sin(u)])
+    return Dataset(
+        name="two_rings",
+        X=with_noise(X, noise, rng),
+        y=y,
+        truth=u[:, None],
+        feature_names=XYZ[:2],
+        label_names=("inner", "outer"),
+        description="Two noisy circles around one center; truth is the angle.",
+    )

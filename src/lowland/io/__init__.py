@@ -1,0 +1,22 @@
+"""Tables in, maps out: everything that touches a user's files."""
+
+from lowland.io.tables import Table, read_table
+from lowland.io.writing import (
+    check_free,
+    check_suffix,
+    coordinate_names,
+    map_frame,
+    staged_outputs,
+    write_frame,
+)
+
+__all__ = [
+    "Table",
+    "check_free",
+    "check_suffix",
+    "coordinate_names",
+    "map_frame",
+    "read_table",
+    "staged_outputs",
+    "write_frame",
+]

@@ -1,0 +1,156 @@
+"""Results on disk: whole or not at all, and nothing overwritten unasked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lowland._core.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lowland.io.tables import Table
+
+__all__ = [
+    "check_free",
+    "check_suffix",
+    "coordinate_names",
+    "map_frame",
+    "staged_outputs",
+    "write_frame",
+]
+
+WRITERS = {".csv": "write_csv", ".parquet": "write_parquet"}
+
+
+def coordinate_names(n_components: int) -> list[str]:
+    """``x``, ``y``, ``z`` for up to three dimensions, ``x1`` to ``xn`` for more."""
+    if n_components <= 3:
+        return list("xyz"[:n_components])
+    return [f"x{i}" for i in range(1, n_components + 1)]
+
+
+def map_frame(table: Table, Y: np.ndarray) -> pl.DataFrame:
+    """Row id, coordinates, label columns; a label called like one of the former is renamed."""
+    import polars as pl
+
+    names = coordinate_names(Y.shape[1])
+    ids = table.ids.rename(f"{table.ids.name}_id") if table.ids.name in names else table.ids
+    taken = {ids.name, *names, *table.labels.columns}
+    renamed = {}
+    for name in table.labels.columns:
+        if name in {ids.name, *names}:
+            renamed[name] = _free_name(f"{name}_label", taken)
+            taken.add(renamed[name])
+    frame = pl.from_numpy(np.ascontiguousarray(Y), schema=names, orient="row")
+    return pl.DataFrame([ids]).hstack(frame).hstack(table.labels.rename(renamed))
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file name that does not say how to write a table."""
+    if path.suffix.lower() not in WRITERS:
+        raise DataError(f"{path}: maps are written to files ending in {' or '.join(WRITERS)}.")
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a data frame as CSV or Parquet, by the suffix of ``path``."""
+    import polars as pl
+
+    check_suffix(path)
+    writer = WRITERS[path.suffix.lower()]
+    if writer == "write_csv":  # which has no form for durations
+        frame = frame.with_columns(pl.selectors.duration().dt.to_string())
+    try:
+        getattr(frame, writer)(path)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).split("\n")[0]
+        raise DataError(f"{path.name}: cannot be written: {reason}.") from error
+
+
+def check_free(
+    targets: Sequence[Path], *, force: bool, sources: Sequence[str | os.PathLike[str]] = ()
+) -> None:
+    """Refuse targets that exist (unless forced), are folders, or are files being read."""
+    for target in targets:
+        if target.is_dir():
+            raise DataError(f"{target}: is a folder, so no file can be written there.")
+        for source in sources:
+            if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
+                raise DataError(f"{target}: is also the input; choose another place with -o.")
+        if target.exists() and not force:
+            raise DataError(f"{target}: exists already; use --force to overwrite it.")
+
+
+@contextlib.contextmanager
+def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
+    """Hand out one temporary path per target; move them all into place if the block succeeds.
+
+    All targets lie in one folder. A new folder appears in one step; in an existing one files are
+    moved in, and if the block or a move fails, the folder is as it was before.
+    """
+    check_free(targets, force=force)
+    folder = targets[0].parent
+    is_new = not folder.exists()
+    home = folder.parent if is_new else folder
+    made = _make_folders(home)
+    # Not tempfile: its folders are readable by the owner only, and so would be the results.
+    stage = home / f".lowland-{uuid.uuid4().hex[:12]}.part"
+    try:
+        stage.mkdir()
+        staged = [stage / target.name for target in targets]
+        yield staged
+        check_free(targets, force=force)
+        if is_new:
+            os.rename(stage, folder)
+        else:
+            _move_all(staged, targets, stage)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+    shutil.rmtree(stage, ignore_errors=True)
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and its parents; those that were made, the innermost first."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise DataError(f"{folder}: cannot be a folder, there is a file of that name.") from error
+    return missing
+
+
+def _move_all(staged: list[Path], targets: Sequence[Path], stage: Path) -> None:
+    """Put every staged file in its place, or put back what was there and raise."""
+    undo: list[tuple[Path, Path | None]] = []
+    try:
+        for i, (new, target) in enumerate(zip(staged, targets, strict=True)):
+            backup = stage / f"{i}.backup" if target.exists() else None
+            undo.append((target, backup))
+            if backup is not None:
+                os.replace(target, backup)
+            os.replace(new, target)
+    except BaseException:
+        for target, backup in undo:
+            if backup is None:
+                target.unlink(missing_ok=True)
+            elif backup.exists():
+                os.replace(backup, target)
+        raise

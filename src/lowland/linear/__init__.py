@@ -1,0 +1,1 @@
+"""Linear methods: the map is one matrix."""

@@ -1,0 +1,107 @@
+"""What linear methods share: one matrix there, one matrix back, fitting in batches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from lowland._core.base import Invertible, Run
+from lowland._core.params import fitted
+from lowland._core.validation import (
+    check_columns,
+    check_matrix,
+    check_same_columns,
+    column_names,
+)
+from lowland._engines import products
+from lowland._engines.statistics import Moments, merge, moments
+
+__all__ = ["LinearReducer"]
+
+
+class LinearReducer(Invertible):
+    """z = W^T (x - m): a method writes ``_fit`` and ``_finish``, from mergeable sums."""
+
+    components_: np.ndarray = fitted(
+        "n_components", "n_features", doc="axes of the map, in rows, in the (scaled) data space"
+    )
+    mean_: np.ndarray = fitted("n_features", doc="mean of the columns")
+    scale_: np.ndarray | None = fitted(
+        "n_features", doc="what the columns were divided by, or None", optional=True
+    )
+    n_components_: int = fitted(type=int, doc="dimension of the map")
+    n_samples_seen_: int = fitted(type=int, doc="rows the fit is based on")
+    scatter_: np.ndarray | None = fitted(
+        "n_features",
+        "n_features",
+        doc="scatter matrix of the rows seen by partial_fit, which it needs to go on; else None",
+        optional=True,
+    )
+
+    accepts_sparse = True
+    transform_uses_blas = False
+
+    def _finish(self, sums: Moments, run: Run) -> None:
+        """Set the fitted attributes from count, mean and scatter."""
+        raise NotImplementedError
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in one more batch of rows; the result is that of one ``fit`` on all of them.
+
+        Keeps the p x p scatter matrix of the columns in ``scatter_``. The model can be used as
+        soon as there are as many rows as components (and at least two).
+        """
+        self.check_params()
+        batch = self._check_batch(X)
+        before = self._sums_so_far()
+        with self._running() as run:
+            sums = moments(batch, run.threads, run.monitor)
+            if before is not None:
+                sums = merge(before, sums)
+            self.n_samples_seen_, self.mean_, self.scatter_ = sums
+            asked = self.n_components if isinstance(self.n_components, int) else 1
+            if sums.n_rows >= max(2, asked):
+                self._finish(sums, run)
+                self.scatter_ = sums.scatter
+        return self
+
+    def _check_batch(self, X: Any) -> Any:
+        owner = type(self).__name__
+        batch = check_matrix(X, owner=owner, accept_sparse=self.accepts_sparse)
+        if hasattr(self, "n_features_in_"):
+            names = getattr(self, "feature_names_in_", None)
+            check_same_columns(column_names(X), names, owner=owner)
+            check_columns(batch, self.n_features_in_, owner=owner)
+        else:
+            self._remember_columns(X, batch)
+        return batch
+
+    def _sums_so_far(self) -> Moments | None:
+        if not hasattr(self, "n_samples_seen_"):
+            return None
+        if self.scatter_ is None:
+            warnings.warn(
+                f"partial_fit starts anew: the rows given to fit before are forgotten, because "
+                f"{type(self).__name__}.fit keeps no sums; give all rows to partial_fit instead.",
+                stacklevel=3,
+            )
+            return None
+        return Moments(self.n_samples_seen_, self.mean_, self.scatter_)
+
+    def _encoder(self) -> np.ndarray:
+        """W, p x q: what centered rows are multiplied by."""
+        return self.components_.T if self.scale_ is None else (self.components_ / self.scale_).T
+
+    def _decoder(self) -> np.ndarray:
+        """q x p: what points of the map are multiplied by before the mean is added."""
+        return self.components_ if self.scale_ is None else self.components_ * self.scale_
+
+    def _transform(self, X: Any, run: Run) -> np.ndarray:
+        return products.times(X, self.mean_, self._encoder(), run.threads)
+
+    def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+        X = products.times(Y, np.zeros(Y.shape[1]), self._decoder(), run.threads)
+        X += self.mean_.astype(Y.dtype)
+        return X

@@ -1,0 +1,95 @@
+"""The program as a process: its start, its streams, its signals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ("numpy", "scipy", "sklearn", "polars", "matplotlib", "pandas")
+
+
+def lowland(*arguments, **options):
+    command = [sys.executable, "-m", "lowland.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["map", "--help"]])
+def test_help_needs_no_heavy_import_and_answers_at_once(arguments):
+    code = (
+        "import sys; from lowland.cli import main; code = main(sys.argv[1:]); "
+        f"sys.exit(code or ' '.join(m for m in {HEAVY} if m in sys.modules) or 0)"
+    )
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lowland" in done.stdout
+    # 0.5 s is the promise; a loaded machine gets six times that
+    assert time.perf_counter() - start < 3.0
+
+
+def test_help_of_map_points_to_the_options_of_methods():
+    assert "lowland methods METHOD" in lowland("map", "--help").stdout
+
+
+def test_the_version_is_the_packages():
+    import lowland as package
+
+    assert lowland("--version").stdout == f"lowland {package.__version__}\n"
+
+
+def test_a_whole_run_from_a_file_to_a_map_to_new_rows(tmp_path):
+    rows = "\n".join(f"{i},{i * i % 7},{'uv'[i % 2]}" for i in range(20))
+    (tmp_path / "cells.csv").write_text(f"a,b,kind\n{rows}\n")
+    done = lowland("map", "cells.csv", "--json", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    outputs = json.loads(done.stdout)["outputs"]
+    assert all((tmp_path / path).stat().st_size > 0 for path in outputs.values())
+    done = lowland("transform", outputs["model"], "cells.csv", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "cells-map.csv").read_bytes() == (tmp_path / outputs["map"]).read_bytes()
+
+
+def test_bad_input_ends_in_one_line_and_code_2(tmp_path):
+    done = lowland("map", "absent.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "lowland: error: absent.csv: no such file.\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    command = [sys.executable, "-m", "lowland.cli", "methods"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_an_interrupt_ends_in_one_line_and_code_130(tmp_path):
+    code = (
+        "import os, signal, sys; from lowland._core import registry; from lowland.cli import main; "
+        "registry.get('pca').fit_transform = lambda *_: os.kill(os.getpid(), signal.SIGINT); "
+        "sys.exit(main(['map', 'iris']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 130
+    assert done.stderr == "lowland: error: interrupted; nothing was written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path):
+    (tmp_path / "t.csv").write_text("größe,b\n1,2\n3,4\n5,7\n", encoding="utf-8")
+    import os
+
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = lowland("map", "t.csv", cwd=tmp_path, env=environment)
+    assert done.returncode == 0
+    assert r"gr\xf6\xdfe" in done.stdout

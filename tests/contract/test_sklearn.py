@@ -1,0 +1,24 @@
+"""scikit-learn's own checks, strictly, for every method."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from lowland._core import registry
+
+
+def all_checks():
+    with warnings.catch_warnings():
+        # We follow the protocol without inheriting: importing scikit-learn costs over a second.
+        warnings.filterwarnings("ignore", message=".*does not inherit from `sklearn.base")
+        for method in registry.all_methods():
+            for estimator, check in estimator_checks_generator(method()):
+                yield pytest.param(estimator, check, id=f"{method.__name__}-{check.func.__name__}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(all_checks()))
+def test_scikit_learns_check_passes(estimator, check):
+    check(estimator)

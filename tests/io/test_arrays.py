@@ -1,0 +1,124 @@
+"""NPY and NPZ files, whole and broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lowland._core.errors import DataError
+from lowland.io import read_table
+
+X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def saved(path, *args, **arrays):
+    (np.savez if arrays else np.save)(path, *args, **arrays)
+    return path
+
+
+def test_an_npy_array_has_no_names_and_stays_an_array(tmp_path):
+    table = read_table(saved(tmp_path / "t.npy", X))
+    assert table.feature_names is None
+    np.testing.assert_array_equal(table.features, X)
+    assert table.ids.to_list() == [0, 1]
+
+
+@pytest.mark.parametrize(("given", "kept"), [("f4", "f4"), ("f8", "f8"), ("i4", "f8"), ("?", "f8")])
+def test_float32_stays_and_other_numbers_become_float64(tmp_path, given, kept):
+    table = read_table(saved(tmp_path / "t.npy", X.astype(given)))
+    assert table.features.dtype == np.dtype(kept)
+
+
+def test_a_square_array_is_not_transposed_when_it_gets_names(tmp_path):
+    square = np.array([[1.0, 2.0], [3.0, 4.0]])
+    table = read_table(saved(tmp_path / "t.npy", square), columns=["a", "b"])
+    np.testing.assert_array_equal(table.features.to_numpy(), square)
+
+
+def test_names_must_be_as_many_as_the_columns_of_an_array(tmp_path):
+    with pytest.raises(DataError, match="has 3 columns where 2 are needed"):
+        read_table(saved(tmp_path / "t.npy", X), columns=["a", "b"])
+
+
+def test_npz_takes_X_and_keeps_arrays_of_its_length_as_labels(tmp_path):
+    path = saved(
+        tmp_path / "t.npz", X=X, other=X.T, y=np.array([0, 1]), kind=["u", "v"], w=np.ones(5)
+    )
+    table = read_table(path)
+    np.testing.assert_array_equal(table.features, X)
+    assert table.labels.columns == ["y", "kind"]
+    assert "other, w" in table.notes[0]
+
+
+def test_npz_takes_the_only_matrix_and_its_feature_names(tmp_path):
+    path = saved(tmp_path / "t.npz", data=X, feature_names=["a", "b", "c"])
+    assert read_table(path).feature_names == ("a", "b", "c")
+
+
+def test_a_label_with_the_name_of_a_feature_is_renamed(tmp_path):
+    path = saved(tmp_path / "t.npz", X=X, y=[0, 1], feature_names=["x", "y", "z"])
+    assert read_table(path).labels.columns == ["y_label"]
+
+
+def test_pickled_labels_are_left_aside_but_never_loaded(tmp_path):
+    path = saved(tmp_path / "t.npz", X=X, y=np.array(["a", None], dtype=object))
+    table = read_table(path)
+    assert table.labels.columns == []
+    assert "left aside: y" in table.notes[0]
+
+
+def test_the_place_of_a_bad_number_is_right_in_a_square_array(tmp_path):
+    with pytest.raises(DataError, match=r"missing .*'column_1' \(1, first in row 0\)"):
+        read_table(saved(tmp_path / "t.npy", np.array([[1.0, np.nan], [3.0, 4.0]])))
+    with pytest.raises(DataError, match=r"infinite .*'column_0' \(1, first in row 1\)"):
+        read_table(saved(tmp_path / "t.npy", np.array([[1.0, 2.0], [np.inf, 4.0]])))
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.arange(4), r"shape \(4,\), expected two dimensions"),
+        (np.zeros((2, 2, 2)), "expected two dimensions"),
+        (np.zeros((0, 3)), "is empty"),
+        (np.array([["a"]]), "expected real numbers"),
+        (np.ones((2, 2), dtype=complex), "expected real numbers"),
+        (np.zeros(2, dtype=[("a", "f8")]), "expected real numbers"),
+        (np.array([[1, None]], dtype=object), "pickled objects, which are never loaded"),
+    ],
+)
+def test_an_array_that_is_no_matrix_of_numbers_is_refused(tmp_path, array, message):
+    with pytest.raises(DataError, match=message):
+        read_table(saved(tmp_path / "t.npy", array))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": X, "b": X}, r"exactly one two-dimensional array; found a \(2, 3\), b \(2, 3\)"),
+        ({"a": np.ones(3)}, "found a"),
+        ({"X": np.array([[None]], dtype=object)}, "pickled objects, never loaded"),
+    ],
+)
+def test_an_archive_without_one_matrix_is_refused(tmp_path, arrays, message):
+    with pytest.raises(DataError, match=message):
+        read_table(saved(tmp_path / "t.npz", **arrays))
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t.npz"])
+def test_damaged_files_never_end_in_another_error(tmp_path, name):
+    path = tmp_path / name
+    saved(path, X) if name.endswith("y") else saved(path, X=X, y=np.arange(2))
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    messages = []
+    for trial in range(300):
+        damaged = bytearray(whole[: rng.integers(len(whole))] if trial % 3 == 0 else whole)
+        for place in rng.integers(max(len(damaged), 1), size=3):
+            if damaged:
+                damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            read_table(path)
+        except DataError as error:
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert not any("\n" in message for message in messages)

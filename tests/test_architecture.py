@@ -1,0 +1,123 @@
+"""The house rules that a machine can check: layers, sizes, no side effects, public names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import lowland
+from lowland._core import registry
+
+# The installed package, so that the rules hold for what users get.
+PACKAGE = Path(lowland.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Imports go downward only: a room may import rooms on lower floors, and its own.
+FLOORS = [
+    {"_native"},
+    {"_core"},
+    {"errors"},
+    {"_engines"},
+    {*registry.FAMILIES, "datasets"},
+    {"metrics", "plot", "io"},
+    {"report", "distributed"},
+    {"cli"},
+]
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def floor(name: str) -> int:
+    return next(number for number, rooms in enumerate(FLOORS) if name in rooms)
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write absolute imports"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("lowland.")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_downward_only(path):
+    if room(path) == "__init__":
+        return
+    allowed = {name for rooms in FLOORS[: floor(room(path))] for name in rooms}
+    allowed |= {room(path), "__version__"}
+    assert imported_rooms(path) <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_file_holds_two_ideas(path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_exports_are_listed(path):
+    """Ruff keeps them sorted."""
+    listed = [
+        ast.literal_eval(node.value)
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    assert len(listed) == 1 or path.name in ("__init__.py", "__main__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_numpys_global_random_state_is_never_used(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in (
+            "np.random",
+            "numpy.random",
+        ):
+            assert node.attr in ("Generator", "RandomState", "default_rng", "SeedSequence"), path
+
+
+def test_the_stub_of_the_package_lists_every_method_and_no_other():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    listed = {
+        alias.asname
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {*listed, "__version__"} == set(dir(lowland)), "add the method to lowland/__init__.pyi"
+
+
+def test_every_public_name_can_be_reached():
+    for name in dir(lowland):
+        assert getattr(lowland, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = lowland.Nonsense
+
+
+def test_a_method_is_found_by_any_spelling_of_its_name():
+    for cls in registry.all_methods():
+        for spelling in (cls.__name__, cls.__name__.lower(), registry.snake_case(cls.__name__)):
+            assert registry.get(spelling) is cls
+        assert getattr(lowland, cls.__name__) is cls
+
+
+@pytest.mark.parametrize(
+    ("name", "snake"),
+    [
+        ("PCA", "pca"),
+        ("KernelPCA", "kernel_pca"),
+        ("LaplacianEigenmaps", "laplacian_eigenmaps"),
+        ("TSNE", "tsne"),
+        ("ModifiedLLE", "modified_lle"),
+    ],
+)
+def test_file_names_are_class_names_in_snake_case(name, snake):
+    assert registry.snake_case(name) == snake

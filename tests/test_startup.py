@@ -1,0 +1,36 @@
+"""Instant start: importing and asking for help must stay cheap. Generous bounds: CI is noisy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+
+def seconds(code: str) -> float:
+    """The best of several fresh interpreters."""
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def loaded_by(code: str) -> set[str]:
+    code += "\nimport sys; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(out.stdout.split())
+
+
+def test_importing_lowland_costs_next_to_nothing():
+    assert seconds("import lowland") <= seconds("import numpy") + 0.2
+
+
+def test_importing_lowland_imports_nothing_else():
+    assert not loaded_by("import lowland") & {"numpy", "scipy", "sklearn", "polars", "matplotlib"}
+
+
+def test_a_method_does_without_scikit_learn_polars_and_matplotlib():
+    code = "import numpy as np, lowland; lowland.PCA(2).fit_transform(np.eye(5))"
+    assert not loaded_by(code) & {"sklearn", "pandas", "polars", "matplotlib", "rich", "typer"}
