@@ -14,6 +14,7 @@ from lowland import _native
 from lowland._core.errors import DataError, DataTypeError
 
 __all__ = [
+    "canonical",
     "check_columns",
     "check_matrix",
     "check_same_columns",
@@ -91,8 +92,17 @@ def check_matrix(
 def _sparse_floats(X: Any, argument: str) -> Any:
     if np.iscomplexobj(X):
         raise DataError(f"Complex data not supported: {argument} is {X.dtype}; pass real numbers.")
-    X = X.tocsr()
+    X = canonical(X.tocsr())
     return X if X.dtype in FLOATS else X.astype(np.float64)
+
+
+def canonical(X: Any) -> Any:
+    """CSR with sorted columns, each entry stored once; X itself if it is so already."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray:

@@ -41,10 +41,11 @@ class PrincipalAxes(NamedTuple):
         return float(self.column_variances.sum())
 
 
-def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
-    """Standard deviations for scaling; 1 for columns that do not vary."""
-    deviation = np.sqrt(squares / (count - 1))
-    return np.where(deviation > 0, deviation, 1.0)
+def column_scale(mean: np.ndarray, squares: np.ndarray, count: int) -> np.ndarray:
+    """Standard deviations for scaling; 1 for columns that do not vary beyond rounding."""
+    deviation = np.sqrt(np.maximum(squares, 0.0) / (count - 1))
+    rounding = count * np.finfo(np.float64).eps * np.abs(mean)
+    return np.where(deviation > rounding, deviation, 1.0)
 
 
 def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np.ndarray:
@@ -58,7 +59,7 @@ def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
     covariance = sums.scatter / (sums.n_rows - 1)
     scale = None
     if scaled:
-        scale = column_scale(np.diag(sums.scatter), sums.n_rows)
+        scale = column_scale(sums.mean, np.diag(sums.scatter), sums.n_rows)
         covariance /= np.outer(scale, scale)
     values, vectors = solve_eigenproblem(covariance, n_axes)
     return PrincipalAxes(
@@ -70,7 +71,7 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
     """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    scale = column_scale(squares, n) if scaled else None
+    scale = column_scale(mean, squares, n) if scaled else None
     if scale is not None:
         X = ((X - mean) / scale).astype(X.dtype)
     shift = np.zeros(p) if scaled else mean
@@ -88,7 +89,7 @@ def by_krylov(
     """Block Krylov iteration on the smaller of X^T X and X X^T, neither ever formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    scale = column_scale(squares, n) if scaled else None
+    scale = column_scale(mean, squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
     transposed = X.T.tocsr() if products.is_sparse(X) else None
 

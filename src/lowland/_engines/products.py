@@ -26,14 +26,19 @@ __all__ = ["mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
 BLOCK_ROWS = 64 * _native.CHUNK_ROWS
 
 
+def friendly(X: np.ndarray) -> np.ndarray:
+    """X, or a copy if its numbers lie where kernels cannot step: between the fields of records."""
+    steps = all(stride % X.itemsize == 0 for stride in X.strides)
+    return X if steps and X.flags.aligned else X.copy(order="C")
+
+
 def row_blocks(X: np.ndarray, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows whose rows are contiguous in memory; a copy only where they are not."""
     for start in range(0, X.shape[0], n_rows):
         rows = slice(start, min(start + n_rows, X.shape[0]))
-        block = X[rows]
+        block = friendly(X[rows])
         contiguous = X.shape[1] == 1 or block.strides[1] == block.itemsize
-        aligned = block.strides[0] % block.itemsize == 0 and block.flags.aligned
-        yield rows, block if contiguous and aligned else np.ascontiguousarray(block)
+        yield rows, block if contiguous else np.ascontiguousarray(block)
 
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
@@ -62,7 +67,7 @@ def transpose_times(
         _sparse_times(X.T.tocsr() if transposed is None else transposed, Z, out, threads)
         out -= np.outer(mean, Z.sum(axis=0))
         return out
-    Z = np.ascontiguousarray(Z, dtype=X.dtype)
+    X, Z = friendly(X), np.ascontiguousarray(Z, dtype=X.dtype)
     shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype), X.shape)
     zero = np.broadcast_to(X.dtype.type(0), Z.shape)
     _native.inner(X, shift, Z, zero, False, out, threads)
@@ -71,6 +76,7 @@ def transpose_times(
 
 def sample_gram(X: np.ndarray, mean: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T)(X - 1 m^T)^T in float64: the inner products of the centered rows."""
+    X = friendly(X)
     out = np.empty((X.shape[0], X.shape[0]))
     shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype)[:, None], X.T.shape)
     _native.inner(X.T, shift, X.T, shift, True, out, threads)

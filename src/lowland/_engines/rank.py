@@ -23,11 +23,14 @@ def by_likelihood(variances: np.ndarray, count: int) -> int:
 
     log p(D | k) for k = 1 .. d - 1 (Minka 2000, eq. 30), with v the mean of the d - k variances
     that k components leave over, needs the whole spectrum of d variances from n > d rows.
+    Directions without variance are never components.
     """
     d, n = len(variances), count
-    positive = np.maximum(variances, variances[0] * np.finfo(float).eps)
+    floor = d * np.finfo(float).eps * max(variances[0], np.finfo(float).tiny)
+    n_positive = int((variances > floor).sum())
+    positive = np.maximum(variances, floor)
     best, best_rank = -np.inf, 1
-    for k in range(1, d):
+    for k in range(1, min(d - 1, n_positive) + 1):
         noise = positive[k:].mean()
         i = np.arange(1, k + 1)
         angles = (d - i + 1) / 2

@@ -17,7 +17,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._core.validation import is_sparse
+from lowland._core.validation import canonical, is_sparse
 from lowland._engines.products import BLOCK_ROWS, mirror, row_blocks
 
 __all__ = ["Moments", "column_moments", "merge", "moments"]
@@ -82,6 +82,7 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Mean and sum of squared deviations of each column, in float64, by blocks of rows."""
     n, p = X.shape
     if is_sparse(X):
+        X = canonical(X)
         mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
         filled = np.bincount(X.indices, minlength=p)
         squares = (X.data - mean[X.indices]) ** 2

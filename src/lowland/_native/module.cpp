@@ -56,9 +56,12 @@ void check(bool fine, const char* message) {
     if (!fine) throw std::invalid_argument(message);
 }
 
+void check_threads(int threads) { check(threads >= 1, "threads must be at least 1"); }
+
 template <class T>
 bool all_finite(nb::ndarray<const T, nb::c_contig, nb::device::cpu> x, int threads,
                 const std::string& isa) {
+    check_threads(threads);
     const auto n = static_cast<std::int64_t>(x.size());
     return LOWLAND_RUN(isa, all_finite(x.data(), n, threads));
 }
@@ -67,6 +70,7 @@ template <class T>
 void scatter(Matrix<T> x, Out<double> means, Out<double> out, int threads, const std::string& isa) {
     const std::int64_t n = x.shape(0), p = x.shape(1);
     const std::int64_t chunks = (n + lowland::kChunkRows - 1) / lowland::kChunkRows;
+    check_threads(threads);
     check(p == 1 || x.stride(1) == 1, "scatter: the rows of x must be contiguous");
     check(static_cast<std::int64_t>(means.shape(0)) == chunks &&
               static_cast<std::int64_t>(means.shape(1)) == p,
@@ -88,6 +92,8 @@ lowland::Operand<T> operand(const Matrix<T>& x, const Matrix<T>& shift) {
 template <class T>
 void inner(Matrix<T> a, Matrix<T> shift_a, Matrix<T> b, Matrix<T> shift_b, bool symmetric,
            Out<double> out, int threads, const std::string& isa) {
+    check_threads(threads);
+    check(!symmetric || a.shape(1) == b.shape(1), "inner: symmetric takes the same operand twice");
     check(a.shape(0) == b.shape(0), "inner: a and b must have the same number of rows");
     check(out.shape(0) == a.shape(1) && out.shape(1) == b.shape(1), "inner: out has a wrong shape");
     const auto left = operand<T>(a, shift_a), right = operand<T>(b, shift_b);
@@ -101,6 +107,7 @@ template <class T>
 void project(Matrix<T> x, Vector<T> shift, nb::ndarray<const T, nb::ndim<2>, nb::c_contig> v, Out<T> out,
              int threads, const std::string& isa) {
     const std::int64_t n = x.shape(0), p = x.shape(1), q = v.shape(1);
+    check_threads(threads);
     check(p == 1 || x.stride(1) == 1, "project: the rows of x must be contiguous");
     check(static_cast<std::int64_t>(shift.shape(0)) == p && static_cast<std::int64_t>(v.shape(0)) == p,
           "project: shift and v must have as many rows as x has columns");

@@ -246,6 +246,7 @@ bool inner(Operand<T> a, Index m, Operand<T> b, Index n, Index depth, bool symme
            int n_threads) {
     constexpr Index W = panel_width<T>;
     constexpr Index kBudget = Index(1) << 22;  // packed elements: 16 MB of float
+    if (m == 0 || n == 0) return true;
     const Index rows_a = ceil_div(m, W) * W, rows_b = symmetric ? 0 : ceil_div(n, W) * W;
     Index terms = kBudget / (rows_a + rows_b) / kDepth * kDepth;
     if (terms < kDepth) terms = kDepth;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -61,7 +62,7 @@ class LinearReducer(Invertible):
             if before is not None:
                 sums = merge(before, sums)
             self.n_samples_seen_, self.mean_, self.scatter_ = sums
-            asked = self.n_components if isinstance(self.n_components, int) else 1
+            asked = self.n_components if isinstance(self.n_components, Integral) else 1
             if sums.n_rows >= max(2, asked):
                 self._finish(sums, run)
                 self.scatter_ = sums.scatter

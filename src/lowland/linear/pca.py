@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,18 +129,18 @@ class PCA(LinearReducer):
     def _axes_to_compute(self, n: int, p: int) -> int:
         """All of them when a rule has to see the whole spectrum."""
         most = min(n, p)
-        if isinstance(self.n_components, str | float | None):
+        if not isinstance(self.n_components, Integral):
             return most
         if self.n_components > most:
             raise ParameterError(
                 f"PCA: n_components={self.n_components} is more than min(n, p) = {most} of data "
                 f"with {n} rows and {p} columns; ask for at most {most}."
             )
-        return self.n_components
+        return int(self.n_components)
 
     def _choose_solver(self, X: Any) -> str:
         n, p = X.shape
-        rule = not isinstance(self.n_components, int | None)
+        rule = not isinstance(self.n_components, Integral | None)
         wanted = self.solver
         if wanted == "auto":
             if p <= COVARIANCE_COLUMNS and (p <= n or is_sparse(X)):
@@ -181,7 +182,7 @@ class PCA(LinearReducer):
 
     def _number_of_axes(self, found: principal.PrincipalAxes, run: Run) -> int:
         n, p, rule = found.n_rows, len(found.mean), self.n_components
-        if rule is None or isinstance(rule, int):
+        if rule is None or isinstance(rule, Integral):
             return len(found.variances)
         if rule == "mle":
             if n <= p:
