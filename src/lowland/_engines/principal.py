@@ -5,7 +5,7 @@ X the centered (and perhaps scaled) data, n x p:
 
     covariance   X^T X, p x p      O(n p^2)        few columns; mergeable
     gram         X X^T, n x n      O(n^2 p)        few rows, many columns
-    krylov       X and X^T times blocks of vectors, O(n p k) each: both large, or sparse
+    krylov       X and X^T times blocks of vectors: both large, or sparse
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ import numpy as np
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.linalg import EigenPairs, fix_signs, solve_eigenproblem
 from lowland._engines.statistics import Moments, column_moments
 
 __all__ = ["PrincipalAxes", "by_covariance", "by_gram", "by_krylov", "column_scale"]
+
+
+# Vectors per product: enough to use each number of X several times, few enough to converge.
+BLOCK_WIDTH = 16
 
 
 class PrincipalAxes(NamedTuple):
@@ -41,11 +46,10 @@ class PrincipalAxes(NamedTuple):
         return float(self.column_variances.sum())
 
 
-def column_scale(mean: np.ndarray, squares: np.ndarray, count: int) -> np.ndarray:
-    """Standard deviations for scaling; 1 for columns that do not vary beyond rounding."""
-    deviation = np.sqrt(np.maximum(squares, 0.0) / (count - 1))
-    rounding = count * np.finfo(np.float64).eps * np.abs(mean)
-    return np.where(deviation > rounding, deviation, 1.0)
+def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
+    """Standard deviations for scaling; 1 for columns that do not vary."""
+    deviation = np.sqrt(squares / (count - 1))
+    return np.where(deviation > 0, deviation, 1.0)
 
 
 def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np.ndarray:
@@ -59,7 +63,7 @@ def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
     covariance = sums.scatter / (sums.n_rows - 1)
     scale = None
     if scaled:
-        scale = column_scale(sums.mean, np.diag(sums.scatter), sums.n_rows)
+        scale = column_scale(np.diag(sums.scatter), sums.n_rows)
         covariance /= np.outer(scale, scale)
     values, vectors = solve_eigenproblem(covariance, n_axes)
     return PrincipalAxes(
@@ -71,7 +75,7 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
     """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    scale = column_scale(mean, squares, n) if scaled else None
+    scale = column_scale(squares, n) if scaled else None
     if scale is not None:
         X = ((X - mean) / scale).astype(X.dtype)
     shift = np.zeros(p) if scaled else mean
@@ -79,19 +83,20 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
     values, vectors = solve_eigenproblem(gram, min(n_axes, n))
     axes = products.transpose_times(X, shift, vectors, threads)
     # Orthonormal even where s is 0 (the last axis of centered rows): QR instead of dividing by s.
-    axes = fix_signs(np.linalg.qr(axes)[0][:, :n_axes])
+    with limit_blas(1):
+        axes = fix_signs(np.linalg.qr(axes)[0])
     return PrincipalAxes(mean, scale, axes.T, values / (n - 1), _per_column(squares, scale, n), n)
 
 
 def by_krylov(
     X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> PrincipalAxes:
-    """Block Krylov iteration on the smaller of X^T X and X X^T, neither ever formed."""
+    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is ever formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    scale = column_scale(mean, squares, n) if scaled else None
+    scale = column_scale(squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
-    transposed = X.T.tocsr() if products.is_sparse(X) else None
+    transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None
 
     def forward(V: np.ndarray) -> np.ndarray:
         return products.times(X, mean, V * weights, threads)
@@ -119,42 +124,66 @@ def _krylov(
     tol: float,
     rng: np.random.Generator,
     monitor: Monitor,
-    max_blocks: int = 16,
 ) -> EigenPairs:
-    """Top pairs of a symmetric operator C from a random block (Musco & Musco 2015).
+    """Top pairs of a symmetric operator C by block Lanczos from a random block.
 
-    The basis Q grows by the block C Q_last until the residuals |C v - l v| of all wanted pairs
-    are below ``tol`` times the largest l.
+    With an orthonormal basis Q of the Krylov space, C Q = Q T + Q_next R E^T: T = Q^T C Q is small,
+    its eigenpairs (l, y) give those of C as (l, Q y), and |R y_last| is their residual
+    |C Q y - l Q y|. The basis grows, fully reorthogonalized, until all residuals are below
+    ``tol`` times the largest l (Golub & Underwood 1977; Musco & Musco 2015 on random starts).
     """
-    width = min(n_pairs + max(10, n_pairs // 5), order)
-    basis = np.linalg.qr(rng.standard_normal((order, width)))[0]
-    newest = image = np.asarray(apply(basis), dtype=np.float64)
-    with monitor.phase("block Krylov", total=max_blocks) as phase:
-        for _ in range(max_blocks):
-            small = basis.T @ image
-            values, weights = solve_eigenproblem((small + small.T) / 2, n_pairs)
-            vectors = basis @ weights
-            residual = np.linalg.norm(image @ weights - vectors * values, axis=0).max()
+    width = min(BLOCK_WIDTH, order)
+    most = min(order, 10 * n_pairs + 20 * width)
+    newest = np.linalg.qr(rng.standard_normal((order, width)))[0]
+    basis = np.empty((order, 0))
+    T = np.empty((0, 0))
+    with monitor.phase("block Lanczos", total=-(-most // width)) as phase:
+        while True:
+            basis = np.hstack([basis, newest[:, : order - basis.shape[1]]])
+            newest = basis[:, T.shape[0] :]
+            image = np.asarray(apply(newest), dtype=np.float64)
+            column = basis.T @ image
+            image -= basis @ column
+            again = basis.T @ image  # once is not enough: rounding grows with the basis
+            image -= basis @ again
+            T = _grown(T, column + again)
+            newest, R = np.linalg.qr(image)
+            if np.abs(np.diag(R)).min() <= 1e-10 * np.abs(T).max():
+                # C adds nothing in some direction: go on with a random one outside the basis.
+                newest = _outside(basis, newest, rng)
             phase.advance()
-            if residual <= tol * values[0] or basis.shape[1] == order:
+            if T.shape[0] < n_pairs:
+                continue
+            values, y = solve_eigenproblem(T, n_pairs)
+            residual = np.linalg.norm(R @ y[-R.shape[1] :], axis=0).max()
+            if residual <= tol * values[0] or T.shape[0] == order:
                 break
-            newest = _orthonormal_to(basis, newest[:, : order - basis.shape[1]])
-            basis = np.hstack([basis, newest])
-            newest = np.asarray(apply(newest), dtype=np.float64)
-            image = np.hstack([image, newest])
-        else:
-            warnings.warn(
-                f"the last axes may be inexact: block Krylov stopped at a relative residual of "
-                f"{residual / values[0]:.1e} (tol={tol:g}); ask for fewer components or use "
-                "another solver.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-    return EigenPairs(values, vectors)
+            if T.shape[0] >= most:
+                warnings.warn(
+                    "the last axes may be inexact: block Lanczos stopped at a relative residual "
+                    f"of {residual / values[0]:.1e} (tol={tol:g}); ask for fewer components or "
+                    "use another solver.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+                break
+    return EigenPairs(values, basis @ y)
 
 
-def _orthonormal_to(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """An orthonormal block that with the basis spans the given block, too; twice is enough."""
-    for _ in range(2):
+def _outside(basis: np.ndarray, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """An orthonormal block orthogonal to the basis, near the given one where that has substance."""
+    block = block + 1e-8 * rng.standard_normal(block.shape)
+    for _ in range(3):
         block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
     return block
+
+
+def _grown(T: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """T with one more block of columns and, because it is symmetric, of rows."""
+    old, new = T.shape[0], column.shape[0]
+    grown = np.empty((new, new))
+    grown[:old, :old] = T
+    grown[:, old:] = column
+    grown[old:, :old] = column[:old].T
+    grown[old:, old:] = (column[old:] + column[old:].T) / 2
+    return grown

@@ -4,15 +4,13 @@
     transpose_times  (X - 1 m^T)^T Z         p x q
     sample_gram      (X - 1 m^T)(X - 1 m^T)^T  n x n
 
-Dense products run in our kernels, sparse ones in scipy on blocks of rows. Both sum every element
-in a fixed order, so that the result depends neither on the number of threads nor, row by row, on
-what other rows came along.
+The kernels sum every element in a fixed order, so that the result depends neither on the number
+of threads nor, row by row, on what other rows came along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,10 +45,9 @@ def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
     out = np.empty((X.shape[0], V.shape[1]), dtype=X.dtype)
     shift = np.ascontiguousarray(mean, dtype=X.dtype)
     if is_sparse(X):
-        _sparse_times(X, V, out, threads)
         offset = np.empty((1, V.shape[1]), dtype=X.dtype)
         _native.project(shift[None, :], np.zeros_like(shift), V, offset, threads)
-        out -= offset
+        _sparse_times(X, V, offset[0], out, threads)
         return out
     for rows, block in row_blocks(X):
         _native.project(block, shift, V, out[rows], threads)
@@ -64,7 +61,8 @@ def transpose_times(
     out = np.empty((X.shape[1], Z.shape[1]))
     if is_sparse(X):
         Z = np.ascontiguousarray(Z, dtype=np.float64)
-        _sparse_times(X.T.tocsr() if transposed is None else transposed, Z, out, threads)
+        flipped = X.T.tocsr() if transposed is None else transposed
+        _sparse_times(flipped.astype(np.float64, copy=False), Z, np.zeros(Z.shape[1]), out, threads)
         out -= np.outer(mean, Z.sum(axis=0))
         return out
     X, Z = friendly(X), np.ascontiguousarray(Z, dtype=X.dtype)
@@ -94,21 +92,8 @@ def mirror(upper: np.ndarray) -> np.ndarray:
     return upper
 
 
-def _sparse_times(X: Any, V: np.ndarray, out: np.ndarray, threads: int) -> None:
-    """out = X V for CSR X; scipy sums each row on its own, so blocks of rows change nothing."""
-
-    def run(start: int) -> None:
-        rows = slice(start, start + 2048)
-        out[rows] = X[rows] @ V
-
-    run_all(run, range(0, X.shape[0], 2048), threads)
-
-
-def run_all(task: Callable[[int], None], items: range, threads: int) -> None:
-    """Run a task over items in Python threads; worth it only where numpy or scipy lets go."""
-    if threads == 1 or len(items) == 1:
-        for item in items:
-            task(item)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(task, items))
+def _sparse_times(X: Any, V: np.ndarray, offset: np.ndarray, out: np.ndarray, threads: int) -> None:
+    """out = X V - 1 offset^T for CSR X; kernels want both index arrays of one type."""
+    kind = np.promote_types(X.indptr.dtype, X.indices.dtype)
+    starts, columns = X.indptr.astype(kind, copy=False), X.indices.astype(kind, copy=False)
+    _native.sparse_times(starts, columns, X.data, V, offset, out, threads)

@@ -47,7 +47,7 @@ def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
     mirror(scatter)
     counts = np.full(chunks, float(_native.CHUNK_ROWS))
     counts[-1] = n - (chunks - 1) * _native.CHUNK_ROWS
-    mean = counts @ means / n
+    mean = means[0] + counts @ (means - means[0]) / n  # exact where nothing varies
     between = np.sqrt(counts)[:, None] * (means - mean)
     with limit_blas(1):  # a threaded product could change the last digits
         scatter += between.T @ between
@@ -63,8 +63,12 @@ def _sparse_moments(X: Any) -> Moments:
     """S = X^T X - n m m^T: the zeros stay implicit; float64, because the two terms may be close."""
     n = X.shape[0]
     X = X.astype(np.float64)
-    mean = np.asarray(X.sum(axis=0)).ravel() / n
-    return Moments(n, mean, (X.T @ X).toarray() - n * np.outer(mean, mean))
+    mean, squares = column_moments(X)
+    scatter = (X.T @ X).toarray() - n * np.outer(mean, mean)
+    constant = squares == 0
+    scatter[constant], scatter[:, constant] = 0.0, 0.0
+    np.fill_diagonal(scatter, squares)
+    return Moments(n, mean, scatter)
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -79,20 +83,27 @@ def merge(a: Moments, b: Moments) -> Moments:
 
 
 def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sum of squared deviations of each column, in float64, by blocks of rows."""
+    """Mean and sum of squared deviations of each column, in float64, by blocks of rows.
+
+    The latter is exactly 0 for a column that does not vary.
+    """
     n, p = X.shape
     if is_sparse(X):
         X = canonical(X)
         mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
         filled = np.bincount(X.indices, minlength=p)
-        squares = (X.data - mean[X.indices]) ** 2
-        return mean, np.bincount(X.indices, squares, minlength=p) + (n - filled) * mean**2
+        deviations = (X.data - mean[X.indices]) ** 2
+        squares = np.bincount(X.indices, deviations, minlength=p) + (n - filled) * mean**2
+        rounding = n * (n * np.finfo(np.float64).eps * mean) ** 2
+        return mean, np.where(squares > rounding, squares, 0.0)
     rows = max(1, 2**22 // p)
-    mean, squares = np.zeros(p), np.zeros(p)
+    first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
+    mean, squares = first.copy(), np.zeros(p)
     for at, block in row_blocks(X, rows):
-        center = block.mean(axis=0, dtype=np.float64)
-        deviations = block - center
-        delta = center - mean
+        deviations = block - first
+        center = deviations.mean(axis=0)
+        deviations -= center
+        delta = first + center - mean
         mean += delta * (block.shape[0] / at.stop)
         squares += np.einsum("ij,ij->j", deviations, deviations)
         squares += delta**2 * (at.start * block.shape[0] / at.stop)

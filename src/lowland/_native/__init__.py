@@ -1,7 +1,7 @@
 """Compiled kernels: plain arrays and scalars in, results in arrays the caller allocated.
 
 Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("auto", or one of
-``instruction_sets()``), works for float32 and float64, and sums in double. In the tests each
+``instruction_sets()``), works for float32 and float64. In the tests each
 stands beside its numpy definition.
 
 - ``all_finite(x)``: no NaN, no infinity.
@@ -9,6 +9,8 @@ stands beside its numpy definition.
   of ``CHUNK_ROWS`` rows, each around its own mean, which goes to ``means``.
 - ``inner(a, shift_a, b, shift_b, symmetric, out)``: ``(a - shift_a).T @ (b - shift_b)``.
 - ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
+- ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
+  Column numbers are trusted: pass only what scipy has checked.
 """
 
 from lowland._native.kernels import (
@@ -19,6 +21,7 @@ from lowland._native.kernels import (
     instruction_sets,
     project,
     scatter,
+    sparse_times,
 )
 
 __all__ = [
@@ -29,4 +32,5 @@ __all__ = [
     "instruction_sets",
     "project",
     "scatter",
+    "sparse_times",
 ]

@@ -27,6 +27,9 @@ struct Operand {
     template <class T>                                                                            \
     bool project(const T* x, std::int64_t n, std::int64_t p, std::int64_t ld, const T* shift,     \
                  const T* v, std::int64_t q, T* out, int n_threads);                              \
+    template <class T, class I>                                                                   \
+    bool sparse_times(const I* starts, const I* columns, const T* values, std::int64_t n,         \
+                      const T* v, std::int64_t q, const T* offset, T* out, int n_threads);        \
     }
 
 LOWLAND_DECLARE_KERNELS(baseline)

@@ -28,3 +28,13 @@ def project(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def sparse_times(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    v: np.ndarray,
+    offset: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

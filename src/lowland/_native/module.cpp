@@ -118,6 +118,29 @@ void project(Matrix<T> x, Vector<T> shift, nb::ndarray<const T, nb::ndim<2>, nb:
     }
 }
 
+template <class T, class I>
+void sparse_times(Vector<I> starts, Vector<I> columns, Vector<T> values,
+                  nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> v, Vector<T> offset,
+                  Out<T> out, int threads, const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = out.shape(0), q = out.shape(1), stored = values.shape(0);
+    check(static_cast<std::int64_t>(starts.shape(0)) == n + 1, "sparse_times: starts must be (n + 1,)");
+    check(v.shape(1) == out.shape(1) && offset.shape(0) == out.shape(1),
+          "sparse_times: v, offset and out must have as many columns");
+    check(columns.shape(0) == values.shape(0) && starts(0) >= 0 && starts(n) <= stored,
+          "sparse_times: starts, columns and values do not fit together");
+    LOWLAND_RUN(isa, sparse_times(starts.data(), columns.data(), values.data(), n, v.data(), q,
+                                  offset.data(), out.data(), threads));
+}
+
+template <class T, class I>
+void bind_sparse(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("sparse_times", &sparse_times<T, I>, "starts"_a.noconvert(), "columns"_a.noconvert(),
+          "values"_a.noconvert(), "v"_a.noconvert(), "offset"_a.noconvert(), "out"_a.noconvert(),
+          "threads"_a, "isa"_a = "auto");
+}
+
 template <class T>
 void bind_products(nb::module_& m) {
     using namespace nb::literals;
@@ -166,4 +189,8 @@ NB_MODULE(kernels, m) {
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
     bind_products<float>(m);
     bind_products<double>(m);
+    bind_sparse<float, std::int32_t>(m);
+    bind_sparse<float, std::int64_t>(m);
+    bind_sparse<double, std::int32_t>(m);
+    bind_sparse<double, std::int64_t>(m);
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -61,12 +60,14 @@ class LinearReducer(Invertible):
             sums = moments(batch, run.threads, run.monitor)
             if before is not None:
                 sums = merge(before, sums)
-            self.n_samples_seen_, self.mean_, self.scatter_ = sums
-            asked = self.n_components if isinstance(self.n_components, Integral) else 1
-            if sums.n_rows >= max(2, asked):
+            if sums.n_rows >= self._rows_needed(batch.shape[1]):
                 self._finish(sums, run)
-                self.scatter_ = sums.scatter
+            self.n_samples_seen_, self.mean_, self.scatter_ = sums
         return self
+
+    def _rows_needed(self, n_features: int) -> int:
+        """How many rows make a model; with fewer, partial_fit only keeps their sums."""
+        return 2
 
     def _check_batch(self, X: Any) -> Any:
         owner = type(self).__name__

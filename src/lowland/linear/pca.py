@@ -13,7 +13,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
-from lowland._engines import principal, rank
+from lowland._engines import principal, products, rank
 from lowland._engines.statistics import Moments, moments
 from lowland.linear._base import LinearReducer
 
@@ -126,6 +126,11 @@ class PCA(LinearReducer):
         n_axes = self._axes_to_compute(sums.n_rows, len(sums.mean))
         self._keep(principal.by_covariance(sums, n_axes, self.scale), run)
 
+    def _rows_needed(self, n_features: int) -> int:
+        if self.n_components == "mle":
+            return n_features + 1
+        return max(2, self.n_components) if isinstance(self.n_components, Integral) else 2
+
     def _axes_to_compute(self, n: int, p: int) -> int:
         """All of them when a rule has to see the whole spectrum."""
         most = min(n, p)
@@ -228,16 +233,16 @@ class PCA(LinearReducer):
         """
         checked = self._check_new_rows(X)
         t2, residual = np.empty(checked.shape[0]), np.empty(checked.shape[0])
-        with self._running():
-            variance = np.where(self.explained_variance_ > 0, self.explained_variance_, np.inf)
-            rows = max(1, 2**21 // checked.shape[1])
+        variance = np.where(self.explained_variance_ > 0, self.explained_variance_, np.inf)
+        rows = max(1, 2**21 // checked.shape[1])
+        with self._running(bound_blas=False) as run:
             for start in range(0, checked.shape[0], rows):
                 at = slice(start, start + rows)
                 block = checked[at].toarray() if is_sparse(checked) else checked[at]
-                centered = block - self.mean_
-                if self.scale_ is not None:
-                    centered /= self.scale_
-                scores = centered @ self.components_.T
+                off = (block - self.mean_) / (1.0 if self.scale_ is None else self.scale_)
+                zero = np.zeros(off.shape[1])
+                scores = products.times(off, zero, self.components_.T, run.threads)
+                off -= products.times(scores, zero[: len(variance)], self.components_, run.threads)
                 t2[at] = (scores**2 / variance).sum(axis=1)
-                residual[at] = ((centered - scores @ self.components_) ** 2).sum(axis=1)
+                residual[at] = (off**2).sum(axis=1)
         return OutlierScores(t2, residual)
