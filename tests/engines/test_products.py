@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland import _native
 from lowland._engines import products
 
 # Sums of about 100 terms of size 10: rounding stays below 100 * 10^2 * eps, here with a margin.
@@ -106,10 +105,6 @@ def test_row_blocks_are_the_rows_in_order_and_copy_only_what_they_must(dense_lay
     assert np.array_equal(np.vstack(blocks), X)
     usable = given.strides[1] == 8 and given.strides[0] % 8 == 0 and given.flags.aligned
     assert all(np.shares_memory(block, given) == usable for block in blocks)
-
-
-def test_blocks_of_rows_never_cut_a_chunk_of_scatter():
-    assert products.BLOCK_ROWS % _native.CHUNK_ROWS == 0
 
 
 def test_inputs_are_not_written_to(case, layout):

@@ -7,7 +7,8 @@ import scipy.sparse
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.statistics import Moments, column_moments, merge, moments
-from lowland._native import CHUNK_ROWS
+
+CHUNK = 512  # rows that the kernel sums together
 
 
 def naive_moments(X):
@@ -27,7 +28,7 @@ def assert_moments(found, X, rtol, about_zero=False):
     assert np.array_equal(found.scatter, found.scatter.T)
 
 
-@pytest.mark.parametrize("n", [2, 50, CHUNK_ROWS, CHUNK_ROWS + 1, 3 * CHUNK_ROWS - 5])
+@pytest.mark.parametrize("n", [2, 50, CHUNK, CHUNK + 1, 3 * CHUNK - 5])
 def test_moments_are_those_of_numpy(irregular, layout, n):
     X = irregular(n, 13)
     given = layout(X)
@@ -37,7 +38,7 @@ def test_moments_are_those_of_numpy(irregular, layout, n):
 
 
 def test_moments_of_single_precision_are_summed_in_double(irregular, layout):
-    X = irregular(3 * CHUNK_ROWS - 5, 13).astype(np.float32)
+    X = irregular(3 * CHUNK - 5, 13).astype(np.float32)
     # 256 products are added in float32: at most 256 * 6e-8, on average far less.
     assert_moments(moments(layout(X), 2, Monitor()), X, rtol=2e-6)
 
@@ -55,19 +56,19 @@ def test_a_single_row_has_no_scatter(layout):
     ("dtype", "mean", "rtol"), [(np.float32, 1e3, 2e-6), (np.float64, 1e6, 1e-9)]
 )
 def test_a_large_mean_costs_no_digits(irregular, dense_layout, dtype, mean, rtol):
-    X = (irregular(2 * CHUNK_ROWS + 100, 9) + mean).astype(dtype)
+    X = (irregular(2 * CHUNK + 100, 9) + mean).astype(dtype)
     assert_moments(moments(dense_layout(X), 2, Monitor()), X, rtol=rtol)
 
 
 def test_the_mean_rounded_to_single_precision_is_no_source_of_error(irregular):
     # At 1e5 float32 has steps of 0.008, no longer small beside a deviation of 0.03.
-    X = (1e5 + 0.05 * irregular(2 * CHUNK_ROWS + 100, 4)).astype(np.float32)
+    X = (1e5 + 0.05 * irregular(2 * CHUNK + 100, 4)).astype(np.float32)
     assert_moments(moments(X, 1, Monitor()), X, rtol=1e-5)
 
 
 def test_chunks_with_distant_means_are_put_together_exactly(irregular):
-    X = irregular(3 * CHUNK_ROWS, 5)
-    X[CHUNK_ROWS:] += 1e4
+    X = irregular(3 * CHUNK, 5)
+    X[CHUNK:] += 1e4
     assert_moments(moments(X, 1, Monitor()), X, rtol=1e-12)
     single = X.astype(np.float32)
     assert_moments(moments(single, 1, Monitor()), single, rtol=2e-6)
@@ -81,7 +82,7 @@ def test_a_filled_sparse_column_far_from_zero_keeps_its_variance(irregular):
 
 
 def test_constant_columns_have_exactly_no_scatter(layout):
-    X = np.random.default_rng(0).random((CHUNK_ROWS + 50, 6))
+    X = np.random.default_rng(0).random((CHUNK + 50, 6))
     X[:, [1, 5]] = 0.1, 0.0
     scatter = moments(layout(X), 1, Monitor()).scatter
     # eps m^2 n for the sparse form and for the rounding of the mean; 1e-12 of the other columns

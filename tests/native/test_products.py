@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from lowland import _native
-from lowland._native import CHUNK_ROWS
 
 SUMMED_IN_T = 256  # terms the kernels add in the type of the data before they go on in double
 
@@ -28,143 +28,116 @@ def table(n, p, dtype, mean=0.0, seed=0):
 # --- scatter ------------------------------------------------------------------------------------
 
 
-def scatter(x, threads=1, isa="auto", start=0.0):
-    n, p = x.shape
-    means = np.full((-(-n // CHUNK_ROWS), p), np.nan)
-    out = np.full((p, p), start)
-    _native.scatter(x, means, out, threads, isa)
-    return means, out
+CHUNK = 512  # rows that the kernel packs together; slices of it have 256
 
 
-def naive_scatter(x):
-    """Sum over chunks of (x - s)^T (x - s), s the chunk's mean in the type of x; and its bound."""
-    means, total, absolute = [], 0.0, 0.0
-    for start in range(0, len(x), CHUNK_ROWS):
-        chunk = x[start : start + CHUNK_ROWS].astype(np.longdouble)
-        mean = chunk.mean(axis=0)
-        centered = (chunk - mean.astype(x.dtype)).astype(x.dtype).astype(np.float64)
-        means.append(mean.astype(np.float64))
-        total = total + centered.T @ centered
-        absolute = absolute + np.abs(centered).T @ np.abs(centered)
-    return np.array(means), total, absolute
+def scatter(x, shift=None, threads=1, isa="auto"):
+    p = x.shape[1]
+    shift = np.zeros(p, x.dtype) if shift is None else shift
+    sums, out = np.full(p, np.nan), np.full((p, p), np.nan)
+    _native.scatter(x, shift, sums, out, threads, isa)
+    return sums, np.triu(out)
 
 
-def assert_scatter_is_right(x, threads=1, isa="auto"):
-    means, out = scatter(x, threads, isa)
-    expected_means, expected, absolute = naive_scatter(x)
-    # Sums run over deviations from the chunk's first row, so the error goes with the spread.
-    spread = np.ptp(x.astype(np.float64), axis=0) + np.abs(expected_means) * 1e-9
-    assert (np.abs(means - expected_means) <= 2 * np.finfo(x.dtype).eps * spread).all()
-    # A mean that is half an ulp away may round to the neighbor: s moves by one ulp, which changes
-    # the scatter by n ulp^2, and each difference by its own rounding.
-    ulp = np.spacing(np.abs(expected_means).max(axis=0).astype(x.dtype)).astype(np.float64)
-    slack = len(x) * np.outer(ulp, ulp) + 2 * np.finfo(x.dtype).eps * absolute
-    upper = np.triu_indices(x.shape[1])
-    error = np.abs(out - expected)
-    assert (error <= error_bound(x.dtype, absolute) + slack)[upper].all()
+def assert_scatter_is_right(x, shift=None, threads=1, isa="auto"):
+    sums, out = scatter(x, shift, threads, isa)
+    y = x.astype(np.longdouble) - (0 if shift is None else shift.astype(np.longdouble))
+    absolute = (np.abs(y).T @ np.abs(y)).astype(float)
+    # Up to a chunk of terms is summed in the type of x, with one rounding each, and then in
+    # double; the shifted values carry one rounding of their own.
+    tolerance = 4 * np.sqrt(CHUNK) * np.finfo(x.dtype).eps
+    assert (np.abs(out - np.triu((y.T @ y).astype(float))) <= tolerance * absolute + 1e-300).all()
+    rounded = np.abs(x).astype(float).sum(axis=0) + np.abs(y).astype(float).sum(axis=0)
+    assert (np.abs(sums - y.sum(axis=0).astype(float)) <= tolerance * rounded + 1e-300).all()
 
 
-@pytest.mark.parametrize("p", [1, 2, 11, 12, 13, 23, 24, 25, 50])
-@pytest.mark.parametrize("n", [2, 7, 256, 257, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1])
+@pytest.mark.parametrize("p", [1, 2, 11, 12, 13, 23, 24, 25, 50, 97, 130])
+@pytest.mark.parametrize("n", [1, 2, 7, 256, 257, CHUNK - 1, CHUNK, CHUNK + 1])
 def test_scatter_equals_its_definition_for_every_shape(n, p, dtype, isa):
-    assert_scatter_is_right(table(n, p, dtype), isa=isa)
+    x = table(n, p, dtype)
+    assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
 
 
-def test_scatter_adds_up_many_chunks_each_around_its_own_mean(dtype, isa):
-    x = table(3 * CHUNK_ROWS + 333, 30, dtype)
-    x[CHUNK_ROWS : 2 * CHUNK_ROWS] += dtype(50)
+def test_scatter_adds_up_many_chunks(dtype, isa):
+    x = table(40 * CHUNK + 333, 30, dtype)
+    assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.97, 1.0])
+def test_zeros_are_passed_over_and_nothing_else(share, dtype, isa):
+    x = table(3 * CHUNK + 50, 77, dtype)
+    rng = np.random.default_rng(0)
+    x[rng.random(x.shape) < share * np.linspace(0, 1, 77)] = 0
+    x[:, 30:37] = 0
     assert_scatter_is_right(x, isa=isa)
 
 
-def test_one_row_is_its_own_mean_and_has_no_scatter(dtype, isa):
-    x = table(1, 17, dtype)
-    means, out = scatter(x, isa=isa)
-    assert np.array_equal(means, x.astype(np.float64))
-    assert not out.any()
-
-
-@pytest.mark.parametrize("p", [5, 30])
-def test_constant_columns_give_exact_zeros_and_exact_means(p, dtype, isa):
-    x = table(CHUNK_ROWS + 100, p, dtype)
-    constant = [0, 3, p - 1]
-    x[:, constant] = dtype(0.1)
-    means, out = scatter(x, isa=isa)
-    upper = np.triu(out)
-    assert not upper[constant].any()
-    assert not upper[:, constant].any()
-    assert (means[:, constant] == float(dtype(0.1))).all()
-    assert_scatter_is_right(x, isa=isa)
-
-
-def test_a_column_constant_within_one_chunk_only_counts_where_it_varies(dtype, isa):
-    x = table(3 * CHUNK_ROWS, 26, dtype)
-    x[:CHUNK_ROWS, 4] = dtype(2.5)
-    x[CHUNK_ROWS : 2 * CHUNK_ROWS, 20:] = dtype(-7)
-    x[2 * CHUNK_ROWS :, 25] = dtype(3)
-    assert_scatter_is_right(x, isa=isa)
-
-
-def test_a_column_that_differs_in_its_last_row_alone_is_not_taken_for_constant(dtype, isa):
-    x = np.zeros((300, 3), dtype)
-    x[:, 1] = 1
-    x[-1, 1] = 4
+def test_negative_zeros_and_the_tiniest_numbers_count_as_what_they_are(dtype, isa):
+    x = np.zeros((300, 30), dtype)
+    x[::2, 3] = -0.0
+    x[5, 7] = np.finfo(dtype).tiny
+    x[6, 7] = 1
     _, out = scatter(x, isa=isa)
-    assert out[1, 1] == pytest.approx(9 * 299 / 300, rel=1e-6)  # one rounded mean, 6e-8
+    assert out[7, 7] == 1
+    assert out.sum() == 1
 
 
-def test_scatter_of_nothing_but_constant_columns_is_zero(dtype, isa):
-    _, out = scatter(np.full((500, 40), 3, dtype), isa=isa)
-    assert not out.any()
+def test_a_sparse_start_does_not_hide_dense_rows_and_the_reverse(dtype, isa):
+    # The kernel judges a slice by its first rows; the judgement must only cost time.
+    x = table(256, 48, dtype)
+    x[:20, :24] = 0
+    x[20:, 24:] = 0
+    assert_scatter_is_right(x, isa=isa)
+
+
+def test_columns_equal_to_their_shift_have_exactly_no_scatter(dtype, isa):
+    x = table(CHUNK + 100, 40, dtype)
+    x[:, [0, 13, 39]] = dtype(0.1)
+    sums, out = scatter(x, np.full(40, 0.1, dtype), isa=isa)
+    full = out + out.T
+    assert not sums[[0, 13, 39]].any()
+    assert not full[[0, 13, 39]].any()
+    assert full[1, 2] != 0
 
 
 @pytest.mark.parametrize(("kind", "mean"), [(np.float64, 1e6), (np.float32, 1e3)])
-def test_a_large_offset_costs_no_digits(kind, mean, isa):
-    x = table(2 * CHUNK_ROWS + 77, 14, kind, mean=mean)
-    assert_scatter_is_right(x, isa=isa)
-    means, out = scatter(x, isa=isa)
-    # A naive sum of squares would be off by 1e-4 (1e12 * 1e-16) and by 0.1 (1e6 * 1e-7).
-    exact = x.astype(np.longdouble)
-    within = sum(
-        ((c - c.mean(axis=0)) ** 2).sum(axis=0)
-        for c in np.split(exact, [CHUNK_ROWS, 2 * CHUNK_ROWS])
-    )
-    assert np.allclose(np.diag(out), within.astype(float), rtol=200 * np.finfo(kind).eps)
-    assert np.allclose(means[0], exact[:CHUNK_ROWS].mean(axis=0).astype(float), rtol=1e-9)
-
-
-def test_scatter_adds_to_what_is_there(dtype, isa):
-    x = table(400, 9, dtype)
-    upper = np.triu_indices(9)
-    from_zero, from_seven = scatter(x, isa=isa)[1], scatter(x, isa=isa, start=7.0)[1]
-    assert np.allclose(from_seven[upper], from_zero[upper] + 7.0, rtol=1e-14)
+def test_a_shift_near_the_mean_saves_the_digits_of_large_offsets(kind, mean, isa):
+    x = table(2 * CHUNK + 77, 14, kind, mean=mean)
+    shift = np.full(14, mean, kind)
+    exact = x.astype(np.longdouble) - shift
+    _, out = scatter(x, shift, isa=isa)
+    expected = np.triu((exact.T @ exact).astype(float))
+    assert np.allclose(out, expected, rtol=0, atol=1e-5 * expected.max())
+    assert_scatter_is_right(x, shift, isa=isa)
 
 
 def test_scatter_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
-    wide = table(700, 40, dtype)
-    for view in (wide[:, 3:20], wide[::3, :13], wide[::-1], wide[600:100:-2, 5:]):
+    base = table(600, 60, dtype)
+    for view in (base[::2], base[::-1], base[:, 5:43], base[100:101]):
         expected = scatter(np.ascontiguousarray(view), isa=isa)
         found = scatter(view, isa=isa)
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
 
 
-@pytest.mark.parametrize("shape", [(5 * CHUNK_ROWS + 11, 53), (40, 130), (3, 2)])
+@pytest.mark.parametrize("shape", [(50 * CHUNK + 11, 53), (5 * CHUNK, 400), (40, 130), (3, 2)])
 def test_scatter_does_not_depend_on_the_number_of_threads(shape, dtype, isa):
     x = table(*shape, dtype)
-    one = scatter(x, 1, isa)
-    for threads in (2, 5):
-        several = scatter(x, threads, isa)
-        assert np.array_equal(one[0], several[0])
-        assert np.array_equal(one[1], several[1])
+    x[np.abs(x) < 0.5] = 0
+    one = scatter(x, threads=1, isa=isa)
+    for threads in (2, 5, 33):
+        several = scatter(x, threads=threads, isa=isa)
+        assert one[0].tobytes() == several[0].tobytes()
+        assert one[1].tobytes() == several[1].tobytes()
 
 
-def test_instruction_sets_agree_to_rounding(dtype):
-    x = table(CHUNK_ROWS + 99, 31, dtype)
-    sets = [scatter(x, 1, isa)[1] for isa in _native.instruction_sets()]
-    _, _, absolute = naive_scatter(x)
-    for other in sets[1:]:
-        error = np.triu(np.abs(other - sets[0]))
-        assert (error <= 2 * error_bound(dtype, absolute)).all()
+def test_a_value_that_is_not_finite_shows_in_the_sums(dtype, isa):
+    for bad in (np.nan, np.inf, -np.inf):
+        x = table(CHUNK + 30, 30, dtype)
+        x[CHUNK + 3, 17] = bad
+        sums, _ = scatter(x, isa=isa)
+        assert not np.isfinite(sums[17])
+        assert np.isfinite(np.delete(sums, 17)).all()
 
 
 # --- inner --------------------------------------------------------------------------------------
@@ -343,16 +316,16 @@ def test_no_rows_and_no_axes_are_fine(dtype, isa):
 
 REFUSED = {
     "scatter, columns not neighbors in memory": (
-        "_native.scatter(np.ones((6, 8))[:, ::2], np.ones((1, 4)), np.ones((4, 4)), 1)"
+        "_native.scatter(np.ones((6, 8))[:, ::2], np.ones(4), np.ones(4), np.ones((4, 4)), 1)"
     ),
-    "scatter, too few means": (
-        "_native.scatter(np.ones((2049, 4)), np.ones((1, 4)), np.ones((4, 4)), 1)"
+    "scatter, shift too short": (
+        "_native.scatter(np.ones((9, 4)), np.ones(3), np.ones(4), np.ones((4, 4)), 1)"
     ),
-    "scatter, means too narrow": (
-        "_native.scatter(np.ones((9, 4)), np.ones((1, 3)), np.ones((4, 4)), 1)"
+    "scatter, sums too long": (
+        "_native.scatter(np.ones((9, 4)), np.ones(4), np.ones(5), np.ones((4, 4)), 1)"
     ),
     "scatter, out too small": (
-        "_native.scatter(np.ones((9, 4)), np.ones((1, 4)), np.ones((3, 3)), 1)"
+        "_native.scatter(np.ones((9, 4)), np.ones(4), np.ones(4), np.ones((3, 3)), 1)"
     ),
     "inner, unequal terms": (
         "a, b = np.ones((5, 3)), np.ones((6, 3))\n"
@@ -383,7 +356,7 @@ REFUSED = {
     ),
     "unknown instruction set": "_native.all_finite(np.ones(3), 1, 'mmx')",
     "scatter, no threads": (
-        "_native.scatter(np.ones((9, 4)), np.ones((1, 4)), np.ones((4, 4)), 0)"
+        "_native.scatter(np.ones((9, 4)), np.ones(4), np.ones(4), np.ones((4, 4)), 0)"
     ),
     "project, no threads": (
         "_native.project(np.ones((500, 30)), np.ones(30), np.ones((30, 7)), np.ones((500, 7)), 0)"
@@ -416,7 +389,54 @@ def test_kernels_leave_their_inputs_alone(dtype):
     x, shift, v = operands(100, 30, 7, dtype)
     copies = x.copy(), shift.copy(), v.copy()
     project(x, shift, v, 2)
-    scatter(x, 2)
+    scatter(x, threads=2)
     inner(x, x, shift, shift, True, 2)
     for array, copy in zip((x, shift, v), copies, strict=True):
         assert np.array_equal(array, copy)
+
+
+# --- sparse_times -------------------------------------------------------------------------------
+
+
+def sparse_case(n, p, q, dtype, index):
+    rng = np.random.default_rng(n + p + q)
+    dense = np.where(rng.random((n, p)) < 0.2, rng.standard_normal((n, p)), 0).astype(dtype)
+    x = scipy.sparse.csr_matrix(dense)
+    v, offset = rng.standard_normal((p, q)).astype(dtype), rng.standard_normal(q).astype(dtype)
+    return dense, (x.indptr.astype(index), x.indices.astype(index), x.data, v, offset)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 7), (130, 40, 16), (64, 200, 33), (3, 9, 0)])
+def test_sparse_times_equals_its_definition(shape, index, dtype, isa):
+    dense, arguments = sparse_case(*shape, dtype, index)
+    out = np.full((shape[0], shape[2]), np.nan, dtype)
+    _native.sparse_times(*arguments, out, 2, isa)
+    expected = dense.astype(float) @ arguments[3] - arguments[4]
+    assert np.allclose(out, expected, atol=50 * np.finfo(dtype).eps)
+
+
+def test_sparse_times_does_not_depend_on_threads_or_company(dtype, isa):
+    dense, (starts, columns, values, v, offset) = sparse_case(300, 50, 9, dtype, np.int32)
+    one, two = np.empty((300, 9), dtype), np.empty((300, 9), dtype)
+    _native.sparse_times(starts, columns, values, v, offset, one, 1, isa)
+    _native.sparse_times(starts, columns, values, v, offset, two, 2, isa)
+    assert one.tobytes() == two.tobytes()
+    row, alone = scipy.sparse.csr_matrix(dense[137:138]), np.empty((1, 9), dtype)
+    own = row.indptr.astype(np.int32), row.indices.astype(np.int32), row.data
+    _native.sparse_times(*own, v, offset, alone, 1, isa)
+    assert alone[0].tobytes() == one[137].tobytes()
+
+
+def test_sparse_times_refuses_arrays_that_do_not_fit_together(dtype):
+    _, (starts, columns, values, v, offset) = sparse_case(6, 5, 4, dtype, np.int64)
+    out = np.empty((6, 4), dtype)
+    for wrong in (
+        (starts[:-1], columns, values, v, offset, out),
+        (starts, columns[:-1], values, v, offset, out),
+        (starts, columns, values, v[:, :3].copy(), offset, out),
+        (starts, columns, values, v, offset[:2], out),
+        (starts + 1, columns, values, v, offset, out),
+    ):
+        with pytest.raises(ValueError, match="sparse_times"):
+            _native.sparse_times(*wrong, 1)

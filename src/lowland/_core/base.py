@@ -61,6 +61,7 @@ class Reducer(Declared):
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
     min_rows: ClassVar[int] = 2
+    fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
     transform_uses_blas: ClassVar[bool] = True  # bounding BLAS costs a millisecond per call
 
     # --- what a method writes ---------------------------------------------------------------
@@ -109,6 +110,7 @@ class Reducer(Declared):
             owner=type(self).__name__,
             accept_sparse=self.accepts_sparse,
             min_rows=self.min_rows,
+            finite=not self.fit_checks_finite,
             threads=resolve_n_jobs(self.n_jobs),
         )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import numbers
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lowland._core.cgroup import control_groups, read_numbers
 from lowland._core.errors import ParameterError
@@ -62,6 +65,15 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return max(1, available_cpus() + 1 + int(n_jobs))
 
 
+@functools.lru_cache(maxsize=1)
+def _blas_libraries(n_modules: int) -> Any:
+    """The BLAS libraries of the process. Finding them takes milliseconds, so it is done anew only
+    when modules were imported since: those may have brought another library."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextlib.contextmanager
 def limit_blas(n: int) -> Iterator[None]:
     """Let BLAS use at most ``n`` threads inside the block; afterwards all is as before.
@@ -70,9 +82,7 @@ def limit_blas(n: int) -> Iterator[None]:
     block stays. Most BLAS libraries hold one number for the whole process, so concurrent blocks
     in several Python threads share it.
     """
-    from threadpoolctl import ThreadpoolController
-
-    loaded = ThreadpoolController().select(user_api="blas")
+    loaded = _blas_libraries(len(sys.modules))
     above = [library.filepath for library in loaded.lib_controllers if library.num_threads > n]
     with loaded.select(filepath=above).limit(limits=n):
         yield

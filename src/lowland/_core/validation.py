@@ -16,6 +16,7 @@ from lowland._core.errors import DataError, DataTypeError
 __all__ = [
     "canonical",
     "check_columns",
+    "check_finite",
     "check_matrix",
     "check_same_columns",
     "column_label",
@@ -68,11 +69,13 @@ def check_matrix(
     argument: str = "X",
     accept_sparse: bool = False,
     min_rows: int = 1,
+    finite: bool = True,
     threads: int = 1,
 ) -> Any:
     """X as a finite (n, d) array of float32 or float64 (or CSR of the same), never a needless copy.
 
     float32 stays float32; every other number becomes float64. X itself is never written to.
+    ``finite=False`` leaves the values to a later :func:`check_finite`.
     """
     names = column_names(X)
     if is_sparse(X):
@@ -85,7 +88,8 @@ def check_matrix(
     else:
         X = _dense_floats(X, argument, names)
     _check_shape(X, owner, argument, min_rows)
-    _check_finite(X, argument, names, threads)
+    if finite:
+        check_finite(X, names, argument=argument, threads=threads)
     return X
 
 
@@ -155,7 +159,10 @@ def _check_shape(X: Any, owner: str, argument: str, min_rows: int) -> None:
         )
 
 
-def _check_finite(X: Any, argument: str, names: np.ndarray | None, threads: int) -> None:
+def check_finite(
+    X: Any, names: np.ndarray | None, *, argument: str = "X", threads: int = 1
+) -> None:
+    """Refuse NaN and infinity, with the column and the row of the first."""
     values = X.data if is_sparse(X) else X
     if values.flags.c_contiguous and values.dtype.isnative:
         if _native.all_finite(values, threads):

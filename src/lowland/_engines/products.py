@@ -20,8 +20,7 @@ from lowland._core.validation import is_sparse
 
 __all__ = ["mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
 
-# A multiple of the chunks of `scatter`, so that cutting data into blocks changes nothing.
-BLOCK_ROWS = 64 * _native.CHUNK_ROWS
+BLOCK_ROWS = 2**17
 
 
 def friendly(X: np.ndarray) -> np.ndarray:

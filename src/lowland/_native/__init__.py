@@ -5,8 +5,8 @@ Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("
 stands beside its numpy definition.
 
 - ``all_finite(x)``: no NaN, no infinity.
-- ``scatter(x, means, out)``: adds to the upper triangle of ``out`` the scatter of x within chunks
-  of ``CHUNK_ROWS`` rows, each around its own mean, which goes to ``means``.
+- ``scatter(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle of
+  ``y.T @ y``; exact zeros of y are passed over.
 - ``inner(a, shift_a, b, shift_b, symmetric, out)``: ``(a - shift_a).T @ (b - shift_b)``.
 - ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
 - ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
@@ -14,7 +14,6 @@ stands beside its numpy definition.
 """
 
 from lowland._native.kernels import (
-    CHUNK_ROWS,
     all_finite,
     count_nested,
     inner,
@@ -25,7 +24,6 @@ from lowland._native.kernels import (
 )
 
 __all__ = [
-    "CHUNK_ROWS",
     "all_finite",
     "count_nested",
     "inner",

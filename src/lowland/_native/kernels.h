@@ -5,7 +5,7 @@
 namespace lowland {
 
 // A (depth x width) matrix read as  value(k, i) = data[k*stride_k + i*stride_i] - shift(k, i).
-// The shift is broadcast: one of its strides is 0; shift == nullptr means none.
+// The shift is broadcast: at least one of its strides is 0.
 template <class T>
 struct Operand {
     const T* data;
@@ -19,8 +19,8 @@ struct Operand {
     template <class T>                                                                            \
     bool all_finite(const T* x, std::int64_t n, int n_threads);                                   \
     template <class T>                                                                            \
-    bool scatter(const T* x, std::int64_t n, std::int64_t p, std::int64_t ld, double* means,      \
-                 double* out, int n_threads);                                                     \
+    bool scatter(const T* x, std::int64_t n, std::int64_t p, std::int64_t ld, const T* shift,     \
+                 double* sums, double* out, int n_threads);                                       \
     template <class T>                                                                            \
     bool inner(Operand<T> a, std::int64_t m, Operand<T> b, std::int64_t n, std::int64_t depth,    \
                bool symmetric, double* out, int n_threads);                                       \
@@ -34,8 +34,5 @@ struct Operand {
 
 LOWLAND_DECLARE_KERNELS(baseline)
 LOWLAND_DECLARE_KERNELS(avx2)
-
-// Rows per chunk of `scatter`: means has one row per chunk.
-constexpr std::int64_t kChunkRows = 512;
 
 }  // namespace lowland

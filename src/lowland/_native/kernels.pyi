@@ -2,13 +2,16 @@
 
 import numpy as np
 
-CHUNK_ROWS: int
-
 def instruction_sets() -> list[str]: ...
 def count_nested(width: int, depth: int, threads: int) -> int: ...
 def all_finite(x: np.ndarray, threads: int, isa: str = "auto") -> bool: ...
 def scatter(
-    x: np.ndarray, means: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
+    x: np.ndarray,
+    shift: np.ndarray,
+    sums: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
 ) -> None: ...
 def inner(
     a: np.ndarray,

@@ -67,17 +67,16 @@ bool all_finite(nb::ndarray<const T, nb::c_contig, nb::device::cpu> x, int threa
 }
 
 template <class T>
-void scatter(Matrix<T> x, Out<double> means, Out<double> out, int threads, const std::string& isa) {
+void scatter(Matrix<T> x, Vector<T> shift, nb::ndarray<double, nb::ndim<1>, nb::c_contig> sums,
+             Out<double> out, int threads, const std::string& isa) {
     const std::int64_t n = x.shape(0), p = x.shape(1);
-    const std::int64_t chunks = (n + lowland::kChunkRows - 1) / lowland::kChunkRows;
     check_threads(threads);
     check(p == 1 || x.stride(1) == 1, "scatter: the rows of x must be contiguous");
-    check(static_cast<std::int64_t>(means.shape(0)) == chunks &&
-              static_cast<std::int64_t>(means.shape(1)) == p,
-          "scatter: means must be (chunks, p)");
-    check(static_cast<std::int64_t>(out.shape(0)) == p && static_cast<std::int64_t>(out.shape(1)) == p,
-          "scatter: out must be (p, p)");
-    if (!LOWLAND_RUN(isa, scatter(x.data(), n, p, x.stride(0), means.data(), out.data(), threads))) {
+    check(shift.shape(0) == x.shape(1) && sums.shape(0) == x.shape(1),
+          "scatter: shift and sums must be (p,)");
+    check(out.shape(0) == x.shape(1) && out.shape(1) == x.shape(1), "scatter: out must be (p, p)");
+    if (!LOWLAND_RUN(isa, scatter(x.data(), n, p, x.stride(0), shift.data(), sums.data(), out.data(),
+                                  threads))) {
         throw std::bad_alloc();
     }
 }
@@ -145,8 +144,8 @@ template <class T>
 void bind_products(nb::module_& m) {
     using namespace nb::literals;
     m.def("all_finite", &all_finite<T>, "x"_a.noconvert(), "threads"_a, "isa"_a = "auto");
-    m.def("scatter", &scatter<T>, "x"_a.noconvert(), "means"_a.noconvert(), "out"_a.noconvert(),
-          "threads"_a, "isa"_a = "auto");
+    m.def("scatter", &scatter<T>, "x"_a.noconvert(), "shift"_a.noconvert(), "sums"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("inner", &inner<T>, "a"_a.noconvert(), "shift_a"_a.noconvert(), "b"_a.noconvert(),
           "shift_b"_a.noconvert(), "symmetric"_a, "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("project", &project<T>, "x"_a.noconvert(), "shift"_a.noconvert(), "v"_a.noconvert(),
@@ -179,7 +178,6 @@ std::int64_t count_nested(std::int64_t width, int depth, int threads) {
 }  // namespace
 
 NB_MODULE(kernels, m) {
-    m.attr("CHUNK_ROWS") = lowland::kChunkRows;
     m.def("instruction_sets", [] {
         nb::list sets;
         sets.append("baseline");

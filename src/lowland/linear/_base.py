@@ -11,6 +11,7 @@ from lowland._core.base import Invertible, Run
 from lowland._core.params import fitted
 from lowland._core.validation import (
     check_columns,
+    check_finite,
     check_matrix,
     check_same_columns,
     column_names,
@@ -41,6 +42,7 @@ class LinearReducer(Invertible):
     )
 
     accepts_sparse = True
+    fit_checks_finite = True
     transform_uses_blas = False
 
     def _finish(self, sums: Moments, run: Run) -> None:
@@ -57,7 +59,7 @@ class LinearReducer(Invertible):
         batch = self._check_batch(X)
         before = self._sums_so_far()
         with self._running() as run:
-            sums = moments(batch, run.threads, run.monitor)
+            sums = self._moments(batch, run)
             if before is not None:
                 sums = merge(before, sums)
             if sums.n_rows >= self._rows_needed(batch.shape[1]):
@@ -65,13 +67,20 @@ class LinearReducer(Invertible):
             self.n_samples_seen_, self.mean_, self.scatter_ = sums
         return self
 
+    def _moments(self, X: Any, run: Run) -> Moments:
+        """Sums of checked rows; a value that is not finite shows in them."""
+        sums = moments(X, run.threads, run.monitor)
+        if not np.isfinite(sums.mean).all():
+            check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
+        return sums
+
     def _rows_needed(self, n_features: int) -> int:
         """How many rows make a model; with fewer, partial_fit only keeps their sums."""
         return 2
 
     def _check_batch(self, X: Any) -> Any:
         owner = type(self).__name__
-        batch = check_matrix(X, owner=owner, accept_sparse=self.accepts_sparse)
+        batch = check_matrix(X, owner=owner, accept_sparse=self.accepts_sparse, finite=False)
         if hasattr(self, "n_features_in_"):
             names = getattr(self, "feature_names_in_", None)
             check_same_columns(column_names(X), names, owner=owner)

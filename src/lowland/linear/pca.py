@@ -12,9 +12,9 @@ from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
+from lowland._core.validation import check_finite, is_sparse
 from lowland._engines import principal, products, rank
-from lowland._engines.statistics import Moments, moments
+from lowland._engines.statistics import Moments
 from lowland.linear._base import LinearReducer
 
 __all__ = ["PCA", "OutlierScores"]
@@ -113,8 +113,11 @@ class PCA(LinearReducer):
         solver = self._choose_solver(X)
         if solver == "covariance":
             self._require(8 * 4 * p * p, f"a covariance matrix of {p} columns", "'randomized'")
-            self._finish(moments(X, run.threads, run.monitor), run)
-        elif solver == "gram":
+            self._finish(self._moments(X, run), run)
+            self.scatter_ = None
+            return
+        check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
+        if solver == "gram":
             self._require(8 * 4 * n * n, f"the inner products of {n} rows", "'randomized'")
             self._keep(principal.by_gram(X, n_axes, self.scale, run.threads), run)
         else:
