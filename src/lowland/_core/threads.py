@@ -26,8 +26,14 @@ def available_cpus(root: str | Path = "/") -> int:
         cores = len(os.sched_getaffinity(0))
     else:  # macOS and Windows; process_cpu_count came with Python 3.13
         cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    quotas = [_quota(folder) for folder in control_groups("cpu", root)]
-    return max(1, min([cores, *(quota for quota in quotas if quota is not None)]))
+    return max(1, min([cores, *_quotas(str(root))]))
+
+
+@functools.lru_cache(maxsize=4)
+def _quotas(root: str) -> list[int]:
+    """Cores that each control group of the process allows; read once, files are slow."""
+    found = [_quota(folder) for folder in control_groups("cpu", root)]
+    return [quota for quota in found if quota is not None]
 
 
 def _quota(group: Path) -> int | None:
