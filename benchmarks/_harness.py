@@ -33,7 +33,7 @@ class Case(NamedTuple):
     quality_name: str
 
 
-def main(cases: list[Case], repeats: int = 7, patience: float = 40.0) -> None:
+def main(cases: list[Case], repeats: int = 7, patience: float = 15.0) -> None:
     """Run the cases asked for on the command line and print a table and JSON lines."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--case", choices=[case.name for case in cases])

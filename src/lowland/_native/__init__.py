@@ -11,24 +11,49 @@ stands beside its numpy definition.
 - ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
 - ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
   Column numbers are trusted: pass only what scipy has checked.
+- ``shortest_paths(starts, columns, weights, sources, rows, place, out)``: row ``rows[i]`` of out
+  gets the distances from vertex ``sources[i]`` along edges, in column j to vertex ``place[j]``.
+  ``PATH_LANES`` sources are followed at once, best such as lie near each other.
 """
 
 from lowland._native.kernels import (
+    ENTRY_BYTES_FLOAT32,
+    ENTRY_BYTES_FLOAT64,
+    PANEL_WIDTH_FLOAT32,
+    PANEL_WIDTH_FLOAT64,
+    PATH_LANES,
     all_finite,
+    complete,
     count_nested,
     inner,
     instruction_sets,
+    join_rounds,
+    pack_points,
     project,
+    query_groups,
+    rerank,
     scatter,
+    shortest_paths,
     sparse_times,
 )
 
 __all__ = [
+    "ENTRY_BYTES_FLOAT32",
+    "ENTRY_BYTES_FLOAT64",
+    "PANEL_WIDTH_FLOAT32",
+    "PANEL_WIDTH_FLOAT64",
+    "PATH_LANES",
     "all_finite",
+    "complete",
     "count_nested",
     "inner",
     "instruction_sets",
+    "join_rounds",
+    "pack_points",
     "project",
+    "query_groups",
+    "rerank",
     "scatter",
+    "shortest_paths",
     "sparse_times",
 ]

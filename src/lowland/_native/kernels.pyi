@@ -2,6 +2,12 @@
 
 import numpy as np
 
+ENTRY_BYTES_FLOAT32: int
+ENTRY_BYTES_FLOAT64: int
+PANEL_WIDTH_FLOAT32: int
+PANEL_WIDTH_FLOAT64: int
+PATH_LANES: int
+
 def instruction_sets() -> list[str]: ...
 def count_nested(width: int, depth: int, threads: int) -> int: ...
 def all_finite(x: np.ndarray, threads: int, isa: str = "auto") -> bool: ...
@@ -37,6 +43,88 @@ def sparse_times(
     values: np.ndarray,
     v: np.ndarray,
     offset: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pack_points(x: np.ndarray, panels: np.ndarray, threads: int, isa: str = "auto") -> None: ...
+def join_rounds(
+    panels: np.ndarray,
+    halves: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    top_halves: np.ndarray,
+    panels_per_block: int,
+    rounding: float,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    thresholds: np.ndarray,
+    keep: int,
+    first: int,
+    last: int,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def query_groups(
+    query_panels: np.ndarray,
+    query_halves: np.ndarray,
+    panels: np.ndarray,
+    halves: np.ndarray,
+    groups: np.ndarray,
+    range_starts: np.ndarray,
+    ranges: np.ndarray,
+    first: int,
+    last: int,
+    query_ids: np.ndarray,
+    point_ids: np.ndarray,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    thresholds: np.ndarray,
+    keep: int,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def rerank(
+    queries: np.ndarray,
+    x: np.ndarray,
+    query_rows: np.ndarray,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    thresholds: np.ndarray,
+    keep: int,
+    point_ids: np.ndarray,
+    halves: np.ndarray,
+    rounding: float,
+    ids: np.ndarray,
+    squares: np.ndarray,
+    certain: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def complete(
+    query_panels: np.ndarray,
+    query_halves: np.ndarray,
+    panels: np.ndarray,
+    halves: np.ndarray,
+    queries: np.ndarray,
+    x: np.ndarray,
+    rows: np.ndarray,
+    query_rows: np.ndarray,
+    point_ids: np.ndarray,
+    self_join: bool,
+    rounding: float,
+    ids: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def shortest_paths(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    sources: np.ndarray,
+    rows: np.ndarray,
+    place: np.ndarray,
     out: np.ndarray,
     threads: int,
     isa: str = "auto",

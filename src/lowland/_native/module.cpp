@@ -1,62 +1,18 @@
 // Python's door to the kernels: shapes and strides in, the right instruction set chosen, GIL let go.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-
-#include <stdexcept>
-#include <string>
-
+#include "bindings.h"
 #include "kernels.h"
 #include "threads.h"
 
 namespace nb = nanobind;
 
+namespace lowland {
+void bind_geodesics(nb::module_& m);
+void bind_knn(nb::module_& m);
+}
+
 namespace {
 
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-bool has_avx2() {
-#ifdef LOWLAND_HAS_AVX2
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
-
-bool wants_avx2(const std::string& isa) {
-    if (isa == "auto") return has_avx2();
-    if (isa == "baseline") return false;
-    if (isa == "avx2" && has_avx2()) return true;
-    throw std::invalid_argument("isa='" + isa + "' is not one of instruction_sets() or 'auto'");
-}
-
-// Runs a kernel of the chosen instruction set without the GIL; false means it found no memory.
-#ifdef LOWLAND_HAS_AVX2
-#define LOWLAND_RUN(isa, call) \
-    ([&] {                                                                     \
-        const bool avx2 = wants_avx2(isa);                                     \
-        nb::gil_scoped_release release;                                        \
-        return avx2 ? lowland::avx2::call : lowland::baseline::call;           \
-    }())
-#else
-#define LOWLAND_RUN(isa, call) \
-    ([&] {                                                                     \
-        wants_avx2(isa);                                                       \
-        nb::gil_scoped_release release;                                        \
-        return lowland::baseline::call;                                        \
-    }())
-#endif
-
-void check(bool fine, const char* message) {
-    if (!fine) throw std::invalid_argument(message);
-}
-
-void check_threads(int threads) { check(threads >= 1, "threads must be at least 1"); }
+using namespace lowland;
 
 template <class T>
 bool all_finite(nb::ndarray<const T, nb::c_contig, nb::device::cpu> x, int threads,
@@ -185,6 +141,8 @@ NB_MODULE(kernels, m) {
         return sets;
     });
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
+    lowland::bind_geodesics(m);
+    lowland::bind_knn(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);

@@ -40,9 +40,11 @@ struct Listed {
 };
 
 template <class T, int NV, class Steps>
-static inline void tile(Index depth, Steps step, const T* a, Index stride_r, Index stride_k,
-                        const T* b, Index b_stride, T* sum, Index sum_stride) {
+__attribute__((noinline))  // inlined it would have to share its registers
+static void tile(Index depth, Steps step, const T* a, Index stride_r, Index stride_k, const T* b,
+                 Index b_stride, T* sum, Index sum_stride) {
     typedef typename Lanes<T>::vector Vector;
+    typedef typename Lanes<T>::loose Loose;
     constexpr int kWidth = Lanes<T>::width;
     Vector total[kRows][NV];
     for (int r = 0; r < kRows; ++r) {
@@ -50,10 +52,10 @@ static inline void tile(Index depth, Steps step, const T* a, Index stride_r, Ind
             total[r][v] = *reinterpret_cast<const Vector*>(sum + r * sum_stride + v * kWidth);
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 1  // more only makes the compiler spill accumulators
     for (Index k = 0; k < depth; ++k) {
         const Index at = step(k);
-        const Vector* row = reinterpret_cast<const Vector*>(b + at * b_stride);
+        const Loose* row = reinterpret_cast<const Loose*>(b + at * b_stride);
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) {
             const T value = a[r * stride_r + at * stride_k];

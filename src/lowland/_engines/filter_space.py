@@ -1,0 +1,98 @@
+"""Coordinates for finding neighbor candidates fast, in which no pair is farther than in truth.
+
+Candidates are searched among float32 points F with  |F_i - F_j| <= |x_i - x_j|  up to a known
+rounding error, so that whatever is too far in F is too far, period. Up to ``FULL_COLUMNS`` columns
+F is the centered data itself. Beyond, F holds the leading principal coordinates and, as one more,
+the length of what they leave out: with x = P x + r,
+
+    |x - y|^2 = |P x - P y|^2 + |r_x - r_y|^2 >= |P x - P y|^2 + (|r_x| - |r_y|)^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._engines import products
+from lowland._engines.principal import by_covariance, by_gram
+from lowland._engines.statistics import column_moments, moments
+
+__all__ = ["FilterSpace", "PackedPoints"]
+
+FULL_COLUMNS = 128
+LEADING = 96
+
+
+@dataclass(frozen=True)
+class FilterSpace:
+    """The map from data to filter coordinates."""
+
+    mean: np.ndarray
+    axes: np.ndarray | None
+
+    @classmethod
+    def of(cls, X: np.ndarray, threads: int) -> FilterSpace:
+        n, p = X.shape
+        if p <= FULL_COLUMNS:
+            return cls(column_moments(X)[0], None)
+        if p <= 3000 and n > LEADING:
+            found = by_covariance(moments(X, threads, Monitor()), LEADING, scaled=False)
+        else:
+            sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
+            found = by_gram(sample, min(LEADING, len(sample) - 1, p), False, threads)
+        return cls(found.mean, np.ascontiguousarray(found.axes.T))
+
+    def coordinates(self, X: np.ndarray, threads: int, dtype: Any = np.float32) -> np.ndarray:
+        """F of the rows of X."""
+        if self.axes is None:
+            F = np.empty(X.shape, dtype)
+            for rows, block in products.row_blocks(X, 2**14):
+                F[rows] = block - self.mean
+            return F
+        q = self.axes.shape[1]
+        F = np.empty((X.shape[0], q + 1), dtype)
+        for rows, block in products.row_blocks(X, 2**12):
+            # In float64: the length left over is a difference of nearly equal squares.
+            centered = block - self.mean
+            leading = products.times(centered, np.zeros(X.shape[1]), self.axes, threads)
+            left = np.einsum("ij,ij->i", centered, centered)
+            left -= np.einsum("ij,ij->i", leading, leading)
+            F[rows, :q] = leading
+            F[rows, q] = np.sqrt(np.maximum(left, 0.0))
+        return F
+
+
+@dataclass(frozen=True)
+class PackedPoints:
+    """Points in the kernels' layout: panels, half squares, and the row number at each place."""
+
+    panels: np.ndarray
+    halves: np.ndarray
+    ids: np.ndarray
+    rounding: float
+
+    @classmethod
+    def of(cls, F: np.ndarray, ids: np.ndarray, threads: int) -> PackedPoints:
+        """Pack the points F; ``ids`` says which row each of them is."""
+        n, q = F.shape
+        width = panel_width(F.dtype)
+        n_panels = -(-n // width)
+        panels = np.empty((n_panels, q, width), F.dtype)
+        _native.pack_points(np.ascontiguousarray(F), panels, threads)
+        halves = np.full(n_panels * width, np.inf, F.dtype)
+        halves[:n] = np.einsum("ij,ij->i", F, F, dtype=np.float64) / 2
+        halves[:n][ids < 0] = np.inf  # an empty place
+        places = np.full(n_panels * width, -1, np.int32)
+        places[:n] = ids
+        # q products and sums, the half squares and the coordinates are rounded once each.
+        return cls(panels, halves, places, (q + 5) * float(np.finfo(F.dtype).eps) / 2)
+
+
+def panel_width(dtype: Any) -> int:
+    """Points per panel."""
+    single = np.dtype(dtype) == np.float32
+    return _native.PANEL_WIDTH_FLOAT32 if single else _native.PANEL_WIDTH_FLOAT64

@@ -1,0 +1,178 @@
+"""Exact neighbors in any metric, by blocks of rows: the plain way, and the slow one.
+
+For metrics that no product of matrices computes, for sparse data, for given distances and for
+Python functions. Memory is one block of distances; cost O(n^2 d) without SIMD kernels of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.monitor import Monitor
+from lowland._core.validation import is_sparse
+
+__all__ = ["Nearest", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
+
+TILE = 1 << 22  # distances per block: 32 MB
+
+
+class Nearest:
+    """The k nearest of every row: ``ids`` and ``distances``, filled block by block."""
+
+    def __init__(self, n_rows: int, k: int) -> None:
+        self.ids = np.empty((n_rows, k), np.int32)
+        self.distances = np.empty((n_rows, k))
+
+    def put(self, rows: slice, D: np.ndarray) -> None:
+        self.ids[rows], self.distances[rows] = nearest_in_rows(D, self.ids.shape[1])
+
+
+def nearest_in_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and values of the k least entries of each row, ties by column number."""
+    if k < D.shape[1]:
+        ids = np.sort(np.argpartition(D, k - 1, axis=1)[:, :k], axis=1)
+        kth = np.take_along_axis(D, ids, axis=1).max(axis=1)
+        for row in np.flatnonzero((kth[:, None] >= D).sum(axis=1) > k):
+            # Several entries tie for the last place: the first of them get it.
+            certain = np.flatnonzero(D[row] < kth[row])
+            tied = np.flatnonzero(D[row] == kth[row])[: k - len(certain)]
+            ids[row] = np.sort(np.concatenate([certain, tied]))
+    else:
+        ids = np.tile(np.arange(k), (len(D), 1))
+    values = np.take_along_axis(D, ids, axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
+
+
+def block_search(
+    n_queries: int,
+    n_points: int,
+    k: int,
+    distances: Callable[[slice], np.ndarray],
+    self_join: bool,
+    monitor: Monitor,
+) -> Nearest:
+    """Nearest by whole rows of distances; ``distances(rows)`` gives a fresh (b, n_points) array."""
+    found = Nearest(n_queries, k)
+    step = max(1, min(n_queries, TILE // n_points))
+    with monitor.phase("neighbors", total=n_queries) as phase:
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            D = distances(rows)
+            if self_join:
+                D[np.arange(rows.stop - start), np.arange(start, rows.stop)] = np.inf
+            found.put(rows, D)
+            phase.advance(rows.stop - start)
+    return found
+
+
+def sparse_search(
+    X: Any, queries: Any, k: int, metric: str, self_join: bool, monitor: Monitor
+) -> Nearest:
+    """Euclidean, squared Euclidean or cosine neighbors of CSR rows, never densified as a whole.
+
+    Candidates come from products of sparse rows; distances of those near the k-th are computed
+    again from differences, so that equal rows are at distance 0 exactly.
+    """
+    X, queries = X.astype(np.float64), queries.astype(np.float64)
+    if metric == "cosine":
+        X, queries = _unit_rows(X), _unit_rows(queries)
+    squares, query_squares = _row_squares(X), _row_squares(queries)
+    transposed = X.T.tocsc()
+    found = Nearest(queries.shape[0], k)
+    step = max(1, min(queries.shape[0], TILE // X.shape[0]))
+    with monitor.phase("neighbors", total=queries.shape[0]) as phase:
+        for start in range(0, queries.shape[0], step):
+            rows = slice(start, min(start + step, queries.shape[0]))
+            block = queries[rows]
+            D = np.asarray((block @ transposed).toarray())
+            D *= -2
+            D += query_squares[rows, None]
+            D += squares
+            own = np.arange(start, rows.stop) if self_join else None
+            if own is not None:
+                D[own - start, own] = np.inf
+            _refine(D, block, X, query_squares[rows], squares, k)
+            if metric == "cosine":
+                D /= 2
+                empty, no_query = squares == 0, query_squares[rows] == 0
+                D[np.ix_(no_query, ~empty)] = 1.0
+                D[np.ix_(~no_query, empty)] = 1.0
+            elif metric == "euclidean":
+                np.sqrt(np.maximum(D, 0.0, out=D), out=D)
+            if own is not None:
+                D[own - start, own] = np.inf
+            found.put(rows, D)
+            phase.advance(rows.stop - start)
+    return found
+
+
+def _refine(
+    D: np.ndarray, block: Any, X: Any, block_squares: np.ndarray, squares: np.ndarray, k: int
+) -> None:
+    """Replace squared distances up to the k-th (and a margin for rounding) by exact ones."""
+    kth = np.partition(D, k - 1, axis=1)[:, k - 1]
+    margin = 1e-12 * (block_squares + squares.max(initial=0.0))
+    i, j = np.nonzero((kth + margin)[:, None] >= D)
+    for start in range(0, len(i), 1 << 15):
+        part = slice(start, start + (1 << 15))
+        gap = block[i[part]] - X[j[part]]
+        D[i[part], j[part]] = _row_squares(gap)
+
+
+def _row_squares(X: Any) -> np.ndarray:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+def _unit_rows(X: Any) -> Any:
+    """Rows of length 1; rows of zeros stay as they are."""
+    import scipy.sparse
+
+    length = np.sqrt(_row_squares(X))
+    return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
+
+
+def stored_neighbors(graph: Any, k: int, self_join: bool) -> Nearest:
+    """The k least stored entries of each row of a sparse matrix of distances."""
+    graph = graph.tocsr()
+    found = Nearest(graph.shape[0], k)
+    for row in range(graph.shape[0]):
+        at = slice(graph.indptr[row], graph.indptr[row + 1])
+        ids, values = graph.indices[at], graph.data[at]
+        if self_join:
+            ids, values = ids[ids != row], values[ids != row]
+        if len(ids) < k:
+            raise DataError(
+                f"X, row {row}: the graph of distances stores {len(ids)} neighbors, but "
+                f"n_neighbors={k}; store more or ask for fewer."
+            )
+        order = np.lexsort((ids, values))[:k]
+        found.ids[row], found.distances[row] = ids[order], values[order]
+    return found
+
+
+def check_distances(D: Any, *, square: bool) -> None:
+    """Refuse a matrix that cannot hold distances."""
+    if square and D.shape[0] != D.shape[1]:
+        raise DataError(
+            f"X: metric='precomputed' needs a square matrix of distances, not {D.shape}."
+        )
+    values = D.data if is_sparse(D) else D
+    if values.size and values.min() < 0:
+        raise DataError(
+            f"X: metric='precomputed' needs distances >= 0, but the least is {values.min():g}; "
+            "similarities must be turned into distances first."
+        )
+    if not square:
+        return
+    gap = abs(D - D.T)
+    worst = float(gap.max()) if gap.shape[0] else 0.0
+    if worst > 1e-6 * max(float(values.max(initial=0.0)), 1e-300):
+        raise DataError(
+            f"X: metric='precomputed' needs a symmetric matrix, but X and its transpose differ by "
+            f"up to {worst:g}; use (X + X.T) / 2 if that is what you mean."
+        )

@@ -1,0 +1,264 @@
+"""Exact Euclidean neighbors: a self-join of packed points, and queries against them.
+
+Three steps, all in native threads:
+
+1. score all pairs in filter space (see :mod:`filter_space`) and keep, per row, a few more
+   candidates than asked for;
+2. evaluate the candidates in exact arithmetic and check whether the worst kept score proves that
+   no other row can be nearer;
+3. for rows without that proof, evaluate exactly every row whose score leaves a doubt.
+
+Cost O(n^2 q) for a self-join, half of it by symmetry; memory O(n k).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._engines.filter_space import FilterSpace, PackedPoints, panel_width
+
+__all__ = ["Candidates", "Found", "exact_join", "exact_query", "finish", "spatial_order"]
+
+SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
+BOX_COLUMNS = 8
+
+
+class Found(NamedTuple):
+    """The k nearest rows of every row: their numbers and squared distances, nearest first."""
+
+    ids: np.ndarray
+    squares: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """Buffers of the best-scored candidates, one row per place in the panels."""
+
+    entries: np.ndarray
+    counts: np.ndarray
+    thresholds: np.ndarray
+    keep: int
+
+    @classmethod
+    def empty(cls, n_places: int, k: int, dtype: np.dtype) -> Candidates:
+        single = dtype == np.float32
+        entry = _native.ENTRY_BYTES_FLOAT32 if single else _native.ENTRY_BYTES_FLOAT64
+        keep = k + SPARE
+        n_bytes = n_places * 2 * keep * entry
+        require_memory(
+            n_bytes,
+            task=f"a search for {k} neighbors of {n_places} rows",
+            alternative="ask for fewer neighbors",
+        )
+        return cls(
+            np.empty((n_places, 2 * keep * entry), np.uint8),
+            np.zeros(n_places, np.int32),
+            np.full(n_places, np.finfo(dtype).min, dtype),
+            keep,
+        )
+
+
+def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Found:
+    """The k nearest other rows of every row of X."""
+    F = FilterSpace.of(X, threads).coordinates(X, threads)
+    panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
+    block = panels_per_block * panel_width(F.dtype)
+    order = spatial_order(F, block)
+    points = PackedPoints.of(F[order], order, threads)
+    del F
+    kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
+    _join(points, panels_per_block, kept, threads, monitor)
+    return finish(X, X, points, points, kept, k, True, threads, monitor)
+
+
+def _join(
+    points: PackedPoints, panels_per_block: int, kept: Candidates, threads: int, monitor: Monitor
+) -> None:
+    n_blocks = -(-len(points.panels) // panels_per_block)
+    low, high = _boxes(points, panels_per_block)
+    n = int((points.ids >= 0).sum())
+    block = panels_per_block * points.panels.shape[2]
+    top_halves = np.maximum.reduceat(points.halves[:n], np.arange(0, n, block))
+    n_rounds = n_blocks + n_blocks % 2
+    step = max(1, n_rounds // 50)
+    with monitor.phase("neighbors", total=n_rounds) as phase:
+        for first in range(0, n_rounds, step):
+            last = min(first + step, n_rounds)
+            _native.join_rounds(
+                points.panels,
+                points.halves,
+                low,
+                high,
+                top_halves,
+                panels_per_block,
+                points.rounding,
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                first,
+                last,
+                threads,
+            )
+            phase.advance(last - first)
+
+
+def _boxes(points: PackedPoints, panels_per_block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounding boxes of the blocks in the first coordinates; empty places do not count."""
+    width = points.panels.shape[2]
+    leading = points.panels[:, :BOX_COLUMNS].transpose(0, 2, 1)
+    empty = (points.ids < 0).reshape(-1, width, 1)
+    starts = np.arange(0, len(points.panels), panels_per_block)
+    low = np.minimum.reduceat(np.where(empty, np.inf, leading).min(axis=1), starts)
+    high = np.maximum.reduceat(np.where(empty, -np.inf, leading).max(axis=1), starts)
+    kind = points.panels.dtype
+    return np.ascontiguousarray(low, kind), np.ascontiguousarray(high, kind)
+
+
+def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
+    """An order of the rows in which runs of ``leaf`` are near in space: median splits.
+
+    Each split halves a run, at a multiple of ``leaf``, along the coordinate of largest spread.
+    """
+    order = np.arange(len(F), dtype=np.int32)
+    runs = [(0, len(F))]
+    while runs:
+        start, stop = runs.pop()
+        n_leaves = -(-(stop - start) // leaf)
+        if n_leaves <= 1:
+            continue
+        rows = order[start:stop]
+        sample = F[rows[:: max(1, len(rows) // 256)], :32]
+        axis = int(np.argmax(sample.var(axis=0)))
+        cut = (n_leaves // 2) * leaf
+        order[start:stop] = rows[np.argpartition(F[rows, axis], cut)]
+        runs += [(start, start + cut), (start + cut, stop)]
+    return order
+
+
+def exact_query(
+    X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
+) -> Found:
+    """The k rows of X nearest to each query."""
+    space = FilterSpace.of(X, threads)
+    everyone = np.arange(len(X), dtype=np.int32)
+    points = PackedPoints.of(space.coordinates(X, threads), everyone, threads)
+    sought = PackedPoints.of(
+        space.coordinates(queries, threads), np.arange(len(queries), dtype=np.int32), threads
+    )
+    kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
+    n_groups = len(sought.panels)
+    search(
+        sought,
+        points,
+        np.arange(n_groups + 1),
+        np.arange(n_groups + 1),
+        np.tile([0, len(points.panels)], (n_groups, 1)),
+        np.full(len(sought.ids), -2, np.int32),
+        kept,
+        threads,
+        monitor,
+    )
+    return finish(queries, X, sought, points, kept, k, False, threads, monitor)
+
+
+def search(
+    sought: PackedPoints,
+    points: PackedPoints,
+    groups: np.ndarray,
+    range_starts: np.ndarray,
+    ranges: np.ndarray,
+    query_ids: np.ndarray,
+    kept: Candidates,
+    threads: int,
+    monitor: Monitor,
+) -> None:
+    """Score groups of query panels against their ranges of point panels (see query.cpp)."""
+    n_groups = len(groups) - 1
+    step = max(4 * threads, n_groups // 50)
+    with monitor.phase("neighbors", total=n_groups) as phase:
+        for first in range(0, n_groups, step):
+            last = min(first + step, n_groups)
+            _native.query_groups(
+                sought.panels,
+                sought.halves,
+                points.panels,
+                points.halves,
+                np.ascontiguousarray(groups, np.int64),
+                np.ascontiguousarray(range_starts, np.int64),
+                np.ascontiguousarray(ranges, np.int64),
+                first,
+                last,
+                query_ids,
+                points.ids,
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                threads,
+            )
+            phase.advance(last - first)
+
+
+def finish(
+    queries: np.ndarray,
+    X: np.ndarray,
+    sought: PackedPoints,
+    points: PackedPoints,
+    kept: Candidates,
+    k: int,
+    self_join: bool,
+    threads: int,
+    monitor: Monitor,
+    prove: bool = True,
+) -> Found:
+    """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False)."""
+    ids = np.empty((len(queries), k), np.int32)
+    squares = np.empty((len(queries), k))
+    certain = np.ones(len(sought.ids), np.uint8)
+    queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
+    _native.rerank(
+        queries,
+        X,
+        sought.ids,
+        kept.entries,
+        kept.counts,
+        kept.thresholds,
+        kept.keep,
+        points.ids,
+        sought.halves,
+        points.rounding,
+        ids,
+        squares,
+        certain,
+        threads,
+    )
+    doubtful = np.flatnonzero(certain == 0)
+    if not prove:
+        return Found(ids, squares)
+    step = max(2400, len(doubtful) // 20)
+    with monitor.phase("proof", total=len(doubtful)) as phase:
+        for start in range(0, len(doubtful), step):
+            rows = np.ascontiguousarray(doubtful[start : start + step], np.int64)
+            _native.complete(
+                sought.panels,
+                sought.halves,
+                points.panels,
+                points.halves,
+                queries,
+                X,
+                rows,
+                sought.ids,
+                points.ids,
+                self_join,
+                points.rounding,
+                ids,
+                squares,
+                threads,
+            )
+            phase.advance(len(rows))
+    return Found(ids, squares)

@@ -1,0 +1,60 @@
+"""The neighbor graph, who is near whom and how far: what methods, metrics and users share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NeighborGraph"]
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborGraph:
+    """The k nearest neighbors of every row, nearest first, ties by index, never the row itself.
+
+    Attributes
+    ----------
+    indices : ndarray of shape (n, k), int32 or int64
+        Numbers of the neighbors among the fitted rows.
+    distances : ndarray of shape (n, k)
+        True distances, in the float type of the data.
+    n_points : int
+        Number of fitted rows, which ``indices`` refer to (n itself, but for a query).
+    metric : str
+        The metric's name.
+    recall_ : float or None
+        Measured share of true neighbors that were found; None when the search was exact.
+    recall_sample_ : int
+        Number of rows that the recall was measured on.
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+    n_points: int
+    metric: str = "euclidean"
+    recall_: float | None = None
+    recall_sample_: int = 0
+
+    @property
+    def n_neighbors(self) -> int:
+        return self.indices.shape[1]
+
+    def __len__(self) -> int:
+        return self.indices.shape[0]
+
+    def __repr__(self) -> str:
+        recall = "exact" if self.recall_ is None else f"recall {self.recall_:.3f}"
+        return f"NeighborGraph({len(self)} rows x {self.n_neighbors} neighbors, {recall})"
+
+    def to_csr(self) -> Any:
+        """Directed n x n_points CSR matrix of distances; zero distances are stored entries."""
+        import scipy.sparse
+
+        n, k = self.indices.shape
+        starts = np.arange(n + 1, dtype=np.int64) * k
+        shape = (n, self.n_points)
+        return scipy.sparse.csr_matrix(
+            (self.distances.ravel(), self.indices.ravel(), starts), shape=shape
+        )

@@ -1,0 +1,263 @@
+"""Who are my neighbors: the one place that finds them, drops the row itself, and orders ties.
+
+Regimes, chosen by cost: a tree for few columns, an exact join of all pairs in native tiles up to
+a few hundred thousand rows, cells beyond (approximate, its recall measured). Other metrics,
+sparse data and given distances go block by block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.monitor import Monitor
+from lowland._core.validation import is_sparse
+from lowland._engines import knn_blocks, knn_tree
+from lowland._engines.duplicates import distinct_rows, expand
+from lowland._engines.knn_cells import cells_join
+from lowland._engines.knn_exact import exact_join, exact_query
+from lowland._engines.neighbor_graph import NeighborGraph
+
+__all__ = ["METHODS", "METRICS", "neighbor_graph", "neighbor_query"]
+
+METHODS = ("auto", "exact", "cells", "tree")
+METRICS = (
+    "chebyshev",
+    "correlation",
+    "cosine",
+    "euclidean",
+    "hamming",
+    "jaccard",
+    "manhattan",
+    "minkowski",
+    "precomputed",
+    "sqeuclidean",
+)
+PRODUCT_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation")
+SPARSE_METRICS = ("euclidean", "sqeuclidean", "cosine")
+CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
+
+
+def neighbor_graph(
+    X: Any,
+    k: int,
+    *,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    method: str = "auto",
+    threads: int = 1,
+    rng: np.random.Generator | None = None,
+    monitor: Monitor | None = None,
+) -> NeighborGraph:
+    """The k nearest other rows of every row of checked data."""
+    monitor = monitor or Monitor()
+    _check_choice(X, metric, method)
+    _check_k(k, X.shape[0] - 1, X.shape[0])
+    if metric == "precomputed":
+        return _graph(_precomputed(X, X.shape[0], k, True, monitor), X, X.shape[0], metric)
+    if is_sparse(X):
+        found = knn_blocks.sparse_search(X, X, k, metric, True, monitor)
+        return _graph(found, X, X.shape[0], metric)
+    method = _regime(X, metric, method, queries=None)
+    rows = _euclidean_rows(X, metric)
+    distinct = distinct_rows(rows, threads)
+    n_distinct = len(rows) if distinct is None else len(distinct.first)
+    if distinct is not None:
+        rows = np.ascontiguousarray(rows[distinct.first])
+    inner_k = min(k, n_distinct - 1)
+    recall, sample = None, 0
+    if inner_k == 0:
+        ids, distances = np.empty((1, 0), np.int32), np.empty((1, 0))
+    elif method == "cells":
+        rng = rng or np.random.default_rng(0)
+        approximate = cells_join(rows, inner_k, threads, rng, monitor)
+        ids, distances = approximate.found.ids, _true_distances(approximate.found.squares, metric)
+        recall, sample = approximate.recall, approximate.sample_rows
+    elif method == "tree":
+        found = knn_tree.tree_search(rows, rows, inner_k, metric, metric_params, True, threads)
+        ids, distances = found.ids, found.distances
+    elif metric in PRODUCT_METRICS:
+        exact = exact_join(rows, inner_k, threads, monitor)
+        ids, distances = exact.ids, _true_distances(exact.squares, metric)
+    else:
+        found = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
+        ids, distances = found.ids, found.distances
+    if distinct is not None:
+        ids, distances = expand(distinct, ids, distances, k)
+    name = metric if isinstance(metric, str) else "callable"
+    return NeighborGraph(ids, distances.astype(_float_of(X)), X.shape[0], name, recall, sample)
+
+
+def neighbor_query(
+    X: Any,
+    queries: Any,
+    k: int,
+    *,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    method: str = "auto",
+    threads: int = 1,
+    monitor: Monitor | None = None,
+) -> NeighborGraph:
+    """The k rows of X nearest to each query; every query is answered as if it came alone.
+
+    With ``metric="precomputed"``, ``queries`` holds its distances to the n rows (m x n).
+    """
+    monitor = monitor or Monitor()
+    _check_choice(X, metric, method)
+    _check_k(k, X.shape[0], X.shape[0])
+    if metric == "precomputed":
+        if queries.shape[1] != X.shape[0]:
+            raise DataError(
+                f"queries: metric='precomputed' needs distances to the {X.shape[0]} fitted rows, "
+                f"one column each, not shape {queries.shape}."
+            )
+        return _graph(
+            _precomputed(queries, X.shape[0], k, False, monitor), queries, X.shape[0], metric
+        )
+    if queries.shape[1] != X.shape[1]:
+        raise DataError(
+            f"queries have {queries.shape[1]} columns, but the fitted rows have {X.shape[1]}."
+        )
+    if is_sparse(X) or is_sparse(queries):
+        found = knn_blocks.sparse_search(*_both_sparse(X, queries), k, metric, False, monitor)
+        return _graph(found, queries, X.shape[0], metric)
+    rows, asked = _euclidean_rows(X, metric), _euclidean_rows(queries, metric)
+    kind = np.promote_types(rows.dtype, asked.dtype)
+    rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
+    if _regime(X, metric, method, queries=queries) == "tree":
+        found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads)
+        return _graph(found, queries, X.shape[0], metric)
+    if metric in PRODUCT_METRICS:
+        exact = exact_query(rows, asked, k, threads, monitor)
+        distances = _true_distances(exact.squares, metric).astype(_float_of(queries))
+        return NeighborGraph(exact.ids, distances, X.shape[0], metric)
+    found = _any_metric(rows, asked, k, metric, metric_params, False, monitor)
+    return _graph(found, queries, X.shape[0], metric)
+
+
+# --- choices --------------------------------------------------------------------------------
+
+
+def _check_choice(X: Any, metric: Any, method: str) -> None:
+    if method not in METHODS:
+        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    if not callable(metric) and metric not in METRICS:
+        raise ParameterError(unknown_name("metric", str(metric), list(METRICS)))
+    if is_sparse(X) and metric not in (*SPARSE_METRICS, "precomputed"):
+        raise ParameterError(
+            f"metric={metric!r} is not available for sparse data; use one of "
+            f"{', '.join(SPARSE_METRICS)}, or X.toarray() if that fits in memory."
+        )
+    if method == "cells" and (metric not in PRODUCT_METRICS or is_sparse(X)):
+        raise ParameterError(
+            f"method='cells' works for dense data and {', '.join(PRODUCT_METRICS)}, not for "
+            f"metric={metric!r}; use method='auto'."
+        )
+    if method == "tree" and (metric not in knn_tree.EXPONENTS or is_sparse(X)):
+        raise ParameterError(
+            f"method='tree' works for dense data and {', '.join(knn_tree.EXPONENTS)}, not for "
+            f"metric={metric!r}; use method='auto'."
+        )
+
+
+def _check_k(k: int, most: int, n_rows: int) -> None:
+    if not 1 <= k <= most:
+        raise ParameterError(
+            f"n_neighbors={k} is not possible with {n_rows} fitted rows (n_samples={n_rows}); "
+            + (f"expected 1 to {most}." if most >= 1 else "more rows are needed.")
+        )
+
+
+def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None) -> str:
+    if method != "auto":
+        return method
+    few_columns = X.shape[1] <= knn_tree.FEW_COLUMNS and metric in knn_tree.EXPONENTS
+    if few_columns and len(X) > 1000:
+        return "tree"
+    if queries is None and metric in PRODUCT_METRICS and len(X) >= CELLS_ROWS:
+        return "cells"
+    return "exact"
+
+
+# --- metrics --------------------------------------------------------------------------------
+
+
+def _euclidean_rows(X: np.ndarray, metric: Any) -> np.ndarray:
+    """Rows whose Euclidean distances give the metric, where it is that kind of metric.
+
+    cosine: |u - v|^2 / 2 = 1 - cos for rows of length 1. correlation: the same after centering
+    each row. A row without direction (all zeros; constant, for correlation) is put on an axis of
+    its own: at distance 1 from all others and 0 from its like.
+    """
+    if metric == "jaccard":
+        if not ((X == 0) | (X == 1)).all():
+            raise DataError("X: metric='jaccard' needs boolean data, only 0 and 1; got others.")
+        return X
+    if metric not in ("cosine", "correlation"):
+        return np.ascontiguousarray(X)
+    U = X.astype(np.float64)
+    size = np.abs(U).max(axis=1, keepdims=True)
+    if metric == "correlation":
+        U -= U.mean(axis=1, keepdims=True)
+    length = np.linalg.norm(U, axis=1, keepdims=True)
+    empty = length <= 1e-13 * size * np.sqrt(X.shape[1])
+    U = np.where(empty, 0.0, U / np.where(empty, 1.0, length))
+    return np.hstack([U, empty.astype(np.float64)])
+
+
+def _true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
+    if metric == "sqeuclidean":
+        return squares
+    return np.sqrt(squares) if metric == "euclidean" else squares / 2
+
+
+def _any_metric(
+    X: np.ndarray,
+    queries: np.ndarray,
+    k: int,
+    metric: Any,
+    metric_params: dict[str, Any] | None,
+    self_join: bool,
+    monitor: Monitor,
+) -> knn_blocks.Nearest:
+    from scipy.spatial.distance import cdist
+
+    name = {"manhattan": "cityblock"}.get(metric, metric) if isinstance(metric, str) else metric
+    kind = bool if metric == "jaccard" else np.float64
+    points, params = X.astype(kind, copy=False), metric_params or {}
+
+    def distances(rows: slice) -> np.ndarray:
+        return cdist(queries[rows].astype(kind, copy=False), points, name, **params)
+
+    return knn_blocks.block_search(len(queries), len(X), k, distances, self_join, monitor)
+
+
+def _precomputed(
+    D: Any, n_points: int, k: int, self_join: bool, monitor: Monitor
+) -> knn_blocks.Nearest:
+    knn_blocks.check_distances(D, square=self_join)
+    if is_sparse(D):
+        return knn_blocks.stored_neighbors(D, k, self_join)
+
+    def distances(rows: slice) -> np.ndarray:
+        return D[rows].astype(np.float64)
+
+    return knn_blocks.block_search(D.shape[0], n_points, k, distances, self_join, monitor)
+
+
+def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
+    import scipy.sparse
+
+    return scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(queries)
+
+
+def _graph(found: knn_blocks.Nearest, given: Any, n_points: int, metric: Any) -> NeighborGraph:
+    name = metric if isinstance(metric, str) else "callable"
+    return NeighborGraph(found.ids, found.distances.astype(_float_of(given)), n_points, name)
+
+
+def _float_of(X: Any) -> Any:
+    return np.float32 if X.dtype == np.float32 else np.float64

@@ -1,0 +1,167 @@
+// Python's door to the neighbor kernels.
+#include "bindings.h"
+#include "knn.h"
+
+namespace lowland {
+namespace {
+
+template <class T>
+Points<T> points_of(const nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>& panels,
+                    const Vector<T>& halves) {
+    check(size(halves, 0) == size(panels, 0) * size(panels, 2), "knn: halves must fill the panels");
+    return {panels.data(), halves.data(), size(panels, 0), size(panels, 1)};
+}
+
+template <class T>
+using Panels = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+Kept<T> kept_of(const Out<std::uint8_t>& entries, const OutVector<std::int32_t>& counts,
+                const OutVector<T>& thresholds, std::int64_t keep, std::int64_t n_rows) {
+    const std::int64_t capacity = size(entries, 1) / baseline::entry_bytes<T>();
+    check(size(entries, 0) == n_rows && size(counts, 0) == n_rows && size(thresholds, 0) == n_rows,
+          "knn: entries, counts and thresholds must have a row for every place in the panels");
+    check(keep >= 1 && capacity > keep, "knn: entries must hold more than keep candidates");
+    return {entries.data(), counts.data(), thresholds.data(), capacity, keep};
+}
+
+template <class T>
+void pack_points(Rows<T> x, nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu> panels,
+                 int threads, const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(x, 0), q = size(x, 1), width = baseline::width_of_panels<T>();
+    check(size(panels, 0) == (n + width - 1) / width && size(panels, 1) == q &&
+              size(panels, 2) == width,
+          "pack_points: panels has a wrong shape");
+    LOWLAND_RUN(isa, pack_points(x.data(), n, q, panels.data(), threads));
+}
+
+template <class T>
+void join_rounds(Panels<T> panels, Vector<T> halves, Rows<T> low, Rows<T> high, Vector<T> top_halves,
+                 std::int64_t panels_per_block, double rounding, Out<std::uint8_t> entries,
+                 OutVector<std::int32_t> counts, OutVector<T> thresholds, std::int64_t keep,
+                 std::int64_t first, std::int64_t last, int threads, const std::string& isa) {
+    check_threads(threads);
+    const Points<T> points = points_of<T>(panels, halves);
+    const Blocks<T> blocks{size(low, 0), panels_per_block, low.data(), high.data(),
+                           top_halves.data(), size(low, 1), rounding};
+    check(panels_per_block >= 1 &&
+              blocks.n_blocks == (points.n_panels + panels_per_block - 1) / panels_per_block &&
+              size(high, 0) == blocks.n_blocks && size(high, 1) == blocks.n_box &&
+              size(top_halves, 0) == blocks.n_blocks && blocks.n_box <= points.q,
+          "join_rounds: the boxes do not fit the panels");
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
+    LOWLAND_RUN(isa, join_rounds(points, blocks, kept, first, last, threads));
+}
+
+template <class T>
+void query_groups(Panels<T> query_panels, Vector<T> query_halves, Panels<T> panels,
+                  Vector<T> halves, Vector<std::int64_t> groups, Vector<std::int64_t> range_starts,
+                  Rows<std::int64_t> ranges, std::int64_t first, std::int64_t last,
+                  Vector<std::int32_t> query_ids, Vector<std::int32_t> point_ids,
+                  Out<std::uint8_t> entries, OutVector<std::int32_t> counts,
+                  OutVector<T> thresholds, std::int64_t keep, int threads, const std::string& isa) {
+    check_threads(threads);
+    const Points<T> queries = points_of<T>(query_panels, query_halves);
+    const Points<T> points = points_of<T>(panels, halves);
+    check(queries.q == points.q, "query_groups: queries and points differ in dimension");
+    check(size(query_ids, 0) == size(query_halves, 0) && size(point_ids, 0) == size(halves, 0),
+          "query_groups: every place in the panels needs an id");
+    check(0 <= first && first <= last && last < size(groups, 0) &&
+              size(range_starts, 0) == size(groups, 0) && size(ranges, 1) == 2,
+          "query_groups: groups and ranges do not fit together");
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(query_halves, 0));
+    LOWLAND_RUN(isa, query_groups(queries, points, groups.data(), range_starts.data(),
+                                  ranges.data(), first, last, query_ids.data(), point_ids.data(),
+                                  kept, threads));
+}
+
+template <class T, class X>
+void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
+            Out<std::uint8_t> entries, OutVector<std::int32_t> counts, OutVector<T> thresholds,
+            std::int64_t keep, Vector<std::int32_t> point_ids, Vector<T> halves, double rounding,
+            Out<std::int32_t> ids, Out<double> squares, OutVector<std::uint8_t> certain, int threads,
+            const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(query_rows, 0), k = size(ids, 1);
+    check(size(queries, 1) == size(x, 1), "rerank: queries and points differ in dimension");
+    check(size(halves, 0) == n && size(certain, 0) == n && size(squares, 1) == k && k >= 1 &&
+              size(ids, 0) == size(queries, 0) && size(squares, 0) == size(queries, 0),
+          "rerank: the arrays do not fit together");
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, n);
+    if (!LOWLAND_RUN(isa, rerank(queries.data(), x.data(), size(x, 1), query_rows.data(), n, kept,
+                                 point_ids.data(), halves.data(), rounding, k, ids.data(),
+                                 squares.data(), certain.data(), threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T, class X>
+void complete(Panels<T> query_panels, Vector<T> query_halves, Panels<T> panels, Vector<T> halves,
+              Rows<X> queries, Rows<X> x, Vector<std::int64_t> rows,
+              Vector<std::int32_t> query_rows, Vector<std::int32_t> point_ids, bool self_join,
+              double rounding, Out<std::int32_t> ids, Out<double> squares, int threads,
+              const std::string& isa) {
+    check_threads(threads);
+    const Points<T> sought = points_of<T>(query_panels, query_halves);
+    const Points<T> points = points_of<T>(panels, halves);
+    check(sought.q == points.q && size(queries, 1) == size(x, 1) &&
+              size(query_rows, 0) == size(query_halves, 0) &&
+              size(point_ids, 0) == size(halves, 0) && size(squares, 1) == size(ids, 1) &&
+              size(ids, 0) == size(queries, 0) && size(squares, 0) == size(queries, 0),
+          "complete: the arrays do not fit together");
+    if (!LOWLAND_RUN(isa, complete(sought, points, queries.data(), x.data(), size(x, 1), rows.data(),
+                                   size(rows, 0), query_rows.data(), point_ids.data(), self_join,
+                                   rounding, size(ids, 1), ids.data(), squares.data(), threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T>
+void bind_search(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("pack_points", &pack_points<T>, "x"_a.noconvert(), "panels"_a.noconvert(), "threads"_a,
+          "isa"_a = "auto");
+    m.def("join_rounds", &join_rounds<T>, "panels"_a.noconvert(), "halves"_a.noconvert(),
+          "low"_a.noconvert(), "high"_a.noconvert(), "top_halves"_a.noconvert(),
+          "panels_per_block"_a, "rounding"_a, "entries"_a.noconvert(), "counts"_a.noconvert(),
+          "thresholds"_a.noconvert(), "keep"_a, "first"_a, "last"_a, "threads"_a, "isa"_a = "auto");
+    m.def("query_groups", &query_groups<T>, "query_panels"_a.noconvert(),
+          "query_halves"_a.noconvert(), "panels"_a.noconvert(), "halves"_a.noconvert(),
+          "groups"_a.noconvert(), "range_starts"_a.noconvert(), "ranges"_a.noconvert(), "first"_a,
+          "last"_a, "query_ids"_a.noconvert(), "point_ids"_a.noconvert(), "entries"_a.noconvert(),
+          "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
+          "isa"_a = "auto");
+}
+
+template <class T, class X>
+void bind_exact(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("rerank", &rerank<T, X>, "queries"_a.noconvert(), "x"_a.noconvert(),
+          "query_rows"_a.noconvert(), "entries"_a.noconvert(), "counts"_a.noconvert(),
+          "thresholds"_a.noconvert(), "keep"_a, "point_ids"_a.noconvert(), "halves"_a.noconvert(),
+          "rounding"_a, "ids"_a.noconvert(), "squares"_a.noconvert(), "certain"_a.noconvert(),
+          "threads"_a, "isa"_a = "auto");
+    m.def("complete", &complete<T, X>, "query_panels"_a.noconvert(), "query_halves"_a.noconvert(),
+          "panels"_a.noconvert(), "halves"_a.noconvert(), "queries"_a.noconvert(),
+          "x"_a.noconvert(), "rows"_a.noconvert(), "query_rows"_a.noconvert(),
+          "point_ids"_a.noconvert(), "self_join"_a, "rounding"_a, "ids"_a.noconvert(),
+          "squares"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+}
+
+}  // namespace
+
+void bind_knn(nb::module_& m) {
+    m.attr("PANEL_WIDTH_FLOAT32") = baseline::width_of_panels<float>();
+    m.attr("PANEL_WIDTH_FLOAT64") = baseline::width_of_panels<double>();
+    m.attr("ENTRY_BYTES_FLOAT32") = baseline::entry_bytes<float>();
+    m.attr("ENTRY_BYTES_FLOAT64") = baseline::entry_bytes<double>();
+    bind_search<float>(m);
+    bind_search<double>(m);
+    bind_exact<float, float>(m);
+    bind_exact<float, double>(m);
+    bind_exact<double, float>(m);
+    bind_exact<double, double>(m);
+}
+
+}  // namespace lowland

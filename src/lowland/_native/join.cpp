@@ -1,0 +1,133 @@
+// join_rounds: all pairs of a set of points, each scored once for both of its points.
+//
+// Blocks meet like the teams of a tournament: in a round no block plays twice, so that threads
+// never touch the same rows, and the result does not depend on which thread played which match.
+// Blocks are near in space: after round 0, where each meets itself, thresholds are tight, and
+// matches of blocks whose boxes are farther apart than any threshold are not played.
+#include "scores.h"
+
+namespace lowland {
+namespace LOWLAND_ISA {
+
+template <class T>
+std::int64_t entry_bytes() {
+    return sizeof(Entry<T>);
+}
+
+template <class T>
+std::int64_t width_of_panels() {
+    return panel_width<T>;
+}
+
+template <class T>
+bool pack_points(const T* x, Index n, Index q, T* panels, int n_threads) {
+    constexpr Index W = panel_width<T>;
+    parallel(ceil_div(n, W), n_threads, [&](Index panel, int) {
+        T* out = panels + panel * q * W;
+        for (Index i = 0; i < W; ++i) {
+            const Index row = panel * W + i;
+            for (Index k = 0; k < q; ++k) out[k * W + i] = row < n ? x[row * q + k] : T(0);
+        }
+    });
+    return true;
+}
+
+template <class T>
+static T lowest_threshold(const Best<T>& best, Index first, Index last) {
+    T lowest = best.thresholds[first];
+    for (Index row = first + 1; row < last; ++row) {
+        if (best.thresholds[row] < lowest) lowest = best.thresholds[row];
+    }
+    return lowest;
+}
+
+// The highest score that points of two boxes could have: - (squared gap) / 2.
+template <class T>
+static T highest_score(const Blocks<T>& blocks, Index a, Index b) {
+    T gap2 = 0;
+    for (Index k = 0; k < blocks.n_box; ++k) {
+        const T up = blocks.low[b * blocks.n_box + k] - blocks.high[a * blocks.n_box + k];
+        const T down = blocks.low[a * blocks.n_box + k] - blocks.high[b * blocks.n_box + k];
+        const T gap = up > down ? up : down;
+        if (gap > 0) gap2 += gap * gap;
+    }
+    return -gap2 / 2;
+}
+
+template <class T>
+static void match(const Points<T>& points, const Blocks<T>& blocks, const Best<T>& best, Index a,
+                  Index b) {
+    constexpr Index W = panel_width<T>;
+    const Index per = blocks.panels_per_block;
+    const Index a_end = min_of(points.n_panels, (a + 1) * per);
+    const Index b_end = min_of(points.n_panels, (b + 1) * per);
+    if (a != b) {
+        const T lowest_a = lowest_threshold(best, a * per * W, a_end * W);
+        const T lowest_b = lowest_threshold(best, b * per * W, b_end * W);
+        const T lowest = lowest_a < lowest_b ? lowest_a : lowest_b;
+        const double halves = double(blocks.top_halves[a]) + double(blocks.top_halves[b]);
+        const double highest = highest_score(blocks, a, b) * (1 - 1e-6);
+        if (highest + 2 * blocks.rounding * halves < lowest) return;
+    }
+    for (Index j = b * per; j < b_end; ++j) {
+        const T* right = points.panels + j * points.q * W;
+        for (Index i = a * per; i < (a == b ? j + 1 : a_end); ++i) {
+            const T* left = points.panels + i * points.q * W;
+            for (Index r = 0; r < W; r += kRows) {
+                scan_tile(left, right, points.q, points.halves + i * W, points.halves + j * W, r,
+                          best.thresholds + i * W, best.thresholds + j * W,
+                          [&](Index row, Index column, T score) {
+                              const Index p = i * W + row, o = j * W + column;
+                              if (p >= o && i == j) return;
+                              if (score >= best.thresholds[p]) best.push(p, score, o);
+                              if (score >= best.thresholds[o]) best.push(o, score, p);
+                          });
+            }
+        }
+    }
+}
+
+// Plays rounds first .. last-1 of the tournament; round 0 is every block against itself, and with
+// B blocks (an idle one added to an odd number) rounds 1 .. B-1 are the circle method.
+template <class T>
+bool join_rounds(Points<T> points, Blocks<T> blocks, Kept<T> kept, Index first, Index last,
+                 int n_threads) {
+    const Best<T> best = best_of(kept);
+    const Index even = blocks.n_blocks + blocks.n_blocks % 2, circle = even - 1;
+    for (Index round = first; round < last; ++round) {
+        if (round == 0) {
+            parallel(blocks.n_blocks, n_threads, [&](Index block, int) {
+                match(points, blocks, best, block, block);
+                const Index begin = block * blocks.panels_per_block * panel_width<T>;
+                const Index size = blocks.panels_per_block * panel_width<T>;
+                const Index end = min_of(points.n_panels * panel_width<T>, begin + size);
+                for (Index row = begin; row < end; ++row) best.cut(row);
+            });
+            continue;
+        }
+        parallel(even / 2, n_threads, [&](Index game, int) {
+            Index a = (round - 1 + game) % circle;
+            Index b = game == 0 ? circle : (round - 1 + circle - game) % circle;
+            if (a >= blocks.n_blocks || b >= blocks.n_blocks) return;
+            if (a > b) {
+                const Index c = a;
+                a = b;
+                b = c;
+            }
+            match(points, blocks, best, a, b);
+        });
+    }
+    return true;
+}
+
+#define LOWLAND_INSTANTIATE(T)                                                                  \
+    template std::int64_t entry_bytes<T>();                                                     \
+    template std::int64_t width_of_panels<T>();                                                 \
+    template bool pack_points<T>(const T*, Index, Index, T*, int);                              \
+    template bool join_rounds<T>(Points<T>, Blocks<T>, Kept<T>, Index, Index, int);
+
+LOWLAND_INSTANTIATE(float)
+LOWLAND_INSTANTIATE(double)
+
+}  // namespace LOWLAND_ISA
+}  // namespace lowland

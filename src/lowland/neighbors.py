@@ -1,0 +1,116 @@
+"""Nearest neighbors, for use on their own and for handing to methods instead of data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lowland._core.monitor import Monitor
+from lowland._core.random import generator
+from lowland._core.threads import limit_blas, resolve_n_jobs
+from lowland._core.validation import check_matrix
+from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.neighbors import neighbor_graph, neighbor_query
+
+__all__ = ["NeighborGraph", "knn_graph", "knn_query"]
+
+
+def knn_graph(
+    X: Any,
+    n_neighbors: int,
+    *,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    method: str = "auto",
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> NeighborGraph:
+    """The nearest other rows of every row.
+
+    Exact, and proven so, below 200 000 rows: candidates are ranked again in exact arithmetic.
+    Beyond, approximate, with the measured recall in ``recall_``. A row is never its own neighbor,
+    also among equal rows; ties are ordered by row number; threads change nothing.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR matrix of shape (n, d)
+        The rows; for ``metric="precomputed"`` an n x n matrix of distances or a sparse graph of
+        them (what is not stored is not a neighbor).
+    n_neighbors : int
+        From 1 to n - 1.
+    metric : str or callable, default="euclidean"
+        "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev", "minkowski"
+        (``metric_params={"p": 3}``), "hamming", "jaccard" (0/1 data), "precomputed", or a Python
+        function of two rows, which is slow: it is called n^2 times. Sparse data: the Euclidean
+        ones and cosine.
+    method : {"auto", "exact", "cells", "tree"}, default="auto"
+        "tree" for few columns, "exact" for all pairs, "cells" for very many rows.
+    random_state : int, Generator or None, default=0
+        Only "cells" draws random numbers.
+
+    Returns
+    -------
+    NeighborGraph
+        With ``indices`` and ``distances`` of shape (n, n_neighbors), nearest first.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> graph = knn_graph(iris().X, 3)
+    >>> graph.indices[0]
+    array([17,  4, 39], dtype=int32)
+    """
+    threads = resolve_n_jobs(n_jobs)
+    checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
+    monitor = Monitor("knn_graph", verbose=verbose)
+    with limit_blas(1), monitor:
+        return neighbor_graph(
+            checked,
+            n_neighbors,
+            metric=metric,
+            metric_params=metric_params,
+            method=method,
+            threads=threads,
+            rng=generator(random_state),
+            monitor=monitor,
+        )
+
+
+def knn_query(
+    X: Any,
+    queries: Any,
+    n_neighbors: int,
+    *,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    method: str = "auto",
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> NeighborGraph:
+    """The rows of X nearest to each query, exact; parameters as in :func:`knn_graph`.
+
+    With ``metric="precomputed"``, ``X`` is what the graph was made of and ``queries`` holds the
+    distances of each query to the n rows (m x n).
+
+    Examples
+    --------
+    >>> knn_query([[0.0], [1.0], [5.0]], [[0.9]], 2).indices
+    array([[1, 0]], dtype=int32)
+    """
+    threads = resolve_n_jobs(n_jobs)
+    rows = check_matrix(X, owner="knn_query", accept_sparse=True, threads=threads)
+    asked = check_matrix(
+        queries, owner="knn_query", argument="queries", accept_sparse=True, threads=threads
+    )
+    monitor = Monitor("knn_query", verbose=verbose)
+    with limit_blas(1), monitor:
+        return neighbor_query(
+            rows,
+            asked,
+            n_neighbors,
+            metric=metric,
+            metric_params=metric_params,
+            method=method,
+            threads=threads,
+            monitor=monitor,
+        )
