@@ -22,7 +22,15 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.filter_space import FilterSpace, PackedPoints, panel_width
 
-__all__ = ["Candidates", "Found", "exact_join", "exact_query", "finish", "spatial_order"]
+__all__ = [
+    "Candidates",
+    "Found",
+    "exact_join",
+    "exact_query",
+    "finish",
+    "search_all",
+    "spatial_order",
+]
 
 SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
 BOX_COLUMNS = 8
@@ -151,34 +159,23 @@ def exact_query(
         space.coordinates(queries, threads), np.arange(len(queries), dtype=np.int32), threads
     )
     kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
-    n_groups = len(sought.panels)
-    search(
-        sought,
-        points,
-        np.arange(n_groups + 1),
-        np.arange(n_groups + 1),
-        np.tile([0, len(points.panels)], (n_groups, 1)),
-        np.full(len(sought.ids), -2, np.int32),
-        kept,
-        threads,
-        monitor,
-    )
+    nobody = np.full(len(sought.ids), -2, np.int32)
+    search_all(sought, points, nobody, kept, threads, monitor)
     return finish(queries, X, sought, points, kept, k, False, threads, monitor)
 
 
-def search(
+def search_all(
     sought: PackedPoints,
     points: PackedPoints,
-    groups: np.ndarray,
-    range_starts: np.ndarray,
-    ranges: np.ndarray,
-    query_ids: np.ndarray,
+    own_ids: np.ndarray,
     kept: Candidates,
     threads: int,
     monitor: Monitor,
 ) -> None:
-    """Score groups of query panels against their ranges of point panels (see query.cpp)."""
-    n_groups = len(groups) - 1
+    """Score every query against all points but the one whose id it has for its own."""
+    n_groups = len(sought.panels)
+    bounds = np.arange(n_groups + 1, dtype=np.int64)
+    ranges = np.tile(np.array([0, len(points.panels)], np.int64), (n_groups, 1))
     step = max(4 * threads, n_groups // 50)
     with monitor.phase("neighbors", total=n_groups) as phase:
         for first in range(0, n_groups, step):
@@ -188,12 +185,12 @@ def search(
                 sought.halves,
                 points.panels,
                 points.halves,
-                np.ascontiguousarray(groups, np.int64),
-                np.ascontiguousarray(range_starts, np.int64),
-                np.ascontiguousarray(ranges, np.int64),
+                bounds,
+                bounds,
+                ranges,
                 first,
                 last,
-                query_ids,
+                own_ids,
                 points.ids,
                 kept.entries,
                 kept.counts,

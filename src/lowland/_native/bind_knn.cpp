@@ -76,6 +76,46 @@ void query_groups(Panels<T> query_panels, Vector<T> query_halves, Panels<T> pane
                                   kept, threads));
 }
 
+template <class T>
+void probe_lists(Panels<T> panels, Vector<T> halves, Rows<T> rows, Vector<std::int64_t> tasks,
+                 Rows<std::int64_t> ranges, Vector<std::int64_t> list_starts,
+                 Vector<std::int32_t> queries, Out<std::uint8_t> entries,
+                 OutVector<std::int32_t> counts, OutVector<T> thresholds, std::int64_t keep,
+                 int threads, const std::string& isa) {
+    check_threads(threads);
+    const Points<T> points = points_of<T>(panels, halves);
+    const std::int64_t n_lists = size(ranges, 0), n_tasks = size(tasks, 0) - 1;
+    check(size(rows, 0) == size(halves, 0) && size(rows, 1) == points.q,
+          "probe_lists: rows must repeat the points");
+    check(size(ranges, 1) == 2 && size(list_starts, 0) == n_lists + 1 && n_tasks >= 0 &&
+              tasks(0) >= 0 && tasks(n_tasks) <= n_lists && list_starts(0) >= 0 &&
+              list_starts(n_lists) <= size(queries, 0),
+          "probe_lists: tasks, lists and queries do not fit together");
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
+    if (!LOWLAND_RUN(isa, probe_lists(points, rows.data(), tasks.data(), n_tasks, ranges.data(),
+                                      list_starts.data(), queries.data(), kept, threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+// One round of looking at the neighbors of neighbors; near is scratch space of n x k.
+template <class T>
+void refine_neighbors(Rows<T> rows, Vector<T> halves, Out<std::int32_t> near,
+                      Out<std::uint8_t> entries, OutVector<std::int32_t> counts,
+                      OutVector<T> thresholds, std::int64_t keep, int threads,
+                      const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(rows, 0), k = size(near, 1);
+    check(size(halves, 0) == n && size(near, 0) == n && k <= keep,
+          "refine_neighbors: the arrays do not fit together");
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, n);
+    LOWLAND_RUN(isa, snapshot(kept, n, k, near.data(), threads));
+    if (!LOWLAND_RUN(isa, refine_neighbors(rows.data(), halves.data(), n, size(rows, 1), near.data(),
+                                           k, kept, threads))) {
+        throw std::bad_alloc();
+    }
+}
+
 template <class T, class X>
 void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
             Out<std::uint8_t> entries, OutVector<std::int32_t> counts, OutVector<T> thresholds,
@@ -130,6 +170,14 @@ void bind_search(nb::module_& m) {
           "query_halves"_a.noconvert(), "panels"_a.noconvert(), "halves"_a.noconvert(),
           "groups"_a.noconvert(), "range_starts"_a.noconvert(), "ranges"_a.noconvert(), "first"_a,
           "last"_a, "query_ids"_a.noconvert(), "point_ids"_a.noconvert(), "entries"_a.noconvert(),
+          "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
+          "isa"_a = "auto");
+    m.def("refine_neighbors", &refine_neighbors<T>, "rows"_a.noconvert(), "halves"_a.noconvert(),
+          "near"_a.noconvert(), "entries"_a.noconvert(), "counts"_a.noconvert(),
+          "thresholds"_a.noconvert(), "keep"_a, "threads"_a, "isa"_a = "auto");
+    m.def("probe_lists", &probe_lists<T>, "panels"_a.noconvert(), "halves"_a.noconvert(),
+          "rows"_a.noconvert(), "tasks"_a.noconvert(), "ranges"_a.noconvert(),
+          "list_starts"_a.noconvert(), "queries"_a.noconvert(), "entries"_a.noconvert(),
           "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
           "isa"_a = "auto");
 }

@@ -84,6 +84,32 @@ def query_groups(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def probe_lists(
+    panels: np.ndarray,
+    halves: np.ndarray,
+    rows: np.ndarray,
+    tasks: np.ndarray,
+    ranges: np.ndarray,
+    list_starts: np.ndarray,
+    queries: np.ndarray,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    thresholds: np.ndarray,
+    keep: int,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def refine_neighbors(
+    rows: np.ndarray,
+    halves: np.ndarray,
+    near: np.ndarray,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    thresholds: np.ndarray,
+    keep: int,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def rerank(
     queries: np.ndarray,
     x: np.ndarray,

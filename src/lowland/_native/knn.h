@@ -52,6 +52,18 @@ struct Blocks {
                       const std::int64_t* range_starts, const std::int64_t* ranges,               \
                       std::int64_t first, std::int64_t last, const std::int32_t* query_ids,       \
                       const std::int32_t* point_ids, Kept<T> kept, int n_threads);                \
+    template <class T>                                                                            \
+    bool probe_lists(Points<T> points, const T* rows, const std::int64_t* tasks,                  \
+                     std::int64_t n_tasks, const std::int64_t* ranges,                            \
+                     const std::int64_t* list_starts, const std::int32_t* queries, Kept<T> kept,  \
+                     int n_threads);                                                              \
+    template <class T>                                                                            \
+    bool snapshot(Kept<T> kept, std::int64_t n, std::int64_t k, std::int32_t* near,               \
+                  int n_threads);                                                                 \
+    template <class T>                                                                            \
+    bool refine_neighbors(const T* rows, const T* halves, std::int64_t n, std::int64_t q,         \
+                          const std::int32_t* near, std::int64_t k, Kept<T> kept,                 \
+                          int n_threads);                                                         \
     template <class T, class X>                                                                   \
     bool rerank(const X* queries, const X* x, std::int64_t d, const std::int32_t* query_ids,      \
                 std::int64_t n, Kept<T> kept, const std::int32_t* point_ids, const T* halves,     \

@@ -1,4 +1,4 @@
-// query_groups, rerank, complete: from candidates to proven neighbors.
+// query_groups, probe_lists, rerank, complete: from candidates to proven neighbors.
 #include <math.h>
 
 #include "scores.h"
@@ -39,6 +39,50 @@ bool query_groups(Points<T> queries, Points<T> points, const Index* groups,
         }
     });
     return true;
+}
+
+// Task t works through the lists tasks[t] .. tasks[t+1]-1; list s asks the places queries[list_starts[s]]
+// .. of the points themselves about the point panels ranges[2*s] .. ranges[2*s+1]-1. No two tasks may
+// ask the same place. rows holds the points once more, row by row, for gathering.
+template <class T>
+bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_tasks,
+                 const Index* ranges, const Index* list_starts, const std::int32_t* queries,
+                 Kept<T> kept, int n_threads) {
+    constexpr Index W = panel_width<T>;
+    const Best<T> best = best_of(kept);
+    const Index q = points.q;
+    T* panels = allocate<T>(n_threads * q * W);
+    T never[W];
+    for (Index i = 0; i < W; ++i) never[i] = static_cast<T>(INFINITY);
+    parallel(panels ? n_tasks : 0, n_threads, [&](Index task, int slot) {
+        T* left = panels + slot * q * W;
+        T halves[W], thresholds[W];
+        for (Index s = tasks[task]; s < tasks[task + 1]; ++s) {
+            for (Index begin = list_starts[s]; begin < list_starts[s + 1]; begin += W) {
+                const Index used = min_of(W, list_starts[s + 1] - begin);
+                const std::int32_t* place = queries + begin;
+                for (Index i = 0; i < W; ++i) {
+                    const Index from = place[min_of(i, used - 1)];
+                    for (Index k = 0; k < q; ++k) left[k * W + i] = rows[from * q + k];
+                    halves[i] = points.halves[from];
+                    thresholds[i] = i < used ? best.thresholds[from] : static_cast<T>(INFINITY);
+                }
+                for (Index j = ranges[2 * s]; j < ranges[2 * s + 1]; ++j) {
+                    for (Index r = 0; r < ceil_div(used, kRows) * kRows; r += kRows) {
+                        scan_tile(left, points.panels + j * q * W, q, halves, points.halves + j * W,
+                                  r, thresholds, never, [&](Index row, Index column, T score) {
+                                      const Index o = j * W + column;
+                                      if (o == place[row] || score < thresholds[row]) return;
+                                      best.push(place[row], score, o);
+                                      thresholds[row] = best.thresholds[place[row]];
+                                  });
+                    }
+                }
+            }
+        }
+    });
+    std::free(panels);
+    return panels != nullptr;
 }
 
 // How far the score of a pair at a distance up to `reach` can be off: |y| is at most |x| + reach.
@@ -163,7 +207,9 @@ bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X*
 #define LOWLAND_INSTANTIATE(T)                                                                     \
     template bool query_groups<T>(Points<T>, Points<T>, const Index*, const Index*, const Index*,  \
                                   Index, Index, const std::int32_t*, const std::int32_t*, Kept<T>, \
-                                  int);
+                                  int);                                                            \
+    template bool probe_lists<T>(Points<T>, const T*, const Index*, Index, const Index*,           \
+                                 const Index*, const std::int32_t*, Kept<T>, int);
 
 #define LOWLAND_INSTANTIATE_EXACT(T, X)                                                           \
     template bool rerank<T, X>(const X*, const X*, Index, const std::int32_t*, Index, Kept<T>,    \

@@ -1,0 +1,64 @@
+"""How many of the true neighbors a search has found, measured on a random sample of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lowland._core.monitor import Monitor
+from lowland._engines.filter_space import PackedPoints
+from lowland._engines.knn_exact import Candidates, finish, search_all
+
+__all__ = ["SampleTruth"]
+
+
+class SampleTruth:
+    """The exact neighbors of a random sample of packed rows of X, to measure recall by."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        points: PackedPoints,
+        n_rows: int,
+        k: int,
+        threads: int,
+        rng: np.random.Generator,
+    ) -> None:
+        taken = np.flatnonzero(points.ids >= 0)
+        self.places = np.sort(rng.choice(taken, n_rows, replace=False))
+        self.rows = points.ids[self.places]
+        self.X, self.points, self.k, self.threads = X, points, k, threads
+        width = points.panels.shape[2]
+        F = np.ascontiguousarray(points.panels[self.places // width, :, self.places % width])
+        sought = PackedPoints.of(F, np.arange(n_rows), threads)
+        own = np.full(len(sought.ids), -2, np.int32)
+        own[:n_rows] = self.rows
+        kept = Candidates.empty(len(sought.ids), k, F.dtype)
+        search_all(sought, points, own, kept, threads, Monitor())
+        self.true = finish(
+            X[self.rows], X, sought, points, kept, k, False, threads, Monitor(), prove=False
+        ).squares
+
+    def recall(self, kept: Candidates) -> float:
+        """Share of the true neighbors among the candidates kept so far; ties count as found."""
+        sample = Candidates(
+            kept.entries[self.places],
+            kept.counts[self.places],
+            kept.thresholds[self.places],
+            kept.keep,
+        )
+        here = np.arange(len(self.rows), dtype=np.int32)
+        halves = self.points.halves[self.places]
+        sought = PackedPoints(self.points.panels, halves, here, self.points.rounding)
+        found = finish(
+            self.X[self.rows],
+            self.X,
+            sought,
+            self.points,
+            sample,
+            self.k,
+            False,
+            self.threads,
+            Monitor(),
+            prove=False,
+        ).squares
+        return float((found <= self.true[:, -1:]).mean())
