@@ -173,8 +173,11 @@ def search_all(
     monitor: Monitor,
 ) -> None:
     """Score every query against all points but the one whose id it has for its own."""
-    n_groups = len(sought.panels)
-    bounds = np.arange(n_groups + 1, dtype=np.int64)
+    # Query panels that share a pass over the points; enough groups to keep all threads busy.
+    together = min(4, max(1, len(sought.panels) // (4 * threads)))
+    bounds = np.append(np.arange(0, len(sought.panels), together), len(sought.panels))
+    n_groups = len(bounds) - 1
+    one_each = np.arange(n_groups + 1, dtype=np.int64)
     ranges = np.tile(np.array([0, len(points.panels)], np.int64), (n_groups, 1))
     step = max(4 * threads, n_groups // 50)
     with monitor.phase("neighbors", total=n_groups) as phase:
@@ -186,7 +189,7 @@ def search_all(
                 points.panels,
                 points.halves,
                 bounds,
-                bounds,
+                one_each,
                 ranges,
                 first,
                 last,

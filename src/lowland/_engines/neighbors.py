@@ -1,8 +1,8 @@
 """Who are my neighbors: the one place that finds them, drops the row itself, and orders ties.
 
-Regimes, chosen by cost: a tree for few columns, an exact join of all pairs in native tiles up to
-a few hundred thousand rows, cells beyond (approximate, its recall measured). Other metrics,
-sparse data and given distances go block by block.
+Regimes, chosen by cost: an exact join of all pairs in native tiles up to a few hundred thousand
+rows (with few columns most tiles are pruned), cells beyond (approximate, recall measured), a tree
+for few columns and very many rows. Other metrics, sparse data and given distances go by blocks.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ METRICS = (
 PRODUCT_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation")
 SPARSE_METRICS = ("euclidean", "sqeuclidean", "cosine")
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
+PRUNED_ROWS = 500_000  # up to here, with few columns, the join prunes better than a tree searches
 
 
 def neighbor_graph(
@@ -175,9 +176,10 @@ def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None)
     if method != "auto":
         return method
     few_columns = X.shape[1] <= knn_tree.FEW_COLUMNS and metric in knn_tree.EXPONENTS
-    if few_columns and len(X) > 1000:
+    joins_well = metric in PRODUCT_METRICS and len(X) < PRUNED_ROWS
+    if few_columns and len(X) > 1000 and not joins_well:
         return "tree"
-    if queries is None and metric in PRODUCT_METRICS and len(X) >= CELLS_ROWS:
+    if queries is None and not few_columns and metric in PRODUCT_METRICS and len(X) >= CELLS_ROWS:
         return "cells"
     return "exact"
 
