@@ -1,8 +1,8 @@
 """Compiled kernels: plain arrays and scalars in, results in arrays the caller allocated.
 
 Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("auto", or one of
-``instruction_sets()``), works for float32 and float64. In the tests each
-stands beside its numpy definition.
+``instruction_sets()``) and works for float32 and float64. In the tests each stands beside its
+numpy definition.
 
 - ``all_finite(x)``: no NaN, no infinity.
 - ``scatter(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle of
@@ -11,6 +11,9 @@ stands beside its numpy definition.
 - ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
 - ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
   Column numbers are trusted: pass only what scipy has checked.
+- ``pack_points``, ``join_rounds``, ``query_groups``, ``probe_lists``, ``refine_neighbors``,
+  ``rerank``, ``complete``: the steps of a neighbor search; ``knn.h`` and the engines that call them
+  (``knn_exact``, ``knn_cells``) say what each does.
 - ``shortest_paths(starts, columns, weights, sources, rows, place, out)``: row ``rows[i]`` of out
   gets the distances from vertex ``sources[i]`` along edges, in column j to vertex ``place[j]``.
   ``PATH_LANES`` sources are followed at once, best such as lie near each other.

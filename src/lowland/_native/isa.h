@@ -4,6 +4,7 @@
 // linker would keep one copy of an inline function for all sets, perhaps the one with AVX2 in it.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 
 #include "threads.h"
 
@@ -36,6 +37,13 @@ static inline void parallel(Index n_tasks, int n_threads, const Body& body) {
             (*static_cast<const Body*>(context))(task, slot);
         },
         const_cast<Body*>(&body));
+}
+
+// Memory for n numbers at a cache line, to be freed with std::free; nullptr when there is none.
+template <class T>
+static T* allocate(Index n) {
+    const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+    return static_cast<T*>(std::aligned_alloc(64, bytes ? bytes : 64));
 }
 
 static inline Index min_of(Index a, Index b) { return a < b ? a : b; }

@@ -13,7 +13,8 @@ namespace LOWLAND_ISA {
 
 // Bit i of the result: whether lane i passes either threshold.
 template <class T>
-static inline unsigned passing(typename Lanes<T>::vector scores, T row, typename Lanes<T>::vector columns) {
+static inline unsigned passing(const typename Lanes<T>::vector& scores, T row,
+                               const typename Lanes<T>::vector& columns) {
 #ifdef __AVX2__
     if constexpr (sizeof(T) == 4) {
         const __m256 hit = _mm256_or_ps(_mm256_cmp_ps(scores, _mm256_set1_ps(row), _CMP_GE_OQ),

@@ -5,8 +5,6 @@
 // double, and every output element is summed in one fixed order: the number of threads, the batch
 // a row comes in and its place in the batch do not change a bit.
 #pragma once
-#include <cstdlib>
-
 #include "isa.h"
 #include "kernels.h"
 
@@ -21,12 +19,6 @@ template <class T>
 constexpr Index panel_width = kVectors * Lanes<T>::width;
 static_assert(panel_width<float> % kRows == 0 && panel_width<double> % kRows == 0,
               "tiles must cover a panel");
-
-template <class T>
-static T* allocate(Index n) {
-    const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
-    return static_cast<T*>(std::aligned_alloc(64, bytes ? bytes : 64));
-}
 
 // sum(r, c) += sum_k a[r*stride_r + step(k)*stride_k] * b[step(k)*b_stride + c], r < kRows, c < NV
 // vectors, k < depth. Steps is the identity (All) or picks terms from a list (Listed).
