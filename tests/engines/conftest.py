@@ -1,22 +1,8 @@
-"""Data without symmetry, and the layouts in which the same numbers may come."""
+"""The layouts in which the same numbers may come."""
 
 import numpy as np
 import pytest
 import scipy.sparse
-
-
-@pytest.fixture
-def irregular():
-    """A function (n, p, seed) -> table: skewed, correlated, off center, all variances distinct."""
-
-    def make(n, p, seed=0):
-        rng = np.random.default_rng(seed)
-        spread = (1.0 + np.arange(p)) ** -0.7
-        turn = np.linalg.qr(rng.standard_normal((p, p)))[0]
-        scores = rng.gamma(2.0, size=(n, p)) * spread
-        return scores @ turn + 3 * rng.standard_normal(p)
-
-    return make
 
 
 def _odd_strides(X):

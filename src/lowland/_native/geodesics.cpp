@@ -9,7 +9,6 @@
 // Why the result is exact and always has the same bits. Rounded addition is monotone and edges are not
 // negative, so every method that relaxes edges until nothing changes ends at the same numbers: the
 // least left-to-right rounded sum over all walks from the source. Order, company and threads are free.
-#include <cstdlib>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -25,12 +24,6 @@ namespace {
 constexpr Index kLanes = kPathLanes;
 constexpr Index kMostBatches = 4;   // batches of sources that share one order of the vertices
 constexpr int kMostSweeps = 64;     // neighbor graphs take about ten
-
-template <class T>
-T* allocate(Index n) {
-    const Index bytes = ceil_div(n * Index(sizeof(T)), 64) * 64;
-    return static_cast<T*>(std::aligned_alloc(64, bytes ? bytes : 64));
-}
 
 // Whether a lane of the comparison is true.
 template <class Mask>

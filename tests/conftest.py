@@ -1,4 +1,4 @@
-"""Data for the linear methods."""
+"""Data that several suites share."""
 
 import numpy as np
 import pytest
