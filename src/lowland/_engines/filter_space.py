@@ -19,7 +19,7 @@ from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines import products
 from lowland._engines.principal import by_covariance, by_gram
-from lowland._engines.statistics import column_moments, moments
+from lowland._engines.statistics import moments
 
 __all__ = ["FilterSpace", "PackedPoints"]
 
@@ -35,15 +35,18 @@ class FilterSpace:
     axes: np.ndarray | None
 
     @classmethod
-    def of(cls, X: np.ndarray, threads: int) -> FilterSpace:
+    def of(cls, X: np.ndarray, threads: int, full: bool = False) -> FilterSpace:
+        """The filter space of the rows of X; ``full`` keeps all coordinates."""
         n, p = X.shape
-        if p <= FULL_COLUMNS:
-            return cls(column_moments(X)[0], None)
-        if p <= 3000 and n > LEADING:
+        if full or p <= FULL_COLUMNS or n <= 2 * LEADING:
+            # The median: an outlier that moved the center would cost all others their digits.
+            sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
+            return cls(np.median(sample, axis=0).astype(np.float64), None)
+        if p <= 3000:
             found = by_covariance(moments(X, threads, Monitor()), LEADING, scaled=False)
         else:
             sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
-            found = by_gram(sample, min(LEADING, len(sample) - 1, p), False, threads)
+            found = by_gram(sample, min(LEADING, len(sample) - 1), False, threads)
         return cls(found.mean, np.ascontiguousarray(found.axes.T))
 
     def coordinates(self, X: np.ndarray, threads: int, dtype: Any = np.float32) -> np.ndarray:

@@ -136,7 +136,7 @@ def _unit_rows(X: Any) -> Any:
     return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
 
 
-def stored_neighbors(graph: Any, k: int, self_join: bool) -> Nearest:
+def stored_neighbors(graph: Any, k: int, self_join: bool, argument: str = "X") -> Nearest:
     """The k least stored entries of each row of a sparse matrix of distances."""
     graph = graph.tocsr()
     found = Nearest(graph.shape[0], k)
@@ -147,7 +147,7 @@ def stored_neighbors(graph: Any, k: int, self_join: bool) -> Nearest:
             ids, values = ids[ids != row], values[ids != row]
         if len(ids) < k:
             raise DataError(
-                f"X, row {row}: the graph of distances stores {len(ids)} neighbors, but "
+                f"{argument}, row {row}: the graph of distances stores {len(ids)} neighbors, but "
                 f"n_neighbors={k}; store more or ask for fewer."
             )
         order = np.lexsort((ids, values))[:k]
@@ -155,24 +155,27 @@ def stored_neighbors(graph: Any, k: int, self_join: bool) -> Nearest:
     return found
 
 
-def check_distances(D: Any, *, square: bool) -> None:
+def check_distances(D: Any, argument: str, *, square: bool) -> None:
     """Refuse a matrix that cannot hold distances."""
     if square and D.shape[0] != D.shape[1]:
         raise DataError(
-            f"X: metric='precomputed' needs a square matrix of distances, not {D.shape}."
+            f"{argument}: metric='precomputed' needs a square matrix of distances, not {D.shape}."
         )
     values = D.data if is_sparse(D) else D
-    if values.size and values.min() < 0:
+    least = values.min(initial=0.0)
+    if least < 0:
         raise DataError(
-            f"X: metric='precomputed' needs distances >= 0, but the least is {values.min():g}; "
+            f"{argument}: metric='precomputed' needs distances >= 0, but the least is {least:g}; "
             "similarities must be turned into distances first."
         )
-    if not square:
+    if not square or is_sparse(D):  # a sparse graph may know a distance in one direction only
         return
-    gap = abs(D - D.T)
-    worst = float(gap.max()) if gap.shape[0] else 0.0
-    if worst > 1e-6 * max(float(values.max(initial=0.0)), 1e-300):
+    worst = max(
+        float(np.abs(D[start : start + 512] - D[:, start : start + 512].T).max())
+        for start in range(0, len(D), 512)
+    )
+    if worst > 1e-6 * max(float(D.max()), 1e-300):
         raise DataError(
-            f"X: metric='precomputed' needs a symmetric matrix, but X and its transpose differ by "
-            f"up to {worst:g}; use (X + X.T) / 2 if that is what you mean."
+            f"{argument}: metric='precomputed' needs a symmetric matrix, but X and its transpose "
+            f"differ by up to {worst:g}; use (X + X.T) / 2 if that is what you mean."
         )

@@ -5,7 +5,7 @@
    neighboring rows are searched together: those that share a cell meet it in one dense tile;
 3. neighbors of neighbors are tried as well;
 4. the recall is measured on a random sample of rows against the exact answer; while it is below
-   the target, step 3 is repeated, and then more cells are searched.
+   the target, step 3 is repeated; if that is not enough, all is done again with more cells.
 
 Cost about O(n^1.2 q) for a fixed target (cells and their number both grow); memory O(n (k + q)).
 """
@@ -27,8 +27,8 @@ __all__ = ["Approximate", "cells_join"]
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
 FIRST_PROBES = 12  # cells searched per row
-MORE_PROBES = 24  # more of them, once, if the recall is not reached
-ROUNDS = 3  # of looking at neighbors of neighbors, at most, after each
+MORE_PROBES = 40  # in a second try, if the first does not reach the recall
+ROUNDS = 3  # of looking at neighbors of neighbors, at most
 SAMPLE_ROWS = 500
 TARGET_RECALL = 0.99
 
@@ -53,21 +53,16 @@ def cells_join(
     X: np.ndarray, k: int, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> Approximate:
     """The k nearest other rows of every row of X, nearly always."""
-    F = FilterSpace.of(X, threads).coordinates(X, threads)
+    F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
     centers = _centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
     probes = nearest_centers(F, centers, min(FIRST_PROBES, len(centers)), threads, monitor)
     layout = _laid_out(F, probes[:, 0], len(centers), threads)
     points = layout.points
     truth = SampleTruth(X, points, min(SAMPLE_ROWS, len(X)), k, threads, rng)
-    kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
-    _probe(layout, probes[:, :2], kept, threads, monitor)  # the nearest first: tight thresholds
-    _probe(layout, probes[:, 2:], kept, threads, monitor)
-    recall = _refine(layout, k, truth, kept, threads, monitor)
+    kept, recall = _searched(layout, probes, k, truth, threads, monitor)
     if recall < TARGET_RECALL and probes.shape[1] < len(centers):
-        wider = min(FIRST_PROBES + MORE_PROBES, len(centers))
-        more = nearest_centers(F, centers, wider, threads, monitor)[:, FIRST_PROBES:]
-        _probe(layout, more, kept, threads, monitor)
-        recall = _refine(layout, k, truth, kept, threads, monitor)
+        probes = nearest_centers(F, centers, min(MORE_PROBES, len(centers)), threads, monitor)
+        kept, recall = _searched(layout, probes, k, truth, threads, monitor)
     del F, layout
     found = finish(X, X, points, points, kept, k, True, threads, monitor, prove=False)
     return Approximate(found, recall, len(truth.rows))
@@ -155,6 +150,21 @@ def _probe(
                 threads,
             )
             phase.advance(len(batch))
+
+
+def _searched(
+    layout: Layout,
+    probes: np.ndarray,
+    k: int,
+    truth: SampleTruth,
+    threads: int,
+    monitor: Monitor,
+) -> tuple[Candidates, float]:
+    """Candidates from the probed cells and from neighbors of neighbors, and their recall."""
+    kept = Candidates.empty(len(layout.rows), k, layout.rows.dtype)
+    _probe(layout, probes[:, :2], kept, threads, monitor)  # the nearest first: tight thresholds
+    _probe(layout, probes[:, 2:], kept, threads, monitor)
+    return kept, _refine(layout, k, truth, kept, threads, monitor)
 
 
 def _refine(

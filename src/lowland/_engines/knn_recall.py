@@ -30,13 +30,12 @@ class SampleTruth:
         width = points.panels.shape[2]
         F = np.ascontiguousarray(points.panels[self.places // width, :, self.places % width])
         sought = PackedPoints.of(F, np.arange(n_rows), threads)
-        own = np.full(len(sought.ids), -2, np.int32)
-        own[:n_rows] = self.rows
-        kept = Candidates.empty(len(sought.ids), k, F.dtype)
-        search_all(sought, points, own, kept, threads, Monitor())
-        self.true = finish(
-            X[self.rows], X, sought, points, kept, k, False, threads, Monitor(), prove=False
-        ).squares
+        # With the row itself, which is its own nearest: k + 1.
+        nobody = np.full(len(sought.ids), -2, np.int32)
+        kept = Candidates.empty(len(sought.ids), k + 1, F.dtype)
+        search_all(sought, points, nobody, kept, threads, Monitor())
+        exact = finish(X[self.rows], X, sought, points, kept, k + 1, False, threads, Monitor())
+        self.true = exact.squares[:, 1:]
 
     def recall(self, kept: Candidates) -> float:
         """Share of the true neighbors among the candidates kept so far; ties count as found."""

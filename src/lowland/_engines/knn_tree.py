@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.monitor import Monitor
 from lowland._engines.knn_blocks import Nearest, nearest_in_rows
 
 __all__ = ["EXPONENTS", "FEW_COLUMNS", "tree_search"]
@@ -29,6 +30,7 @@ def tree_search(
     metric_params: dict[str, Any] | None,
     self_join: bool,
     threads: int,
+    monitor: Monitor | None = None,
 ) -> Nearest:
     """The k nearest rows of X for each query, by (distance, row number)."""
     from scipy.spatial import cKDTree
@@ -37,28 +39,45 @@ def tree_search(
     points, asked = X.astype(np.float64), queries.astype(np.float64)
     wanted = min(k + self_join + SPARE, len(points))
     tree = cKDTree(points)
-    _, ids = tree.query(asked, wanted, p=p, workers=threads)
-    ids = ids.reshape(len(asked), wanted)
-    D = _distances(points[ids], asked[:, None, :], p)
-    if self_join:
-        D[ids == np.arange(len(asked))[:, None]] = np.inf
     found = Nearest(len(asked), k)
-    order = np.lexsort((ids, D), axis=1)
-    found.ids[:] = np.take_along_axis(ids, order[:, :k], axis=1)
-    D = np.take_along_axis(D, order, axis=1)
-    found.distances[:] = D[:, :k]
-    if wanted < len(points):
-        # The spare candidates must be farther than the k-th, or others may tie with it.
-        last = D[:, wanted - 1 - self_join]
-        for row in np.flatnonzero(last <= D[:, k - 1] * (1 + 1e-12)):
-            everyone = _distances(points, asked[row], p)
-            if self_join:
-                everyone[row] = np.inf
-            ids_of, distances = nearest_in_rows(everyone[None, :], k)
-            found.ids[row], found.distances[row] = ids_of[0], distances[0]
+    with (monitor or Monitor()).phase("neighbors", total=len(asked)) as phase:
+        for start in range(0, len(asked), 2**15):
+            rows = np.arange(start, min(start + 2**15, len(asked)))
+            _, ids = tree.query(asked[rows], wanted, p=p, workers=threads)
+            own = rows if self_join else None
+            found.ids[rows], found.distances[rows] = _ranked(
+                points, asked[rows], ids.reshape(len(rows), wanted), own, k, p
+            )
+            phase.advance(len(rows))
     if metric == "sqeuclidean":
         found.distances **= 2
     return found
+
+
+def _ranked(
+    points: np.ndarray,
+    asked: np.ndarray,
+    ids: np.ndarray,
+    own: np.ndarray | None,
+    k: int,
+    p: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest of the tree's candidates by (distance, number), and of all rows in doubt."""
+    D = _distances(points[ids], asked[:, None, :], p)
+    if own is not None:
+        D[ids == own[:, None]] = np.inf
+    order = np.lexsort((ids, D), axis=1)
+    best = np.take_along_axis(ids, order[:, :k], axis=1)
+    D = np.take_along_axis(D, order, axis=1)
+    if ids.shape[1] < len(points):
+        # The spare candidates must be farther than the k-th, or others may tie with it.
+        last = D[:, ids.shape[1] - 1 - (own is not None)]
+        for row in np.flatnonzero(last <= D[:, k - 1] * (1 + 1e-12)):
+            everyone = _distances(points, asked[row], p)
+            if own is not None:
+                everyone[own[row]] = np.inf
+            best[row], D[row, :k] = (part[0] for part in nearest_in_rows(everyone[None, :], k))
+    return best, D[:, :k]
 
 
 def _distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:

@@ -11,32 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines import knn_blocks, knn_tree
+from lowland._engines.directions import Directions, settle_empty
 from lowland._engines.duplicates import distinct_rows, expand
 from lowland._engines.knn_cells import cells_join
 from lowland._engines.knn_exact import exact_join, exact_query
+from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
 
-__all__ = ["METHODS", "METRICS", "neighbor_graph", "neighbor_query"]
+__all__ = ["neighbor_graph", "neighbor_query"]
 
-METHODS = ("auto", "exact", "cells", "tree")
-METRICS = (
-    "chebyshev",
-    "correlation",
-    "cosine",
-    "euclidean",
-    "hamming",
-    "jaccard",
-    "manhattan",
-    "minkowski",
-    "precomputed",
-    "sqeuclidean",
-)
-PRODUCT_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation")
-SPARSE_METRICS = ("euclidean", "sqeuclidean", "cosine")
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
 PRUNED_ROWS = 500_000  # up to here, with few columns, the join prunes better than a tree searches
 
@@ -54,16 +41,18 @@ def neighbor_graph(
 ) -> NeighborGraph:
     """The k nearest other rows of every row of checked data."""
     monitor = monitor or Monitor()
-    _check_choice(X, metric, method)
-    _check_k(k, X.shape[0] - 1, X.shape[0])
+    check_choice(X, metric, metric_params, method)
+    check_k(k, X.shape[0] - 1, X.shape[0])
     if metric == "precomputed":
         return _graph(_precomputed(X, X.shape[0], k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
         found = knn_blocks.sparse_search(X, X, k, metric, True, monitor)
         return _graph(found, X, X.shape[0], metric)
     method = _regime(X, metric, method, queries=None)
-    rows = _euclidean_rows(X, metric)
-    distinct = distinct_rows(rows, threads)
+    rows, empty = _rows_of(X, metric, "X")
+    unit = _unit(rows, metric)
+    rows = rows if unit == 1.0 else rows * rows.dtype.type(unit)
+    distinct = None if callable(metric) else distinct_rows(rows, threads)
     n_distinct = len(rows) if distinct is None else len(distinct.first)
     if distinct is not None:
         rows = np.ascontiguousarray(rows[distinct.first])
@@ -77,7 +66,9 @@ def neighbor_graph(
         ids, distances = approximate.found.ids, _true_distances(approximate.found.squares, metric)
         recall, sample = approximate.recall, approximate.sample_rows
     elif method == "tree":
-        found = knn_tree.tree_search(rows, rows, inner_k, metric, metric_params, True, threads)
+        found = knn_tree.tree_search(
+            rows, rows, inner_k, metric, metric_params, True, threads, monitor
+        )
         ids, distances = found.ids, found.distances
     elif metric in PRODUCT_METRICS:
         exact = exact_join(rows, inner_k, threads, monitor)
@@ -87,8 +78,11 @@ def neighbor_graph(
         ids, distances = found.ids, found.distances
     if distinct is not None:
         ids, distances = expand(distinct, ids, distances, k)
+    if empty is not None and empty.any():
+        settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(ids, distances.astype(_float_of(X)), X.shape[0], name, recall, sample)
+    distances = _in_units(distances, unit, metric).astype(_float_of(X))
+    return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
 
 
 def neighbor_query(
@@ -107,8 +101,9 @@ def neighbor_query(
     With ``metric="precomputed"``, ``queries`` holds its distances to the n rows (m x n).
     """
     monitor = monitor or Monitor()
-    _check_choice(X, metric, method)
-    _check_k(k, X.shape[0], X.shape[0])
+    check_choice(X, metric, metric_params, method)
+    check_choice(queries, metric, metric_params, method)
+    check_k(k, X.shape[0], X.shape[0])
     if metric == "precomputed":
         if queries.shape[1] != X.shape[0]:
             raise DataError(
@@ -125,51 +120,30 @@ def neighbor_query(
     if is_sparse(X) or is_sparse(queries):
         found = knn_blocks.sparse_search(*_both_sparse(X, queries), k, metric, False, monitor)
         return _graph(found, queries, X.shape[0], metric)
-    rows, asked = _euclidean_rows(X, metric), _euclidean_rows(queries, metric)
+    rows, empty = _rows_of(X, metric, "X")
+    asked, empty_asked = _rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
+    unit = _unit(rows, metric)
     rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
+    if unit != 1.0:
+        rows, asked = rows * kind.type(unit), asked * kind.type(unit)
     if _regime(X, metric, method, queries=queries) == "tree":
-        found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads)
-        return _graph(found, queries, X.shape[0], metric)
-    if metric in PRODUCT_METRICS:
+        found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads, monitor)
+        ids, distances = found.ids, found.distances
+    elif metric in PRODUCT_METRICS:
         exact = exact_query(rows, asked, k, threads, monitor)
-        distances = _true_distances(exact.squares, metric).astype(_float_of(queries))
-        return NeighborGraph(exact.ids, distances, X.shape[0], metric)
-    found = _any_metric(rows, asked, k, metric, metric_params, False, monitor)
-    return _graph(found, queries, X.shape[0], metric)
+        ids, distances = exact.ids, _true_distances(exact.squares, metric)
+    else:
+        found = _any_metric(rows, asked, k, metric, metric_params, False, monitor)
+        ids, distances = found.ids, found.distances
+    if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
+        settle_empty(ids, distances, empty, empty_asked, False)
+    name = metric if isinstance(metric, str) else "callable"
+    distances = _in_units(distances, unit, metric).astype(_float_of(queries))
+    return NeighborGraph(ids, distances, X.shape[0], name)
 
 
-# --- choices --------------------------------------------------------------------------------
-
-
-def _check_choice(X: Any, metric: Any, method: str) -> None:
-    if method not in METHODS:
-        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
-    if not callable(metric) and metric not in METRICS:
-        raise ParameterError(unknown_name("metric", str(metric), list(METRICS)))
-    if is_sparse(X) and metric not in (*SPARSE_METRICS, "precomputed"):
-        raise ParameterError(
-            f"metric={metric!r} is not available for sparse data; use one of "
-            f"{', '.join(SPARSE_METRICS)}, or X.toarray() if that fits in memory."
-        )
-    if method == "cells" and (metric not in PRODUCT_METRICS or is_sparse(X)):
-        raise ParameterError(
-            f"method='cells' works for dense data and {', '.join(PRODUCT_METRICS)}, not for "
-            f"metric={metric!r}; use method='auto'."
-        )
-    if method == "tree" and (metric not in knn_tree.EXPONENTS or is_sparse(X)):
-        raise ParameterError(
-            f"method='tree' works for dense data and {', '.join(knn_tree.EXPONENTS)}, not for "
-            f"metric={metric!r}; use method='auto'."
-        )
-
-
-def _check_k(k: int, most: int, n_rows: int) -> None:
-    if not 1 <= k <= most:
-        raise ParameterError(
-            f"n_neighbors={k} is not possible with {n_rows} fitted rows (n_samples={n_rows}); "
-            + (f"expected 1 to {most}." if most >= 1 else "more rows are needed.")
-        )
+# --- regimes and metrics --------------------------------------------------------------------
 
 
 def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None) -> str:
@@ -184,30 +158,31 @@ def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None)
     return "exact"
 
 
-# --- metrics --------------------------------------------------------------------------------
+def _unit(rows: np.ndarray, metric: Any) -> float:
+    """A power of two that brings extreme values to about 1: squares must not overflow float32."""
+    largest = float(np.abs(rows).max(initial=0.0))
+    if callable(metric) or metric in ("hamming", "jaccard") or largest == 0:
+        return 1.0
+    if 1e-9 < largest < 1e9:
+        return 1.0
+    return float(2.0 ** -np.round(np.log2(largest)))
 
 
-def _euclidean_rows(X: np.ndarray, metric: Any) -> np.ndarray:
-    """Rows whose Euclidean distances give the metric, where it is that kind of metric.
+def _in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
+    if unit == 1.0 or metric in ("cosine", "correlation"):
+        return distances
+    return distances / unit / unit if metric == "sqeuclidean" else distances / unit
 
-    cosine: |u - v|^2 / 2 = 1 - cos for rows of length 1. correlation: the same after centering
-    each row. A row without direction (all zeros; constant, for correlation) is put on an axis of
-    its own: at distance 1 from all others and 0 from its like.
-    """
-    if metric == "jaccard":
-        if not ((X == 0) | (X == 1)).all():
-            raise DataError("X: metric='jaccard' needs boolean data, only 0 and 1; got others.")
-        return X
-    if metric not in ("cosine", "correlation"):
-        return np.ascontiguousarray(X)
-    U = X.astype(np.float64)
-    size = np.abs(U).max(axis=1, keepdims=True)
-    if metric == "correlation":
-        U -= U.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(U, axis=1, keepdims=True)
-    empty = length <= 1e-13 * size * np.sqrt(X.shape[1])
-    U = np.where(empty, 0.0, U / np.where(empty, 1.0, length))
-    return np.hstack([U, empty.astype(np.float64)])
+
+def _rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows as the search takes them, and which of them have no direction (if that matters)."""
+    if metric == "jaccard" and not ((X == 0) | (X == 1)).all():
+        raise DataError(
+            f"{argument}: metric='jaccard' needs boolean data, only 0 and 1; got others."
+        )
+    if metric in ("cosine", "correlation"):
+        return Directions.of(X, metric)
+    return np.ascontiguousarray(X), None
 
 
 def _true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
@@ -240,9 +215,10 @@ def _any_metric(
 def _precomputed(
     D: Any, n_points: int, k: int, self_join: bool, monitor: Monitor
 ) -> knn_blocks.Nearest:
-    knn_blocks.check_distances(D, square=self_join)
+    argument = "X" if self_join else "queries"
+    knn_blocks.check_distances(D, argument, square=self_join)
     if is_sparse(D):
-        return knn_blocks.stored_neighbors(D, k, self_join)
+        return knn_blocks.stored_neighbors(D, k, self_join, argument)
 
     def distances(rows: slice) -> np.ndarray:
         return D[rows].astype(np.float64)

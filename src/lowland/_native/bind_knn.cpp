@@ -8,8 +8,26 @@ namespace {
 template <class T>
 Points<T> points_of(const nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>& panels,
                     const Vector<T>& halves) {
+    check(size(panels, 2) == baseline::width_of_panels<T>(), "knn: panels have a wrong width");
     check(size(halves, 0) == size(panels, 0) * size(panels, 2), "knn: halves must fill the panels");
     return {panels.data(), halves.data(), size(panels, 0), size(panels, 1)};
+}
+
+// Whether all numbers of an array lie in [low, high).
+template <class I>
+bool within(const I* values, std::int64_t n, std::int64_t low, std::int64_t high) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (values[i] < low || values[i] >= high) return false;
+    }
+    return true;
+}
+
+template <class I>
+bool ascending(const I* values, std::int64_t n) {
+    for (std::int64_t i = 1; i < n; ++i) {
+        if (values[i] < values[i - 1]) return false;
+    }
+    return true;
 }
 
 template <class T>
@@ -50,6 +68,8 @@ void join_rounds(Panels<T> panels, Vector<T> halves, Rows<T> low, Rows<T> high, 
               size(high, 0) == blocks.n_blocks && size(high, 1) == blocks.n_box &&
               size(top_halves, 0) == blocks.n_blocks && blocks.n_box <= points.q,
           "join_rounds: the boxes do not fit the panels");
+    check(0 <= first && last <= blocks.n_blocks + blocks.n_blocks % 2,
+          "join_rounds: there are no such rounds");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
     LOWLAND_RUN(isa, join_rounds(points, blocks, kept, first, last, threads));
 }
@@ -70,6 +90,12 @@ void query_groups(Panels<T> query_panels, Vector<T> query_halves, Panels<T> pane
     check(0 <= first && first <= last && last < size(groups, 0) &&
               size(range_starts, 0) == size(groups, 0) && size(ranges, 1) == 2,
           "query_groups: groups and ranges do not fit together");
+    check(ascending(groups.data(), size(groups, 0)) && groups(0) >= 0 &&
+              groups(size(groups, 0) - 1) <= queries.n_panels &&
+              ascending(range_starts.data(), size(range_starts, 0)) && range_starts(0) >= 0 &&
+              range_starts(size(range_starts, 0) - 1) <= size(ranges, 0) &&
+              within(ranges.data(), 2 * size(ranges, 0), 0, points.n_panels + 1),
+          "query_groups: groups or ranges lie outside the panels");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(query_halves, 0));
     LOWLAND_RUN(isa, query_groups(queries, points, groups.data(), range_starts.data(),
                                   ranges.data(), first, last, query_ids.data(), point_ids.data(),
@@ -91,6 +117,10 @@ void probe_lists(Panels<T> panels, Vector<T> halves, Rows<T> rows, Vector<std::i
               tasks(0) >= 0 && tasks(n_tasks) <= n_lists && list_starts(0) >= 0 &&
               list_starts(n_lists) <= size(queries, 0),
           "probe_lists: tasks, lists and queries do not fit together");
+    check(ascending(tasks.data(), n_tasks + 1) && ascending(list_starts.data(), n_lists + 1) &&
+              within(ranges.data(), 2 * n_lists, 0, points.n_panels + 1) &&
+              within(queries.data(), size(queries, 0), 0, size(halves, 0)),
+          "probe_lists: lists, ranges or queries lie outside the points");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
     if (!LOWLAND_RUN(isa, probe_lists(points, rows.data(), tasks.data(), n_tasks, ranges.data(),
                                       list_starts.data(), queries.data(), kept, threads))) {
@@ -128,6 +158,9 @@ void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
     check(size(halves, 0) == n && size(certain, 0) == n && size(squares, 1) == k && k >= 1 &&
               size(ids, 0) == size(queries, 0) && size(squares, 0) == size(queries, 0),
           "rerank: the arrays do not fit together");
+    check(within(query_rows.data(), n, -1, size(queries, 0)) &&
+              within(point_ids.data(), size(point_ids, 0), -1, size(x, 0)),
+          "rerank: there are no such rows");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, n);
     if (!LOWLAND_RUN(isa, rerank(queries.data(), x.data(), size(x, 1), query_rows.data(), n, kept,
                                  point_ids.data(), halves.data(), rounding, k, ids.data(),
@@ -150,6 +183,13 @@ void complete(Panels<T> query_panels, Vector<T> query_halves, Panels<T> panels, 
               size(point_ids, 0) == size(halves, 0) && size(squares, 1) == size(ids, 1) &&
               size(ids, 0) == size(queries, 0) && size(squares, 0) == size(queries, 0),
           "complete: the arrays do not fit together");
+    check(size(ids, 1) >= 1 && within(rows.data(), size(rows, 0), 0, size(query_halves, 0)) &&
+              within(query_rows.data(), size(query_rows, 0), -1, size(queries, 0)) &&
+              within(point_ids.data(), size(point_ids, 0), -1, size(x, 0)),
+          "complete: there are no such rows");
+    for (std::int64_t i = 0; i < size(rows, 0); ++i) {
+        check(query_rows(rows(i)) >= 0, "complete: an empty place has no neighbors");
+    }
     if (!LOWLAND_RUN(isa, complete(sought, points, queries.data(), x.data(), size(x, 1), rows.data(),
                                    size(rows, 0), query_rows.data(), point_ids.data(), self_join,
                                    rounding, size(ids, 1), ids.data(), squares.data(), threads))) {
