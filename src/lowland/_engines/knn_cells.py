@@ -26,11 +26,11 @@ __all__ = ["Approximate", "cells_join"]
 
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
-FIRST_PROBES = 12  # cells searched per row
+FIRST_PROBES = 16  # cells searched per row
 MORE_PROBES = 40  # in a second try, if the first does not reach the recall
 ROUNDS = 3  # of looking at neighbors of neighbors, at most
 SAMPLE_ROWS = 500
-TARGET_RECALL = 0.99
+TARGET_RECALL = 0.985
 
 
 class Approximate(NamedTuple):

@@ -140,8 +140,8 @@ def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
         if n_leaves <= 1:
             continue
         rows = order[start:stop]
-        sample = F[rows[:: max(1, len(rows) // 256)], :32]
-        axis = int(np.argmax(sample.var(axis=0)))
+        sample = F[rows[:: max(1, len(rows) // 64)], :32]
+        axis = int(np.argmax(sample.max(axis=0) - sample.min(axis=0)))
         cut = (n_leaves // 2) * leaf
         order[start:stop] = rows[np.argpartition(F[rows, axis], cut)]
         runs += [(start, start + cut), (start + cut, stop)]
