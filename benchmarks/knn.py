@@ -70,7 +70,7 @@ def without_self(ids: np.ndarray) -> np.ndarray:
     return ids[~own].reshape(len(ids), -1)
 
 
-def recall(X: np.ndarray, ids: np.ndarray, n_sample: int = 300) -> float:
+def recall(X: np.ndarray, ids: np.ndarray, n_sample: int = 100) -> float:
     """Share of the true neighbors found, on a sample of rows, by distance (ties count)."""
     rows = np.random.default_rng(1).choice(len(X), n_sample, replace=False)
     hits = []
