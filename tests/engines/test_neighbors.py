@@ -1024,3 +1024,17 @@ def test_inputs_and_the_environment_are_left_alone(metric, method):
     assert np.array_equal(X, before)
     assert dict(os.environ) == environment
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("far", [1e12, 1e25, 1e100])
+def test_a_query_far_beyond_the_fitted_rows_still_finds_its_neighbors(far):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 9))
+    queries = np.vstack([X[:2] + 0.01, np.full(9, far)])
+    graph = knn_query(X, queries, 5)
+    squares = ((queries[:, None] - X) ** 2).sum(axis=2)
+    assert (graph.indices >= 0).all()
+    assert np.allclose(graph.distances, np.sqrt(np.sort(squares, axis=1)[:, :5]), rtol=1e-12)
+    alone = knn_query(X, queries[:1], 5)
+    assert np.array_equal(graph.indices[0], alone.indices[0])
+    assert graph.distances[0].tobytes() == alone.distances[0].tobytes()

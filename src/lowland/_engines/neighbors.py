@@ -50,8 +50,8 @@ def neighbor_graph(
         return _graph(found, X, X.shape[0], metric)
     method = _regime(X, metric, method, queries=None)
     rows, empty = _rows_of(X, metric, "X")
-    unit = _unit(rows, metric)
-    rows = rows if unit == 1.0 else rows * rows.dtype.type(unit)
+    unit = _unit(_largest(rows), metric)
+    rows = _scaled(rows, unit)
     distinct = None if callable(metric) else distinct_rows(rows, threads)
     n_distinct = len(rows) if distinct is None else len(distinct.first)
     if distinct is not None:
@@ -123,10 +123,9 @@ def neighbor_query(
     rows, empty = _rows_of(X, metric, "X")
     asked, empty_asked = _rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
-    unit = _unit(rows, metric)
+    unit = _unit(max(_largest(rows), _largest(asked)), metric)
     rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
-    if unit != 1.0:
-        rows, asked = rows * kind.type(unit), asked * kind.type(unit)
+    rows, asked = _scaled(rows, unit), _scaled(asked, unit)
     if _regime(X, metric, method, queries=queries) == "tree":
         found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads, monitor)
         ids, distances = found.ids, found.distances
@@ -158,9 +157,18 @@ def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None)
     return "exact"
 
 
-def _unit(rows: np.ndarray, metric: Any) -> float:
+def _largest(rows: np.ndarray) -> float:
+    """The largest absolute value, without a copy of the rows."""
+    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
+
+
+def _scaled(rows: np.ndarray, unit: float) -> np.ndarray:
+    """Rows times a power of two; in float64, where that is exact."""
+    return rows if unit == 1.0 else rows.astype(np.float64) * unit
+
+
+def _unit(largest: float, metric: Any) -> float:
     """A power of two that brings extreme values to about 1: squares must not overflow float32."""
-    largest = float(np.abs(rows).max(initial=0.0))
     if callable(metric) or metric in ("hamming", "jaccard") or largest == 0:
         return 1.0
     if 1e-9 < largest < 1e9:
