@@ -48,7 +48,8 @@ class PCA(LinearReducer):
         columns. "optimal": Gavish and Donoho's threshold for low rank plus noise.
     solver : {"auto", "covariance", "gram", "randomized"}, default="auto"
         "covariance" for few columns, "gram" for few rows, "randomized" (block Krylov, iterated
-        to a residual of 1e-8) when both are many or the data are sparse.
+        to a residual of 1e-8, 1e-5 in float32) when both are many or the data are sparse. Sparse
+        rows have no "gram": it gives way to the others.
     whiten : bool, default=False
         Divide each coordinate by its standard deviation.
     scale : bool, default=False
