@@ -35,6 +35,14 @@ class Packed:
         # As in the engine: q products and sums, halves and coordinates are rounded once each.
         self.rounding = (q + 5) * float(np.finfo(F.dtype).eps) / 2
 
+    def look(self, lead):
+        """The arguments for a look after ``lead`` coordinates."""
+        if lead is None:
+            return {}
+        tails = np.zeros(len(self.ids), self.kind)
+        tails[: self.n] = np.sqrt((self.F[:, lead:].astype(float) ** 2).sum(axis=1))
+        return {"tails": tails * self.kind(1 + 4 * np.finfo(self.kind).eps), "lead": lead}
+
 
 class Kept:
     """Buffers of candidates for so many places."""
@@ -65,12 +73,22 @@ def boxes(points, panels_per_block, n_box):
     return low, high, np.stack([points.halves[: points.n][block].max() for block in blocks])
 
 
-def join(points, keep, panels_per_block=2, n_box=2, corners=None, step=None, threads=1, isa="auto"):
+def join(
+    points,
+    keep,
+    panels_per_block=2,
+    n_box=2,
+    corners=None,
+    step=None,
+    threads=1,
+    isa="auto",
+    lead=None,
+):
     """All rounds of the tournament, ``step`` at a time."""
     low, high, top = boxes(points, panels_per_block, min(n_box, points.F.shape[1]))
     low, high = (low, high) if corners is None else corners(low, high)
     kept = Kept(len(points.ids), keep, points.kind)
-    n_rounds = len(low) + len(low) % 2
+    n_rounds = 1 << (len(low) - 1).bit_length()
     step = step or n_rounds
     for first in range(0, n_rounds, step):
         _native.join_rounds(
@@ -89,6 +107,7 @@ def join(points, keep, panels_per_block=2, n_box=2, corners=None, step=None, thr
             min(first + step, n_rounds),
             threads,
             isa,
+            **points.look(lead),
         )
     return kept
 
@@ -115,6 +134,15 @@ def strips(n, q, dtype, seed=0):
     """Points of a sheet, strip by strip: blocks have all kinds of distances to their neighbors."""
     F = np.random.default_rng(seed).gamma(0.7, size=(n, q))
     return F[np.lexsort((F[:, 1], np.argsort(np.argsort(F[:, 0])) // 90))].astype(dtype)
+
+
+def decaying(n, q, dtype, seed=0):
+    """Most of the spread in the first coordinates, and outliers: tiles end early, or must not."""
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((n, q)) * 0.7 ** np.arange(q)
+    F[:: n // 7] *= 1e3
+    F[n // 2 : n // 2 + 40] = F[n // 2]
+    return F.astype(dtype)
 
 
 def expected_best(scores, keep):
@@ -226,15 +254,45 @@ def test_empty_places_are_nobodys_neighbor_and_have_none(dtype, isa):
         assert len(kept.best(row)[0]) == 5
 
 
+@pytest.mark.parametrize("lead", [1, 2, 7, 15, 16])
+@pytest.mark.parametrize("keep", [1, 30])
+def test_a_look_on_the_way_changes_nothing(lead, keep, dtype, isa):
+    points = Packed(decaying(500, 16, dtype))
+    plain, looked = (join(points, keep, isa=isa, lead=way) for way in (None, lead))
+    assert looked.bytes() == plain.bytes()
+    threads = join(points, keep, threads=3, isa=isa, lead=lead)
+    assert threads.bytes() == plain.bytes()
+
+
+def test_many_candidates_are_thinned_without_losing_the_best(dtype, isa):
+    """Buffers large enough for a threshold guessed from a sample, scores in an unkind order."""
+    x = np.sort(np.random.default_rng(0).gamma(0.5, size=900))[::-1]
+    points = Packed(np.column_stack([x, np.zeros(900)]).astype(dtype))
+    scores = all_scores(points.F, points.F)
+    np.fill_diagonal(scores, -np.inf)
+    kept = join(points, 60, panels_per_block=1, isa=isa)
+    order = np.sort(-scores, axis=1)[:, 59]
+    for row in range(900):
+        mine = np.sort(-kept.best(row)[1].astype(float))
+        assert len(mine) == 60
+        slack = 8 * points.rounding * (points.halves[row] + order[row])
+        assert mine[-1] <= order[row] + slack
+
+
 # --- query_groups -------------------------------------------------------------------------------
 
 
-def query(sought, points, groups, ranges, query_ids, keep, threads=1, isa="auto", step=None):
+def query(
+    sought, points, groups, ranges, query_ids, keep, threads=1, isa="auto", step=None, lead=None
+):
     """``ranges`` is a list, for every group, of lists of (first, last) panels."""
     kept = Kept(len(sought.ids), keep, points.kind)
     starts = np.cumsum([0] + [len(own) for own in ranges])
     flat = np.array([pair for own in ranges for pair in own], np.int64).reshape(-1, 2)
     n_groups = len(groups) - 1
+    look = points.look(lead)
+    if look:
+        look |= {"query_tails": sought.look(lead)["tails"], "rounding": points.rounding}
     for first in range(0, n_groups, step or n_groups):
         _native.query_groups(
             sought.panels,
@@ -254,8 +312,19 @@ def query(sought, points, groups, ranges, query_ids, keep, threads=1, isa="auto"
             keep,
             threads,
             isa,
+            **look,
         )
     return kept
+
+
+@pytest.mark.parametrize("lead", [1, 7, 15])
+def test_a_look_on_the_way_changes_no_query(lead, dtype, isa):
+    points, sought = Packed(decaying(500, 16, dtype)), Packed(decaying(100, 16, dtype, seed=1))
+    groups, ranges = [0, len(sought.panels)], [[(0, len(points.panels))]]
+    nobody = np.full(len(sought.ids), -2, np.int32)
+    plain = query(sought, points, groups, ranges, nobody, 9, isa=isa)
+    looked = query(sought, points, groups, ranges, nobody, 9, isa=isa, lead=lead)
+    assert looked.bytes() == plain.bytes()
 
 
 def test_a_query_sees_the_ranges_of_its_group_and_nothing_else(dtype, isa):
@@ -297,7 +366,7 @@ def test_a_query_does_not_see_the_point_that_bears_its_number(dtype, isa):
 # --- probe_lists --------------------------------------------------------------------------------
 
 
-def probe(points, tasks, lists, keep, threads=1, isa="auto"):
+def probe(points, tasks, lists, keep, threads=1, isa="auto", lead=None):
     """``lists`` holds (first panel, last panel, places that ask) in the order of the tasks."""
     kept = Kept(len(points.ids), keep, points.kind)
     rows = np.zeros((len(points.ids), points.F.shape[1]), points.kind)
@@ -316,8 +385,18 @@ def probe(points, tasks, lists, keep, threads=1, isa="auto"):
         keep,
         threads,
         isa,
+        rounding=points.rounding,
+        **points.look(lead),
     )
     return kept
+
+
+@pytest.mark.parametrize("lead", [1, 7, 15])
+def test_a_look_on_the_way_changes_no_list(lead, dtype, isa):
+    points = Packed(decaying(500, 16, dtype))
+    lists = [(0, len(points.panels), np.arange(points.n))]
+    plain, looked = (probe(points, [0, 1], lists, 9, isa=isa, lead=way) for way in (None, lead))
+    assert looked.bytes() == plain.bytes()
 
 
 def test_places_see_the_panels_of_their_lists_and_never_themselves(dtype, isa):
@@ -567,7 +646,7 @@ def pack(**change):
 def join(**change):
     _native.join_rounds(**(dict(panels=P, halves=H, low=np.zeros((1, 3), f4),
         high=np.zeros((1, 3), f4), top_halves=np.zeros(1, f4), panels_per_block=2, rounding=1e-6,
-        first=0, last=2, threads=2) | kept | change))
+        first=0, last=1, threads=2) | kept | change))
 def query(**change):
     _native.query_groups(**(dict(query_panels=P, query_halves=H, panels=P, halves=H,
         groups=np.array([0, 2], i8), range_starts=np.array([0, 1], i8), ranges=np.array([[0, 2]]),
@@ -597,6 +676,12 @@ REFUSED = {
     "join, too many boxes": "join(low=np.zeros((2, 3), f4), high=np.zeros((2, 3), f4),"
     " top_halves=np.zeros(2, f4))",
     "join, high of another shape": "join(high=np.zeros((1, 2), f4))",
+    "join, tails too short": "join(tails=H[:47], lead=2)",
+    "join, a look before the first coordinate": "join(tails=H, lead=0)",
+    "join, a look behind the last coordinate": "join(tails=H, lead=4)",
+    "query, tails on one side": "query(tails=H, lead=2)",
+    "query, tails too short": "query(tails=H[:47], query_tails=H, lead=2)",
+    "probe, tails too short": "probe(tails=H[:47], lead=2)",
     "join, top_halves too long": "join(top_halves=np.zeros(2, f4))",
     "join, boxes wider than points": "join(low=np.zeros((1, 4), f4), high=np.zeros((1, 4), f4))",
     "join, no panels in a block": "join(panels_per_block=0)",

@@ -2,10 +2,13 @@
 
 Candidates are searched among float32 points F with  |F_i - F_j| <= |x_i - x_j|  up to a known
 rounding error, so that whatever is too far in F is too far, period. Up to ``FULL_COLUMNS`` columns
-F is the centered data itself. Beyond, F holds the leading principal coordinates and, as one more,
-the length of what they leave out: with x = P x + r,
+F is the centered data, turned so that the first coordinates tell most. Beyond, F holds the leading
+principal coordinates and, as one more, the length of what they leave out: with x = P x + r,
 
     |x - y|^2 = |P x - P y|^2 + |r_x - r_y|^2 >= |P x - P y|^2 + (|r_x| - |r_y|)^2.
+
+The kernels use the same inequality once more: after the first ``lead`` coordinates of F most pairs
+are already too far.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ __all__ = ["FilterSpace", "PackedPoints"]
 
 FULL_COLUMNS = 128
 LEADING = 96
+TURNED_COLUMNS = 16  # fewer are cheap enough as they are
+LEAD_SHARE = 0.75  # of the variance, in the coordinates that are looked at first
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ class FilterSpace:
         if full or p <= FULL_COLUMNS or n <= 2 * LEADING:
             # The median: an outlier that moved the center would cost all others their digits.
             sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
-            return cls(np.median(sample, axis=0).astype(np.float64), None)
+            center = np.median(sample, axis=0).astype(np.float64)
+            return cls(center, _principal_frame(sample - center))
         if p <= 3000:
             found = by_covariance(moments(X, threads, Monitor()), LEADING, scaled=False)
         else:
@@ -56,15 +62,17 @@ class FilterSpace:
             for rows, block in products.row_blocks(X, 2**14):
                 F[rows] = block - self.mean
             return F
-        q = self.axes.shape[1]
-        F = np.empty((X.shape[0], q + 1), dtype)
+        p, q = self.axes.shape
+        F = np.empty((X.shape[0], min(p, q + 1)), dtype)
         for rows, block in products.row_blocks(X, 2**12):
             # In float64: the length left over is a difference of nearly equal squares.
             centered = block - self.mean
-            leading = products.times(centered, np.zeros(X.shape[1]), self.axes, threads)
+            leading = products.times(centered, np.zeros(p), self.axes, threads)
+            F[rows, :q] = leading
+            if q == p:
+                continue
             left = np.einsum("ij,ij->i", centered, centered)
             left -= np.einsum("ij,ij->i", leading, leading)
-            F[rows, :q] = leading
             F[rows, q] = np.sqrt(np.maximum(left, 0.0))
         return F
 
@@ -77,6 +85,8 @@ class PackedPoints:
     halves: np.ndarray
     ids: np.ndarray
     rounding: float
+    tails: np.ndarray
+    lead: int
 
     @classmethod
     def of(cls, F: np.ndarray, ids: np.ndarray, threads: int) -> PackedPoints:
@@ -91,8 +101,34 @@ class PackedPoints:
         halves[:n][ids < 0] = np.inf  # an empty place
         places = np.full(n_panels * width, -1, np.int32)
         places[:n] = ids
+        eps = float(np.finfo(F.dtype).eps)
+        lead = _lead_of(F)
+        tails = np.zeros(n_panels * width, F.dtype)
+        tails[:n] = np.sqrt(np.einsum("ij,ij->i", F[:, lead:], F[:, lead:], dtype=np.float64))
+        tails *= 1 + 4 * eps  # never too short
         # q products and sums, the half squares and the coordinates are rounded once each.
-        return cls(panels, halves, places, (q + 5) * float(np.finfo(F.dtype).eps) / 2)
+        return cls(panels, halves, places, (q + 5) * eps / 2, tails, lead)
+
+
+def _principal_frame(sample: np.ndarray) -> np.ndarray | None:
+    """All principal axes of centered rows as columns, the leading first; None if not worth it."""
+    n, p = sample.shape
+    if not TURNED_COLUMNS < p <= FULL_COLUMNS or n < 2 * p:
+        return None
+    sample = sample.astype(np.float64)
+    scale = np.abs(sample).max()
+    if scale == 0 or not np.isfinite(scale):
+        return None
+    sample /= scale
+    return np.ascontiguousarray(np.linalg.eigh(sample.T @ sample)[1][:, ::-1])
+
+
+def _lead_of(F: np.ndarray) -> int:
+    """How many coordinates to sum before a first look: few that hold most of the variance."""
+    n, q = F.shape
+    variances = F[:: max(1, n // 1000)].var(axis=0, dtype=np.float64)
+    lead = 4 * (1 + int(np.searchsorted(np.cumsum(variances), LEAD_SHARE * variances.sum())) // 4)
+    return lead if lead <= 0.7 * q else q
 
 
 def panel_width(dtype: Any) -> int:

@@ -148,6 +148,9 @@ def _probe(
                 kept.thresholds,
                 kept.keep,
                 threads,
+                tails=layout.points.tails,
+                lead=layout.points.lead,
+                rounding=layout.points.rounding,
             )
             phase.advance(len(batch))
 

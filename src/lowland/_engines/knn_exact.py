@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
+MIN_ROOM = 24  # places for candidates beyond those kept, at least
 BOX_COLUMNS = 8
 
 
@@ -56,14 +57,15 @@ class Candidates(NamedTuple):
         single = dtype == np.float32
         entry = _native.ENTRY_BYTES_FLOAT32 if single else _native.ENTRY_BYTES_FLOAT64
         keep = k + SPARE
-        n_bytes = n_places * 2 * keep * entry
+        capacity = keep + max(keep, MIN_ROOM)
+        n_bytes = n_places * capacity * entry
         require_memory(
             n_bytes,
             task=f"a search for {k} neighbors of {n_places} rows",
             alternative="ask for fewer neighbors",
         )
         return cls(
-            np.empty((n_places, 2 * keep * entry), np.uint8),
+            np.empty((n_places, capacity * entry), np.uint8),
             np.zeros(n_places, np.int32),
             np.full(n_places, np.finfo(dtype).min, dtype),
             keep,
@@ -74,8 +76,7 @@ def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Found:
     """The k nearest other rows of every row of X."""
     F = FilterSpace.of(X, threads).coordinates(X, threads)
     panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
-    block = panels_per_block * panel_width(F.dtype)
-    order = spatial_order(F, block)
+    order = spatial_order(F, panel_width(F.dtype))
     points = PackedPoints.of(F[order], order, threads)
     del F
     kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
@@ -91,7 +92,7 @@ def _join(
     n = int((points.ids >= 0).sum())
     block = panels_per_block * points.panels.shape[2]
     top_halves = np.maximum.reduceat(points.halves[:n], np.arange(0, n, block))
-    n_rounds = n_blocks + n_blocks % 2
+    n_rounds = 1 << (n_blocks - 1).bit_length()
     step = max(1, n_rounds // 50)
     with monitor.phase("neighbors", total=n_rounds) as phase:
         for first in range(0, n_rounds, step):
@@ -111,6 +112,8 @@ def _join(
                 first,
                 last,
                 threads,
+                tails=points.tails,
+                lead=points.lead,
             )
             phase.advance(last - first)
 
@@ -128,9 +131,10 @@ def _boxes(points: PackedPoints, panels_per_block: int) -> tuple[np.ndarray, np.
 
 
 def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
-    """An order of the rows in which runs of ``leaf`` are near in space: median splits.
+    """An order of the rows in which runs of ``leaf`` are near in space, and runs of runs.
 
-    Each split halves a run, at a multiple of ``leaf``, along the coordinate of largest spread.
+    A run of leaves is split after a power of two of them, along the coordinate of largest spread:
+    leaves whose numbers differ in low bits only are neighbors.
     """
     order = np.arange(len(F), dtype=np.int32)
     runs = [(0, len(F))]
@@ -142,7 +146,7 @@ def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
         rows = order[start:stop]
         sample = F[rows[:: max(1, len(rows) // 64)], :32]
         axis = int(np.argmax(sample.max(axis=0) - sample.min(axis=0)))
-        cut = (n_leaves // 2) * leaf
+        cut = (1 << (n_leaves - 1).bit_length() - 1) * leaf
         order[start:stop] = rows[np.argpartition(F[rows, axis], cut)]
         runs += [(start, start + cut), (start + cut, stop)]
     return order
@@ -200,6 +204,10 @@ def search_all(
                 kept.thresholds,
                 kept.keep,
                 threads,
+                query_tails=sought.tails,
+                tails=points.tails,
+                lead=points.lead,
+                rounding=points.rounding,
             )
             phase.advance(last - first)
 

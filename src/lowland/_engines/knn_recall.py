@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from lowland._core.monitor import Monitor
@@ -47,7 +49,7 @@ class SampleTruth:
         )
         here = np.arange(len(self.rows), dtype=np.int32)
         halves = self.points.halves[self.places]
-        sought = PackedPoints(self.points.panels, halves, here, self.points.rounding)
+        sought = replace(self.points, halves=halves, ids=here)
         found = finish(
             self.X[self.rows],
             self.X,

@@ -196,7 +196,7 @@ def _rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.
 def _true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
     if metric == "sqeuclidean":
         return squares
-    return np.sqrt(squares) if metric == "euclidean" else squares / 2
+    return np.sqrt(squares, out=squares) if metric == "euclidean" else squares / 2
 
 
 def _any_metric(

@@ -51,6 +51,35 @@ static void select_best(Entry<T>* e, Index n, Index keep) {
     }
 }
 
+template <class T>
+static inline Index count_reaching(const Entry<T>* e, Index n, T score) {
+    Index count = 0;
+    for (Index i = 0; i < n; ++i) count += e[i].score >= score;
+    return count;
+}
+
+// A score that at least `keep` of n entries reach, but not many more; guessed from a sample of them,
+// in one or two passes without a branch. Returns false if there is none, as among many ties.
+template <class T>
+static bool guess_threshold(const Entry<T>* e, Index n, Index keep, T* threshold) {
+    constexpr Index kSample = 24;
+    if (n < 2 * kSample) return false;
+    T sample[kSample];  // best first
+    for (Index s = 0; s < kSample; ++s) {
+        const T score = e[s * n / kSample].score;
+        Index at = s;
+        for (; at > 0 && sample[at - 1] < score; --at) sample[at] = sample[at - 1];
+        sample[at] = score;
+    }
+    for (Index s = kSample * keep / n; s < kSample; ++s) {
+        const Index count = count_reaching(e, n, sample[s]);
+        if (count < keep) continue;
+        *threshold = sample[s];
+        return count - keep <= (n - keep) / 2;
+    }
+    return false;
+}
+
 // Moves e[root] down a heap of n entries whose top is the worst.
 template <class T>
 static void sift_down(Entry<T>* e, Index root, Index n) {
@@ -77,7 +106,7 @@ static constexpr T lowest() {
     return sizeof(T) == 4 ? static_cast<T>(-__FLT_MAX__) : static_cast<T>(-__DBL_MAX__);
 }
 
-// The buffers of all rows: up to `capacity` entries each, cut back to the `keep` best when full.
+// The buffers of all rows: up to `capacity` entries each, of which the `keep` best always stay.
 // A candidate is worth pushing while its score is at least the row's threshold.
 template <class T>
 struct Best {
@@ -89,8 +118,22 @@ struct Best {
     void push(Index row, T score, Index id) const {
         Entry<T>* own = entries + row * capacity;
         own[counts[row]++] = {score, static_cast<std::int32_t>(id)};
-        if (counts[row] == capacity) cut(row);
+        if (counts[row] == capacity) thin(row);
     }
+    // Makes room in a full buffer: at least the `keep` best stay.
+    void thin(Index row) const {
+        Entry<T>* own = entries + row * capacity;
+        T threshold;
+        if (!guess_threshold(own, Index(counts[row]), keep, &threshold)) return cut(row);
+        Index left = 0;
+        for (Index e = 0; e < counts[row]; ++e) {
+            own[left] = own[e];
+            left += own[left].score >= threshold;
+        }
+        counts[row] = static_cast<std::int32_t>(left);
+        if (threshold > thresholds[row]) thresholds[row] = threshold;
+    }
+    // Leaves the `keep` best, the worst of them last.
     void cut(Index row) const {
         Entry<T>* own = entries + row * capacity;
         if (counts[row] < keep) return;

@@ -1,4 +1,8 @@
 // Python's door to the neighbor kernels.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "bindings.h"
 #include "knn.h"
 
@@ -6,11 +10,20 @@ namespace lowland {
 namespace {
 
 template <class T>
-Points<T> points_of(const nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>& panels,
-                    const Vector<T>& halves) {
+using Panels = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Tails = std::optional<Vector<T>>;
+
+template <class T>
+Points<T> points_of(const Panels<T>& panels, const Vector<T>& halves, const Tails<T>& tails,
+                    std::int64_t lead, double rounding) {
+    const std::int64_t q = size(panels, 1);
     check(size(panels, 2) == baseline::width_of_panels<T>(), "knn: panels have a wrong width");
     check(size(halves, 0) == size(panels, 0) * size(panels, 2), "knn: halves must fill the panels");
-    return {panels.data(), halves.data(), size(panels, 0), size(panels, 1)};
+    if (!tails) return {panels.data(), halves.data(), size(panels, 0), q, nullptr, q, rounding};
+    check(size(*tails, 0) == size(halves, 0), "knn: tails must fill the panels");
+    check(1 <= lead && lead <= q && rounding >= 0, "knn: lead or rounding out of bounds");
+    return {panels.data(), halves.data(), size(panels, 0), q, tails->data(), lead, rounding};
 }
 
 // Whether all numbers of an array lie in [low, high).
@@ -29,9 +42,6 @@ bool ascending(const I* values, std::int64_t n) {
     }
     return true;
 }
-
-template <class T>
-using Panels = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 Kept<T> kept_of(const Out<std::uint8_t>& entries, const OutVector<std::int32_t>& counts,
@@ -58,18 +68,20 @@ template <class T>
 void join_rounds(Panels<T> panels, Vector<T> halves, Rows<T> low, Rows<T> high, Vector<T> top_halves,
                  std::int64_t panels_per_block, double rounding, Out<std::uint8_t> entries,
                  OutVector<std::int32_t> counts, OutVector<T> thresholds, std::int64_t keep,
-                 std::int64_t first, std::int64_t last, int threads, const std::string& isa) {
+                 std::int64_t first, std::int64_t last, int threads, const std::string& isa,
+                 Tails<T> tails, std::int64_t lead) {
     check_threads(threads);
-    const Points<T> points = points_of<T>(panels, halves);
+    const Points<T> points = points_of<T>(panels, halves, tails, lead, rounding);
     const Blocks<T> blocks{size(low, 0), panels_per_block, low.data(), high.data(),
-                           top_halves.data(), size(low, 1), rounding};
+                           top_halves.data(), size(low, 1)};
     check(panels_per_block >= 1 &&
               blocks.n_blocks == (points.n_panels + panels_per_block - 1) / panels_per_block &&
               size(high, 0) == blocks.n_blocks && size(high, 1) == blocks.n_box &&
               size(top_halves, 0) == blocks.n_blocks && blocks.n_box <= points.q,
           "join_rounds: the boxes do not fit the panels");
-    check(0 <= first && last <= blocks.n_blocks + blocks.n_blocks % 2,
-          "join_rounds: there are no such rounds");
+    std::int64_t n_rounds = 1;
+    while (n_rounds < blocks.n_blocks) n_rounds *= 2;
+    check(0 <= first && last <= n_rounds, "join_rounds: there are no such rounds");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
     LOWLAND_RUN(isa, join_rounds(points, blocks, kept, first, last, threads));
 }
@@ -80,10 +92,12 @@ void query_groups(Panels<T> query_panels, Vector<T> query_halves, Panels<T> pane
                   Rows<std::int64_t> ranges, std::int64_t first, std::int64_t last,
                   Vector<std::int32_t> query_ids, Vector<std::int32_t> point_ids,
                   Out<std::uint8_t> entries, OutVector<std::int32_t> counts,
-                  OutVector<T> thresholds, std::int64_t keep, int threads, const std::string& isa) {
+                  OutVector<T> thresholds, std::int64_t keep, int threads, const std::string& isa,
+                  Tails<T> query_tails, Tails<T> tails, std::int64_t lead, double rounding) {
     check_threads(threads);
-    const Points<T> queries = points_of<T>(query_panels, query_halves);
-    const Points<T> points = points_of<T>(panels, halves);
+    check(query_tails.has_value() == tails.has_value(), "query_groups: tails on one side only");
+    const Points<T> queries = points_of<T>(query_panels, query_halves, query_tails, lead, rounding);
+    const Points<T> points = points_of<T>(panels, halves, tails, lead, rounding);
     check(queries.q == points.q, "query_groups: queries and points differ in dimension");
     check(size(query_ids, 0) == size(query_halves, 0) && size(point_ids, 0) == size(halves, 0),
           "query_groups: every place in the panels needs an id");
@@ -107,9 +121,10 @@ void probe_lists(Panels<T> panels, Vector<T> halves, Rows<T> rows, Vector<std::i
                  Rows<std::int64_t> ranges, Vector<std::int64_t> list_starts,
                  Vector<std::int32_t> queries, Out<std::uint8_t> entries,
                  OutVector<std::int32_t> counts, OutVector<T> thresholds, std::int64_t keep,
-                 int threads, const std::string& isa) {
+                 int threads, const std::string& isa, Tails<T> tails, std::int64_t lead,
+                 double rounding) {
     check_threads(threads);
-    const Points<T> points = points_of<T>(panels, halves);
+    const Points<T> points = points_of<T>(panels, halves, tails, lead, rounding);
     const std::int64_t n_lists = size(ranges, 0), n_tasks = size(tasks, 0) - 1;
     check(size(rows, 0) == size(halves, 0) && size(rows, 1) == points.q,
           "probe_lists: rows must repeat the points");
@@ -176,8 +191,8 @@ void complete(Panels<T> query_panels, Vector<T> query_halves, Panels<T> panels, 
               double rounding, Out<std::int32_t> ids, Out<double> squares, int threads,
               const std::string& isa) {
     check_threads(threads);
-    const Points<T> sought = points_of<T>(query_panels, query_halves);
-    const Points<T> points = points_of<T>(panels, halves);
+    const Points<T> sought = points_of<T>(query_panels, query_halves, {}, 0, rounding);
+    const Points<T> points = points_of<T>(panels, halves, {}, 0, rounding);
     check(sought.q == points.q && size(queries, 1) == size(x, 1) &&
               size(query_rows, 0) == size(query_halves, 0) &&
               size(point_ids, 0) == size(halves, 0) && size(squares, 1) == size(ids, 1) &&
@@ -205,13 +220,15 @@ void bind_search(nb::module_& m) {
     m.def("join_rounds", &join_rounds<T>, "panels"_a.noconvert(), "halves"_a.noconvert(),
           "low"_a.noconvert(), "high"_a.noconvert(), "top_halves"_a.noconvert(),
           "panels_per_block"_a, "rounding"_a, "entries"_a.noconvert(), "counts"_a.noconvert(),
-          "thresholds"_a.noconvert(), "keep"_a, "first"_a, "last"_a, "threads"_a, "isa"_a = "auto");
+          "thresholds"_a.noconvert(), "keep"_a, "first"_a, "last"_a, "threads"_a, "isa"_a = "auto",
+          "tails"_a.noconvert() = nb::none(), "lead"_a = 0);
     m.def("query_groups", &query_groups<T>, "query_panels"_a.noconvert(),
           "query_halves"_a.noconvert(), "panels"_a.noconvert(), "halves"_a.noconvert(),
           "groups"_a.noconvert(), "range_starts"_a.noconvert(), "ranges"_a.noconvert(), "first"_a,
           "last"_a, "query_ids"_a.noconvert(), "point_ids"_a.noconvert(), "entries"_a.noconvert(),
           "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
-          "isa"_a = "auto");
+          "isa"_a = "auto", "query_tails"_a.noconvert() = nb::none(),
+          "tails"_a.noconvert() = nb::none(), "lead"_a = 0, "rounding"_a = 0.0);
     m.def("refine_neighbors", &refine_neighbors<T>, "rows"_a.noconvert(), "halves"_a.noconvert(),
           "near"_a.noconvert(), "entries"_a.noconvert(), "counts"_a.noconvert(),
           "thresholds"_a.noconvert(), "keep"_a, "threads"_a, "isa"_a = "auto");
@@ -219,7 +236,7 @@ void bind_search(nb::module_& m) {
           "rows"_a.noconvert(), "tasks"_a.noconvert(), "ranges"_a.noconvert(),
           "list_starts"_a.noconvert(), "queries"_a.noconvert(), "entries"_a.noconvert(),
           "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
-          "isa"_a = "auto");
+          "isa"_a = "auto", "tails"_a.noconvert() = nb::none(), "lead"_a = 0, "rounding"_a = 0.0);
 }
 
 template <class T, class X>

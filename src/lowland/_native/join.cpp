@@ -54,6 +54,13 @@ static T highest_score(const Blocks<T>& blocks, Index a, Index b) {
     return -gap2 / 2;
 }
 
+// The smallest power of two that is not below n.
+static Index power_of_two(Index n) {
+    Index power = 1;
+    while (power < n) power *= 2;
+    return power;
+}
+
 template <class T>
 static void match(const Points<T>& points, const Blocks<T>& blocks, const Best<T>& best, Index a,
                   Index b) {
@@ -67,33 +74,40 @@ static void match(const Points<T>& points, const Blocks<T>& blocks, const Best<T
         const T lowest = lowest_a < lowest_b ? lowest_a : lowest_b;
         const double halves = double(blocks.top_halves[a]) + double(blocks.top_halves[b]);
         const double highest = highest_score(blocks, a, b) * (1 - 1e-6);
-        if (highest + 2 * blocks.rounding * halves < lowest) return;
+        if (highest + 2 * points.rounding * halves < lowest) return;
     }
-    for (Index j = b * per; j < b_end; ++j) {
-        const T* right = points.panels + j * points.q * W;
-        for (Index i = a * per; i < (a == b ? j + 1 : a_end); ++i) {
-            const T* left = points.panels + i * points.q * W;
-            for (Index r = 0; r < W; r += kRows) {
-                scan_tile(left, right, points.q, points.halves + i * W, points.halves + j * W, r,
-                          best.thresholds + i * W, best.thresholds + j * W,
-                          [&](Index row, Index column, T score) {
-                              const Index p = i * W + row, o = j * W + column;
-                              if (p >= o && i == j) return;
-                              if (score >= best.thresholds[p]) best.push(p, score, o);
-                              if (score >= best.thresholds[o]) best.push(o, score, p);
-                          });
+    const auto meet = [&](Index i, Index j) {
+        const Side<T> left = side_of(points, i, best.thresholds + i * W);
+        const Side<T> right = side_of(points, j, best.thresholds + j * W);
+        scan_panels(left, W, right, points, [&](Index row, Index column, T score) {
+            const Index p = i * W + row, o = j * W + column;
+            if (p >= o && i == j) return;
+            if (score >= best.thresholds[p]) best.push(p, score, o);
+            if (score >= best.thresholds[o]) best.push(o, score, p);
+        });
+    };
+    if (a == b) {  // panels of a block meet as blocks do, the near ones first
+        for (Index shift = 0; shift < power_of_two(per); ++shift) {
+            for (Index j = b * per; j < b_end; ++j) {
+                const Index i = a * per + ((j - a * per) ^ shift);
+                if (i <= j) meet(i, j);
             }
         }
+        return;
+    }
+    for (Index j = b * per; j < b_end; ++j) {
+        for (Index i = a * per; i < a_end; ++i) meet(i, j);
     }
 }
 
-// Plays rounds first .. last-1 of the tournament; round 0 is every block against itself, and with
-// B blocks (an idle one added to an odd number) rounds 1 .. B-1 are the circle method.
+// Plays rounds first .. last-1 of the tournament: in round r block a meets block a ^ r (bitwise), so
+// that round 0 is every block against itself, and all pairs have met after the power of two that is
+// not below the number of blocks. Blocks of a small r are near each other in the order of the
+// splits: thresholds are tight early.
 template <class T>
 bool join_rounds(Points<T> points, Blocks<T> blocks, Kept<T> kept, Index first, Index last,
                  int n_threads) {
     const Best<T> best = best_of(kept);
-    const Index even = blocks.n_blocks + blocks.n_blocks % 2, circle = even - 1;
     for (Index round = first; round < last; ++round) {
         if (round == 0) {
             parallel(blocks.n_blocks, n_threads, [&](Index block, int) {
@@ -105,16 +119,11 @@ bool join_rounds(Points<T> points, Blocks<T> blocks, Kept<T> kept, Index first, 
             });
             continue;
         }
-        parallel(even / 2, n_threads, [&](Index game, int) {
-            Index a = (round - 1 + game) % circle;
-            Index b = game == 0 ? circle : (round - 1 + circle - game) % circle;
-            if (a >= blocks.n_blocks || b >= blocks.n_blocks) return;
-            if (a > b) {
-                const Index c = a;
-                a = b;
-                b = c;
-            }
-            match(points, blocks, best, a, b);
+        Index top = 1;  // the highest bit of the round: set in b, not in a
+        while (2 * top <= round) top *= 2;
+        parallel(ceil_div(blocks.n_blocks, 2 * top) * top, n_threads, [&](Index game, int) {
+            const Index a = game / top * 2 * top + game % top, b = a ^ round;
+            if (b < blocks.n_blocks) match(points, blocks, best, a, b);
         });
     }
     return true;

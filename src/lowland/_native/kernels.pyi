@@ -64,6 +64,8 @@ def join_rounds(
     last: int,
     threads: int,
     isa: str = "auto",
+    tails: np.ndarray | None = None,
+    lead: int = 0,
 ) -> None: ...
 def query_groups(
     query_panels: np.ndarray,
@@ -83,6 +85,10 @@ def query_groups(
     keep: int,
     threads: int,
     isa: str = "auto",
+    query_tails: np.ndarray | None = None,
+    tails: np.ndarray | None = None,
+    lead: int = 0,
+    rounding: float = 0.0,
 ) -> None: ...
 def probe_lists(
     panels: np.ndarray,
@@ -98,6 +104,9 @@ def probe_lists(
     keep: int,
     threads: int,
     isa: str = "auto",
+    tails: np.ndarray | None = None,
+    lead: int = 0,
+    rounding: float = 0.0,
 ) -> None: ...
 def refine_neighbors(
     rows: np.ndarray,

@@ -4,6 +4,9 @@
 // The score of a pair is  x.y - (|x|^2 + |y|^2)/2 = -|x - y|^2 / 2;  `halves` holds |x|^2 / 2, and
 // infinity for the empty places of the last panel, which no threshold lets pass. A computed score
 // is off by at most  rounding * (|x|^2 + |y|^2).
+// `tails` holds the length of what the first `lead` coordinates leave out: after `lead` terms of x.y
+// the rest is at most tail_x * tail_y, and most tiles need not be finished. Without a look on the way
+// lead is q and tails is null.
 #pragma once
 #include <cstdint>
 
@@ -14,6 +17,9 @@ struct Points {
     const T* panels;
     const T* halves;
     std::int64_t n_panels, q;
+    const T* tails;
+    std::int64_t lead;
+    double rounding;
 };
 
 template <class T>
@@ -33,7 +39,6 @@ struct Blocks {
     const T* high;
     const T* top_halves;
     std::int64_t n_box;
-    double rounding;
 };
 
 #define LOWLAND_DECLARE_KNN(isa)                                                                  \

@@ -22,18 +22,14 @@ bool query_groups(Points<T> queries, Points<T> points, const Index* groups,
         const Index g = first + task;
         for (Index s = range_starts[g]; s < range_starts[g + 1]; ++s) {
             for (Index j = ranges[2 * s]; j < ranges[2 * s + 1]; ++j) {
-                const T* right = points.panels + j * points.q * W;
+                const Side<T> right = side_of(points, j, never);
                 for (Index i = groups[g]; i < groups[g + 1]; ++i) {
-                    const T* left = queries.panels + i * points.q * W;
-                    for (Index r = 0; r < W; r += kRows) {
-                        scan_tile(left, right, points.q, queries.halves + i * W,
-                                  points.halves + j * W, r, best.thresholds + i * W, never,
-                                  [&](Index row, Index column, T score) {
-                                      const Index p = i * W + row, o = j * W + column;
-                                      if (query_ids[p] == point_ids[o]) return;
-                                      if (score >= best.thresholds[p]) best.push(p, score, o);
-                                  });
-                    }
+                    const Side<T> left = side_of(queries, i, best.thresholds + i * W);
+                    scan_panels(left, W, right, points, [&](Index row, Index column, T score) {
+                        const Index p = i * W + row, o = j * W + column;
+                        if (query_ids[p] == point_ids[o]) return;
+                        if (score >= best.thresholds[p]) best.push(p, score, o);
+                    });
                 }
             }
         }
@@ -56,7 +52,7 @@ bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_ta
     for (Index i = 0; i < W; ++i) never[i] = static_cast<T>(INFINITY);
     parallel(panels ? n_tasks : 0, n_threads, [&](Index task, int slot) {
         T* left = panels + slot * q * W;
-        T halves[W], thresholds[W];
+        T halves[W], tails[W], thresholds[W];
         for (Index s = tasks[task]; s < tasks[task + 1]; ++s) {
             for (Index begin = list_starts[s]; begin < list_starts[s + 1]; begin += W) {
                 const Index used = min_of(W, list_starts[s + 1] - begin);
@@ -65,18 +61,18 @@ bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_ta
                     const Index from = place[min_of(i, used - 1)];
                     for (Index k = 0; k < q; ++k) left[k * W + i] = rows[from * q + k];
                     halves[i] = points.halves[from];
+                    tails[i] = points.tails ? points.tails[from] : T(0);
                     thresholds[i] = i < used ? best.thresholds[from] : static_cast<T>(INFINITY);
                 }
+                const Side<T> asking{left, halves, tails, thresholds};
                 for (Index j = ranges[2 * s]; j < ranges[2 * s + 1]; ++j) {
-                    for (Index r = 0; r < ceil_div(used, kRows) * kRows; r += kRows) {
-                        scan_tile(left, points.panels + j * q * W, q, halves, points.halves + j * W,
-                                  r, thresholds, never, [&](Index row, Index column, T score) {
-                                      const Index o = j * W + column;
-                                      if (o == place[row] || score < thresholds[row]) return;
-                                      best.push(place[row], score, o);
-                                      thresholds[row] = best.thresholds[place[row]];
-                                  });
-                    }
+                    scan_panels(asking, used, side_of(points, j, never), points,
+                                [&](Index row, Index column, T score) {
+                                    const Index o = j * W + column;
+                                    if (o == place[row] || score < thresholds[row]) return;
+                                    best.push(place[row], score, o);
+                                    thresholds[row] = best.thresholds[place[row]];
+                                });
                 }
             }
         }
@@ -91,6 +87,12 @@ static inline double slack_of(double half, double reach, double rounding) {
     return rounding * (x * x + y * y);
 }
 
+template <class X>
+static inline void fetch_row(const X* row, Index d) {
+    constexpr Index kLine = 64 / sizeof(X), kMost = 8 * kLine;
+    for (Index k = 0; k < min_of(d, kMost); k += kLine) __builtin_prefetch(row + k);
+}
+
 // Sorts the kept candidates of every row by exact distance, then id, and writes the k nearest to
 // row query_rows[row] of ids and squares. certain(row) says that no point outside the kept ones can
 // be among them: all others scored at most the worst kept score, and scores are off by slack.
@@ -100,7 +102,7 @@ bool rerank(const X* queries, const X* x, Index d, const std::int32_t* query_row
             std::int32_t* ids, double* squares, unsigned char* certain, int n_threads) {
     const Best<T> best = best_of(kept);
     Entry<double>* scratch = allocate<Entry<double>>(n_threads * kept.capacity);
-    constexpr Index kRowsPerTask = 64;
+    constexpr Index kRowsPerTask = 64, kAhead = 4;
     parallel(scratch ? ceil_div(n, kRowsPerTask) : 0, n_threads, [&](Index task, int slot) {
         Entry<double>* found = scratch + slot * kept.capacity;
         for (Index row = task * kRowsPerTask; row < min_of(n, (task + 1) * kRowsPerTask); ++row) {
@@ -113,6 +115,7 @@ bool rerank(const X* queries, const X* x, Index d, const std::int32_t* query_row
             double worst = HUGE_VAL;
             for (Index e = 0; e < count; ++e) {
                 const Index id = point_ids[own[e].id];
+                if (e + kAhead < count) fetch_row(x + point_ids[own[e + kAhead].id] * d, d);
                 found[e] = {-exact_square(queries + target * d, x + id * d, d),
                             static_cast<std::int32_t>(id)};
                 if (static_cast<double>(own[e].score) < worst) worst = own[e].score;
@@ -156,40 +159,39 @@ bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X*
     parallel(enough ? n_groups : 0, n_threads, [&](Index g, int slot) {
         T* left = panels + slot * q * W;
         Entry<double>* heap_of = heaps + slot * W * (k + 1);
-        T halves[W], thresholds[W];
+        T halves[W], tails[W], thresholds[W];
         Index target[W], filled[W];
         for (Index i = 0; i < W; ++i) {
             const bool real = g * W + i < n_rows;
             const Index row = rows[min_of(g * W + i, n_rows - 1)];
             for (Index c = 0; c < q; ++c) left[c * W + i] = queries.panels[(row / W * q + c) * W + row % W];
             halves[i] = queries.halves[row];
+            tails[i] = queries.tails ? queries.tails[row] : T(0);
             target[i] = query_ids[row];
             filled[i] = 0;
             const double kth = squares[target[i] * k + k - 1];
             const double reach = -kth / 2 - slack_of(halves[i], sqrt(kth), rounding);
             thresholds[i] = real ? rounded_down<T>(reach) : static_cast<T>(INFINITY);
         }
+        const Side<T> asking{left, halves, tails, thresholds};
         for (Index j = 0; j < points.n_panels; ++j) {
-            for (Index r = 0; r < W; r += kRows) {
-                scan_tile(left, points.panels + j * q * W, q, halves, points.halves + j * W, r,
-                          thresholds, never, [&](Index row, Index column, T) {
-                              const Index id = point_ids[j * W + column];
-                              if (id < 0 || (self_join && id == target[row])) return;
-                              const Entry<double> entry{
-                                  -exact_square(query_rows + target[row] * d, x + id * d, d),
-                                  static_cast<std::int32_t>(id)};
-                              Entry<double>* heap = heap_of + row * (k + 1);
-                              if (filled[row] < k) {
-                                  heap[filled[row]++] = entry;
-                                  if (filled[row] == k) {
-                                      for (Index e = k / 2 - 1; e >= 0; --e) sift_down(heap, e, k);
-                                  }
-                              } else if (better(entry, heap[0])) {
-                                  heap[0] = entry;
-                                  sift_down(heap, Index(0), k);
-                              }
-                          });
-            }
+            scan_panels(asking, W, side_of(points, j, never), points, [&](Index row, Index column, T) {
+                const Index id = point_ids[j * W + column];
+                if (id < 0 || (self_join && id == target[row])) return;
+                const Entry<double> entry{
+                    -exact_square(query_rows + target[row] * d, x + id * d, d),
+                    static_cast<std::int32_t>(id)};
+                Entry<double>* heap = heap_of + row * (k + 1);
+                if (filled[row] < k) {
+                    heap[filled[row]++] = entry;
+                    if (filled[row] == k) {
+                        for (Index e = k / 2 - 1; e >= 0; --e) sift_down(heap, e, k);
+                    }
+                } else if (better(entry, heap[0])) {
+                    heap[0] = entry;
+                    sift_down(heap, Index(0), k);
+                }
+            });
         }
         for (Index i = 0; i < W && g * W + i < n_rows; ++i) {
             Entry<double>* heap = heap_of + i * (k + 1);
