@@ -17,6 +17,14 @@ numpy definition.
 - ``shortest_paths(starts, columns, weights, sources, rows, place, out)``: row ``rows[i]`` of out
   gets the distances from vertex ``sources[i]`` along edges, in column j to vertex ``place[j]``.
   ``PATH_LANES`` sources are followed at once, best such as lie near each other.
+- ``calibrate(starts, distances, log_perplexity, probabilities, betas)``: for each row i, whose
+  distances are those from ``starts[i]`` to ``starts[i+1]``, probabilities proportional to
+  ``exp(-betas[i] * distances**2)`` of the given entropy. Infinity and NaN get 0.
+- ``transpose(starts, columns, values, work, out_starts, out_columns, out_values)``: the transpose
+  of an n x n CSR matrix, columns ascending, without columns -1 and without diagonal.
+- ``union_starts(a_starts, a_columns, b_starts, b_columns, starts)``, ``union_sum(a_starts,
+  a_columns, a_values, b_..., scale, starts, columns, values)``: ``(a + b) * scale`` of CSR matrices
+  with ascending columns; first where its rows start, then what is in them.
 """
 
 from lowland._native.kernels import (
@@ -26,6 +34,7 @@ from lowland._native.kernels import (
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
     all_finite,
+    calibrate,
     complete,
     count_nested,
     inner,
@@ -40,6 +49,9 @@ from lowland._native.kernels import (
     scatter,
     shortest_paths,
     sparse_times,
+    transpose,
+    union_starts,
+    union_sum,
 )
 
 __all__ = [
@@ -49,6 +61,7 @@ __all__ = [
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
     "all_finite",
+    "calibrate",
     "complete",
     "count_nested",
     "inner",
@@ -63,4 +76,7 @@ __all__ = [
     "scatter",
     "shortest_paths",
     "sparse_times",
+    "transpose",
+    "union_starts",
+    "union_sum",
 ]

@@ -164,3 +164,46 @@ def shortest_paths(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def calibrate(
+    starts: np.ndarray,
+    distances: np.ndarray,
+    log_perplexity: float,
+    probabilities: np.ndarray,
+    betas: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def transpose(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    work: np.ndarray,
+    out_starts: np.ndarray,
+    out_columns: np.ndarray,
+    out_values: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def union_starts(
+    a_starts: np.ndarray,
+    a_columns: np.ndarray,
+    b_starts: np.ndarray,
+    b_columns: np.ndarray,
+    starts: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def union_sum(
+    a_starts: np.ndarray,
+    a_columns: np.ndarray,
+    a_values: np.ndarray,
+    b_starts: np.ndarray,
+    b_columns: np.ndarray,
+    b_values: np.ndarray,
+    scale: float,
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

@@ -6,6 +6,7 @@
 namespace nb = nanobind;
 
 namespace lowland {
+void bind_affinity(nb::module_& m);
 void bind_geodesics(nb::module_& m);
 void bind_knn(nb::module_& m);
 }
@@ -141,6 +142,7 @@ NB_MODULE(kernels, m) {
         return sets;
     });
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
+    lowland::bind_affinity(m);
     lowland::bind_geodesics(m);
     lowland::bind_knn(m);
     bind_products<float>(m);
