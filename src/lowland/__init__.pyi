@@ -7,5 +7,8 @@ from lowland import neighbors as neighbors
 from lowland import plot as plot
 from lowland._core.models import load as load
 from lowland.linear.pca import PCA as PCA
+from lowland.neighbor.sne import SNE as SNE
+from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
+from lowland.neighbor.tsne import TSNE as TSNE
 
 __version__: str

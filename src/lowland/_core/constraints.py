@@ -13,15 +13,18 @@ from typing import Any, Literal
 import numpy as np
 
 __all__ = [
+    "Array",
     "Boolean",
     "Constraint",
     "Either",
     "Function",
     "Integer",
+    "Mapping",
     "Null",
     "OneOf",
     "Real",
     "Seed",
+    "Several",
 ]
 
 
@@ -181,6 +184,47 @@ class Function(Constraint):
 
     def describe(self) -> str:
         return "a function"
+
+
+class Several(Constraint):
+    """A list, tuple or array of at least one value, each of which another constraint allows."""
+
+    def __init__(self, each: Constraint) -> None:
+        self.each = each
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) != 1:
+            return False
+        return len(value) > 0 and all(self.each.allows(item) for item in value)
+
+    def describe(self) -> str:
+        return f"a list, each {self.each.describe()}"
+
+    def parse(self, text: str) -> list[Any]:
+        if "," not in text:
+            raise ValueError(text)
+        return [self.each.parse(part) for part in text.split(",")]
+
+
+class Array(Constraint):
+    """A two-dimensional array of numbers."""
+
+    def allows(self, value: Any) -> bool:
+        array = value if hasattr(value, "dtype") else np.asarray(value)
+        return np.ndim(array) == 2 and array.dtype.kind in "fiub"
+
+    def describe(self) -> str:
+        return "an array of numbers with two dimensions"
+
+
+class Mapping(Constraint):
+    """A dictionary whose keys are names."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+    def describe(self) -> str:
+        return "a dictionary"
 
 
 class Seed(Constraint):

@@ -41,6 +41,11 @@ class NeighborGraph:
     def n_neighbors(self) -> int:
         return self.indices.shape[1]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and fitted rows: the shape of the matrix of distances it stands for."""
+        return self.indices.shape[0], self.n_points
+
     def __len__(self) -> int:
         return self.indices.shape[0]
 

@@ -25,6 +25,20 @@ numpy definition.
 - ``union_starts(a_starts, a_columns, b_starts, b_columns, starts)``, ``union_sum(a_starts,
   a_columns, a_values, b_..., scale, starts, columns, values)``: ``(a + b) * scale`` of CSR matrices
   with ascending columns; first where its rows start, then what is in them.
+- ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums)``: the pull of neighbors y on
+  the points z of a map; column numbers are trusted. ``permute_edges`` reorders such lists.
+- ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, field, potential, forces)``: from
+  the points of a map to a grid, and from a field on it back to the points, by cubic B-splines.
+- ``descend(...)``: one step of gradient descent with momentum and gains.
+- ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
+  ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
+  ``potential_i = sum_j K_ij`` and ``forces_i = sum_j G_ij (y_i - y_j) (u_i + u_j)`` over j != i.
+  u are the weights; if they are empty, the last factor is 1. O(n^2 d).
+- ``repel_from(y_new, y, gaussian, dof, potential, forces)``: the same for every row of y_new over
+  all rows of y, without weights.
+- ``repel_tree(y, dof, angle, potential, forces)``: ``repel_pairs`` of up to three columns without
+  weights, where a cell seen under less than ``angle`` (side / distance) counts as one point at its
+  center of mass. O(n log n); exact for angle 0.
 """
 
 from lowland._native.kernels import (
@@ -34,21 +48,29 @@ from lowland._native.kernels import (
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
     all_finite,
+    attract,
     calibrate,
     complete,
     count_nested,
+    descend,
+    gather,
     inner,
     instruction_sets,
     join_rounds,
     pack_points,
+    permute_edges,
     probe_lists,
     project,
     query_groups,
     refine_neighbors,
+    repel_from,
+    repel_pairs,
+    repel_tree,
     rerank,
     scatter,
     shortest_paths,
     sparse_times,
+    spread,
     transpose,
     union_starts,
     union_sum,
@@ -61,21 +83,29 @@ __all__ = [
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
     "all_finite",
+    "attract",
     "calibrate",
     "complete",
     "count_nested",
+    "descend",
+    "gather",
     "inner",
     "instruction_sets",
     "join_rounds",
     "pack_points",
+    "permute_edges",
     "probe_lists",
     "project",
     "query_groups",
     "refine_neighbors",
+    "repel_from",
+    "repel_pairs",
+    "repel_tree",
     "rerank",
     "scatter",
     "shortest_paths",
     "sparse_times",
+    "spread",
     "transpose",
     "union_starts",
     "union_sum",

@@ -10,10 +10,6 @@
 // negative, so every method that relaxes edges until nothing changes ends at the same numbers: the
 // least left-to-right rounded sum over all walks from the source. Order, company and threads are free.
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include "geodesics.h"
 #include "isa.h"
 
@@ -24,18 +20,6 @@ namespace {
 constexpr Index kLanes = kPathLanes;
 constexpr Index kMostBatches = 4;   // batches of sources that share one order of the vertices
 constexpr int kMostSweeps = 64;     // neighbor graphs take about ten
-
-// Whether a lane of the comparison is true.
-template <class Mask>
-bool any_lane(const Mask& mask) {
-#if defined(__AVX2__)
-    return _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask)) != 0;
-#else
-    typedef std::int64_t Words __attribute__((vector_size(kVectorBytes)));
-    const Words words = reinterpret_cast<Words>(mask);
-    return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
-#endif
-}
 
 // What one thread needs.
 template <class T>

@@ -3,6 +3,10 @@
 // Each set gets its own namespace. Kernel files must not use the standard library's templates: the
 // linker would keep one copy of an inline function for all sets, perhaps the one with AVX2 in it.
 #pragma once
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <cstdint>
 #include <cstdlib>
 
@@ -27,6 +31,18 @@ struct Lanes {
     typedef T vector __attribute__((vector_size(kVectorBytes)));
     typedef T loose __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
 };
+
+// Whether a lane of the comparison is true.
+template <class Mask>
+static inline bool any_lane(const Mask& mask) {
+#if defined(__AVX2__)
+    return _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask)) != 0;
+#else
+    typedef std::int64_t Words __attribute__((vector_size(kVectorBytes)));
+    const Words words = reinterpret_cast<Words>(mask);
+    return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
+#endif
+}
 
 // parallel_for over a lambda body(task, slot).
 template <class Body>

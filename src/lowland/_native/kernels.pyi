@@ -207,3 +207,88 @@ def union_sum(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def attract(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    inverse_dof: float,
+    forces: np.ndarray,
+    sums: np.ndarray | None,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def permute_edges(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    place: np.ndarray,
+    new_starts: np.ndarray,
+    new_columns: np.ndarray,
+    new_weights: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def spread(
+    y: np.ndarray,
+    low: np.ndarray,
+    pitch: float,
+    charges: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def gather(
+    y: np.ndarray,
+    low: np.ndarray,
+    pitch: float,
+    field: np.ndarray,
+    potential: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def descend(
+    attraction: np.ndarray,
+    repulsion: np.ndarray,
+    exaggeration: float,
+    total: float,
+    learning_rate: float,
+    momentum: float,
+    longest: float,
+    y: np.ndarray,
+    velocity: np.ndarray,
+    gains: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def repel_pairs(
+    y: np.ndarray,
+    gaussian: bool,
+    dof: float,
+    weights: np.ndarray,
+    potential: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def repel_from(
+    y_new: np.ndarray,
+    y: np.ndarray,
+    gaussian: bool,
+    dof: float,
+    potential: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def repel_tree(
+    y: np.ndarray,
+    dof: float,
+    angle: float,
+    potential: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

@@ -7,8 +7,10 @@ namespace nb = nanobind;
 
 namespace lowland {
 void bind_affinity(nb::module_& m);
+void bind_embedding(nb::module_& m);
 void bind_geodesics(nb::module_& m);
 void bind_knn(nb::module_& m);
+void bind_repulsion(nb::module_& m);
 }
 
 namespace {
@@ -143,8 +145,10 @@ NB_MODULE(kernels, m) {
     });
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
     lowland::bind_affinity(m);
+    lowland::bind_embedding(m);
     lowland::bind_geodesics(m);
     lowland::bind_knn(m);
+    lowland::bind_repulsion(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);

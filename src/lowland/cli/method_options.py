@@ -34,6 +34,8 @@ DEFAULT_METHOD = "pca"
 MAP_DEFAULTS = {"n_components": 2}
 # Parameters of every method that have a name of their own on the command line.
 SPELLED = {"random_state": "--seed", "n_jobs": "--jobs", "verbose": "--quiet"}
+# And those of some methods whose own name the command line uses for something else.
+RENAMED = {"method": "algorithm"}
 KEY = "lowland.parameters"
 
 
@@ -49,7 +51,7 @@ class MethodOption:
 
     @property
     def name(self) -> str:
-        return "--" + self.parameter.replace("_", "-")
+        return "--" + RENAMED.get(self.parameter, self.parameter).replace("_", "-")
 
     @property
     def negated(self) -> str:
@@ -92,11 +94,11 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
 
 
 def _can_be_typed(constraint: Constraint) -> bool:
-    """Whether text can spell a value; of a function it cannot, even where None is allowed."""
-    from lowland._core.constraints import Function
+    """Whether text can spell a value other than None; no text spells a function or an array."""
+    from lowland._core.constraints import Array, Function, Mapping, Null
 
     parts = getattr(constraint, "options", (constraint,))
-    return not any(isinstance(part, Function) for part in parts)
+    return not all(isinstance(part, Array | Function | Mapping | Null) for part in parts)
 
 
 class PlainCommand(TyperCommand):

@@ -1,0 +1,106 @@
+"""Where a layout starts: principal components, the graph's slow modes, noise, or a given map.
+
+A start from the data makes maps that agree between runs and keep the large-scale structure
+(Kobak & Linderman 2021, doi:10.1038/s41587-020-00809-z).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+from lowland._core.base import Run
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+from lowland._engines import products
+from lowland._engines.linalg import fix_signs
+from lowland._engines.principal import by_covariance, by_gram, by_krylov
+from lowland._engines.statistics import moments
+
+__all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
+
+SMALL = 1e-4  # standard deviation along the first axis: repulsion must not see the start
+COVARIANCE_COLUMNS = 3000
+GRAM_ROWS = 2000
+
+
+def principal_layout(X: Any, d: int, run: Run) -> np.ndarray:
+    """The first d principal components of dense or sparse rows."""
+    n, p = X.shape
+    q = min(d, n - 1, p)
+    if p <= COVARIANCE_COLUMNS and not is_sparse(X):
+        found = by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
+    elif n <= GRAM_ROWS and not is_sparse(X):
+        found = by_gram(X, q, False, run.threads)
+    else:
+        found = by_krylov(X, q, False, run.threads, run.rng, run.monitor)
+    Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
+    return _small(_filled(Y, d, run.rng))
+
+
+def spectral_layout(P: Any, d: int, run: Run) -> np.ndarray:
+    """Leading eigenvectors of D^-1/2 P D^-1/2 after the trivial one, for a symmetric graph P.
+
+    Only a start: the eigenvectors are found to some 1 %. What the solver does not find is noise.
+    """
+    n = P.shape[0]
+    root = 1 / np.sqrt(np.maximum(np.asarray(P.sum(axis=1)).ravel(), 1e-300))
+    A = scipy.sparse.diags(root) @ P @ scipy.sparse.diags(root)
+    trivial = 1 / root / np.linalg.norm(1 / root)
+    q = min(d, n - 2)
+    if q < 1:
+        return random_layout(n, d, run)
+    start = run.rng.standard_normal(n)
+    if n <= 50 + q:
+        values, vectors = np.linalg.eigh(A.toarray())
+    else:
+        try:
+            values, vectors = scipy.sparse.linalg.eigsh(
+                A, q + 1, which="LA", v0=start, tol=1e-2, maxiter=300
+            )
+        except scipy.sparse.linalg.ArpackNoConvergence as failure:
+            values, vectors = failure.eigenvalues, failure.eigenvectors
+    strangers = np.abs(vectors.T @ trivial) < 0.9
+    order = np.argsort(-values[strangers], kind="stable")[:q]
+    modes = fix_signs(vectors[:, strangers][:, order]) if order.size else np.empty((n, 0))
+    return _small(_filled(modes * root[:, None], d, run.rng))
+
+
+def random_layout(n: int, d: int, run: Run) -> np.ndarray:
+    """Independent normal coordinates."""
+    return _small(run.rng.standard_normal((n, d)))
+
+
+def given_layout(init: Any, n: int, d: int) -> np.ndarray:
+    """A layout from the user, as it is: to go on from an earlier map."""
+    Y = np.array(init, dtype=np.float64)
+    if Y.shape != (n, d):
+        raise DataError(f"init has shape {Y.shape}, but the map is {n} rows x {d} columns.")
+    if not np.isfinite(Y).all():
+        raise DataError("init holds NaN or infinity; every row needs a place to start from.")
+    return Y - Y.mean(axis=0)
+
+
+def _filled(Y: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Axes that the data do not have, or on which nothing varies, get a little noise."""
+    spread = np.zeros(d)
+    spread[: Y.shape[1]] = Y.std(axis=0)
+    filled = np.zeros((len(Y), d))
+    filled[:, : Y.shape[1]] = Y
+    flat = ~(spread > 1e-10 * spread.max(initial=0.0))
+    noise = rng.standard_normal((len(Y), d))
+    scale = 0.1 * spread.max(initial=0.0)
+    filled[:, flat] = noise[:, flat] * (scale if scale > 0 else 1.0)
+    return filled
+
+
+def _small(Y: np.ndarray) -> np.ndarray:
+    """Centered, with standard deviation ``SMALL`` along the widest axis."""
+    Y = Y - Y.mean(axis=0)
+    largest = np.abs(Y).max(initial=0.0)
+    if largest > 0:
+        Y /= largest  # squares of huge or tiny numbers would not fit
+    return Y * (SMALL / max(Y.std(axis=0).max(initial=0.0), 1e-300))

@@ -1,0 +1,153 @@
+"""Repulsion of all points of a map at once, by a potential on a grid.
+
+With K the similarity of two points of the map, as a function of their offset, and
+
+    phi(x) = sum_j K(x - y_j),        sum_{i != j} K_ij = sum_i (phi(y_i) - 1),
+
+the repulsive force on point i is -1/2 grad phi(y_i): one scalar field is enough. The points'
+charges are spread onto a grid with cubic B-splines, convolved with K by one forward and one inverse
+FFT, and the field and its analytic gradient are read off at the points with the same splines. K's
+spectrum is divided by the squared spectrum of the sampled B-spline, which makes both ends
+interpolate.
+
+Cost O(n + g log g) for g grid nodes; g grows with the area of the map, not with n. The force is off
+by about 1 % (relative 2-norm) at the pitch used here.
+
+References: Linderman et al. (2019), Fast interpolation-based t-SNE, Nature Methods 16,
+doi:10.1038/s41592-018-0308-4; Hockney & Eastwood (1988), Computer simulation using particles.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.fft
+
+from lowland import _native
+from lowland._core.memory import require_memory
+
+__all__ = ["Field", "Mesh", "mesh_nodes"]
+
+PITCH = 0.5  # distance of grid nodes, in units of the kernel's width
+MARGIN = 3  # nodes beyond the outermost points
+STEPS_PER_OCTAVE = 10  # grid sizes come from a ladder, so that spectra are made seldom
+
+
+class Field(NamedTuple):
+    """A potential on a grid: values at the nodes, the first node, the distance of nodes."""
+
+    values: np.ndarray
+    low: np.ndarray
+    pitch: float
+
+    def at(self, Y: np.ndarray, potential: np.ndarray, forces: np.ndarray, threads: int) -> None:
+        """The potential without a charge's own share, phi - 1, and -1/2 grad phi, at points Y."""
+        _native.gather(Y, self.low, self.pitch, self.values, potential, forces, threads)
+
+
+class Mesh:
+    """Fields of maps of 1, 2 or 3 dimensions, with the spectra of the last grid kept.
+
+    Parameters
+    ----------
+    dof : float
+        Degrees of freedom v of K = (1 + r^2/v)^-v; infinity is the Gaussian exp(-r^2).
+    threads : int
+        Changes no byte of the result.
+    """
+
+    def __init__(self, dof: float, threads: int) -> None:
+        self.dof, self.threads = dof, threads
+        self.pitch = _pitch(dof)
+        self._spectrum: np.ndarray | None = None
+        self._shape: tuple[int, ...] = ()
+        self._charges = np.empty(0, np.float32)
+
+    def field(self, Y: np.ndarray, margin: int = MARGIN) -> Field:
+        """The potential of the points Y on a grid that reaches ``margin`` nodes beyond them."""
+        low, high = _extent(Y)
+        shape = _shape(high - low, self.pitch, margin)
+        if shape != self._shape:
+            self._prepare(shape)
+        slack = (np.array(shape) - 1) * self.pitch - (high - low)
+        low -= slack / 2
+        _native.spread(Y, low, self.pitch, self._charges, self.threads)
+        return Field(self._convolved(), low, self.pitch)
+
+    def _prepare(self, shape: tuple[int, ...]) -> None:
+        padded = _padded(shape)
+        n_bytes = 4 * (6 * math.prod(padded))
+        require_memory(
+            n_bytes,
+            task=f"the grid of {' x '.join(map(str, padded))} nodes under the map",
+            alternative="use method='barnes_hut'",
+        )
+        self._shape = shape
+        self._charges = np.empty(shape, np.float32)
+        self._spectrum = _spectrum(padded, self.pitch, self.dof)
+
+    def _convolved(self) -> np.ndarray:
+        """K * charges on the grid: transforms of the empty half of the padded grid are left out."""
+        shape, padded = self._shape, _padded(self._shape)
+        axes = range(len(shape) - 1)
+        waves = scipy.fft.rfft(self._charges, padded[-1], axis=-1, workers=self.threads)
+        for axis in reversed(axes):
+            waves = scipy.fft.fft(
+                waves, padded[axis], axis=axis, overwrite_x=True, workers=self.threads
+            )
+        waves *= self._spectrum
+        for axis in axes:
+            waves = scipy.fft.ifft(waves, axis=axis, overwrite_x=True, workers=self.threads)
+            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
+        values = scipy.fft.irfft(waves, padded[-1], axis=-1, workers=self.threads)
+        return np.ascontiguousarray(values[..., : shape[-1]])
+
+
+def _rung(n_nodes: int) -> int:
+    """The next of the grid sizes that are used: about ten per factor of two."""
+    step = math.ceil(STEPS_PER_OCTAVE * math.log2(max(n_nodes, 16)) - 1e-9)
+    return math.ceil(2 ** (step / STEPS_PER_OCTAVE))
+
+
+def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Twice the nodes, so that the convolution does not reach around the grid; fast for FFTs."""
+    return tuple(scipy.fft.next_fast_len(2 * size, real=True) for size in shape)
+
+
+def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
+    """K's spectrum on a periodic grid, divided by the squared spectra of the sampled B-spline."""
+    squares = np.zeros(padded)
+    for axis, size in enumerate(padded):
+        steps = np.arange(size)
+        offsets = pitch * np.minimum(steps, size - steps)
+        squares += (offsets**2).reshape([-1 if k == axis else 1 for k in range(len(padded))])
+    kernel = np.exp(-squares) if math.isinf(dof) else (1 + squares / dof) ** -dof
+    spectrum = scipy.fft.rfftn(kernel).real  # K is even, so its spectrum is real
+    for axis, size in enumerate(padded):
+        waves = 2 * np.pi * np.arange(spectrum.shape[axis]) / size
+        spline = (4 + 2 * np.cos(waves)) / 6
+        spectrum /= (spline**2).reshape([-1 if k == axis else 1 for k in range(len(padded))])
+    return spectrum.astype(np.float32)
+
+
+def mesh_nodes(Y: np.ndarray, dof: float = 1.0) -> int:
+    """Nodes of the padded grid that a map needs."""
+    low, high = _extent(Y)
+    return math.prod(_padded(_shape(high - low, _pitch(dof), MARGIN)))
+
+
+def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest coordinates; column by column, as numpy is slow across short rows."""
+    columns = [Y[:, k] for k in range(Y.shape[1])]
+    low, high = ([float(f(c)) for c in columns] for f in (np.min, np.max))
+    return np.array(low), np.array(high)
+
+
+def _pitch(dof: float) -> float:
+    return PITCH * min(1.0, math.sqrt(dof))
+
+
+def _shape(spans: np.ndarray, pitch: float, margin: int) -> tuple[int, ...]:
+    return tuple(_rung(math.ceil(span / pitch) + 2 * margin) for span in spans)

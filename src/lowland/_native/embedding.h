@@ -1,0 +1,54 @@
+// Entry points of the neighbor-embedding kernels.
+//
+// A map Y (n x d) has the similarity  w = (1 + r^2/v)^-v  of two points at distance r, with v degrees of
+// freedom; inverse_dof = 1/v is 1 for t-SNE and 0 for the Gaussian exp(-r^2).
+#pragma once
+#include <cstdint>
+
+namespace lowland {
+
+// Weights p_ij of neighbors, row by row: columns[e], weights[e] for starts[i] <= e < starts[i + 1].
+template <class T>
+struct Edges {
+    const std::int64_t* starts;
+    const std::int32_t* columns;
+    const T* weights;
+    std::int64_t n;
+};
+
+// A grid of nodes, `pitch` apart, the first at `low`; nodes[k] of them along axis k, the last axis
+// contiguous in memory. Every point needs a node before it and two behind it on each axis.
+struct Grid {
+    std::int64_t nodes[3];
+    double low[3];
+    double pitch;
+};
+
+// One step of momentum descent with gains.
+struct Step {
+    double exaggeration, inverse_total, learning_rate, momentum, longest;
+};
+
+#define LOWLAND_DECLARE_EMBEDDING(isa)                                                             \
+    namespace isa {                                                                                \
+    template <class T>                                                                             \
+    bool attract(Edges<T> edges, const T* z, const T* y, std::int64_t n, std::int64_t d,           \
+                 double inverse_dof, T* forces, double* sums, int n_threads);                      \
+    template <class T>                                                                             \
+    bool permute_edges(Edges<T> edges, const std::int32_t* order, const std::int32_t* place,       \
+                       std::int64_t* starts, std::int32_t* columns, T* weights, int n_threads);    \
+    template <class T>                                                                             \
+    bool spread(const T* y, std::int64_t n, std::int64_t d, Grid grid, float* charges,             \
+                int n_threads);                                                                    \
+    template <class T>                                                                             \
+    bool gather(const T* y, std::int64_t n, std::int64_t d, Grid grid, const float* field,         \
+                double* potential, T* forces, int n_threads);                                      \
+    template <class T>                                                                             \
+    bool descend(Step step, std::int64_t n, std::int64_t d, const T* attraction,                   \
+                 const T* repulsion, T* y, T* velocity, T* gains, int n_threads);                  \
+    }
+
+LOWLAND_DECLARE_EMBEDDING(baseline)
+LOWLAND_DECLARE_EMBEDDING(avx2)
+
+}  // namespace lowland

@@ -1,0 +1,1 @@
+"""Neighbor embeddings: maps in which the neighbors of the data stay neighbors."""

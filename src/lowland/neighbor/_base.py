@@ -1,0 +1,267 @@
+"""What neighbor embeddings share: affinities, a start, the descent, and places for new rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowland._core.base import Reducer, Run
+from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
+from lowland._engines import initial
+from lowland._engines.affinity import (
+    check_perplexity,
+    conditional_affinities,
+    default_neighbors,
+    joint_affinities,
+    symmetrize_affinities,
+)
+from lowland._engines.descent import Stage, descend
+from lowland._engines.divergence import Divergence, entropy_of
+from lowland._engines.neighbor_choices import METRICS
+from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.neighbors import neighbor_graph, neighbor_query
+from lowland._engines.placement import FrozenMap, place_rows
+from lowland._engines.repulsion import Repulsion
+
+__all__ = ["NeighborEmbedding"]
+
+MOMENTUM = 0.8
+DENSE_NUMBERS = 2**23  # sparse data up to this size are searched faster as a dense table
+
+
+class NeighborEmbedding(Reducer):
+    """Minimize KL(P || Q): a method says what Q is, and how its repulsion is computed."""
+
+    perplexity: float | Sequence[float] = param(
+        Real(0) | Several(Real(0)),  # the engine asks for at least 1, knowing the data
+        default=30.0,
+        doc="effective number of neighbors of a row; a list mixes several scales",
+    )
+    n_neighbors: int | None = param(
+        Null() | Integer(1), default=None, doc="neighbors that get an affinity; None: see above"
+    )
+    early_exaggeration: float = param(
+        Real(1, closed="left"), default=12.0, doc="factor on the attraction at first"
+    )
+    early_exaggeration_iter: int = param(
+        Integer(0), default=250, doc="steps with the early exaggeration"
+    )
+    learning_rate: float | str = param(
+        OneOf("auto") | Real(0), default="auto", doc="step length; auto is n / exaggeration"
+    )
+    max_iter: int = param(Integer(0), default=750, doc="steps in all, at most")
+    init: Any = param(
+        OneOf("pca", "spectral", "random") | Array(), default="pca", doc="where the map starts"
+    )
+    metric: Any = param(
+        OneOf(*METRICS) | Function(), default="euclidean", doc="distance between rows"
+    )
+    metric_params: dict[str, Any] | None = param(
+        Null() | Mapping(), default=None, doc="parameters of the metric"
+    )
+    tol: float = param(
+        Real(0, closed="left"), default=1e-5, doc="stop when the loss falls less per step; 0: never"
+    )
+    callback: Callable[..., Any] | None = param(
+        Null() | Function(), default=None, doc="called as callback(step, map, loss); True stops"
+    )
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
+    kl_divergence_: float = fitted(doc="the divergence of the map from the data")
+    loss_history_: np.ndarray = fitted("n_looks", doc="divergence every 50 steps, and at the end")
+    n_iter_: int = fitted(type=int, doc="steps done")
+    n_neighbors_: int = fitted(type=int, doc="neighbors that got an affinity")
+    mean_potential_: float = fitted(doc="similarity that a point of the map sees in all")
+    rows_: Any = fitted(
+        "n_samples",
+        "n_features",
+        doc="the fitted rows, which new rows are compared with; None if distances were given",
+        optional=True,
+    )
+
+    accepts_sparse = True
+    all_pairs: ClassVar[bool] = False  # whether every row is a neighbor, unless n_neighbors says
+
+    # --- what a method writes -----------------------------------------------------------------
+
+    def _dof(self) -> float:
+        """Degrees of freedom of the similarity in the map; infinity is the Gaussian."""
+        return math.inf
+
+    def _repulsion(self, n: int, d: int, run: Run) -> Repulsion:
+        raise NotImplementedError
+
+    def _final_exaggeration(self) -> float:
+        return 1.0
+
+    def _momentum(self) -> float:
+        """Of the steps after the early exaggeration."""
+        return MOMENTUM
+
+    by_rows: ClassVar[bool] = False  # whether Q is normalized row by row
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _check_training_rows(self, X: Any) -> Any:
+        return X if isinstance(X, NeighborGraph) else super()._check_training_rows(X)
+
+    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+        given_graph = isinstance(X, NeighborGraph)
+        rows = X if given_graph else _as_dense_if_small(X, self.metric)
+        graph = rows if given_graph else self._neighbors_of(rows, run)
+        n, d = len(graph), int(self.n_components)
+        self._check_graph(graph)
+        Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
+        divergence = self._divergence(graph, n, d, run)
+        found = descend(
+            divergence,
+            np.ascontiguousarray(Y),
+            self._stages(),
+            learning_rate=None if self.learning_rate == "auto" else float(self.learning_rate),
+            tol=self.tol,
+            monitor=run.monitor,
+        )
+        Y = _equal_rows_together(found.Y, graph)
+        if Y is not found.Y:
+            found.losses[-1] = divergence.loss(np.ascontiguousarray(Y[found.rows]))
+        kept = None if given_graph or self.metric == "precomputed" else rows
+        self.embedding_ = Y.astype(np.float32 if kept is None else kept.dtype)
+        self.loss_history_, self.kl_divergence_ = found.losses, float(found.losses[-1])
+        self.n_iter_, self.n_neighbors_ = found.n_iter, graph.n_neighbors
+        self.mean_potential_ = divergence.mean_potential(np.ascontiguousarray(Y))
+        self.rows_ = None if kept is None else kept.copy()
+        return self.embedding_.copy()
+
+    def _stages(self) -> list[Stage]:
+        early = min(self.early_exaggeration_iter, self.max_iter)
+        return [
+            Stage(early, self.early_exaggeration, MOMENTUM, False),
+            Stage(
+                self.max_iter - early, self._final_exaggeration(), self._momentum(), self.tol > 0
+            ),
+        ]
+
+    def _neighbors_of(self, rows: Any, run: Run) -> NeighborGraph:
+        n = rows.shape[0]
+        k = default_neighbors(self.perplexity, n)
+        if self.all_pairs:
+            k = n - 1
+        if self.n_neighbors is not None:
+            k = min(self.n_neighbors, n - 1)
+            check_perplexity(self.perplexity, n, k)
+        found = neighbor_graph(
+            rows,
+            k,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            threads=run.threads,
+            rng=run.rng,
+            monitor=run.monitor,
+        )
+        return _in_distances(found)
+
+    def _check_graph(self, graph: NeighborGraph) -> None:
+        if len(graph) != graph.n_points:
+            raise DataError(
+                f"{type(self).__name__}: the graph has the neighbors of {len(graph)} new rows; a "
+                f"fit needs those of the {graph.n_points} fitted rows (knn_graph)."
+            )
+        check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
+
+    def _divergence(self, graph: NeighborGraph, n: int, d: int, run: Run) -> Divergence:
+        if not self.by_rows:
+            P = joint_affinities(graph, self.perplexity, threads=run.threads, dtype=np.float32)
+            entropy = entropy_of(P.weights)
+        else:
+            p, _ = conditional_affinities(
+                graph, self.perplexity, threads=run.threads, dtype=np.float32
+            )
+            starts = np.arange(n + 1, dtype=np.int64) * graph.n_neighbors
+            P = symmetrize_affinities(starts, graph.indices.ravel(), p.ravel(), run.threads)
+            entropy = entropy_of(p)
+        repulsion = self._repulsion(n, d, run)
+        return Divergence(P, self._dof(), repulsion, entropy, run.threads, by_rows=self.by_rows)
+
+    def _start(self, rows: Any, graph: NeighborGraph, run: Run) -> np.ndarray:
+        """The first layout; without a table of features the graph takes the place of PCA."""
+        n, d = len(graph), int(self.n_components)
+        if not isinstance(self.init, str):
+            return initial.given_layout(self.init, n, d)
+        if self.init == "random":
+            return initial.random_layout(n, d, run)
+        if self.init == "spectral" or rows is None or self.metric == "precomputed":
+            P = joint_affinities(graph, self.perplexity, threads=run.threads)
+            return initial.spectral_layout(P.to_csr(), d, run)
+        return initial.principal_layout(rows, d, run)
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _transform(self, X: Any, run: Run) -> np.ndarray:
+        n = len(self.embedding_)
+        k = min(self.n_neighbors_, n)
+        fitted_rows = self.rows_
+        if fitted_rows is None:
+            if self.metric != "precomputed":
+                raise ParameterError(
+                    f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
+                    "compare new ones with; fit on the rows, or set metric='precomputed' and give "
+                    "the distances of the new rows to the fitted ones."
+                )
+            fitted_rows = np.broadcast_to(np.float32(0), (n, n))  # only its shape is asked for
+        queries = X.toarray() if is_sparse(X) and not is_sparse(fitted_rows) else X
+        near = neighbor_query(
+            fitted_rows,
+            queries,
+            k,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+        near = _in_distances(near)
+        p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
+        mean = None if self.by_rows else self.mean_potential_
+        Z = place_rows(FrozenMap(self.embedding_, self._dof(), mean), near.indices, p, run.threads)
+        Z = Z.astype(self.embedding_.dtype)
+        at_home = near.distances[:, 0] == 0  # a fitted row has its place already
+        Z[at_home] = self.embedding_[near.indices[at_home, 0]]
+        return Z.astype(X.dtype, copy=False)
+
+    def _new_perplexity(self, k: int) -> Any:
+        several = isinstance(self.perplexity, Sequence | np.ndarray)
+        wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
+        return [min(float(value), float(k)) for value in wanted]
+
+
+def _as_dense_if_small(X: Any, metric: Any) -> Any:
+    small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
+    return X.toarray() if small and metric != "precomputed" else X
+
+
+def _in_distances(graph: NeighborGraph) -> NeighborGraph:
+    """Affinities square the distances: squared ones are taken back to distances first."""
+    if graph.metric != "sqeuclidean":
+        return graph
+    return dataclasses.replace(graph, distances=np.sqrt(graph.distances), metric="euclidean")
+
+
+def _equal_rows_together(Y: np.ndarray, graph: NeighborGraph) -> np.ndarray:
+    """Rows without any distance between them get one place, their mean."""
+    first = np.arange(len(Y))
+    copies = graph.distances[:, 0] == 0
+    first[copies] = np.minimum(first[copies], graph.indices[copies, 0])
+    if not copies.any():
+        return Y
+    members = np.bincount(first, minlength=len(Y))
+    Y = Y.copy()
+    for axis in range(Y.shape[1]):
+        sums = np.bincount(first, weights=Y[:, axis].astype(np.float64), minlength=len(Y))
+        Y[:, axis] = (sums / np.maximum(members, 1))[first]
+    return Y
