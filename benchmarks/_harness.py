@@ -29,7 +29,7 @@ class Case(NamedTuple):
     name: str
     load: Callable[[], Any]
     candidates: dict[str, Callable[[Any], Any]]
-    quality: Callable[[Any, Any], float]
+    quality: Callable[[Any, Any], float | dict[str, float]]  # one number, or several by name
     quality_name: str
 
 
@@ -38,6 +38,8 @@ def main(cases: list[Case], repeats: int = 7, patience: float = 15.0) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--case", choices=[case.name for case in cases])
     parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument("--only", help="candidates beside lowland, separated by commas")
+    parser.add_argument("--no-memory", action="store_true", help="do not run again for the peak")
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for case in cases:
@@ -45,10 +47,18 @@ def main(cases: list[Case], repeats: int = 7, patience: float = 15.0) -> None:
             if options.memory_of:
                 print(peak_memory_here(case, options.memory_of))
             else:
-                run(case, options.repeats, patience)
+                run(_chosen(case, options.only), options.repeats, patience, not options.no_memory)
 
 
-def run(case: Case, repeats: int, patience: float) -> None:
+def _chosen(case: Case, only: str | None) -> Case:
+    if only is None:
+        return case
+    wanted = {"lowland", *only.split(",")}
+    kept = {name: work for name, work in case.candidates.items() if name in wanted}
+    return case._replace(candidates=kept)
+
+
+def run(case: Case, repeats: int, patience: float, with_memory: bool = True) -> None:
     """Round-robin; a candidate that has used up its patience (seconds) sits the rest out."""
     try:
         data = case.load()
@@ -56,7 +66,7 @@ def run(case: Case, repeats: int, patience: float) -> None:
         print(f"\n{case.name}: skipped, {error.filename} is not there (set LOWLAND_DATA)")
         return
     times: dict[str, list[float]] = {name: [] for name in case.candidates}
-    quality: dict[str, float] = {}
+    quality: dict[str, dict[str, float]] = {}
     for _ in range(repeats):
         for name, candidate in case.candidates.items():
             if sum(times[name]) > patience:
@@ -65,10 +75,13 @@ def run(case: Case, repeats: int, patience: float) -> None:
             result = candidate(data)
             times[name].append(time.perf_counter() - start)
             if name not in quality:
-                quality[name] = case.quality(data, result)
+                measured = case.quality(data, result)
+                named = measured if isinstance(measured, dict) else {case.quality_name: measured}
+                quality[name] = named
             del result
     ours = min(times["lowland"])
     peers = {name: min(taken) for name, taken in times.items() if name != "lowland"}
+    peers = peers or {"lowland": ours}
     best_peer = min(peers, key=peers.__getitem__)
     print(f"\n{case.name}  (best of up to {repeats}; ratio to the best peer, {best_peer})")
     print(f"{'':32}{'seconds':>9}{'ratio':>8}{'peak MB':>9}  {case.quality_name}")
@@ -79,13 +92,14 @@ def run(case: Case, repeats: int, patience: float) -> None:
             "seconds": round(min(taken), 4),
             "ratio_to_best_peer": round(min(taken) / peers[best_peer], 3),
             "lowland_ratio": round(ours / min(taken), 3),
-            "peak_mb_above_input": peak_memory(case, name),
-            case.quality_name: quality[name],
+            "peak_mb_above_input": peak_memory(case, name) if with_memory else float("nan"),
+            **quality[name],
             "runs": len(taken),
         }
         print(
             f"{name:32}{record['seconds']:9.3f}{record['ratio_to_best_peer']:8.2f}"
-            f"{record['peak_mb_above_input']:9.0f}  {quality[name]:.3g}"
+            f"{record['peak_mb_above_input']:9.0f}  "
+            + "  ".join(f"{value:.4g}" for value in quality[name].values())
         )
         print(json.dumps(record), file=sys.stderr)
 

@@ -21,42 +21,47 @@ from lowland import _native
 from lowland._core.errors import ParameterError
 from lowland._engines.mesh import Mesh, mesh_nodes
 
-__all__ = ["AUTO", "Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repulsion"]
+__all__ = ["Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repulsion"]
 
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-AUTO = "auto"
 
-# Measured, two threads: a pair, a node of the padded grid with its transforms, a point on the grid.
-# Other degrees of freedom than 1 cost eight times as much per pair.
-NS_PER_PAIR, NS_PER_NODE, NS_PER_POINT = 0.14, 10.0, 15.0
-TYPICAL_SPAN = {1: 400.0, 2: 25.0, 3: 9.0}  # of a map of 1000 points that is nearly done
-MESH_LIMIT = 2**27  # nodes beyond which the tree takes over, for one step
+# Nanoseconds, measured with two threads: a pair, a point in a tree (by dimension of the map), a
+# node of the padded grid with its transforms, a point on the grid. Similarities with other degrees
+# of freedom than 1 need a power, which the grid does not notice.
+PAIR, TREE, NODE, POINT = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}, 3.0, 30.0
+POWER = {"pairs": 8.0, "tree": 3.0}
+MOST_NODES = 2**25  # a grid of more is not even considered
 
 
 def choose_repulsion(
     method: str, n: int, d: int, dof: float, angle: float, threads: int, *, owner: str
 ) -> Repulsion:
-    """The repulsion by name; ``auto`` takes what a step will cost least."""
+    """The repulsion by name; ``auto`` takes at every step what costs least for the map as it is."""
     if method in ("barnes_hut", "mesh") and d > 3:
         raise ParameterError(
             f"{owner}: method={method!r} works in up to 3 dimensions, not n_components={d}; "
             "use method='exact'."
         )
-    if method == AUTO:
-        method = "exact" if d > 3 or _pairs_are_cheaper(n, d, dof) else "mesh"
-    if method == "exact":
-        return pairwise_repulsion(dof, threads)
+    pairs = pairwise_repulsion(dof, threads)
+    if method == "exact" or d > 3:
+        return pairs
+    tree = _tree_repulsion(dof, angle, threads)
     if method == "barnes_hut":
-        return _tree_repulsion(dof, angle, threads)
-    return _mesh_repulsion(dof, angle, threads)
+        return tree
+    mesh = _mesh_repulsion(dof, threads)
+    if method == "mesh":
+        return mesh
+    pair_time = PAIR * n * n * (1 if dof == 1 else POWER["pairs"])
+    tree_time = TREE[d] * n * (1 if dof == 1 else POWER["tree"])
 
+    def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
+        nodes = mesh_nodes(Y, dof)
+        mesh_time = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
+        _, _, repel = min((pair_time, 0, pairs), (mesh_time, 1, mesh), (tree_time, 2, tree))
+        repel(Y, potential, forces)
 
-def _pairs_are_cheaper(n: int, d: int, dof: float) -> bool:
-    span = TYPICAL_SPAN[d] * (n / 1000) ** (1 / d)
-    nodes = (4 * span / min(1.0, math.sqrt(dof))) ** d
-    pair = NS_PER_PAIR * (1 if dof == 1 else 8)
-    return pair * n * n <= NS_PER_NODE * nodes + NS_PER_POINT * n
+    return cheapest
 
 
 def pairwise_repulsion(dof: float, threads: int) -> Repulsion:
@@ -86,14 +91,10 @@ def _tree_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
     return repel
 
 
-def _mesh_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
-    mesh, tree = Mesh(dof, threads), _tree_repulsion(dof, angle, threads)
+def _mesh_repulsion(dof: float, threads: int) -> Repulsion:
+    mesh = Mesh(dof, threads)
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        # An outlier can make a map so wide that its grid does not fit: then, for once, a tree.
-        if mesh_nodes(Y, dof) > MESH_LIMIT and not math.isinf(dof):
-            return tree(Y, potential, forces)
         mesh.field(Y).at(Y, potential, forces, threads)
-        return None
 
     return repel

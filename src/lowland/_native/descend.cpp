@@ -12,9 +12,19 @@
 namespace lowland {
 namespace LOWLAND_ISA {
 
+// New gains and velocities; on whole vectors, or on one number at a time (both types work below).
+template <class Value, class T>
+static inline void accelerate(const Value& gradient, T rate, T momentum, Value& velocity, Value& gain) {
+    const auto downhill = (gradient > T(0)) != (velocity > T(0));
+    const Value changed = downhill ? gain + T(0.2) : gain * T(0.8);
+    gain = changed > T(0.01) ? changed : changed * T(0) + T(0.01);
+    velocity = momentum * velocity - rate * gain * gradient;
+}
+
 template <class T>
 bool descend(Step step, Index n, Index d, const T* attraction, const T* repulsion, T* y, T* velocity,
              T* gains, int n_threads) {
+    typedef typename Lanes<T>::vector Vector;
     constexpr Index kPointsPerTask = 4096;
     const T exaggeration = static_cast<T>(step.exaggeration);
     const T inverse_total = static_cast<T>(step.inverse_total);
@@ -22,12 +32,20 @@ bool descend(Step step, Index n, Index d, const T* attraction, const T* repulsio
     const T longest2 = static_cast<T>(step.longest * step.longest);
     parallel(ceil_div(n, kPointsPerTask), n_threads, [&](Index task, int) {
         const Index begin = task * kPointsPerTask, end = min_of(n, begin + kPointsPerTask);
-        for (Index e = begin * d; e < end * d; ++e) {
+        Index e = begin * d;
+        for (; e + Lanes<T>::width <= end * d; e += Lanes<T>::width) {
+            const auto at = [&](auto* from) -> auto& {
+                return *reinterpret_cast<typename Lanes<T>::loose*>(const_cast<T*>(from + e));
+            };
+            const Vector gradient = exaggeration * at(attraction) - at(repulsion) * inverse_total;
+            Vector speed = at(velocity), gain = at(gains);
+            accelerate(gradient, rate, momentum, speed, gain);
+            at(velocity) = speed;
+            at(gains) = gain;
+        }
+        for (; e < end * d; ++e) {
             const T gradient = exaggeration * attraction[e] - repulsion[e] * inverse_total;
-            const bool downhill = (gradient > 0) != (velocity[e] > 0);
-            const T gain = downhill ? gains[e] + T(0.2) : gains[e] * T(0.8);
-            gains[e] = gain > T(0.01) ? gain : T(0.01);
-            velocity[e] = momentum * velocity[e] - rate * gains[e] * gradient;
+            accelerate(gradient, rate, momentum, velocity[e], gains[e]);
         }
         for (Index i = begin; i < end; ++i) {
             T square = 0;
