@@ -81,8 +81,8 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
 
     options = {}
     for name, field in cls.parameters().items():
-        constraint = field.metadata["constraint"]
-        if name in SPELLED or not _can_be_typed(constraint):
+        constraint = _what_can_be_typed(field.metadata["constraint"])
+        if name in SPELLED or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
         is_flag = isinstance(constraint, Boolean)
@@ -93,12 +93,15 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     return options
 
 
-def _can_be_typed(constraint: Constraint) -> bool:
-    """Whether text can spell a value other than None; no text spells a function or an array."""
-    from lowland._core.constraints import Array, Function, Mapping, Null
+def _what_can_be_typed(constraint: Constraint) -> Constraint | None:
+    """The part of a constraint that text can spell, unless that is None alone."""
+    from lowland._core.constraints import Array, Either, Function, Mapping, Null
 
     parts = getattr(constraint, "options", (constraint,))
-    return not all(isinstance(part, Array | Function | Mapping | Null) for part in parts)
+    typed = tuple(part for part in parts if not isinstance(part, Array | Function | Mapping))
+    if all(isinstance(part, Null) for part in typed):
+        return None
+    return typed[0] if len(typed) == 1 else Either(typed)
 
 
 class PlainCommand(TyperCommand):

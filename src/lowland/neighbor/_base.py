@@ -45,7 +45,9 @@ class NeighborEmbedding(Reducer):
         doc="effective number of neighbors of a row; a list mixes several scales",
     )
     n_neighbors: int | None = param(
-        Null() | Integer(1), default=None, doc="neighbors that get an affinity; None: see above"
+        Null() | Integer(1),
+        default=None,
+        doc="neighbors that get an affinity; None lets the method choose",
     )
     early_exaggeration: float = param(
         Real(1, closed="left"), default=12.0, doc="factor on the attraction at first"
