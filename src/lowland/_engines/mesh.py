@@ -23,7 +23,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.fft
 
 from lowland import _native
 from lowland._core.memory import require_memory
@@ -90,6 +89,8 @@ class Mesh:
 
     def _convolved(self) -> np.ndarray:
         """K * charges on the grid: transforms of the empty half of the padded grid are left out."""
+        import scipy.fft  # here: it takes longer to import than small maps take to make
+
         shape, padded = self._shape, _padded(self._shape)
         axes = range(len(shape) - 1)
         waves = scipy.fft.rfft(self._charges, padded[-1], axis=-1, workers=self.threads)
@@ -113,11 +114,15 @@ def _rung(n_nodes: int) -> int:
 
 def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Twice the nodes, so that the convolution does not reach around the grid; fast for FFTs."""
+    import scipy.fft
+
     return tuple(scipy.fft.next_fast_len(2 * size, real=True) for size in shape)
 
 
 def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
     """K's spectrum on a periodic grid, divided by the squared spectra of the sampled B-spline."""
+    import scipy.fft
+
     squares = np.zeros(padded)
     for axis, size in enumerate(padded):
         steps = np.arange(size)
@@ -133,9 +138,9 @@ def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
 
 
 def mesh_nodes(Y: np.ndarray, dof: float = 1.0) -> int:
-    """Nodes of the padded grid that a map needs."""
+    """About how many nodes the padded grid under a map has."""
     low, high = _extent(Y)
-    return math.prod(_padded(_shape(high - low, _pitch(dof), MARGIN)))
+    return math.prod(2 * size for size in _shape(high - low, _pitch(dof), MARGIN))
 
 
 def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

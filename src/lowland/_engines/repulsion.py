@@ -31,6 +31,7 @@ Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 # of freedom than 1 need a power, which the grid does not notice.
 PAIR, TREE, NODE, POINT = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}, 3.0, 30.0
 POWER = {"pairs": 8.0, "tree": 3.0}
+SMALL = 1e6  # maps whose pairs take less are not worth the start of anything else
 MOST_NODES = 2**25  # a grid of more is not even considered
 
 
@@ -53,6 +54,8 @@ def choose_repulsion(
     if method == "mesh":
         return mesh
     pair_time = PAIR * n * n * (1 if dof == 1 else POWER["pairs"])
+    if pair_time < SMALL:
+        return pairs
     tree_time = TREE[d] * n * (1 if dof == 1 else POWER["tree"])
 
     def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
