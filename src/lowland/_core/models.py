@@ -10,6 +10,7 @@ import numpy as np
 from lowland._core import persistence, registry
 from lowland._core.errors import ModelFileError, ParameterError
 from lowland._core.params import Fitted
+from lowland._core.validation import is_sparse
 
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
@@ -78,13 +79,14 @@ def _check_kind(name: str, value: Any, expected: Fitted) -> None:
     if expected.optional and value is None:
         return
     kinds = {float: "f", int: "iu", bool: "b", str: "OU"}[expected.type]
-    array = np.asarray(value)
+    array = value if is_sparse(value) else np.asarray(value)
     if array.dtype.kind not in kinds or array.ndim != len(expected.shape or ()):
         raise ModelFileError(
             f"has {name!r} as {array.dtype} of shape {array.shape}, expected "
             f"{expected.type.__name__} in {len(expected.shape or ())} dimensions"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    numbers = array.data if is_sparse(array) else array
+    if array.dtype.kind == "f" and not np.isfinite(numbers).all():
         raise ModelFileError(f"has {name!r} with a value that is not finite")
 
 
@@ -97,9 +99,9 @@ def _check_sizes(state: dict[str, Any], declared: dict[str, Fitted]) -> None:
     for name, value in state.items():
         if value is None or not declared[name].shape:
             continue
-        for size_name, size in zip(declared[name].shape or (), np.shape(value), strict=True):
+        shape = value.shape if is_sparse(value) else np.shape(value)
+        for size_name, size in zip(declared[name].shape or (), shape, strict=True):
             if sizes.setdefault(size_name, size) != size:
                 raise ModelFileError(
-                    f"has {name!r} of shape {np.shape(value)}, but {size_name} is "
-                    f"{sizes[size_name]}"
+                    f"has {name!r} of shape {shape}, but {size_name} is {sizes[size_name]}"
                 )

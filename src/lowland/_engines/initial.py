@@ -6,6 +6,7 @@ A start from the data makes maps that agree between runs and keep the large-scal
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from lowland._core.base import Run
-from lowland._core.errors import DataError
+from lowland._core.errors import ConvergenceWarning, DataError
 from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.linalg import fix_signs
@@ -36,7 +37,9 @@ def principal_layout(X: Any, d: int, run: Run) -> np.ndarray:
     elif n <= GRAM_ROWS and not is_sparse(X):
         found = by_gram(X, q, False, run.threads)
     else:
-        found = by_krylov(X, q, False, run.threads, run.rng, run.monitor)
+        with warnings.catch_warnings():  # inexact axes are good enough for a start
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = by_krylov(X, q, False, run.threads, run.rng, run.monitor)
     Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
     return _small(_filled(Y, d, run.rng))
 

@@ -136,22 +136,36 @@ def _unit_rows(X: Any) -> Any:
     return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
 
 
-def stored_neighbors(graph: Any, k: int, self_join: bool, argument: str = "X") -> Nearest:
-    """The k least stored entries of each row of a sparse matrix of distances."""
+def stored_neighbors(
+    graph: Any, k: int, self_join: bool, argument: str = "X", *, at_least: int | None = None
+) -> Nearest:
+    """The k least stored entries of each row of a sparse matrix of distances.
+
+    Rows may store fewer than k if they store ``at_least`` so many; they end in the number -1 at
+    distance infinity.
+    """
     graph = graph.tocsr()
-    found = Nearest(graph.shape[0], k)
-    for row in range(graph.shape[0]):
-        at = slice(graph.indptr[row], graph.indptr[row + 1])
-        ids, values = graph.indices[at], graph.data[at]
-        if self_join:
-            ids, values = ids[ids != row], values[ids != row]
-        if len(ids) < k:
-            raise DataError(
-                f"{argument}, row {row}: the graph of distances stores {len(ids)} neighbors, but "
-                f"n_neighbors={k}; store more or ask for fewer."
-            )
-        order = np.lexsort((ids, values))[:k]
-        found.ids[row], found.distances[row] = ids[order], values[order]
+    n = graph.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    ids, values = graph.indices, graph.data
+    if self_join:
+        others = ids != rows
+        rows, ids, values = rows[others], ids[others], values[others]
+    counts = np.bincount(rows, minlength=n)
+    needed = k if at_least is None else at_least
+    if counts.min() < needed:
+        row = int(np.argmax(counts < needed))
+        raise DataError(
+            f"{argument}, row {row}: the graph of distances stores {counts[row]} neighbors, but "
+            + (f"n_neighbors={k}" if at_least is None else f"{needed} is the least")
+            + "; store more or ask for fewer."
+        )
+    order = np.lexsort((ids, values, rows))
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order, rank = order[rank < k], rank[rank < k]
+    found = Nearest(n, min(k, int(counts.max())))
+    found.ids[...], found.distances[...] = -1, np.inf
+    found.ids[rows[order], rank], found.distances[rows[order], rank] = ids[order], values[order]
     return found
 
 

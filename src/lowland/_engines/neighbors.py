@@ -22,7 +22,7 @@ from lowland._engines.knn_exact import exact_join, exact_query
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
 
-__all__ = ["neighbor_graph", "neighbor_query"]
+__all__ = ["neighbor_graph", "neighbor_query", "stored_graph"]
 
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
 PRUNED_ROWS = 500_000  # up to here, with few columns, the join prunes better than a tree searches
@@ -140,6 +140,16 @@ def neighbor_query(
     name = metric if isinstance(metric, str) else "callable"
     distances = _in_units(distances, unit, metric).astype(_float_of(queries))
     return NeighborGraph(ids, distances, X.shape[0], name)
+
+
+def stored_graph(D: Any, k: int) -> NeighborGraph:
+    """Up to k nearest of what a sparse n x n matrix of distances stores for each row.
+
+    Rows that store fewer end in the number -1 at distance infinity.
+    """
+    knn_blocks.check_distances(D, "X", square=True)
+    found = knn_blocks.stored_neighbors(D, k, True, at_least=1)
+    return _graph(found, D, D.shape[0], "precomputed")
 
 
 # --- regimes and metrics --------------------------------------------------------------------

@@ -26,7 +26,7 @@ from lowland._engines.descent import Stage, descend
 from lowland._engines.divergence import Divergence, entropy_of
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph, neighbor_query
+from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
 from lowland._engines.placement import FrozenMap, place_rows
 from lowland._engines.repulsion import Repulsion
 
@@ -158,6 +158,8 @@ class NeighborEmbedding(Reducer):
         if self.n_neighbors is not None:
             k = min(self.n_neighbors, n - 1)
             check_perplexity(self.perplexity, n, k)
+        if self.metric == "precomputed" and is_sparse(rows):
+            return stored_graph(rows, k)
         found = neighbor_graph(
             rows,
             k,
@@ -205,17 +207,21 @@ class NeighborEmbedding(Reducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
+    def _check_new_rows(self, X: Any) -> Any:
+        self._require_fitted()
+        if self.rows_ is None and self.metric != "precomputed":
+            raise ParameterError(
+                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
+                "compare new ones with; fit on the rows, or set metric='precomputed' and give the "
+                "distances of the new rows to the fitted ones."
+            )
+        return super()._check_new_rows(X)
+
     def _transform(self, X: Any, run: Run) -> np.ndarray:
         n = len(self.embedding_)
         k = min(self.n_neighbors_, n)
         fitted_rows = self.rows_
         if fitted_rows is None:
-            if self.metric != "precomputed":
-                raise ParameterError(
-                    f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
-                    "compare new ones with; fit on the rows, or set metric='precomputed' and give "
-                    "the distances of the new rows to the fitted ones."
-                )
             fitted_rows = np.broadcast_to(np.float32(0), (n, n))  # only its shape is asked for
         queries = X.toarray() if is_sparse(X) and not is_sparse(fitted_rows) else X
         near = neighbor_query(
