@@ -34,3 +34,13 @@ def test_importing_lowland_imports_nothing_else():
 def test_a_method_does_without_scikit_learn_polars_and_matplotlib():
     code = "import numpy as np, lowland; lowland.PCA(2).fit_transform(np.eye(5))"
     assert not loaded_by(code) & {"sklearn", "pandas", "polars", "matplotlib", "rich", "typer"}
+
+
+def test_measures_do_without_scikit_learn_pandas_and_matplotlib():
+    code = """
+import numpy as np
+from lowland.metrics import quality, trustworthiness
+X = np.random.default_rng(0).normal(size=(40, 3))
+str(quality(X, X[:, :2], np.arange(40) % 2))
+"""
+    assert not loaded_by(code) & {"sklearn", "pandas", "polars", "matplotlib", "rich", "typer"}

@@ -3,6 +3,7 @@
 from lowland import datasets as datasets
 from lowland import errors as errors
 from lowland import io as io
+from lowland import metrics as metrics
 from lowland import neighbors as neighbors
 from lowland import plot as plot
 from lowland._core.models import load as load

@@ -80,8 +80,8 @@ def sparse_search(
     """
     X, queries = X.astype(np.float64), queries.astype(np.float64)
     if metric == "cosine":
-        X, queries = _unit_rows(X), _unit_rows(queries)
-    squares, query_squares = _row_squares(X), _row_squares(queries)
+        X, queries = unit_rows(X), unit_rows(queries)
+    squares, query_squares = row_squares(X), row_squares(queries)
     transposed = X.T.tocsc()
     found = Nearest(queries.shape[0], k)
     step = max(1, min(queries.shape[0], TILE // X.shape[0]))
@@ -121,18 +121,18 @@ def _refine(
     for start in range(0, len(i), 1 << 15):
         part = slice(start, start + (1 << 15))
         gap = block[i[part]] - X[j[part]]
-        D[i[part], j[part]] = _row_squares(gap)
+        D[i[part], j[part]] = row_squares(gap)
 
 
-def _row_squares(X: Any) -> np.ndarray:
+def row_squares(X: Any) -> np.ndarray:
     return np.asarray(X.multiply(X).sum(axis=1)).ravel()
 
 
-def _unit_rows(X: Any) -> Any:
+def unit_rows(X: Any) -> Any:
     """Rows of length 1; rows of zeros stay as they are."""
     import scipy.sparse
 
-    length = np.sqrt(_row_squares(X))
+    length = np.sqrt(row_squares(X))
     return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
 
 

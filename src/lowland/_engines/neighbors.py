@@ -15,10 +15,18 @@ from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines import knn_blocks, knn_tree
-from lowland._engines.directions import Directions, settle_empty
+from lowland._engines.directions import settle_empty
 from lowland._engines.duplicates import distinct_rows, expand
 from lowland._engines.knn_cells import cells_join
 from lowland._engines.knn_exact import exact_join, exact_query
+from lowland._engines.metric_rows import (
+    in_units,
+    largest,
+    rows_of,
+    scaled,
+    true_distances,
+    unit_for,
+)
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
 
@@ -49,9 +57,9 @@ def neighbor_graph(
         found = knn_blocks.sparse_search(X, X, k, metric, True, monitor)
         return _graph(found, X, X.shape[0], metric)
     method = _regime(X, metric, method, queries=None)
-    rows, empty = _rows_of(X, metric, "X")
-    unit = _unit(_largest(rows), metric)
-    rows = _scaled(rows, unit)
+    rows, empty = rows_of(X, metric, "X")
+    unit = unit_for(largest(rows), metric)
+    rows = scaled(rows, unit)
     distinct = None if callable(metric) else distinct_rows(rows, threads)
     n_distinct = len(rows) if distinct is None else len(distinct.first)
     if distinct is not None:
@@ -63,7 +71,7 @@ def neighbor_graph(
     elif method == "cells":
         rng = rng or np.random.default_rng(0)
         approximate = cells_join(rows, inner_k, threads, rng, monitor)
-        ids, distances = approximate.found.ids, _true_distances(approximate.found.squares, metric)
+        ids, distances = approximate.found.ids, true_distances(approximate.found.squares, metric)
         recall, sample = approximate.recall, approximate.sample_rows
     elif method == "tree":
         found = knn_tree.tree_search(
@@ -72,7 +80,7 @@ def neighbor_graph(
         ids, distances = found.ids, found.distances
     elif metric in PRODUCT_METRICS:
         exact = exact_join(rows, inner_k, threads, monitor)
-        ids, distances = exact.ids, _true_distances(exact.squares, metric)
+        ids, distances = exact.ids, true_distances(exact.squares, metric)
     else:
         found = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
         ids, distances = found.ids, found.distances
@@ -81,7 +89,7 @@ def neighbor_graph(
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    distances = _in_units(distances, unit, metric).astype(_float_of(X))
+    distances = in_units(distances, unit, metric).astype(_float_of(X))
     return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
 
 
@@ -120,25 +128,25 @@ def neighbor_query(
     if is_sparse(X) or is_sparse(queries):
         found = knn_blocks.sparse_search(*_both_sparse(X, queries), k, metric, False, monitor)
         return _graph(found, queries, X.shape[0], metric)
-    rows, empty = _rows_of(X, metric, "X")
-    asked, empty_asked = _rows_of(queries, metric, "queries")
+    rows, empty = rows_of(X, metric, "X")
+    asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
-    unit = _unit(max(_largest(rows), _largest(asked)), metric)
+    unit = unit_for(max(largest(rows), largest(asked)), metric)
     rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
-    rows, asked = _scaled(rows, unit), _scaled(asked, unit)
+    rows, asked = scaled(rows, unit), scaled(asked, unit)
     if _regime(X, metric, method, queries=queries) == "tree":
         found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads, monitor)
         ids, distances = found.ids, found.distances
     elif metric in PRODUCT_METRICS:
         exact = exact_query(rows, asked, k, threads, monitor)
-        ids, distances = exact.ids, _true_distances(exact.squares, metric)
+        ids, distances = exact.ids, true_distances(exact.squares, metric)
     else:
         found = _any_metric(rows, asked, k, metric, metric_params, False, monitor)
         ids, distances = found.ids, found.distances
     if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
         settle_empty(ids, distances, empty, empty_asked, False)
     name = metric if isinstance(metric, str) else "callable"
-    distances = _in_units(distances, unit, metric).astype(_float_of(queries))
+    distances = in_units(distances, unit, metric).astype(_float_of(queries))
     return NeighborGraph(ids, distances, X.shape[0], name)
 
 
@@ -165,48 +173,6 @@ def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None)
     if queries is None and not few_columns and metric in PRODUCT_METRICS and len(X) >= CELLS_ROWS:
         return "cells"
     return "exact"
-
-
-def _largest(rows: np.ndarray) -> float:
-    """The largest absolute value, without a copy of the rows."""
-    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
-
-
-def _scaled(rows: np.ndarray, unit: float) -> np.ndarray:
-    """Rows times a power of two; in float64, where that is exact."""
-    return rows if unit == 1.0 else rows.astype(np.float64) * unit
-
-
-def _unit(largest: float, metric: Any) -> float:
-    """A power of two that brings extreme values to about 1: squares must not overflow float32."""
-    if callable(metric) or metric in ("hamming", "jaccard") or largest == 0:
-        return 1.0
-    if 1e-9 < largest < 1e9:
-        return 1.0
-    return float(2.0 ** -np.round(np.log2(largest)))
-
-
-def _in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
-    if unit == 1.0 or metric in ("cosine", "correlation"):
-        return distances
-    return distances / unit / unit if metric == "sqeuclidean" else distances / unit
-
-
-def _rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows as the search takes them, and which of them have no direction (if that matters)."""
-    if metric == "jaccard" and not ((X == 0) | (X == 1)).all():
-        raise DataError(
-            f"{argument}: metric='jaccard' needs boolean data, only 0 and 1; got others."
-        )
-    if metric in ("cosine", "correlation"):
-        return Directions.of(X, metric)
-    return np.ascontiguousarray(X), None
-
-
-def _true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
-    if metric == "sqeuclidean":
-        return squares
-    return np.sqrt(squares, out=squares) if metric == "euclidean" else squares / 2
 
 
 def _any_metric(

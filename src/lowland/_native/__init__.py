@@ -39,24 +39,39 @@ numpy definition.
 - ``repel_tree(y, dof, angle, potential, forces)``: ``repel_pairs`` of up to three columns without
   weights, where a cell seen under less than ``angle`` (side / distance) counts as one point at its
   center of mass. O(n log n); exact for angle 0.
+- ``count_ranks(panels, halves, x, rows, starts, partners, rounding, ranks)``: the rank of row
+  ``partners[p]`` of x seen from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``: 1 + the
+  number of other rows that are nearer, ties by row number.
+- ``sort_rows(values, inverse, out)``: the stable order of each row; inverse: ranks from 0.
+- ``mid_ranks(values, out)``: ranks from 0, the mean of them where entries are equal.
+- ``distance_rows(panels, rows, root, out)``: squared distances of rows to packed points, or roots.
+- ``distance_sums(a, b, own, scale, out)``: per row, sums of a, b, a^2, b^2, a b, (a - scale b)^2
+  and (a - scale b)^2 / a over all columns but ``own``; ``add_column_sums(a, b, first, scale, out)``
+  adds the same per column.
 """
 
 from lowland._native.kernels import (
+    DISTANCE_SUMS,
     ENTRY_BYTES_FLOAT32,
     ENTRY_BYTES_FLOAT64,
     PANEL_WIDTH_FLOAT32,
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
+    add_column_sums,
     all_finite,
     attract,
     calibrate,
     complete,
     count_nested,
+    count_ranks,
     descend,
+    distance_rows,
+    distance_sums,
     gather,
     inner,
     instruction_sets,
     join_rounds,
+    mid_ranks,
     pack_points,
     permute_edges,
     probe_lists,
@@ -69,6 +84,7 @@ from lowland._native.kernels import (
     rerank,
     scatter,
     shortest_paths,
+    sort_rows,
     sparse_times,
     spread,
     transpose,
@@ -77,21 +93,27 @@ from lowland._native.kernels import (
 )
 
 __all__ = [
+    "DISTANCE_SUMS",
     "ENTRY_BYTES_FLOAT32",
     "ENTRY_BYTES_FLOAT64",
     "PANEL_WIDTH_FLOAT32",
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
+    "add_column_sums",
     "all_finite",
     "attract",
     "calibrate",
     "complete",
     "count_nested",
+    "count_ranks",
     "descend",
+    "distance_rows",
+    "distance_sums",
     "gather",
     "inner",
     "instruction_sets",
     "join_rounds",
+    "mid_ranks",
     "pack_points",
     "permute_edges",
     "probe_lists",
@@ -104,6 +126,7 @@ __all__ = [
     "rerank",
     "scatter",
     "shortest_paths",
+    "sort_rows",
     "sparse_times",
     "spread",
     "transpose",

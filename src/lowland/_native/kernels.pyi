@@ -292,3 +292,45 @@ def repel_tree(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def count_ranks(
+    panels: np.ndarray,
+    halves: np.ndarray,
+    x: np.ndarray,
+    rows: np.ndarray,
+    starts: np.ndarray,
+    partners: np.ndarray,
+    rounding: float,
+    ranks: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def sort_rows(
+    values: np.ndarray, inverse: bool, out: np.ndarray, threads: int, isa: str = "auto"
+) -> None: ...
+def mid_ranks(values: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto") -> None: ...
+def distance_rows(
+    panels: np.ndarray,
+    rows: np.ndarray,
+    root: bool,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def add_column_sums(
+    a: np.ndarray,
+    b: np.ndarray,
+    first: int,
+    scale: float,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def distance_sums(
+    a: np.ndarray,
+    b: np.ndarray,
+    own: np.ndarray,
+    scale: float,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

@@ -11,6 +11,7 @@ void bind_embedding(nb::module_& m);
 void bind_geodesics(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_repulsion(nb::module_& m);
+void bind_ranks(nb::module_& m);
 }
 
 namespace {
@@ -149,6 +150,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_geodesics(m);
     lowland::bind_knn(m);
     lowland::bind_repulsion(m);
+    lowland::bind_ranks(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);

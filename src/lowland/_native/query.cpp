@@ -1,6 +1,4 @@
 // query_groups, probe_lists, rerank, complete: from candidates to proven neighbors.
-#include <math.h>
-
 #include "scores.h"
 
 namespace lowland {
@@ -81,12 +79,6 @@ bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_ta
     return panels != nullptr;
 }
 
-// How far the score of a pair at a distance up to `reach` can be off: |y| is at most |x| + reach.
-static inline double slack_of(double half, double reach, double rounding) {
-    const double x = sqrt(2 * half), y = x + reach;
-    return rounding * (x * x + y * y);
-}
-
 template <class X>
 static inline void fetch_row(const X* row, Index d) {
     constexpr Index kLine = 64 / sizeof(X), kMost = 8 * kLine;
@@ -132,14 +124,6 @@ bool rerank(const X* queries, const X* x, Index d, const std::int32_t* query_row
     });
     std::free(scratch);
     return scratch != nullptr;
-}
-
-// A T not above x (and not below the lowest).
-template <class T>
-static T rounded_down(double x) {
-    if (!(x > static_cast<double>(lowest<T>()))) return lowest<T>();
-    const T y = static_cast<T>(x);
-    return static_cast<double>(y) <= x ? y : static_cast<T>(x - fabs(x) * 2.5e-7);
 }
 
 // For the rows that rerank left uncertain: looks at every point again, evaluates exactly each one

@@ -1,5 +1,6 @@
 // Scores of pairs of panels, and a quick look for those that pass a threshold.
 #pragma once
+#include <math.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -60,6 +61,19 @@ static inline unsigned passing(const typename Lanes<T>::vector& scores, T row,
     }
     return bits;
 #endif
+}
+
+// Scores of kRows points (r ..) of a left panel against a right panel, one row of W after another.
+template <class T>
+static inline void score_all(const T* left, const T* right, Index q, const T* left_halves,
+                             const T* right_halves, Index r, T* scores) {
+    constexpr Index W = panel_width<T>;
+    for (Index row = 0; row < kRows; ++row) {
+        for (Index c = 0; c < W; ++c) {
+            scores[row * W + c] = -(left_halves[r + row] + right_halves[c]);
+        }
+    }
+    tile<T, kVectors>(q, All(), left + r, 1, W, right, W, scores, W);
 }
 
 // One side of a tile: points next to each other in a panel, and the scores they ask for.
@@ -197,6 +211,20 @@ static inline Side<T> side_of(const Points<T>& points, Index i, const T* thresho
     constexpr Index W = panel_width<T>;
     const T* tails = points.tails ? points.tails + i * W : points.halves;  // any, when not looked at
     return {points.panels + i * points.q * W, points.halves + i * W, tails, thresholds};
+}
+
+// How far the score of a pair at a distance up to `reach` can be off: |y| is at most |x| + reach.
+static inline double slack_of(double half, double reach, double rounding) {
+    const double x = sqrt(2 * half), y = x + reach;
+    return rounding * (x * x + y * y);
+}
+
+// A T not above x (and not below the lowest).
+template <class T>
+static inline T rounded_down(double x) {
+    if (!(x > static_cast<double>(lowest<T>()))) return lowest<T>();
+    const T y = static_cast<T>(x);
+    return static_cast<double>(y) <= x ? y : static_cast<T>(x - fabs(x) * 2.5e-7);
 }
 
 template <class T>

@@ -1,0 +1,82 @@
+"""Numbers that say how far a map can be believed, at any size.
+
+    >>> from lowland import PCA
+    >>> from lowland.datasets import digits
+    >>> from lowland.metrics import trustworthiness
+    >>> X = digits().X
+    >>> round(trustworthiness(X, PCA(2).fit_transform(X), n_neighbors=10), 4)
+    0.83
+
+Functions of the data and a map of them, ``f(X, Y, ...)``, whatever tool made the map;
+:func:`quality` gives the most telling ones in a table. All that compare the two sides take the
+keywords of :class:`Comparison`, and one of those in place of X and Y when several measures are to
+share their work. Up to 20 000 rows all are measured; of more, a sample, and the numbers, which are
+floats, have a ``standard_error``.
+"""
+
+from lowland.metrics._comparison import Comparison
+from lowland.metrics._measured import Measured
+from lowland.metrics._table import Quality, QualityRow
+from lowland.metrics.concentration import DistanceConcentration, distance_concentration
+from lowland.metrics.coranking import RnxCurve, coranking_matrix, rnx_auc, rnx_curve
+from lowland.metrics.dimension import Dimension, intrinsic_dimension
+from lowland.metrics.hubness import Hubness, hubness
+from lowland.metrics.kruskal import kruskal_stress1
+from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
+from lowland.metrics.linear import explained_variance, reconstruction_error
+from lowland.metrics.quality import quality
+from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
+from lowland.metrics.recall import lcmc, neighbor_recall
+from lowland.metrics.shepard import (
+    ShepardDiagram,
+    residual_variance,
+    shepard_correlation,
+    shepard_diagram,
+)
+from lowland.metrics.stress import (
+    point_stress,
+    raw_stress,
+    sammon_stress,
+    scale_normalized_stress,
+)
+from lowland.metrics.trust import continuity, point_continuity, point_trust, trustworthiness
+
+__all__ = [
+    "Comparison",
+    "Dimension",
+    "DistanceConcentration",
+    "Hubness",
+    "Measured",
+    "Quality",
+    "QualityRow",
+    "RankErrors",
+    "RnxCurve",
+    "ShepardDiagram",
+    "continuity",
+    "coranking_matrix",
+    "distance_concentration",
+    "explained_variance",
+    "hubness",
+    "intrinsic_dimension",
+    "knn_accuracy",
+    "kruskal_stress1",
+    "lcmc",
+    "mean_relative_rank_errors",
+    "neighbor_recall",
+    "neighborhood_hit",
+    "point_continuity",
+    "point_stress",
+    "point_trust",
+    "quality",
+    "raw_stress",
+    "reconstruction_error",
+    "residual_variance",
+    "rnx_auc",
+    "rnx_curve",
+    "sammon_stress",
+    "scale_normalized_stress",
+    "shepard_correlation",
+    "shepard_diagram",
+    "silhouette",
+    "trustworthiness",
+]

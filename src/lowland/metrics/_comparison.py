@@ -1,0 +1,277 @@
+"""The work that several measures share: neighbor lists, ranks, sums and pairs of distances."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._core.validation import check_matrix
+from lowland._engines.distance_rows import DistanceRows, blocks_of
+from lowland.metrics._options import DEFAULT_SAMPLE, Options
+from lowland.metrics._views import View
+
+__all__ = ["Comparison", "DistanceSums", "Pairs", "positions"]
+
+
+class DistanceSums(NamedTuple):
+    """Per measured row, sums over all other rows; delta in the data, d in the map, c a scale."""
+
+    delta: np.ndarray
+    d: np.ndarray
+    delta2: np.ndarray
+    d2: np.ndarray
+    delta_d: np.ndarray
+    gap2: np.ndarray  # (delta - c d)^2
+    relative_gap2: np.ndarray  # (delta - c d)^2 / delta, where delta > 0
+
+
+class Pairs(NamedTuple):
+    """Distances of all pairs a < b of m rows, in the data and in the map."""
+
+    rows: np.ndarray
+    delta: np.ndarray
+    d: np.ndarray
+
+    def per_row(self, values: np.ndarray) -> np.ndarray:
+        """The mean of the pairs' values over the pairs of each row."""
+        m = len(self.rows)
+        first, second = np.triu_indices(m, 1)
+        return (np.bincount(first, values, m) + np.bincount(second, values, m)) / (m - 1)
+
+
+class Comparison:
+    """A map beside the data it was made from, and the work that measures of it share.
+
+    Every measure makes one of these for itself, or takes one in place of ``X`` and ``Y``: then
+    what two measures need (neighbor lists, ranks, sums of distances) is computed once.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR matrix of shape (n, d), or NeighborGraph
+        The data; with ``metric="precomputed"`` an n x n matrix of distances. A graph (of
+        :func:`lowland.neighbors.knn_graph`) serves measures that need only the data's neighbors.
+    Y : array of shape (n, q)
+        The map, from whatever tool; its distances are Euclidean.
+    metric, metric_params
+        The distance of the data, as in :func:`lowland.neighbors.knn_graph`.
+    sample : int, None or "auto", default="auto"
+        How many rows to measure, drawn without replacement: each is compared with *all* others,
+        and the numbers come with a standard error. None: all rows. "auto": all of up to 20 000
+        rows, 2 000 of more.
+    random_state : int, Generator or None, default=0
+        For drawing the sample.
+    n_jobs : int or None, default=None
+        Threads; they do not change a bit.
+    verbose : bool, default=False
+        Show progress.
+
+    Notes
+    -----
+    Ranks count from 1 for the nearest other row; rows at equal distances are ordered by their
+    number. Memory O(n (d + k)): there is no n x n array, except in measures that say so.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> from lowland.metrics import Comparison, continuity, trustworthiness
+    >>> X = iris().X
+    >>> both = Comparison(X, X[:, :2])
+    >>> round(trustworthiness(both), 4), round(continuity(both), 4)
+    (0.9175, 0.9693)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        sample: int | str | None = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        options = Options(metric, metric_params, sample, random_state, n_jobs, verbose)
+        X = options.checked(X, "X")
+        self.n = X.shape[0] if hasattr(X, "shape") else len(X)
+        self.options = options
+        rows = options.draw(self.n)
+        self.data = options.view_from(X, rows)
+        self.map = self._view_of_map(Y)
+        self.rows = self.data.rows
+        self._forget()
+
+    @classmethod
+    def of(cls, X: Any, Y: Any, **options: Any) -> Comparison:
+        """X itself if it is a comparison already, else a new one."""
+        if not isinstance(X, Comparison):
+            if Y is None:
+                raise ParameterError("Y=None is not allowed; give the map, or a Comparison as X.")
+            return cls(X, Y, **options)
+        if Y is not None or options:
+            given = "Y" if Y is not None else next(iter(options))
+            raise ParameterError(
+                f"{given}: X is a Comparison, which has its map and its options already; "
+                "give them to Comparison(X, Y, ...)."
+            )
+        return X
+
+    def with_map(self, Y: Any) -> Comparison:
+        """The same data and rows beside another map; what is known of the data stays known."""
+        other = copy.copy(self)
+        other.map = other._view_of_map(Y)
+        other._forget()
+        return other
+
+    def fewer(self, m: int) -> Comparison:
+        """The same on at most m of the measured rows, for measures that cost more per row."""
+        if len(self.rows) <= m:
+            return self
+        other = copy.copy(self)
+        other.rows = self.rows[_some(len(self.rows), m)]
+        other.data, other.map = self.data.among(other.rows), self.map.among(other.rows)
+        other._forget()
+        return other
+
+    def _view_of_map(self, Y: Any) -> View:
+        Y = check_matrix(Y, owner="lowland.metrics", argument="Y", threads=self.options.threads)
+        if len(Y) != self.n:
+            raise DataError(
+                f"Y has {len(Y)} rows, but X has {self.n}; a map has one row for each of the data, "
+                "in the same order."
+            )
+        rows = self.data.rows if self.data.sampled else None
+        return View(Y, rows, "euclidean", None, self.options.threads)
+
+    def _forget(self) -> None:
+        self._data_ranks = self._map_ranks = np.empty((len(self.rows), 0), np.int32)
+        self._sums: DistanceSums | None = None
+        self._pairs: Pairs | None = None
+
+    # --- neighborhoods --------------------------------------------------------------------
+
+    def data_neighbors(self, k: int) -> np.ndarray:
+        """The k nearest of each measured row in the data, (m, k)."""
+        with self.options.working() as monitor:
+            return self.data.nearest(k, monitor).indices
+
+    def map_neighbors(self, k: int) -> np.ndarray:
+        """The k nearest of each measured row in the map, (m, k)."""
+        with self.options.working() as monitor:
+            return self.map.nearest(k, monitor).indices
+
+    def data_ranks(self, k: int) -> np.ndarray:
+        """Ranks in the data of the k nearest in the map, (m, k)."""
+        if self._data_ranks.shape[1] < k:
+            with self.options.working() as monitor:
+                self._data_ranks = _ranks_of(self.map, self.data, k, monitor)
+        return self._data_ranks[:, :k]
+
+    def map_ranks(self, k: int) -> np.ndarray:
+        """Ranks in the map of the k nearest in the data, (m, k)."""
+        if self._map_ranks.shape[1] < k:
+            with self.options.working() as monitor:
+                self._map_ranks = _ranks_of(self.data, self.map, k, monitor)
+        return self._map_ranks[:, :k]
+
+    def overlaps(self, k: int) -> np.ndarray:
+        """For K = 1 .. k, how many of a row's K nearest are the same in data and map, (m, k)."""
+        there = positions(self.map_neighbors(k), self.data_neighbors(k))
+        # A common neighbor counts from the K on at which it is in both lists.
+        meets = np.maximum(there, np.arange(k))
+        hits = np.zeros((len(self.rows), k + 1), np.int64)
+        np.add.at(hits, (np.arange(len(self.rows))[:, None], np.minimum(meets, k)), 1)
+        return np.cumsum(hits[:, :k], axis=1)
+
+    # --- distances ------------------------------------------------------------------------
+
+    def distance_sums(self, scale: float = 1.0) -> DistanceSums:
+        """Sums over all pairs of a measured row and another; O(m n d) time, O(m) memory."""
+        if scale == 1.0 and self._sums is not None:
+            return self._sums
+        sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
+        done, threads = 0, self.options.threads
+        with (
+            self.options.working() as monitor,
+            monitor.phase("distances", total=len(self.rows)) as phase,
+        ):
+            for block in blocks_of(self.rows, self.n):
+                # Of all rows, each pair is measured once: what a block is to later rows, they
+                # are to it.
+                since = 0 if self.data.sampled else done
+                delta, d = (side.source.of(block, since) for side in (self.data, self.map))
+                own = (block - since).astype(np.int32)
+                part = np.empty((len(block), _native.DISTANCE_SUMS))
+                _native.distance_sums(delta, d, own, scale, part, threads)
+                sums[done : done + len(block)] += part
+                done += len(block)
+                if not self.data.sampled:
+                    _native.add_column_sums(delta, d, len(block), scale, sums[done:], threads)
+                phase.advance(len(block))
+        found = DistanceSums(*sums.T)
+        if scale == 1.0:
+            self._sums = found
+        return found
+
+    def pairs(self) -> Pairs:
+        """All pairs of some rows: of all, or of the sample; by default of at most 2 000.
+
+        What needs all pairs at once needs memory for them, so that the default is smaller here.
+        """
+        if self._pairs is None:
+            rows = self.rows
+            if self.options.sample == "auto" and len(rows) > DEFAULT_SAMPLE:
+                rows = rows[_some(len(rows), DEFAULT_SAMPLE)]
+            m = len(rows)
+            require_memory(
+                m * (m - 1) // 2 * 96,
+                task=f"a measure of all pairs of {m} rows",
+                alternative=f"measure a sample, sample={DEFAULT_SAMPLE}",
+            )
+            with self.options.working():
+                delta = _upper(self.data.source.subset(rows))
+                d = _upper(self.map.source.subset(rows))
+            self._pairs = Pairs(rows, delta, d)
+        return self._pairs
+
+
+def _some(n: int, m: int) -> np.ndarray:
+    """m of the numbers below n, ascending, always the same."""
+    return np.sort(np.random.default_rng(0).choice(n, m, replace=False))
+
+
+def positions(lists: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Where each entry of a row of ``lists`` stands in the same row of ``others``; k if nowhere."""
+    k = others.shape[1]
+    found = np.full(lists.shape, k, np.int32)
+    for place in range(k):
+        found[lists == others[:, place, None]] = place
+    return found
+
+
+def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray:
+    """Ranks in one view of the k nearest in another; known from its list if there is one."""
+    partners = near.nearest(k, monitor).indices
+    known = seen_in.known_neighbors
+    ranks = positions(partners, known) + 1
+    strangers = ranks > known.shape[1]
+    if strangers.any():
+        ranks[strangers] = seen_in.ranks(partners, strangers, monitor)
+    return ranks
+
+
+def _upper(source: DistanceRows) -> np.ndarray:
+    """Distances of the pairs a < b, row by row."""
+    rows = np.arange(source.n)
+    parts = []
+    for block in blocks_of(rows, source.n):
+        D = source.of(block, int(block[0]))
+        parts += [D[i, i + 1 :] for i in range(len(block))]
+    return np.concatenate(parts)

@@ -1,0 +1,96 @@
+"""Kruskal's stress-1: how far distances in the map are from any monotone function of the data's."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland.metrics._comparison import Comparison
+from lowland.metrics._measured import Measured, from_pairs
+from lowland.metrics._options import Keywords
+
+__all__ = ["kruskal_stress1", "monotone_fit", "stable_order"]
+
+DISPARITIES = ("primary", "secondary", "index", "metric")
+
+
+def kruskal_stress1(
+    X: Any, Y: Any = None, *, disparities: str = "primary", **options: Unpack[Keywords]
+) -> Measured:
+    """sqrt( sum (d_ij - dhat_ij)^2 / sum d_ij^2 ), dhat the best monotone function of delta_ij.
+
+    delta is a distance in the data and d one in the map. Only the order of the data's distances
+    matters: 0 when the map keeps it. Kruskal's own words: 20 % poor, 10 % fair, 5 % good, 2.5 %
+    excellent. Beware of maps collapsed into a few points, which may have little stress too.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    disparities : {"primary", "secondary", "index", "metric"}, default="primary"
+        What happens to pairs that tie in the data: "primary" lets their dhat differ, "secondary"
+        keeps it equal, "index" takes them in the order of the rows (as MASS::isoMDS does).
+        "metric": dhat is the data's distance itself, no monotone function.
+    **options
+        See :class:`Comparison`. All pairs are needed at once, so that by default those of at most
+        2 000 rows are taken; ``sample=None`` takes all if they fit in memory.
+
+    References
+    ----------
+    Kruskal (1964), Multidimensional scaling by optimizing goodness of fit to a nonmetric
+    hypothesis, Psychometrika 29.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(kruskal_stress1(X, X[:, 2:]), 4)
+    0.0871
+    """
+    if disparities not in DISPARITIES:
+        raise ParameterError(unknown_name("disparities", str(disparities), list(DISPARITIES)))
+    compared = Comparison.of(X, Y, **options)
+    pairs = compared.pairs()
+    if not pairs.d.any():
+        raise DataError("Y: all points of the map are equal; stress-1 divides by their distances.")
+    with compared.options.working():
+        fit = pairs.delta
+        if disparities != "metric":
+            fit = monotone_fit(pairs.delta, pairs.d, disparities, compared.options.threads)
+        gap = pairs.d - fit
+        stress2 = float((gap @ gap) / (pairs.d @ pairs.d))
+    stress = stress2**0.5
+    if stress == 0.0 or len(pairs.rows) == compared.n:
+        return Measured(stress, 0.0, len(pairs.rows))
+    # Fits are best, so that to first order only the two sums vary, not the function itself.
+    d2 = pairs.d**2
+    influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
+    return from_pairs(stress, influence, compared.n)
+
+
+def stable_order(values: np.ndarray, threads: int) -> np.ndarray:
+    """The order of a vector, ties by position."""
+    order = np.empty((1, len(values)), np.int32)
+    _native.sort_rows(np.ascontiguousarray(values, np.float64)[None, :], False, order, threads)
+    return order[0]
+
+
+def monotone_fit(delta: np.ndarray, d: np.ndarray, ties: str, threads: int = 1) -> np.ndarray:
+    """The non-decreasing function of delta nearest to d in least squares, at every pair."""
+    from scipy.optimize import isotonic_regression
+
+    if ties == "secondary":
+        _, group, counts = np.unique(delta, return_inverse=True, return_counts=True)
+        means = np.bincount(group, d) / counts
+        return isotonic_regression(means, weights=counts).x[group]
+    order = stable_order(delta, threads)
+    if ties == "primary":  # within a tie, in the order of d: then the fit may follow d there
+        ordered = delta[order]
+        equal = ordered[1:] == ordered[:-1]
+        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        order[tied] = order[tied][np.lexsort((d[order[tied]], ordered[tied]))]
+    fit = np.empty(len(d))
+    fit[order] = isotonic_regression(d[order]).x
+    return fit

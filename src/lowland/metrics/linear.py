@@ -1,0 +1,85 @@
+"""How much of the data a straight-line reading of the map gives back."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.validation import is_sparse
+from lowland._engines import products
+from lowland._engines.statistics import column_moments
+from lowland.metrics._comparison import Comparison
+from lowland.metrics._measured import Measured
+from lowland.metrics._options import Keywords
+
+__all__ = ["explained_variance", "reconstruction_error"]
+
+
+def explained_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+    """1 - min_{A, b} sum_i |x_i - A y_i - b|^2 / sum_i |x_i - mean|^2.
+
+    The share of the data's variance that an affine function of the map explains. For a PCA map
+    it is the sum of its explained variance ratios, which no other map of as many dimensions
+    exceeds. A low value is no fault of a map that unrolls something curved.
+
+    Cost O(n d q) for all rows; ``sample`` plays no part, nor does ``metric``: X must be features.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    **options
+        See :class:`Comparison`.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(explained_variance(X, X[:, 2:]), 4)
+    0.9323
+    """
+    total, left, n = _variances(Comparison.of(X, Y, **options))
+    return Measured(1 - left / total, 0.0, n)
+
+
+def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+    """min_{A, b} (1 / n) sum_i |x_i - A y_i - b|^2: what the best affine reading of the map misses.
+
+    The mean squared distance of a row from its reconstruction, in the squared units of the data;
+    (1 - :func:`explained_variance`) times the mean squared distance from the mean.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(reconstruction_error(X, X[:, 2:]), 4)
+    0.3077
+    """
+    _, left, n = _variances(Comparison.of(X, Y, **options))
+    return Measured(left / n, 0.0, n)
+
+
+def _variances(compared: Comparison) -> tuple[float, float, int]:
+    """sum |x - mean|^2, what the regression on the map leaves of it, and n.
+
+    With Q an orthonormal basis of the centered map's columns the fit is Q Q^T X: it explains
+    |Q^T X|^2.
+    """
+    X, Y = compared.data.table, compared.map.table
+    if compared.data.metric == "precomputed":
+        raise ParameterError(
+            "metric='precomputed': explained variance needs the data, not their distances; "
+            "see scale_normalized_stress for distances."
+        )
+    mean, squares = column_moments(X)
+    total = float(squares.sum())
+    if total == 0:
+        raise DataError("X: all rows are equal; there is no variance to explain.")
+    Y = Y.astype(np.float64)
+    with compared.options.working():
+        U, s, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
+        Q = U[:, s > s.max(initial=0.0) * 1e-12] if s.max(initial=0.0) > 0 else U[:, :0]
+        wide = X if is_sparse(X) else X.astype(np.float64, copy=False)
+        explained = products.transpose_times(wide, mean, Q, compared.options.threads)
+    return total, max(0.0, total - float((explained**2).sum())), compared.n

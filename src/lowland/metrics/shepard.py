@@ -1,0 +1,184 @@
+"""The Shepard diagram, distances in the map against distances in the data, and its correlations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.errors import ParameterError, unknown_name
+from lowland.metrics._comparison import Comparison, Pairs
+from lowland.metrics._measured import Measured, from_pairs, linearized
+from lowland.metrics._options import Keywords
+from lowland.metrics.kruskal import monotone_fit, stable_order
+from lowland.metrics.stress import check_spread
+
+__all__ = ["ShepardDiagram", "residual_variance", "shepard_correlation", "shepard_diagram"]
+
+METHODS = ("spearman", "pearson")
+
+
+class ShepardDiagram(NamedTuple):
+    """Pairs in the order of ``data``: distance in the data, in the map, and the monotone fit."""
+
+    data: np.ndarray
+    map: np.ndarray
+    fit: np.ndarray
+
+
+def shepard_diagram(
+    X: Any, Y: Any = None, *, n_pairs: int | None = 10_000, **options: Unpack[Keywords]
+) -> ShepardDiagram:
+    """The distances of pairs in the data and in the map, for drawing one against the other.
+
+    A cloud around a straight line: distances can be read from the map. Around a rising curve:
+    their order can. A wide cloud: neither. ``fit`` is Kruskal's monotone function through it.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    n_pairs : int or None, default=10000
+        Draw so many of the pairs at random; None keeps all. The fit is that of all.
+    **options
+        See :class:`Comparison`; the pairs are those of at most 2 000 rows by default.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> shepard_diagram(X, X[:, 2:], n_pairs=500).fit.shape
+    (500,)
+    """
+    compared = Comparison.of(X, Y, **options)
+    pairs = compared.pairs()
+    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
+    order = stable_order(pairs.delta, compared.options.threads)
+    if n_pairs is not None and n_pairs < len(order):
+        chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
+        order = order[np.sort(chosen)]
+    return ShepardDiagram(pairs.delta[order], pairs.d[order], fit[order])
+
+
+def shepard_correlation(
+    X: Any, Y: Any = None, *, method: str = "spearman", **options: Unpack[Keywords]
+) -> Measured:
+    """The correlation of distances in the data with distances in the map, over all pairs.
+
+    "spearman" asks whether far in the map means far in the data, "pearson" whether twice as far
+    means twice as far. It speaks of the gross layout, because most pairs are far apart; see
+    :func:`trustworthiness` for the neighborhoods. 1 is best; 0 for a random map, and for a map or
+    data without any differences of distance.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    method : {"spearman", "pearson"}, default="spearman"
+        The former ranks all pairs at once, so that by default those of at most 2 000 rows are
+        taken; the latter needs sums only, O(n d) memory.
+    **options
+        See :class:`Comparison`.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(shepard_correlation(X, X[:, 2:]), 4)
+    0.9756
+    """
+    if method not in METHODS:
+        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    compared = Comparison.of(X, Y, **options)
+    if method == "pearson":
+        return _pearson(compared, lambda r: r)
+    pairs = compared.pairs()
+    with compared.options.working():
+        return _spearman(pairs, compared.n, compared.options.threads)
+
+
+def residual_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+    """1 - r^2, r Pearson's correlation of the distances in data and map (Tenenbaum et al. 2000).
+
+    Isomap's measure: for X, give its geodesic distances with ``metric="precomputed"``. 0 is best.
+
+    References
+    ----------
+    Tenenbaum, de Silva & Langford (2000), A global geometric framework for nonlinear
+    dimensionality reduction, Science 290.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(residual_variance(X, X[:, 2:]), 4)
+    0.0249
+    """
+    return _pearson(Comparison.of(X, Y, **options), lambda r: 1 - r * r)
+
+
+def _pearson(compared: Comparison, f: Any) -> Measured:
+    """f(r) from sums over rows; distances are measured from their means to keep digits."""
+    sums, n = compared.distance_sums(), compared.n
+    check_spread(sums)
+    a, b = sums.delta.sum() / _count(sums, n), sums.d.sum() / _count(sums, n)
+    rows = np.column_stack(
+        [
+            (sums.delta - (n - 1) * a) / (n - 1),
+            (sums.d - (n - 1) * b) / (n - 1),
+            (sums.delta2 - 2 * a * sums.delta) / (n - 1) + a * a,
+            (sums.d2 - 2 * b * sums.d) / (n - 1) + b * b,
+            (sums.delta_d - a * sums.d - b * sums.delta) / (n - 1) + a * b,
+        ]
+    )
+    mean = rows.mean(axis=0)
+    if mean[2] <= 1e-14 * a * a or mean[3] <= 1e-14 * b * b:  # no differences but rounding
+        return Measured(f(0.0), 0.0, len(rows))
+
+    def of_means(s: Any) -> Any:
+        return f((s[4] - s[0] * s[1]) / np.sqrt((s[2] - s[0] ** 2) * (s[3] - s[1] ** 2)))
+
+    return linearized(of_means, rows, n)
+
+
+def _count(sums: Any, n: int) -> int:
+    return len(sums.delta) * (n - 1)
+
+
+def _spearman(pairs: Pairs, n: int, threads: int) -> Measured:
+    """rho = E[F G] / sqrt(E[F^2] E[G^2]) with F, G the mid-ranks as shares, less their mean 1/2.
+
+    The error follows from the influence of a pair (x, y) on E[F G]: its own product, and what it
+    adds to the ranks of all pairs beyond it, E[1(x' >= x) G(y')] and likewise for y.
+    """
+    F, G = _shares(pairs.delta, threads), _shares(pairs.d, threads)
+    scale = float(np.sqrt(F @ F) * np.sqrt(G @ G)) / len(F)
+    if scale == 0.0:
+        return Measured(0.0, 0.0, len(pairs.rows))
+    rho = float(F @ G) / len(F) / scale
+    if len(pairs.rows) == n:
+        return Measured(rho, 0.0, n)
+    influence = F * G + _beyond(pairs.delta, G, threads) + _beyond(pairs.d, F, threads)
+    return from_pairs(rho, pairs.per_row((influence - influence.mean()) / scale), n)
+
+
+def _shares(values: np.ndarray, threads: int) -> np.ndarray:
+    """Mid-ranks as shares, less 1/2."""
+    shares = np.empty((1, len(values)))
+    _native.mid_ranks(values[None, :], shares, threads)
+    shares += 0.5
+    shares /= len(values)
+    shares -= 0.5
+    return shares[0]
+
+
+def _beyond(values: np.ndarray, others: np.ndarray, threads: int) -> np.ndarray:
+    """E[others' 1(values' >= value)] for each value; ties count by half, as mid-ranks do."""
+    order = stable_order(values, threads)
+    ordered = values[order]
+    new = np.append(True, ordered[1:] != ordered[:-1])
+    starts = np.append(np.flatnonzero(new), len(values))
+    tail = np.append(np.cumsum(others[order][::-1])[::-1], 0.0)
+    mean = (tail[starts[:-1]] + tail[starts[1:]]) / 2 / len(values)
+    out = np.empty(len(values))
+    out[order] = mean[np.cumsum(new) - 1]
+    return out
