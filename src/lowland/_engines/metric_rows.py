@@ -50,7 +50,7 @@ def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.n
 
 
 def true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
-    """Distances from the squared ones of :func:`rows_of`, written over them where that is possible."""
+    """Distances from the squared ones of :func:`rows_of`, which may be overwritten."""
     if metric == "sqeuclidean":
         return squares
     return np.sqrt(squares, out=squares) if metric == "euclidean" else squares / 2
