@@ -133,14 +133,13 @@ def _field_of(
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
     if len(Y) >= MESH_POINTS and Y.shape[1] <= 3 and mesh_nodes(Y, dof) <= MESH_LIMIT:
-        field = Mesh(dof, threads).field(Y, margin=MARGIN)
+        field = Mesh(dof, threads).field(Y, margin=MARGIN).without_charge()
 
         def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-            low = field.low + 2 * field.pitch
-            high = field.low + (np.array(field.values.shape) - 4) * field.pitch
+            low = field.low + 3 * field.pitch
+            high = field.low + (np.array(field.values.shape) - 7) * field.pitch
             inside = np.ascontiguousarray(np.clip(Z, low, high), np.float32)
             field.at(inside, potential, forces, threads)
-            potential += 1  # a new row has no charge of its own in the field
 
         return from_grid
     gaussian = math.isinf(dof)

@@ -27,8 +27,9 @@ numpy definition.
   with ascending columns; first where its rows start, then what is in them.
 - ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums)``: the pull of neighbors y on
   the points z of a map; column numbers are trusted. ``permute_edges`` reorders such lists.
-- ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, field, potential, forces)``: from
-  the points of a map to a grid, and from a field on it back to the points, by cubic B-splines.
+- ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
+  potential, forces)``: from the points of a map to a grid, and from a field on it back to the
+  points, by B-splines of order 6.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,

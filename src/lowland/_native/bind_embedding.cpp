@@ -81,7 +81,7 @@ Grid grid_of(const Array& nodes, const Vector<double>& low, double pitch, std::i
     for (std::int64_t k = 0; k < d; ++k) {
         grid.nodes[k] = size(nodes, static_cast<int>(k));
         grid.low[k] = low(k);
-        check(grid.nodes[k] >= 4, "mesh: the grid needs at least 4 nodes along each axis");
+        check(grid.nodes[k] >= 9, "mesh: the grid needs at least 9 nodes along each axis");
     }
     return grid;
 }
@@ -96,14 +96,15 @@ void spread(Rows<T> y, Vector<double> low, double pitch, OutField charges, int t
 }
 
 template <class T>
-void gather(Rows<T> y, Vector<double> low, double pitch, Field field, OutVector<double> potential,
-            Out<T> forces, int threads, const std::string& isa) {
+void gather(Rows<T> y, Vector<double> low, double pitch, double own_mean, double own_wave, Field field,
+            OutVector<double> potential, Out<T> forces, int threads, const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), d = size(y, 1);
     const Grid grid = grid_of(field, low, pitch, d);
     check(size(potential, 0) == n && size(forces, 0) == n && size(forces, 1) == d,
           "mesh: potential must be (n,) and forces (n, d)");
-    LOWLAND_RUN(isa, gather(y.data(), n, d, grid, field.data(), potential.data(), forces.data(), threads));
+    const Own own{own_mean, own_wave};
+    LOWLAND_RUN(isa, gather(y.data(), n, d, grid, own, field.data(), potential.data(), forces.data(), threads));
 }
 
 template <class T>
@@ -132,7 +133,8 @@ void bind(nb::module_& m) {
           "new_columns"_a.noconvert(), "new_weights"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("spread", &spread<T>, "y"_a.noconvert(), "low"_a.noconvert(), "pitch"_a, "charges"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
-    m.def("gather", &gather<T>, "y"_a.noconvert(), "low"_a.noconvert(), "pitch"_a, "field"_a.noconvert(),
+    m.def("gather", &gather<T>, "y"_a.noconvert(), "low"_a.noconvert(), "pitch"_a, "own_mean"_a,
+          "own_wave"_a, "field"_a.noconvert(),
           "potential"_a.noconvert(), "forces"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("descend", &descend<T>, "attraction"_a.noconvert(), "repulsion"_a.noconvert(), "exaggeration"_a,
           "total"_a, "learning_rate"_a, "momentum"_a, "longest"_a, "y"_a.noconvert(),

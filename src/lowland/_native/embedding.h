@@ -17,11 +17,17 @@ struct Edges {
 };
 
 // A grid of nodes, `pitch` apart, the first at `low`; nodes[k] of them along axis k, the last axis
-// contiguous in memory. Every point needs a node before it and two behind it on each axis.
+// contiguous in memory. Every point needs two nodes before it and six behind it on each axis.
 struct Grid {
     std::int64_t nodes[3];
     double low[3];
     double pitch;
+};
+
+// What a point contributes to the field at its own place: mean + wave * sum_k cos(2 pi t_k), where t_k
+// is its place between two nodes of axis k.
+struct Own {
+    double mean, wave;
 };
 
 // One step of momentum descent with gains.
@@ -41,8 +47,8 @@ struct Step {
     bool spread(const T* y, std::int64_t n, std::int64_t d, Grid grid, float* charges,             \
                 int n_threads);                                                                    \
     template <class T>                                                                             \
-    bool gather(const T* y, std::int64_t n, std::int64_t d, Grid grid, const float* field,         \
-                double* potential, T* forces, int n_threads);                                      \
+    bool gather(const T* y, std::int64_t n, std::int64_t d, Grid grid, Own own,                    \
+                const float* field, double* potential, T* forces, int n_threads);                  \
     template <class T>                                                                             \
     bool descend(Step step, std::int64_t n, std::int64_t d, const T* attraction,                   \
                  const T* repulsion, T* y, T* velocity, T* gains, int n_threads);                  \

@@ -243,6 +243,8 @@ def gather(
     y: np.ndarray,
     low: np.ndarray,
     pitch: float,
+    own_mean: float,
+    own_wave: float,
     field: np.ndarray,
     potential: np.ndarray,
     forces: np.ndarray,
