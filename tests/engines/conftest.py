@@ -1,8 +1,13 @@
-"""The layouts in which the same numbers may come."""
+"""The layouts in which the same numbers may come, and real maps, half done."""
+
+import functools
 
 import numpy as np
 import pytest
 import scipy.sparse
+
+from lowland import TSNE, SymmetricSNE
+from lowland.datasets import digits
 
 
 def _odd_strides(X):
@@ -40,3 +45,35 @@ def dense_layout(request):
 @pytest.fixture(params=[*DENSE_LAYOUTS, "CSR"])
 def layout(request):
     return DENSE_LAYOUTS.get(request.param, scipy.sparse.csr_array)
+
+
+@functools.cache
+def _half_done(d, dof):
+    maps = {}
+
+    def keep(step, Y, loss):
+        if step in (100, 300):
+            maps[step] = Y.copy()
+
+    shared = {
+        "n_components": d,
+        "random_state": 0,
+        "max_iter": 300,
+        "tol": 0,
+        "n_jobs": 1,
+        "callback": keep,
+    }
+    gaussian = np.isinf(dof)
+    method = SymmetricSNE(**shared) if gaussian else TSNE(dof=dof, method="exact", **shared)
+    method.fit(digits().X[: 1797 if dof == 1 else 900])
+    return maps
+
+
+@pytest.fixture(scope="session")
+def half_done():
+    """A function (d, dof, step) -> float32 map of digits after 100 steps (exaggerated) or 300."""
+
+    def of(d, dof, step=300):
+        return _half_done(d, dof)[step].copy()
+
+    return of

@@ -24,6 +24,7 @@ from lowland._engines.statistics import moments
 __all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
 
 SMALL = 1e-4  # standard deviation along the first axis: repulsion must not see the start
+CROWDED, PARTED = 1e-5, 1e-3  # rows nearer than this (in units of SMALL) are parted by about that
 COVARIANCE_COLUMNS = 3000
 GRAM_ROWS = 2000
 
@@ -41,7 +42,7 @@ def principal_layout(X: Any, d: int, run: Run) -> np.ndarray:
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = by_krylov(X, q, False, run.threads, run.rng, run.monitor)
     Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
-    return _small(_filled(Y, d, run.rng))
+    return _parted(_small(_filled(Y, d, run.rng)), run.rng)
 
 
 def spectral_layout(P: Any, d: int, run: Run) -> np.ndarray:
@@ -69,7 +70,7 @@ def spectral_layout(P: Any, d: int, run: Run) -> np.ndarray:
     strangers = np.abs(vectors.T @ trivial) < 0.9
     order = np.argsort(-values[strangers], kind="stable")[:q]
     modes = fix_signs(vectors[:, strangers][:, order]) if order.size else np.empty((n, 0))
-    return _small(_filled(modes * root[:, None], d, run.rng))
+    return _parted(_small(_filled(modes * root[:, None], d, run.rng)), run.rng)
 
 
 def random_layout(n: int, d: int, run: Run) -> np.ndarray:
@@ -107,3 +108,18 @@ def _small(Y: np.ndarray) -> np.ndarray:
     if largest > 0:
         Y /= largest  # squares of huge or tiny numbers would not fit
     return Y * (SMALL / max(Y.std(axis=0).max(initial=0.0), 1e-300))
+
+
+def _parted(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows on one place would feel the same forces and stay together for ever: they get noise.
+
+    Such rows are common where the data are a design or categories: all that differ only in
+    columns beyond the leading axes, or in one component of a graph.
+    """
+    cells = np.round(Y / (CROWDED * SMALL))
+    _, cell, members = np.unique(
+        cells @ rng.standard_normal(Y.shape[1]), return_inverse=True, return_counts=True
+    )
+    crowded = members[cell] > 1
+    Y[crowded] += PARTED * SMALL * rng.standard_normal((int(crowded.sum()), Y.shape[1]))
+    return Y

@@ -29,7 +29,7 @@ from lowland._core.memory import require_memory
 
 __all__ = ["Field", "Mesh", "mesh_nodes"]
 
-PITCH = 0.5  # distance of grid nodes, in units of the kernel's width
+PITCH = 0.45  # distance of grid nodes, in units of the kernel's width
 MARGIN = 7  # nodes beyond the outermost points
 SPLINE = (1 / 120, 26 / 120, 66 / 120, 26 / 120, 1 / 120)  # of order 6, at the integers
 STEPS_PER_OCTAVE = 10  # grid sizes come from a ladder, so that spectra are made seldom
@@ -177,10 +177,10 @@ def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
     return float(waves.flat[0].real), float(2 * waves[(1,) + (0,) * (d - 1)].real)
 
 
-def mesh_nodes(Y: np.ndarray, dof: float = 1.0) -> int:
+def mesh_nodes(Y: np.ndarray, dof: float = 1.0, margin: int = MARGIN) -> int:
     """About how many nodes the padded grid under a map has."""
     low, high = _extent(Y)
-    return math.prod(2 * size for size in _shape(high - low, _pitch(dof), MARGIN))
+    return math.prod(2 * size for size in _shape(high - low, _pitch(dof), margin))
 
 
 def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

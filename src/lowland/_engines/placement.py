@@ -32,7 +32,7 @@ STEPS = 100
 CLOSE = 1e-4  # a row has arrived when it moves by less
 MARGIN = 40  # grid nodes around the map that a new row may use
 MESH_POINTS = 5000  # below, all pairs; the field of a larger map is put on a grid once
-MESH_LIMIT = 2**26
+MESH_LIMIT = 2**24  # nodes (of 24 bytes) of a grid, made for every call
 
 
 class FrozenMap(NamedTuple):
@@ -132,7 +132,7 @@ def _field_of(
     Y: np.ndarray, dof: float, threads: int
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
-    if len(Y) >= MESH_POINTS and Y.shape[1] <= 3 and mesh_nodes(Y, dof) <= MESH_LIMIT:
+    if len(Y) >= MESH_POINTS and Y.shape[1] <= 3 and mesh_nodes(Y, dof, MARGIN) <= MESH_LIMIT:
         field = Mesh(dof, threads).field(Y, margin=MARGIN).without_charge()
 
         def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:

@@ -100,11 +100,12 @@ static inline void interpolate(const Spline* at, const Steps<D>& steps, const fl
     if constexpr (D == 3) value[2] = sum_of(slope_b * last);
 }
 
-// sin and cos of 2 pi t for 0 <= t < 1, to some 1e-4: they scale a correction.
+// sin and cos of 2 pi t for 0 <= t < 1, to some 1e-5: they scale a correction.
 static inline void turn(float t, float* sine, float* cosine) {
     const float x = 6.2831853f * (t - 0.5f), x2 = x * x;  // sin(2 pi t) = -sin(x)
-    *sine = -x * (1 + x2 * (-0.16666667f + x2 * (8.3328e-3f + x2 * (-1.98e-4f + x2 * 2.6e-6f))));
-    *cosine = -(1 + x2 * (-0.5f + x2 * (4.16666e-2f + x2 * (-1.38877e-3f + x2 * (2.476e-5f - x2 * 2.6e-7f)))));
+    *sine = -x * (0.99999615f + x2 * (-0.16664703f + x2 * (8.3172454e-3f + x2 * (-1.9376590e-4f + x2 * 2.1981252e-6f))));
+    *cosine = -(0.99999921f + x2 * (-0.49999421f + x2 * (4.1659778e-2f + x2 * (-1.3858790e-3f +
+                x2 * (2.4202941e-5f - x2 * 2.1972964e-7f)))));
 }
 
 // Points are sorted into bands of nodes along the first axis. Bands reach into the next one, so the

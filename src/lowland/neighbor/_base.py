@@ -117,10 +117,11 @@ class NeighborEmbedding(Reducer):
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
         given_graph = isinstance(X, NeighborGraph)
         rows = X if given_graph else _as_dense_if_small(X, self.metric)
-        graph = rows if given_graph else self._neighbors_of(rows, run)
+        graph = _in_distances(rows if given_graph else self._neighbors_of(rows, run))
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
+        Y = _equal_rows_together(Y, graph)
         divergence = self._divergence(graph, n, d, run)
         found = descend(
             divergence,
@@ -134,7 +135,7 @@ class NeighborEmbedding(Reducer):
         if Y is not found.Y:
             found.losses[-1] = divergence.loss(np.ascontiguousarray(Y[found.rows]))
         kept = None if given_graph or self.metric == "precomputed" else rows
-        self.embedding_ = Y.astype(np.float32 if kept is None else kept.dtype)
+        self.embedding_ = Y.astype(np.promote_types(graph.distances.dtype, np.float32))
         self.loss_history_, self.kl_divergence_ = found.losses, float(found.losses[-1])
         self.n_iter_, self.n_neighbors_ = found.n_iter, graph.n_neighbors
         self.mean_potential_ = divergence.mean_potential(np.ascontiguousarray(Y))
@@ -160,7 +161,7 @@ class NeighborEmbedding(Reducer):
             check_perplexity(self.perplexity, n, k)
         if self.metric == "precomputed" and is_sparse(rows):
             return stored_graph(rows, k)
-        found = neighbor_graph(
+        return neighbor_graph(
             rows,
             k,
             metric=self.metric,
@@ -169,7 +170,6 @@ class NeighborEmbedding(Reducer):
             rng=run.rng,
             monitor=run.monitor,
         )
-        return _in_distances(found)
 
     def _check_graph(self, graph: NeighborGraph) -> None:
         if len(graph) != graph.n_points:
@@ -223,7 +223,9 @@ class NeighborEmbedding(Reducer):
         fitted_rows = self.rows_
         if fitted_rows is None:
             fitted_rows = np.broadcast_to(np.float32(0), (n, n))  # only its shape is asked for
-        queries = X.toarray() if is_sparse(X) and not is_sparse(fitted_rows) else X
+        queries = X
+        if self.metric != "precomputed" and is_sparse(X) and not is_sparse(fitted_rows):
+            queries = X.toarray()  # but distances that are not stored are not 0
         near = neighbor_query(
             fitted_rows,
             queries,

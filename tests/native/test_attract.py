@@ -1,0 +1,232 @@
+"""attract and permute_edges against sums over lists of edges."""
+
+import numpy as np
+import pytest
+
+from lowland import _native
+
+DEGREES = [0.5, 1.0, 3.0, np.inf]
+
+
+def edges(n_rows, n_points, dtype, seed=0, longest=40):
+    """Lists of every length from 0 up, in random order: whole vectors, rests, and none at all."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.permutation(np.arange(n_rows) % min(longest, n_points + 1))
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    columns = [rng.choice(n_points, size=length, replace=False) for length in lengths]
+    columns = np.concatenate([*columns, np.empty(0)]).astype(np.int32)
+    return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
+
+
+def attract(lists, z, y, dof, with_sums=True, threads=1, isa="auto"):
+    forces = np.full_like(z, np.nan)
+    sums = np.full((len(z), 2), np.nan) if with_sums else None
+    inverse_dof = 0.0 if np.isinf(dof) else 1 / dof
+    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, isa)
+    return forces, sums
+
+
+def definition(lists, z, y, dof):
+    """Force, potential and stiffness of each row, and the sums of their terms' sizes."""
+    starts, columns, p = lists
+    rows = np.repeat(np.arange(len(z)), np.diff(starts))
+    wide = np.float64 if z.dtype == np.float32 else np.longdouble
+    gap, p = z.astype(wide)[rows] - y.astype(wide)[columns], p.astype(wide)
+    square = (gap**2).sum(axis=1)
+    weight = p if np.isinf(dof) else p / (1 + square / dof)
+    height = p * (square if np.isinf(dof) else dof * np.log1p(square / dof))
+    terms = np.column_stack([weight[:, None] * gap, height, weight])
+    total, size = np.zeros((len(z), terms.shape[1]), wide), np.zeros((len(z), terms.shape[1]), wide)
+    np.add.at(total, rows, terms)
+    np.add.at(size, rows, np.abs(terms))
+    return total, size
+
+
+@pytest.mark.parametrize("dof", DEGREES)
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_sums_equal_their_definition(d, dof, dtype, isa, irregular):
+    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
+    z[:5] = y[:5]
+    lists = edges(90, 60, dtype)
+    forces, sums = attract(lists, z, y, dof, isa=isa)
+    expected, size = definition(lists, z, y, dof)
+    found = np.column_stack([forces, sums])
+    # rounding of a term (differences of coordinates too) and of a sum of up to 40 of them
+    slack = 80 * np.finfo(dtype).eps * size
+    assert (np.abs(found - expected) <= slack).all()
+    assert size.max() > 1
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_map_attracts_itself_and_forces_balance(d, dtype, isa, irregular):
+    y = irregular(50, d).astype(dtype)
+    W = np.random.default_rng(0).gamma(1.0, size=(50, 50))
+    W = (W + W.T).astype(dtype)
+    lists = (
+        np.arange(51, dtype=np.int64) * 50,
+        np.tile(np.arange(50, dtype=np.int32), 50),
+        W.ravel(),
+    )
+    forces, _ = attract(lists, y, y, 1.0, isa=isa)
+    balance = np.abs(forces.sum(axis=0, dtype=np.float64))
+    assert (balance <= 100 * np.finfo(dtype).eps * np.abs(forces).sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_pull_is_half_the_slope_of_the_potential(d, isa, irregular):
+    y, z = irregular(30, d), irregular(40, d, seed=1)
+    lists, step = edges(40, 30, np.float64), 1e-6
+    for dof in DEGREES:
+        forces, _ = attract(lists, z, y, dof, isa=isa)
+        for k in range(d):
+            ahead, behind = z.copy(), z.copy()
+            ahead[:, k] += step
+            behind[:, k] -= step
+            rise = attract(lists, ahead, y, dof, isa=isa)[1] - attract(lists, behind, y, dof)[1]
+            np.testing.assert_allclose(rise[:, 0] / (4 * step), forces[:, k], atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_rows_without_edges_feel_nothing(d, dtype, isa, irregular):
+    y = irregular(20, d).astype(dtype)
+    nothing = np.zeros(21, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
+    forces, sums = attract(nothing, y, y, 1.0, isa=isa)
+    assert (forces == 0).all()
+    assert (sums == 0).all()
+    none = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
+    assert attract(none, y[:0], y, 1.0, isa=isa)[0].shape == (0, d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregular):
+    y = irregular(60, d).astype(dtype)
+    lists = edges(60, 60, dtype)
+    with_sums, without = (attract(lists, y, y, 1.0, wanted, isa=isa)[0] for wanted in (True, False))
+    np.testing.assert_allclose(with_sums, without, rtol=1e-5, atol=1e-6 * np.abs(with_sums).max())
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_threads_do_not_change_a_bit(d, threads, dtype, isa, irregular):
+    y = irregular(1100, d).astype(dtype)
+    lists = edges(1100, 1100, dtype)
+    one, many = (attract(lists, y, y, 1.0, threads=t, isa=isa) for t in (1, threads))
+    for first, second in zip(one, many, strict=True):
+        assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_row_alone_is_pulled_as_in_company(d, dtype, isa, irregular):
+    y, z = irregular(60, d).astype(dtype), irregular(45, d, seed=1).astype(dtype)
+    starts, columns, weights = edges(45, 60, dtype)
+    together = attract((starts, columns, weights), z, y, 1.0, isa=isa)
+    for i in range(45):
+        part = slice(starts[i], starts[i + 1])
+        own = np.array([0, starts[i + 1] - starts[i]]), columns[part], weights[part]
+        alone = attract(own, z[i : i + 1], y, 1.0, isa=isa)
+        for few, all_rows in zip(alone, together, strict=True):
+            assert few.tobytes() == all_rows[i].tobytes()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_far_neighbors_pull_weakly_and_overflow_nothing(d, dtype, isa, irregular):
+    y = irregular(50, d).astype(dtype) * dtype(1e15)
+    lists = edges(50, 50, dtype)
+    forces, sums = attract(lists, y, y, 1.0, isa=isa)
+    expected, _ = definition(lists, y, y, 1.0)
+    np.testing.assert_allclose(sums[:, 0], expected[:, d].astype(float), rtol=1e-5)
+    assert np.isfinite(forces).all()
+
+
+# --- permute_edges ----------------------------------------------------------------------------
+
+
+def permuted(lists, order, threads=1, isa="auto"):
+    starts, columns, weights = lists
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    new_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[order])]).astype(np.int64)
+    out = np.empty_like(columns), np.empty_like(weights)
+    _native.permute_edges(*lists, order, place, new_starts, *out, threads, isa)
+    return new_starts, *out
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_edges_follow_their_points(threads, dtype, isa):
+    lists = edges(700, 700, dtype)
+    order = np.random.default_rng(3).permutation(700).astype(np.int32)
+    starts, columns, weights = permuted(lists, order, threads, isa)
+    for i, former in enumerate(order):
+        now, then = slice(starts[i], starts[i + 1]), slice(lists[0][former], lists[0][former + 1])
+        assert np.array_equal(order[columns[now]], lists[1][then])
+        assert np.array_equal(weights[now], lists[2][then])
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+GOOD = {
+    "starts": np.array([0, 1, 3]),
+    "columns": np.array([1, 0, 2], np.int32),
+    "weights": np.ones(3),
+    "z": np.zeros((2, 2)),
+    "y": np.zeros((3, 2)),
+    "inverse_dof": 1.0,
+    "forces": np.zeros((2, 2)),
+    "sums": np.zeros((2, 2)),
+    "threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "message"),
+    [
+        ("starts", np.array([0, 1, 2]), "do not fit together"),
+        ("starts", np.array([1, 1, 3]), "do not fit together"),
+        ("starts", np.array([0, 4, 3]), "must not fall"),
+        ("starts", np.empty(0, np.int64), "do not fit together"),
+        ("weights", np.ones(2), "do not fit together"),
+        ("z", np.zeros((3, 2)), "a row for every list"),
+        ("z", np.zeros((2, 3)), "a row for every list"),
+        ("y", np.zeros((3, 0)), "a row for every list"),
+        ("forces", np.zeros((2, 3)), "forces must be as z"),
+        ("sums", np.zeros((2, 3)), r"sums must be \(n, 2\)"),
+        ("inverse_dof", -1.0, "inverse_dof must be >= 0"),
+        ("inverse_dof", np.nan, "inverse_dof must be >= 0"),
+        ("threads", 0, "threads must be at least 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(name, bad, message):
+    _native.attract(**GOOD)
+    with pytest.raises(ValueError, match=message):
+        _native.attract(**{**GOOD, name: bad})
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "message"),
+    [
+        ("order", np.array([0, 3, 1], np.int32), "order is not below n"),
+        ("order", np.array([0, -1, 1], np.int32), "order is not below n"),
+        ("order", np.array([0, 1], np.int32), "do not fit together"),
+        ("place", np.array([0, 1], np.int32), "do not fit together"),
+        ("columns", np.array([1, 0, 3], np.int32), "a column is not below n"),
+        ("new_starts", np.array([0, 1, 2, 3]), "new_starts do not follow"),
+        ("new_starts", np.array([0, 0, 1, 2]), "do not fit together"),
+        ("new_columns", np.zeros(2, np.int32), "do not fit together"),
+        ("new_weights", np.zeros(2), "do not fit together"),
+    ],
+)
+def test_orders_that_do_not_fit_are_refused(name, bad, message):
+    good = {
+        "starts": np.array([0, 2, 2, 3]),
+        "columns": np.array([1, 2, 0], np.int32),
+        "weights": np.ones(3),
+        "order": np.array([1, 2, 0], np.int32),
+        "place": np.array([2, 0, 1], np.int32),
+        "new_starts": np.array([0, 0, 1, 3]),
+        "new_columns": np.zeros(3, np.int32),
+        "new_weights": np.zeros(3),
+        "threads": 1,
+    }
+    _native.permute_edges(**good)
+    with pytest.raises(ValueError, match=message):
+        _native.permute_edges(**{**good, name: bad})

@@ -1,0 +1,126 @@
+"""descend against its four lines of numpy."""
+
+import numpy as np
+import pytest
+
+from lowland import _native
+
+SCALARS = {
+    "exaggeration": 3.0,
+    "total": 40.0,
+    "learning_rate": 0.7,
+    "momentum": 0.8,
+    "longest": 5.0,
+}
+
+
+def state(n, d, dtype, seed=0):
+    """Attraction, repulsion, map, velocities, gains; some velocities and gradients are zero."""
+    rng = np.random.default_rng(seed)
+    attraction, repulsion, Y, velocity = (rng.standard_normal((n, d)) for _ in range(4))
+    repulsion *= SCALARS["total"]
+    velocity[::7] = 0
+    attraction[::11], repulsion[::11] = 0, 0
+    gains = rng.uniform(0.011, 3, size=(n, d))
+    return [array.astype(dtype) for array in (attraction, repulsion, Y, velocity, gains)]
+
+
+def descend(arrays, threads=1, isa="auto", **changes):
+    attraction, repulsion, *moving = [array.copy() for array in arrays]
+    _native.descend(
+        attraction,
+        repulsion,
+        **{**SCALARS, **changes},
+        **dict(zip(("y", "velocity", "gains"), moving, strict=True)),
+        threads=threads,
+        isa=isa,
+    )
+    return moving
+
+
+def definition(arrays, exaggeration, total, learning_rate, momentum, longest):
+    attraction, repulsion, Y, velocity, gains = (array.astype(np.float64) for array in arrays)
+    gradient = exaggeration * attraction - repulsion / total
+    gains = np.where((gradient > 0) != (velocity > 0), gains + 0.2, 0.8 * gains)
+    gains = np.maximum(gains, 0.01)
+    velocity = momentum * velocity - learning_rate * gains * gradient
+    length = np.linalg.norm(velocity, axis=1, keepdims=True)
+    velocity = velocity * np.minimum(1, longest / np.maximum(length, 1e-300))
+    return Y + velocity, velocity, gains
+
+
+@pytest.mark.parametrize("changes", [{}, {"longest": 0.3}, {"momentum": 0.0, "exaggeration": 1.0}])
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_step_is_as_defined(d, changes, dtype, isa):
+    arrays = state(200, d, dtype)
+    found = descend(arrays, isa=isa, **changes)
+    expected = definition(arrays, **{**SCALARS, **changes})
+    for got, true in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            got, true, rtol=1e-5 if dtype == np.float32 else 1e-13, atol=1e-5
+        )
+
+
+def test_gains_grow_downhill_and_shrink_after_a_turn(dtype, isa):
+    one = np.ones((1, 1), dtype)
+    for velocity, expected in [(-1, 1.2), (1, 0.8)]:  # the gradient is positive: downhill is minus
+        _, _, gains = descend([one, 0 * one, one, velocity * one, one], isa=isa)
+        assert gains[0, 0] == pytest.approx(expected, rel=1e-6)
+    _, _, gains = descend([one, 0 * one, one, one, dtype(0.0101) * one], isa=isa)
+    assert gains[0, 0] == dtype(0.01)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_no_point_goes_farther_than_the_longest_step(d, dtype, isa):
+    arrays = state(300, d, dtype)
+    arrays[0] *= dtype(1e6)
+    Y, velocity, _ = descend(arrays, isa=isa, longest=2.5)
+    length = np.linalg.norm(velocity.astype(float), axis=1)
+    assert (length <= 2.5 * (1 + 1e-5)).all()
+    assert np.median(length) == pytest.approx(2.5, rel=1e-5)
+    np.testing.assert_allclose(Y, arrays[2] + velocity, atol=1e-5)
+
+
+def test_repeated_steps_find_the_bottom_of_a_bowl(dtype, isa):
+    Y = np.random.default_rng(0).standard_normal((50, 2)).astype(dtype)
+    moving = [Y, np.zeros_like(Y), np.ones_like(Y)]
+    for _ in range(300):  # attraction to the origin
+        moving = descend([moving[0], np.zeros_like(Y), *moving], isa=isa, learning_rate=0.02)
+    assert np.abs(moving[0]).max() < 1e-3
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_change_a_bit(threads, dtype, isa):
+    arrays = state(9000, 3, dtype)
+    one, many = (descend(arrays, t, isa, longest=1.0) for t in (1, threads))
+    for first, second in zip(one, many, strict=True):
+        assert first.tobytes() == second.tobytes()
+
+
+def test_forces_are_not_written_to(dtype, isa):
+    attraction, repulsion, *moving = state(20, 2, dtype)
+    before = attraction.copy(), repulsion.copy()
+    _native.descend(attraction, repulsion, *SCALARS.values(), *moving, 1, isa)
+    assert np.array_equal(attraction, before[0])
+    assert np.array_equal(repulsion, before[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "message"),
+    [
+        ("attraction", np.zeros((5, 2)), "must have the shape of y"),
+        ("repulsion", np.zeros((4, 3)), "must have the shape of y"),
+        ("velocity", np.zeros((3, 2)), "must have the shape of y"),
+        ("gains", np.zeros((4, 1)), "must have the shape of y"),
+        ("y", np.zeros((0, 2)), "must have the shape of y"),
+        ("total", 0.0, "total must be positive"),
+        ("total", np.nan, "total must be positive"),
+        ("threads", 0, "threads must be at least 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(name, bad, message):
+    names = ("attraction", "repulsion", "y", "velocity", "gains")
+    good = {**{array: np.zeros((4, 2)) for array in names}, **SCALARS, "threads": 1}
+    _native.descend(**good)
+    with pytest.raises(ValueError, match=message):
+        _native.descend(**{**good, name: bad})
