@@ -8,7 +8,7 @@ from scipy.special import rel_entr
 from sklearn.neighbors import KNeighborsClassifier
 
 from lowland import SNE, SymmetricSNE
-from lowland._engines.affinity import dense_conditional, dense_joint
+from lowland._engines.affinity import conditional_affinities, dense_conditional, dense_joint
 from lowland.datasets import digits
 from lowland.errors import ParameterError
 from lowland.neighbors import knn_graph
@@ -141,6 +141,29 @@ def test_fitted_rows_have_their_places_and_new_ones_come_alone(method):
     alone = np.vstack([model.transform(row[None]) for row in new])
     assert model.transform(new).tobytes() == alone.tobytes()
     np.testing.assert_array_equal(model.embedding_, before)
+
+
+@both
+def test_new_rows_lower_the_divergence_of_their_method_most(method):
+    """J = sum p r^2 + log phi where each row has its own q, else + phi / (Z / n)."""
+    X, new = digits().X[:150], digits().X[300:306]
+    model = method(perplexity=15, random_state=0).fit(X)
+    Y = model.embedding_
+    off = ~np.eye(150, dtype=bool)
+    mean = np.exp(-cdist(Y, Y, "sqeuclidean"))[off].sum() / 150
+    distances = np.sort(cdist(new, X), axis=1)[:, :149]  # as many as a fitted row has
+    near = np.argsort(cdist(new, X), axis=1)[:, :149]
+    P = conditional_affinities(distances, 15).weights
+    for z, p, ids in zip(model.transform(new), P, near, strict=True):
+
+        def J(z, p=p, ids=ids):
+            squares = ((z - Y) ** 2).sum(axis=1)
+            phi = np.exp(-squares).sum()
+            return p @ squares[ids] + (np.log(phi) if method is SNE else phi / mean)
+
+        best = minimize(J, z)
+        assert J(z) <= best.fun + 1e-4 * abs(best.fun)
+        assert np.linalg.norm(z - best.x) < 2e-3 * np.ptp(Y)
 
 
 @both
