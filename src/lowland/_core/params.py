@@ -97,7 +97,7 @@ class Declared:
             constraint, value = field.metadata["constraint"], getattr(self, name)
             if not constraint.allows(value):
                 raise ParameterError(
-                    f"{type(self).__name__}: {name}={value!r} is not allowed; "
+                    f"{type(self).__name__}: {name}={_shown(value)} is not allowed; "
                     f"expected {constraint.describe()}."
                 )
 
@@ -108,6 +108,14 @@ class Declared:
             if not same_value(getattr(self, name), field.default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _shown(value: Any) -> str:
+    """A value for a message: an array by its shape, anything long cut off."""
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return f"array of shape {value.shape} and type {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def same_value(value: Any, other: Any) -> bool:

@@ -80,13 +80,13 @@ def descend(
             loss = walk.step(stage, rate, with_loss=looks)
             step += 1
             walk.maybe_arrange(step)
+            settled = False
             if loss is not None:
                 losses.append(loss)
                 settled = last is not None and abs(last - loss) <= tol * LOOK * abs(loss)
                 last = loss
-                if stage.may_stop and settled:
-                    break
-            if monitor.iteration(step, walk.map, losses[-1], total=total_steps):
+            stopped = monitor.iteration(step, walk.map, losses[-1], total=total_steps)
+            if stopped or (stage.may_stop and settled):
                 break
         if monitor.stopped:
             break

@@ -25,6 +25,7 @@ __all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout
 
 SMALL = 1e-4  # standard deviation along the first axis: repulsion must not see the start
 CROWDED, PARTED = 1e-5, 1e-3  # rows nearer than this (in units of SMALL) are parted by about that
+WIDEST = 1e9  # coordinates beyond lose the distances of neighbors in float32
 COVARIANCE_COLUMNS = 3000
 GRAM_ROWS = 2000
 
@@ -85,6 +86,11 @@ def given_layout(init: Any, n: int, d: int) -> np.ndarray:
         raise DataError(f"init has shape {Y.shape}, but the map is {n} rows x {d} columns.")
     if not np.isfinite(Y).all():
         raise DataError("init holds NaN or infinity; every row needs a place to start from.")
+    if np.abs(Y).max() > WIDEST:
+        raise DataError(
+            f"init has a coordinate of {np.abs(Y).max():g}, so far out that no point would feel "
+            f"another; coordinates of a map are at most {WIDEST:g} here: give a smaller copy."
+        )
     return Y - Y.mean(axis=0)
 
 

@@ -28,7 +28,7 @@ from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
 from lowland._engines.placement import FrozenMap, place_rows
-from lowland._engines.repulsion import Repulsion
+from lowland._engines.repulsion import Repulsion, pairwise_repulsion
 
 __all__ = ["NeighborEmbedding"]
 
@@ -37,7 +37,7 @@ DENSE_NUMBERS = 2**23  # sparse data up to this size are searched faster as a de
 
 
 class NeighborEmbedding(Reducer):
-    """Minimize KL(P || Q): a method says what Q is, and how its repulsion is computed."""
+    """Minimize KL(P || Q): Gaussian similarities of all pairs, where a method says no other."""
 
     perplexity: float | Sequence[float] = param(
         Real(0) | Several(Real(0)),  # the engine asks for at least 1, knowing the data
@@ -50,13 +50,15 @@ class NeighborEmbedding(Reducer):
         doc="neighbors that get an affinity; None lets the method choose",
     )
     early_exaggeration: float = param(
-        Real(1, closed="left"), default=12.0, doc="factor on the attraction at first"
+        Real(1, 1e6, closed="both"), default=1.0, doc="factor on the attraction at first"
     )
     early_exaggeration_iter: int = param(
-        Integer(0), default=250, doc="steps with the early exaggeration"
+        Integer(0), default=0, doc="steps with the early exaggeration; none from a given map"
     )
     learning_rate: float | str = param(
-        OneOf("auto") | Real(0), default="auto", doc="step length; auto is n / exaggeration"
+        OneOf("auto") | Real(0, 1e12, closed="right"),
+        default="auto",
+        doc="step length; auto is n / exaggeration",
     )
     max_iter: int = param(Integer(0), default=750, doc="steps in all, at most")
     init: Any = param(
@@ -89,16 +91,17 @@ class NeighborEmbedding(Reducer):
     )
 
     accepts_sparse = True
-    all_pairs: ClassVar[bool] = False  # whether every row is a neighbor, unless n_neighbors says
+    all_pairs: ClassVar[bool] = True  # whether every row is a neighbor, unless n_neighbors says
+    by_rows: ClassVar[bool] = False  # whether Q is normalized row by row
 
-    # --- what a method writes -----------------------------------------------------------------
+    # --- what a method may say otherwise -------------------------------------------------------
 
     def _dof(self) -> float:
         """Degrees of freedom of the similarity in the map; infinity is the Gaussian."""
         return math.inf
 
     def _repulsion(self, n: int, d: int, run: Run) -> Repulsion:
-        raise NotImplementedError
+        return pairwise_repulsion(self._dof(), run.threads)
 
     def _final_exaggeration(self) -> float:
         return 1.0
@@ -106,8 +109,6 @@ class NeighborEmbedding(Reducer):
     def _momentum(self) -> float:
         """Of the steps after the early exaggeration."""
         return MOMENTUM
-
-    by_rows: ClassVar[bool] = False  # whether Q is normalized row by row
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -143,12 +144,12 @@ class NeighborEmbedding(Reducer):
         return self.embedding_.copy()
 
     def _stages(self) -> list[Stage]:
-        early = min(self.early_exaggeration_iter, self.max_iter)
+        given = not isinstance(self.init, str)  # clusters have formed: to exaggerate undoes them
+        early = 0 if given else min(self.early_exaggeration_iter, self.max_iter)
+        late, may_stop = self.max_iter - early, self.tol > 0
         return [
             Stage(early, self.early_exaggeration, MOMENTUM, False),
-            Stage(
-                self.max_iter - early, self._final_exaggeration(), self._momentum(), self.tol > 0
-            ),
+            Stage(late, self._final_exaggeration(), self._momentum(), may_stop),
         ]
 
     def _neighbors_of(self, rows: Any, run: Run) -> NeighborGraph:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from lowland._core.base import Run
-from lowland._core.constraints import Integer, Real
-from lowland._core.params import param
-from lowland._engines.repulsion import Repulsion, pairwise_repulsion
 from lowland.neighbor._base import NeighborEmbedding
 
 __all__ = ["SymmetricSNE"]
@@ -30,7 +26,7 @@ class SymmetricSNE(NeighborEmbedding):
     early_exaggeration : float, default=1
         Factor on the attraction in the first steps.
     early_exaggeration_iter : int, default=0
-        How many steps these are.
+        How many steps these are; none when ``init`` is a map, which they would undo.
     learning_rate : float or "auto", default="auto"
         Step length; "auto" is n / exaggeration.
     max_iter : int, default=750
@@ -78,15 +74,4 @@ class SymmetricSNE(NeighborEmbedding):
     (150, 2)
     """
 
-    early_exaggeration: float = param(
-        Real(1, closed="left"), default=1.0, doc="factor on the attraction at first"
-    )
-    early_exaggeration_iter: int = param(
-        Integer(0), default=0, doc="steps with the early exaggeration"
-    )
-
     reference = "Cook, Sutskever, Mnih & Hinton (2007)"
-    all_pairs = True
-
-    def _repulsion(self, n: int, d: int, run: Run) -> Repulsion:
-        return pairwise_repulsion(self._dof(), run.threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowland._core.base import Run
-from lowland._core.constraints import OneOf, Real
+from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.params import param
 from lowland._engines.repulsion import Repulsion, choose_repulsion
 from lowland.neighbor._base import NeighborEmbedding
@@ -31,7 +31,7 @@ class TSNE(NeighborEmbedding):
     early_exaggeration : float, default=12
         Factor on the attraction in the first steps, which lets clusters form.
     early_exaggeration_iter : int, default=250
-        How many steps these are.
+        How many steps these are; none when ``init`` is a map, which they would undo.
     exaggeration : float, default=1
         The factor afterwards; above 1 draws clusters together, toward Laplacian eigenmaps.
     learning_rate : float or "auto", default="auto"
@@ -88,16 +88,27 @@ class TSNE(NeighborEmbedding):
     (150, 2)
     """
 
-    exaggeration: float = param(
-        Real(1, closed="left"), default=1.0, doc="factor on the attraction afterwards"
+    early_exaggeration: float = param(
+        Real(1, 1e6, closed="both"), default=12.0, doc="factor on the attraction at first"
     )
-    dof: float = param(Real(0), default=1.0, doc="degrees of freedom of the similarity in the map")
+    early_exaggeration_iter: int = param(
+        Integer(0), default=250, doc="steps with the early exaggeration; none from a given map"
+    )
+    exaggeration: float = param(
+        Real(1, 1e6, closed="both"), default=1.0, doc="factor on the attraction afterwards"
+    )
+    dof: float = param(
+        Real(1e-3, 1e6, closed="both"),
+        default=1.0,
+        doc="degrees of freedom of the similarity in the map",
+    )
     method: str = param(
         OneOf("auto", "exact", "barnes_hut", "mesh"), default="auto", doc="how points repel"
     )
     angle: float = param(Real(0, 1, closed="both"), default=0.5, doc="opening angle of barnes_hut")
 
     reference = "van der Maaten & Hinton (2008)"
+    all_pairs = False
 
     def _dof(self) -> float:
         return float(self.dof)

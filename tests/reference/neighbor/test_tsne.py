@@ -419,3 +419,39 @@ def test_what_cannot_be_is_refused_with_what_could(irregular):
         TSNE(perplexity=2).fit(query)
     with pytest.raises(DataError, match="symmetric"):
         TSNE(perplexity=5, metric="precomputed").fit(np.triu(cdist(X, X)))
+
+
+def test_a_given_map_is_not_exaggerated_again():
+    X = digits().X[:300]
+    first = TSNE(random_state=0).fit(X)
+    again = TSNE(random_state=0, init=first.embedding_, max_iter=100).fit(X)
+    assert again.loss_history_.max() < 1.02 * first.kl_divergence_
+    assert again.kl_divergence_ < 1.001 * first.kl_divergence_
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"dof": 1e18}, {"dof": 1e-300}, {"learning_rate": 1e38}, {"early_exaggeration": 1e38}],
+    ids=str,
+)
+def test_extreme_parameters_are_refused_by_name(params):
+    (name,) = params
+    with pytest.raises(lowland.errors.ParameterError, match=f"TSNE: {name}="):
+        TSNE(**params).fit(digits().X[:100])
+
+
+def test_a_bad_start_is_not_printed_whole():
+    X = digits().X[:100]
+    with pytest.raises(lowland.errors.ParameterError, match="array of shape") as refused:
+        TSNE(init=np.zeros((100, 2), complex)).fit(X)
+    assert len(str(refused.value)) < 400
+    with pytest.raises(lowland.errors.DataError, match="coordinate of 1e"):
+        TSNE(init=np.full((100, 2), 1e30)).fit(X)
+
+
+def test_the_callback_sees_every_step_up_to_the_one_that_settled():
+    steps = []
+    model = TSNE(random_state=0, tol=1e-2, callback=lambda step, Y, loss: steps.append(step))
+    model.fit(digits().X[:200])
+    assert model.n_iter_ < 750
+    assert steps == list(range(1, model.n_iter_ + 1))
