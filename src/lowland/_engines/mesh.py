@@ -29,7 +29,10 @@ from lowland._core.memory import require_memory
 
 __all__ = ["Field", "Mesh", "mesh_nodes"]
 
-PITCH = 0.45  # distance of grid nodes, in units of the kernel's width
+# Distance of grid nodes in units of the kernel's width: in lines, in narrow maps (where a fine grid
+# costs nothing and many points share a cell), and in all others.
+FINE, COARSE = 0.4, 0.51
+NARROW = 16  # in the same units
 MARGIN = 7  # nodes beyond the outermost points
 SPLINE = (1 / 120, 26 / 120, 66 / 120, 26 / 120, 1 / 120)  # of order 6, at the integers
 STEPS_PER_OCTAVE = 10  # grid sizes come from a ladder, so that spectra are made seldom
@@ -69,7 +72,7 @@ class Mesh:
 
     def __init__(self, dof: float, threads: int) -> None:
         self.dof, self.threads = dof, threads
-        self.pitch = _pitch(dof)
+        self.pitch = math.nan
         self._spectrum: np.ndarray | None = None
         self._shape: tuple[int, ...] = ()
         self._charges = np.empty(0, np.float32)
@@ -78,15 +81,16 @@ class Mesh:
     def field(self, Y: np.ndarray, margin: int = MARGIN) -> Field:
         """The potential of the points Y on a grid that reaches ``margin`` nodes beyond them."""
         low, high = _extent(Y)
-        shape = _shape(high - low, self.pitch, margin)
-        if shape != self._shape:
-            self._prepare(shape)
+        pitch = _pitch(high - low, self.dof)
+        shape = _shape(high - low, pitch, margin)
+        if (shape, pitch) != (self._shape, self.pitch):
+            self._prepare(shape, pitch)
         slack = (np.array(shape) - 1) * self.pitch - (high - low)
         low -= slack / 2
         _native.spread(Y, low, self.pitch, self._charges, self.threads)
         return Field(self._convolved(), low, self.pitch, self._own)
 
-    def _prepare(self, shape: tuple[int, ...]) -> None:
+    def _prepare(self, shape: tuple[int, ...], pitch: float) -> None:
         padded = _padded(shape)
         n_bytes = 4 * (6 * math.prod(padded))
         require_memory(
@@ -94,11 +98,11 @@ class Mesh:
             task=f"the grid of {' x '.join(map(str, padded))} nodes under the map",
             alternative="use method='barnes_hut'",
         )
-        if len(shape) != len(self._shape):
-            self._own = _own_share(self.pitch, self.dof, len(shape))
-        self._shape = shape
+        if (len(shape), pitch) != (len(self._shape), self.pitch):
+            self._own = _own_share(pitch, self.dof, len(shape))
+        self._shape, self.pitch = shape, pitch
         self._charges = np.empty(shape, np.float32)
-        self._spectrum = _spectrum(padded, self.pitch, self.dof)
+        self._spectrum = _spectrum(padded, pitch, self.dof)
 
     def _convolved(self) -> np.ndarray:
         """K * charges on the grid: transforms of the empty half of the padded grid are left out."""
@@ -180,7 +184,8 @@ def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
 def mesh_nodes(Y: np.ndarray, dof: float = 1.0, margin: int = MARGIN) -> int:
     """About how many nodes the padded grid under a map has."""
     low, high = _extent(Y)
-    return math.prod(2 * size for size in _shape(high - low, _pitch(dof), margin))
+    pitch = _pitch(high - low, dof)
+    return math.prod(2 * size for size in _shape(high - low, pitch, margin))
 
 
 def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,8 +195,10 @@ def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(low), np.array(high)
 
 
-def _pitch(dof: float) -> float:
-    return PITCH * min(1.0, math.sqrt(dof))
+def _pitch(spans: np.ndarray, dof: float) -> float:
+    width = min(1.0, math.sqrt(dof))
+    fine = len(spans) == 1 or max(spans) < NARROW * width
+    return (FINE if fine else COARSE) * width
 
 
 def _shape(spans: np.ndarray, pitch: float, margin: int) -> tuple[int, ...]:
