@@ -49,6 +49,28 @@ def test_every_method_maps_a_file_and_its_model_places_the_same_rows(run, method
     assert np.abs(difference).max() < 1e-3 * scale
 
 
+def test_a_supervised_method_learns_the_target_which_is_no_feature(run, tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.arange(60) % 3
+    rows = np.column_stack([rng.standard_normal((60, 4)) + kind[:, None], kind])
+    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b,c,d,kind", comments="")
+    outcome = run("map", "t.csv", "-m", "lda", "--target", "kind", "-o", "out")
+    assert outcome.code == 0
+    assert "100.0% of the variance between classes" in outcome.out
+    model = lowland.load(tmp_path / "out" / "model.lowland")
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    assert list(model.classes_) == [0, 1, 2]
+    assert pl.read_csv(tmp_path / "out" / "map.csv").columns == ["row", "x", "y", "kind"]
+
+
+def test_a_supervised_method_without_labels_is_refused(refused, tmp_path):
+    np.savetxt(tmp_path / "t.csv", np.random.default_rng(0).random((9, 2)), delimiter=",",
+               header="a,b", comments="")  # fmt: skip
+    assert "t.csv has no column of labels; name the column of classes with --target" in refused(
+        "map", "t.csv", "-m", "lda"
+    )
+
+
 def test_ids_and_labels_stay_beside_the_map(run, cells, tmp_path):
     outcome = run("map", cells, "--id", "sample", "--label", "depth", "-o", "out")
     assert outcome.code == 0

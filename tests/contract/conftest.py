@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,24 @@ METHODS = registry.all_methods()
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "method" in metafunc.fixturenames:
         metafunc.parametrize("method", METHODS, ids=registry.names())
+
+
+@pytest.fixture(autouse=True)
+def labels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``fit(X)`` of a supervised method gets three classes, so that one suite does for all."""
+    method = request.getfixturevalue("method") if "method" in request.fixturenames else None
+    if method is None or not method.needs_target:
+        return
+
+    def taught(fit: Callable) -> Callable:
+        @functools.wraps(fit)
+        def with_labels(self: Reducer, X: object, y: object = None) -> object:
+            return fit(self, X, np.arange(np.shape(X)[0]) % 3 if y is None else y)
+
+        return with_labels
+
+    for name in ("fit", "fit_transform"):
+        monkeypatch.setattr(method, name, taught(getattr(method, name)))
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
 from lowland._core.random import generator
+from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import (
     check_columns,
@@ -60,6 +61,7 @@ class Reducer(Declared):
 
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
+    needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
     min_rows: ClassVar[int] = 2
     fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
     transform_uses_blas: ClassVar[bool] = True  # bounding BLAS costs a millisecond per call
@@ -97,6 +99,8 @@ class Reducer(Declared):
 
     def _fit_checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray | None]:
         self.check_params()
+        if self.needs_target:
+            require_target(y, owner=type(self).__name__)
         checked = self._check_training_rows(X)
         self._forget()
         self._remember_columns(X, checked)
@@ -202,7 +206,7 @@ class Reducer(Declared):
 
         return Tags(
             estimator_type="transformer",
-            target_tags=TargetTags(required=False),
+            target_tags=TargetTags(required=self.needs_target),
             transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
             input_tags=InputTags(sparse=self.accepts_sparse),
         )

@@ -78,7 +78,7 @@ def check_state(state: dict[str, Any], declared: dict[str, Fitted]) -> None:
 def _check_kind(name: str, value: Any, expected: Fitted) -> None:
     if expected.optional and value is None:
         return
-    kinds = {float: "f", int: "iu", bool: "b", str: "OU"}[expected.type]
+    kinds = {float: "f", int: "iu", bool: "b", str: "OU", object: "biufOU"}[expected.type]
     array = value if is_sparse(value) else np.asarray(value)
     if array.dtype.kind not in kinds or array.ndim != len(expected.shape or ()):
         raise ModelFileError(

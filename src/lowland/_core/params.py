@@ -50,8 +50,9 @@ def fitted(
 
     Sizes are names: the same name means the same size within one model, ``n_features`` is
     ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
-    is ``float``, ``int``, ``bool`` or ``str``. An ``optional`` attribute may be None. ``init``
-    only tells type checkers that this is not a parameter.
+    is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
+    ``optional`` attribute may be None. ``init`` only tells type checkers that this is not a
+    parameter.
     """
     return Fitted(shape or None, type, doc, optional)
 

@@ -71,13 +71,24 @@ def transpose_times(
     return out
 
 
-def sample_gram(X: np.ndarray, mean: np.ndarray, threads: int) -> np.ndarray:
+def sample_gram(X: Any, mean: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T)(X - 1 m^T)^T in float64: the inner products of the centered rows."""
+    if is_sparse(X):
+        return _sparse_gram(X.astype(np.float64), mean)
     X = friendly(X)
     out = np.empty((X.shape[0], X.shape[0]))
     shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype)[:, None], X.T.shape)
     _native.inner(X.T, shift, X.T, shift, True, out, threads)
     return mirror(out)
+
+
+def _sparse_gram(X: Any, mean: np.ndarray) -> np.ndarray:
+    """X X^T - a 1^T - 1 a^T + m^T m with a = X m: the zeros stay implicit."""
+    along = X @ mean
+    gram = (X @ X.T).toarray()
+    gram -= along[:, None]
+    gram -= along - mean @ mean
+    return gram
 
 
 def mirror(upper: np.ndarray) -> np.ndarray:

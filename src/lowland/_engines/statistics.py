@@ -37,7 +37,7 @@ def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
     n, p = X.shape
     shift = pilot(X)
     sums, scatter = np.zeros(p), np.zeros((p, p))
-    block_sums, block_scatter = np.empty(p), np.empty((p, p)) if n > BLOCK_ROWS else scatter
+    block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
     with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
         for _, block in row_blocks(X):
             _native.scatter(block, shift, block_sums, block_scatter, threads)

@@ -52,6 +52,15 @@ def map_command(
             show_default=False,
         ),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The classes that a supervised method learns; default the first label.",
+            show_default=False,
+        ),
+    ] = None,
     labels: options.Labels = None,
     id_column: options.Id = None,
     seed: options.Seed = 0,
@@ -77,12 +86,14 @@ def map_command(
     check_free(outputs, force=force, sources=[source])
 
     with console.warnings_as_notes():
-        table = read_table(source, labels=labels or (), id_column=id_column)
+        labels = [*(labels or ()), *([target] if target else [])]
+        table = read_table(source, labels=list(dict.fromkeys(labels)), id_column=id_column)
         for note in table.notes:
             console.note(note)
-        color = color or next(iter(table.labels.columns), None)
+        color = color or target or next(iter(table.labels.columns), None)
         if color is not None:
             table.column(color)  # an unknown column must not cost a long fit first
+        y = target_values(table, cls, target)
         estimator = cls(
             **chosen_parameters(ctx),
             random_state=seed,
@@ -90,12 +101,27 @@ def map_command(
             verbose=console.shows_progress,
         )
         start = time.perf_counter()
-        Y = estimator.fit_transform(table.features)
+        Y = estimator.fit_transform(table.features, y)
         seconds = time.perf_counter() - start
         estimator.set_params(verbose=False)  # a model does not remember who watched it being made
         write_outputs(outputs, table, Y, estimator, color, force=force)
     run = Run(table, estimator, name, Y, seconds, color, outputs)
     console.result(run.lines(), run.data())
+
+
+def target_values(table: Table, cls: type[Reducer], target: str | None) -> Any:
+    """The labels that a supervised method learns from; None for the others."""
+    from lowland._core.errors import DataError
+
+    if not cls.needs_target:
+        return None
+    target = target or next(iter(table.labels.columns), None)
+    if target is None:
+        raise DataError(
+            f"{cls.__name__} learns from classes, and {table.source} has no column of labels; "
+            "name the column of classes with --target."
+        )
+    return table.column(target).to_numpy()
 
 
 class Outputs(NamedTuple):
@@ -179,7 +205,8 @@ class Run(NamedTuple):
         made = [f"{count(self.Y.shape[1], 'dimension')} in {self.seconds:.2f} s"]
         shares = variance_shares(self.estimator)
         if shares is not None:
-            made.append(f"{sum(shares):.1%} of the variance")
+            which = " between classes" if self.estimator.needs_target else ""
+            made.append(f"{sum(shares):.1%} of the variance{which}")
         return [
             f"{self.table.source}: {'; '.join(read)}",
             f"{type(self.estimator).__name__}: {'; '.join(made)}",

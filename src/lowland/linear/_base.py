@@ -90,16 +90,21 @@ class LinearReducer(Invertible):
         return batch
 
     def _sums_so_far(self) -> Moments | None:
-        if not hasattr(self, "n_samples_seen_"):
+        if not self._has_sums():
             return None
+        return Moments(self.n_samples_seen_, self.mean_, self.scatter_)
+
+    def _has_sums(self) -> bool:
+        """Whether there are sums to go on from."""
+        if not hasattr(self, "n_samples_seen_"):
+            return False
         if self.scatter_ is None:
             warnings.warn(
                 f"partial_fit starts anew: the rows given to fit before are forgotten, because "
                 f"{type(self).__name__}.fit keeps no sums; give all rows to partial_fit instead.",
-                stacklevel=3,
+                stacklevel=4,
             )
-            return None
-        return Moments(self.n_samples_seen_, self.mean_, self.scatter_)
+        return self.scatter_ is not None
 
     def _encoder(self) -> np.ndarray:
         """W, p x q: what centered rows are multiplied by."""

@@ -1,0 +1,68 @@
+"""What a method that also classifies inherits: it writes ``_decide`` and sets ``classes_``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+
+if TYPE_CHECKING:
+    from lowland._core.base import Reducer, Run
+
+    Base = Reducer
+else:
+    Base = object
+
+__all__ = ["Classifier"]
+
+
+class Classifier(Base):
+    """Mixin before a :class:`Reducer`: predictions from one score per class and row."""
+
+    needs_target = True
+    classes_: np.ndarray
+
+    def _decide(self, X: Any, run: Run) -> np.ndarray:
+        """Log-probability of each class up to a constant per row (n, C); log-odds (n,) for two."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores whose differences are log-odds: (n, C), or (n,) for the second of two classes."""
+        checked = self._check_new_rows(X)
+        with self._running(bound_blas=self.transform_uses_blas) as run:
+            return self._decide(checked, run)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class, in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of :meth:`predict_proba`; exact where the probability is next to nothing."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        scores = scores - scores.max(axis=1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows that ``predict`` gets right."""
+        predicted, truth = self.predict(X), np.asarray(y).reshape(-1)
+        if len(predicted) != len(truth):
+            raise DataError(f"X has {len(predicted)} rows, but y has {len(truth)} labels.")
+        return float(np.average(predicted == truth, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        return tags

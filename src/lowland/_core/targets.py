@@ -1,0 +1,139 @@
+"""The one place where labels are checked: one class per row, nothing missing, nothing continuous.
+
+Like :mod:`lowland._core.validation`, the messages keep scikit-learn's key phrases and add which
+row, which value, what to do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+
+__all__ = ["Labels", "check_labels", "join_classes", "require_target"]
+
+
+class Labels(NamedTuple):
+    """The classes, sorted, and the number of each row's class among them."""
+
+    classes: np.ndarray
+    codes: np.ndarray
+
+
+def require_target(y: Any, *, owner: str) -> None:
+    """Refuse a missing y."""
+    if y is None:
+        raise DataError(
+            f"{owner} requires y to be passed, but the target y is None; it learns from labels: "
+            "give one per row, fit(X, y)."
+        )
+
+
+def check_labels(y: Any, n_rows: int, *, owner: str) -> Labels:
+    """Labels of any comparable kind (numbers, text, booleans) as classes and codes."""
+    require_target(y, owner=owner)
+    labels = _one_per_row(y, n_rows, owner)
+    _check_present(labels)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise DataError(
+            f"y mixes labels that cannot be put in order ({', '.join(kinds)}); make them all text "
+            "or all numbers."
+        ) from error
+    return Labels(classes, codes.reshape(-1))
+
+
+def _one_per_row(y: Any, n_rows: int, owner: str) -> np.ndarray:
+    if is_sparse(y):
+        raise DataError(f"y is sparse, but {owner} needs one label per row; use y.toarray().")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; use y.ravel().",
+            DataConversionWarning,
+            stacklevel=6,
+        )
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DataError(
+            f"y should be a 1d array, got an array of shape {labels.shape} instead; "
+            "give one label per row."
+        )
+    if len(labels) != n_rows:
+        raise DataError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {n_rows} rows, y has {len(labels)} labels."
+        )
+    return _plain(labels)
+
+
+def _plain(labels: np.ndarray) -> np.ndarray:
+    """Objects that are all numbers as numbers, all text as Python strings: what files can hold."""
+    if labels.dtype.kind == "T":
+        return labels.astype(object)
+    if labels.dtype != object:
+        return labels
+    items = labels.tolist()
+    if all(isinstance(item, bool | int | float) for item in items):
+        return np.array(items)
+    if all(isinstance(item, str) for item in items):
+        return np.array([str(item) for item in items], dtype=object)
+    return labels
+
+
+def _check_present(labels: np.ndarray) -> None:
+    if labels.dtype.kind == "c":
+        raise DataError("Unknown label type: complex; give classes as integers or text.")
+    if labels.dtype == object:
+        for row, label in enumerate(labels):
+            if _is_missing(label):
+                raise DataError(f"Input y contains NaN: {label!r} in row {row}. Drop these rows.")
+    if labels.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(labels)
+    if bad.any():
+        row = int(bad.argmax())
+        what = "NaN" if np.isnan(labels[row]) else "infinity"
+        raise DataError(f"Input y contains {what} in row {row}. Drop or repair these rows.")
+    fractional = labels != np.floor(labels)
+    if fractional.any():
+        row = int(fractional.argmax())
+        raise DataError(
+            f"Unknown label type: continuous. y holds {float(labels[row])!r} in row {row}, which "
+            "looks like a measurement, not a class; give classes as integers or text."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, NaT or pandas' NA, which does not even know whether it differs from itself."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
+
+
+def join_classes(labels: Labels, known: np.ndarray | None, named: Any, *, owner: str) -> np.ndarray:
+    """Classes of this batch, of earlier ones, and those named; a label not named is refused."""
+    parts = [labels.classes]
+    if known is not None:
+        parts.append(known)
+    if named is not None:
+        parts.append(check_labels(named, len(named), owner=owner).classes)
+        strange = np.setdiff1d(labels.classes, parts[-1])
+        if len(strange):
+            raise DataError(
+                f"y has the label {strange.tolist()[0]!r}, which is not among "
+                f"classes={parts[-1].tolist()}; "
+                "name it there or correct it."
+            )
+    if len({part.dtype.kind in "OU" for part in parts}) > 1:
+        raise DataError("the labels are text in some batches and numbers in others; use one kind.")
+    return np.unique(np.concatenate(parts))
