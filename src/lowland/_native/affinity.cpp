@@ -55,8 +55,6 @@ inline void exp_of_minus(const Vector& y, Vector& result) {
     result = y < kSmallest ? reinterpret_cast<Vector>(scaled) : Vector{};
 }
 
-inline double sum_of(const Vector& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
-
 // One row, in lanes: excess x >= 0, weight 1 for neighbors that exist and 0 for others.
 struct Row {
     Vector* excess;

@@ -25,12 +25,15 @@ static inline void load_points(const T* y, const std::int32_t* columns,
     constexpr Index S = stride_of<T, D>;
 #ifdef __AVX2__
     if constexpr (sizeof(T) == 4 && D == 2) {
-        const auto two = [&](int a, int b) {
-            const __m128d low = _mm_load_sd(reinterpret_cast<const double*>(y + 2 * Index(columns[a])));
-            return _mm_loadh_pd(low, reinterpret_cast<const double*>(y + 2 * Index(columns[b])));
+        const double* points = reinterpret_cast<const double*>(y);  // a point is as wide as one
+        const auto two = [&](int a) {  // two columns by one load: loads are what this loop waits for
+            std::uint64_t pair;
+            __builtin_memcpy(&pair, columns + a, sizeof(pair));
+            const __m128d low = _mm_load_sd(points + static_cast<std::uint32_t>(pair));
+            return _mm_loadh_pd(low, points + (pair >> 32));
         };
-        const __m256 a = _mm256_castpd_ps(_mm256_set_m128d(two(4, 5), two(0, 1)));
-        const __m256 b = _mm256_castpd_ps(_mm256_set_m128d(two(6, 7), two(2, 3)));
+        const __m256 a = _mm256_castpd_ps(_mm256_set_m128d(two(4), two(0)));
+        const __m256 b = _mm256_castpd_ps(_mm256_set_m128d(two(6), two(2)));
         x[0] = _mm256_shuffle_ps(a, b, 0x88);
         x[1] = _mm256_shuffle_ps(a, b, 0xDD);
         return;
@@ -50,13 +53,6 @@ static inline void load_points(const T* y, const std::int32_t* columns,
     for (int lane = 0; lane < Lanes<T>::width; ++lane) {
         for (int k = 0; k < D; ++k) x[k][lane] = y[S * columns[lane] + k];
     }
-}
-
-template <class Vector>
-static inline auto sum_of(const Vector& v) {
-    auto total = v[0];
-    for (unsigned lane = 1; lane < sizeof(v) / sizeof(v[0]); ++lane) total += v[lane];
-    return total;
 }
 
 // One row of a map of D dimensions.

@@ -44,6 +44,18 @@ static inline bool any_lane(const Mask& mask) {
 #endif
 }
 
+// The sum of all lanes, by halves: three shuffles instead of seven.
+static inline float sum_of(Lanes<float>::vector v) {
+    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+    return v[0] + v[1];
+}
+
+static inline double sum_of(Lanes<double>::vector v) {
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1);
+    return v[0] + v[1];
+}
+
 // parallel_for over a lambda body(task, slot).
 template <class Body>
 static inline void parallel(Index n_tasks, int n_threads, const Body& body) {

@@ -78,10 +78,6 @@ static inline void add_charge(const Spline* at, const Steps<D>& steps, float* no
     });
 }
 
-static inline float sum_of(const Row& row) {
-    return ((row[0] + row[1]) + (row[2] + row[3])) + ((row[4] + row[5]) + (row[6] + row[7]));
-}
-
 // value[0] is the field at a point, value[1 + k] its slope along axis k, per pitch.
 template <int D>
 static inline void interpolate(const Spline* at, const Steps<D>& steps, const float* nodes, float* value) {
