@@ -12,6 +12,7 @@ G = K / (1 + r^2/v), all compute, for every point i,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -95,9 +96,9 @@ def _tree_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
 
 
 def _mesh_repulsion(dof: float, threads: int) -> Repulsion:
-    mesh = Mesh(dof, threads)
+    mesh, turns = Mesh(dof, threads), itertools.count()
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        mesh.field(Y).at(Y, potential, forces, threads)
+        mesh.field(Y, turn=next(turns)).at(Y, potential, forces, threads)
 
     return repel
