@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from lowland._core.errors import DataError
 from lowland.plot import save_figure, scatter_map
+from lowland.plot.palettes import GREY, OKABE_ITO
 
 rng = np.random.default_rng(0)
 Y = rng.standard_normal((200, 3))
@@ -35,7 +38,9 @@ def test_every_row_is_a_point_in_a_picture_with_equal_scales():
 
 def test_one_dimension_is_a_strip_with_a_line_per_category():
     labels = np.array(["a", "b"])[np.arange(200) % 2]
-    drawn = points(scatter_map(Y[:, :1], labels).axes[0])
+    axes = scatter_map(Y[:, :1], labels).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    drawn = points(axes)
     order = {x: row for row, x in enumerate(Y[:, 0])}
     rows = np.array([order[x] for x in drawn[:, 0]])
     assert drawn[labels[rows] == "a", 1].min() > drawn[labels[rows] == "b", 1].max()
@@ -61,51 +66,29 @@ def test_a_few_different_numbers_are_categories_and_many_are_a_color_bar():
 
 
 def test_the_rarest_of_many_categories_are_grouped():
-    labels = np.repeat([f"c{i:02}" for i in range(40)], np.arange(1, 41))
+    labels = np.repeat([f"c{i:02}" for i in range(42)], np.arange(1, 43)).astype(object)
+    labels[-1] = None
     names = legend_names(scatter_map(rng.standard_normal((labels.size, 2)), labels))
-    assert names == [f"c{i:02}" for i in range(21, 40)] + ["other (21)"]
+    assert names == [f"c{i:02}" for i in range(12, 42)] + ["and 12 more", "missing"]
 
 
 def test_missing_labels_are_grey_and_named():
     labels = np.array(["a", None] * 100, dtype=object)
-    assert legend_names(scatter_map(Y[:, :2], labels)) == ["a", "missing"]
+    figure = scatter_map(Y[:, :2], labels)
+    assert legend_names(figure) == ["a", "missing"]
+    below, above = figure.axes[0].collections
+    assert set(map(tuple, below.get_offsets())) == set(map(tuple, Y[1::2, :2]))
+    assert {to_hex(color) for color in below.get_facecolor()} == {GREY}
+    assert {to_hex(color) for color in above.get_facecolor()} == {OKABE_ITO[0]}
+
+
+def test_missing_numbers_are_grey_and_named_below_the_color_bar():
     values = np.where(np.arange(200) < 50, np.nan, Y[:, 2])
-    assert len(points(scatter_map(Y[:, :2], values).axes[0])) == 200
-
-
-def test_no_two_categories_look_the_same():
-    from lowland.plot.colors import MOST_CATEGORIES, encode_labels
-
-    categories = encode_labels(np.arange(MOST_CATEGORIES).astype(str), MOST_CATEGORIES)
-    looks = [categories.style(code) for code in range(-1, MOST_CATEGORIES)]
-    assert len(set(looks)) == MOST_CATEGORIES + 1
-
-
-@pytest.mark.parametrize(
-    "simulate",
-    [
-        np.eye(3),
-        # Machado, Oliveira & Fernandes (2009), severity 1: no green cones, no red cones
-        np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
-        np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
-    ],
-    ids=["normal", "deuteranopia", "protanopia"],
-)
-def test_the_palette_is_told_apart_by_color_blind_eyes(simulate):
-    from matplotlib.colors import to_rgb
-
-    from lowland.plot.colors import PALETTE
-
-    rgb = np.array([to_rgb(color) for color in PALETTE])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(linear @ simulate.T, 0, 1)
-    # OKLab, in which equal distances look equal; 0.02 is about a just visible difference
-    lms = np.cbrt(
-        seen @ [[0.4122, 0.2119, 0.0883], [0.5363, 0.6807, 0.2817], [0.0514, 0.1074, 0.63]]
-    )
-    lab = lms @ [[0.2105, 1.978, 0.0259], [0.7936, -2.4286, 0.7828], [-0.0041, 0.4506, -0.8087]]
-    distances = np.linalg.norm(lab[:, None] - lab[None], axis=2)
-    assert distances[np.triu_indices(len(PALETTE), 1)].min() > 0.08
+    figure = scatter_map(Y[:, :2], values)
+    assert len(points(figure.axes[0])) == 200
+    assert to_hex(figure.axes[0].collections[0].get_facecolor()[0]) == GREY
+    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["missing"]
+    assert legend_names(scatter_map(Y[:, :2], np.full(200, np.nan))) == ["missing"]
 
 
 @pytest.mark.parametrize("n", [2, 20, 60])
@@ -139,16 +122,51 @@ def test_odd_maps_are_drawn_inside_the_frame(coordinates, tmp_path):
     drawn, box = points(axes), np.array([axes.get_xlim(), axes.get_ylim()])
     assert (drawn >= box[:, 0]).all()
     assert (drawn <= box[:, 1]).all()
-    assert np.ptp(drawn, axis=0).max() == 0 or (
-        np.ptp(drawn, axis=0) / np.ptp(box, axis=1)
-    ).max() == pytest.approx(1 / 1.08)
+    widest = (np.ptp(drawn, axis=0) / np.ptp(box, axis=1)).max()
+    flat = coordinates.shape[1] == 1 or (coordinates == coordinates[0]).all()
+    assert flat or widest == pytest.approx(1 / 1.08)
 
 
 def test_names_that_matplotlib_would_interpret_stay_text(tmp_path):
     labels = np.array(["$x", "_hidden", "日本", "a$b$"])[np.arange(200) % 4]
     figure = scatter_map(Y[:, :2], labels, title="50$ $", label_name="_l", axis_names=["$", "_"])
-    save_figure(figure, tmp_path / "map.png", dpi=30)
-    assert len(legend_names(figure)) == 4
+    save_figure(figure, tmp_path / "map.svg", dpi=30)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "map.svg").read_text())
+    assert {"$x", "_hidden", "日本", "a$b$", "50$ $", "_l", "$", "_"} <= set(texts)
+    assert legend_names(figure) == ["$x", "_hidden", "a$b$", "日本"]
+
+
+def test_text_that_no_file_could_hold_is_made_printable(tmp_path):
+    labels = np.array(["a\x00b", "two\nlines", "\ud800", ""], dtype=object)[np.arange(200) % 4]
+    figure = scatter_map(Y[:, :2], labels, title="t\x1b")
+    save_figure(figure, tmp_path / "map.svg", dpi=30)
+    assert sorted(legend_names(figure)) == ["(empty)", "a\ufffdb", "two lines", "\ufffd"]
+
+
+def test_names_can_be_written_where_the_categories_are_densest():
+    ring = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    circle = np.column_stack([np.cos(ring), np.sin(ring)]) * 10
+    far = rng.normal([40.0, 0.0], 0.5, (100, 2))
+    places = np.vstack([circle, far])
+    labels = np.repeat(["ring", "far", None], [400, 90, 10]).astype(object)
+    labels[-10:] = None
+    figure = rendered(scatter_map(places, labels, center_labels=True))
+    written = {text.get_text(): np.array(text.get_position()) for text in figure.axes[0].texts}
+    assert set(written) == {"ring", "far"}
+    assert np.hypot(*(written["far"] - [40, 0])) < 1
+    # the middle of the ring has no points, so its name must not be there
+    assert np.hypot(*written["ring"]) > 7
+    assert legend_names(figure) == ["missing"]
+
+
+def test_names_in_a_map_do_not_cover_each_other():
+    labels = np.array([f"a longer name {i}" for i in range(12)])[np.arange(200) % 12]
+    figure = rendered(scatter_map(Y[:, :2], labels, center_labels=True))
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert len(boxes) == 12
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert figure.axes[0].get_window_extent().contains(*box.get_points().mean(axis=0))
 
 
 def test_larger_maps_get_smaller_points():
@@ -174,10 +192,25 @@ def test_pyplot_is_never_loaded(tmp_path):
     [
         (np.zeros(3), None, "rows and columns"),
         (np.zeros((0, 2)), None, "rows and columns"),
+        (np.array([["a", "b"]]), None, "not a number"),
         (np.array([[0.0, 0.0], [np.nan, 1.0]]), None, "first in row 1"),
         (np.zeros((3, 2)), ["a"], "the map has 3 rows"),
+        (np.zeros((3, 2)), [["a"], ["b", "c"], []], "one label per row"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(coordinates, labels, message):
     with pytest.raises(DataError, match=message):
         scatter_map(coordinates, labels)
+
+
+def test_the_wrong_number_of_axis_names_is_refused():
+    with pytest.raises(DataError, match="axis_names has 1 names, but there are 2 axes"):
+        scatter_map(Y[:, :2], axis_names=["x"])
+
+
+def test_inputs_stay_as_they_are():
+    coordinates, labels = Y[:, :2] * 1e-300, np.arange(200.0)
+    before = coordinates.copy(), labels.copy()
+    scatter_map(coordinates, labels)
+    assert np.array_equal(coordinates, before[0])
+    assert np.array_equal(labels, before[1])

@@ -1,5 +1,40 @@
-"""Pictures of maps: functions on arrays that return matplotlib figures, without global state."""
+"""Pictures: functions on arrays that return matplotlib figures, without global state.
 
-from lowland.plot.maps import save_figure, scatter_map
+    >>> from lowland import PCA
+    >>> from lowland.datasets import iris
+    >>> from lowland.plot import scatter_map
+    >>> data = iris()
+    >>> figure = scatter_map(PCA(2).fit_transform(data.X), data.labels, label_name="species")
 
-__all__ = ["save_figure", "scatter_map"]
+matplotlib is imported by the first picture, pyplot never. :func:`save_figure` writes PNG, SVG or
+PDF, the same bytes every time.
+"""
+
+from lowland.plot._figure import save_figure
+from lowland.plot.biplots import biplot
+from lowland.plot.comparison import compare_maps
+from lowland.plot.distortion import distortion_map
+from lowland.plot.images import eigen_images, reconstruction_strip
+from lowland.plot.loss import loss_plot
+from lowland.plot.maps import scatter_map
+from lowland.plot.pairs import pairs_plot
+from lowland.plot.rnx import rnx_plot
+from lowland.plot.shepard import shepard_plot
+from lowland.plot.solid import scatter_map_3d
+from lowland.plot.variance import scree_plot
+
+__all__ = [
+    "biplot",
+    "compare_maps",
+    "distortion_map",
+    "eigen_images",
+    "loss_plot",
+    "pairs_plot",
+    "reconstruction_strip",
+    "rnx_plot",
+    "save_figure",
+    "scatter_map",
+    "scatter_map_3d",
+    "scree_plot",
+    "shepard_plot",
+]

@@ -10,101 +10,198 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
-
-__all__ = ["Categories", "Continuum", "encode_labels"]
-
-# Chosen among the palettes of Okabe & Ito, Tol and Petroff: the ten whose smallest difference, to
-# normal and to color-blind eyes alike, is largest. Beyond ten categories the marker changes too.
-PALETTE = (
-    "#4477aa",
-    "#ffa90e",
-    "#009e73",
-    "#bd1f01",
-    "#33bbee",
-    "#832db6",
-    "#e76300",
-    "#332288",
-    "#882255",
-    "#000000",
+from lowland.plot._figure import clean
+from lowland.plot.palettes import (
+    DARK_GREY,
+    DIVERGING,
+    GREY,
+    LONG_PALETTE,
+    MARKERS,
+    OKABE_ITO,
+    SEQUENTIAL,
+    category_colors,
 )
-MARKERS = ("o", "^")
-GREY = "#c8c8c8"
-MOST_CATEGORIES = len(PALETTE) * len(MARKERS)
+
+__all__ = [
+    "MISSING",
+    "OTHER",
+    "Categories",
+    "Coloring",
+    "Continuum",
+    "continuum",
+    "encode_labels",
+    "robust_limits",
+]
+
+MOST_CATEGORIES = len(LONG_PALETTE)
+MOST_NUMBERS = 20  # so many different whole numbers are still names of classes
+OTHER, MISSING = -1, -2  # codes of the grey rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Categories:
-    """``codes[i]`` is the category of row i, or -1 for the grey rest."""
+    """``codes[i]`` is the category of row i, ``OTHER`` or ``MISSING``."""
 
     codes: np.ndarray
     names: tuple[str, ...]
-    rest: str | None
+    n_others: int = 0
 
-    def style(self, code: int) -> tuple[str, str]:
-        """Color and marker of a category."""
-        if code < 0:
-            return GREY, "o"
-        return PALETTE[code % len(PALETTE)], MARKERS[code // len(PALETTE)]
+    def present(self) -> list[int]:
+        """The codes a legend lists, in its order."""
+        missing = [MISSING] if (self.codes == MISSING).any() else []
+        return [*range(len(self.names)), *([OTHER] if self.n_others else []), *missing]
+
+    def name(self, code: int) -> str:
+        """What a legend calls a code."""
+        if code >= 0:
+            return self.names[code]
+        return "missing" if code == MISSING else f"and {self.n_others} more"
+
+    def marker(self, code: int) -> str:
+        """The shape of its points."""
+        few = len(self.names) <= len(OKABE_ITO)
+        return MARKERS[0] if few else MARKERS[max(code, 0) // 10]
+
+    def palette(self) -> tuple[str, ...]:
+        """Colors of the codes -2, -1, 0, 1, ..."""
+        return (GREY, DARK_GREY, *category_colors(len(self.names)))
+
+    def color(self, code: int) -> str:
+        """The color of a code."""
+        return self.palette()[code + 2]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Continuum:
-    """Numbers with many values; NaN where the value is missing."""
+    """Numbers with many values, NaN where missing; colors span ``low`` to ``high``."""
 
     values: np.ndarray
+    low: float
+    high: float
+    color_map: str = SEQUENTIAL
+
+    def missing(self) -> np.ndarray:
+        """Which rows have no value."""
+        return np.isnan(self.values)
+
+    def extend(self) -> str:
+        """On which sides values lie beyond the colors, in the words of a color bar."""
+        with np.errstate(invalid="ignore"):
+            below, above = (self.values < self.low).any(), (self.values > self.high).any()
+        return ("neither", "min", "max", "both")[below + 2 * above]
 
 
-def encode_labels(labels: Sequence[Any] | np.ndarray, n: int) -> Categories | Continuum:
+Coloring = Categories | Continuum | None
+
+
+def encode_labels(
+    labels: Sequence[Any] | np.ndarray, n: int, center: float | None = None
+) -> Categories | Continuum:
     """Categories for names and for a few distinct numbers, a continuum for many numbers."""
-    labels = np.asarray(labels)
+    if isinstance(labels, np.ma.MaskedArray):
+        objects = labels.data.astype(object)
+        objects[np.ma.getmaskarray(labels)] = None
+        labels = objects
+    try:
+        labels = np.asarray(labels)
+    except ValueError:
+        raise DataError("labels hold lists; there must be one label per row.") from None
     if labels.shape != (n,):
         raise DataError(f"labels have shape {labels.shape}, but the map has {n} rows.")
-    numeric = labels.dtype.kind in "iuf"
-    if numeric and not np.isinf(labels.astype(np.float64)).any():
+    if labels.dtype.kind == "O":
+        labels = _as_numbers(labels)
+    if labels.dtype.kind in "iuf":
         values = labels.astype(np.float64)
         distinct = np.unique(values[~np.isnan(values)])
         whole = bool((distinct == np.round(distinct)).all())
-        if distinct.size > MOST_CATEGORIES or (distinct.size > len(PALETTE) and not whole):
-            return Continuum(values)
+        if center is not None or distinct.size > (MOST_NUMBERS if whole else 10):
+            return continuum(values, center=center)
     return _categories(labels)
 
 
+def continuum(
+    values: np.ndarray,
+    *,
+    center: float | None = None,
+    limits: tuple[float, float] | None = None,
+    color_map: str | None = None,
+) -> Categories | Continuum:
+    """Colors for numbers; a few far outliers do not decide the scale.
+
+    With a ``center``, the palette has two arms that meet there.
+    """
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        missing = np.isnan(values)
+        return Categories(np.where(missing, MISSING, 0), () if missing.all() else ("infinite",))
+    low, high = limits or robust_limits(finite)
+    if center is not None:
+        reach = max(high - center, center - low)
+        low, high = center - reach, center + reach
+    if not low < high:  # a constant has a color too
+        low, high = low - 0.5, high + 0.5
+    return Continuum(values, low, high, color_map or (SEQUENTIAL if center is None else DIVERGING))
+
+
+def robust_limits(finite: np.ndarray) -> tuple[float, float]:
+    """Least and largest, or where these lie far from all others, what leaves out 1 %."""
+    low, bottom, top, high = np.quantile(finite, [0.0, 0.005, 0.995, 1.0])
+    far = high / 2 - low / 2 > top - bottom > 0
+    return (float(bottom), float(top)) if far else (float(low), float(high))
+
+
+def _as_numbers(labels: np.ndarray) -> np.ndarray:
+    """Objects as floats when all that are present are numbers, else as they are."""
+    kinds = {type(value) for value in labels.tolist() if not _is_missing(value)}
+    if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
+        return labels
+    if any(issubclass(kind, bool | complex | np.complexfloating) for kind in kinds):
+        return labels
+    return np.array([np.nan if _is_missing(v) else v for v in labels.tolist()], dtype=np.float64)
+
+
 def _categories(labels: np.ndarray) -> Categories:
-    missing = np.array([_is_missing(value) for value in labels], dtype=bool)
-    present = labels[~missing]
-    if present.dtype.kind == "O":
-        present = present.astype(str)
-    values, inverse, counts = np.unique(present, return_inverse=True, return_counts=True)
-    kept = np.arange(values.size)
-    if values.size > MOST_CATEGORIES:
-        kept = np.argsort(-counts, kind="stable")[: MOST_CATEGORIES - 1]
-    kept = np.array(sorted(kept, key=lambda i: _natural(values[i])), dtype=int)
-    code_of = np.full(values.size, -1)
-    code_of[kept] = np.arange(kept.size)
-    codes = np.full(labels.size, -1)
-    codes[~missing] = code_of[inverse]
-    rest = []
-    if kept.size < values.size:
-        rest.append(f"other ({values.size - kept.size})")
-    if missing.any():
-        rest.append("missing")
-    return Categories(codes, tuple(_name(values[i]) for i in kept), ", ".join(rest) or None)
+    """Numbered in natural order; of too many, the rarest are left to a common grey."""
+    number: dict[Any, int] = {}  # a table is faster than sorting a million names
+    codes = np.fromiter(
+        (
+            -1 if _is_missing(value) else number.setdefault(value, len(number))
+            for value in (labels if labels.dtype.kind in "mM" else labels.tolist())
+        ),
+        dtype=np.int64,
+        count=labels.size,
+    )
+    values = list(number)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    by_name = sorted(range(len(values)), key=lambda i: _natural(values[i]))
+    kept = by_name
+    if len(values) > MOST_CATEGORIES:
+        frequent = set(sorted(by_name, key=lambda i: -counts[i])[:MOST_CATEGORIES])
+        kept = [i for i in by_name if i in frequent]
+    code_of = np.full(len(values) + 1, OTHER)
+    code_of[kept] = np.arange(len(kept))
+    code_of[-1] = MISSING
+    names = tuple(_name(values[i]) for i in kept)
+    return Categories(code_of[codes], names, len(values) - len(kept))
 
 
 def _is_missing(value: Any) -> bool:
-    # NaN and NaT are the values that differ from themselves
-    return value is None or bool(value != value)
+    # NaN and NaT are the values that differ from themselves; pandas' NA will not even say so
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return bool(value != value) if isinstance(value, float | np.generic) else False
 
 
 def _natural(value: Any) -> Any:
-    """A sort key that puts ``type 2`` before ``type 10``."""
-    if not isinstance(value, str):
-        return value
-    parts = re.split(r"(\d+)", value)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    """A sort key that puts ``2`` before ``10``, and ``type 2`` before ``type 10``."""
+    if isinstance(value, int | float):
+        return (0, value, [])
+    parts = re.split(r"(\d+)", str(value))
+    return (1, 0, [(int(p), "") if p.isdecimal() else (-1, p) for p in parts])
 
 
-def _name(value: Any, most: int = 24) -> str:
-    text = f"{value:g}" if isinstance(value, np.floating) else str(value)
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _name(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return clean(text, most=24) or "(empty)"

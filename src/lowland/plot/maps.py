@@ -1,25 +1,25 @@
-"""The map as a scatter plot."""
+"""The map: one point per row, colored by a label."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.plot.colors import GREY, PALETTE, Categories, Continuum, encode_labels
+from lowland.plot._centers import category_centers
+from lowland.plot._figure import PANEL, check_map, name_axes, new_figure, write_title
+from lowland.plot._legend import add_legend, legend_size
+from lowland.plot._placement import write_names
+from lowland.plot._points import draw_points, frame
+from lowland.plot._strip import draw_strip, strip_height
+from lowland.plot.colors import Categories, Coloring, encode_labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["save_figure", "scatter_map"]
-
-COLOR_MAP = "viridis"
-PANEL = 5.0  # inches
+__all__ = ["axis_labels", "draw_map", "scatter_map"]
 
 
 def scatter_map(
@@ -29,11 +29,16 @@ def scatter_map(
     title: str | None = None,
     label_name: str | None = None,
     axis_names: Sequence[str] | None = None,
+    center: float | None = None,
+    center_labels: bool = False,
+    density: bool | None = None,
 ) -> Figure:
     """Draw a map, one point per row.
 
     Two dimensions give one picture with equal scales. Three or more give the three views of the
     first three axes. One dimension gives a strip, a line per category where there are categories.
+    More than 100 000 points are shaded by density: a place has the color of the category most of
+    its points have, or of their mean value, the stronger the more points there are.
 
     Parameters
     ----------
@@ -41,13 +46,19 @@ def scatter_map(
         Coordinates.
     labels : array of shape (n_rows,), optional
         Categories, or numbers; many different numbers give a continuous color scale. Of more than
-        20 categories the rarest are grey.
+        30 categories the rarest are grey. None and NaN are missing, and light grey.
     title : str, optional
         Written above the picture.
     label_name : str, optional
         What the labels are, for the legend.
     axis_names : sequence of str, optional
         One per component, for example with the share of variance.
+    center : float, optional
+        For numbers: a value with a meaning of its own, such as 0, where two palettes meet.
+    center_labels : bool, default=False
+        Write the names of the categories into the map, where each is densest, not beside it.
+    density : bool, optional
+        Shade by density, or draw all points one by one. None shades more than 100 000 points.
 
     Returns
     -------
@@ -62,144 +73,65 @@ def scatter_map(
     >>> len(figure.axes)
     1
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    Y = _checked(Y)
-    n, dimensions = Y.shape
-    colors = None if labels is None else encode_labels(labels, n)
-    if isinstance(colors, Continuum) and not np.isfinite(colors.values).any():
-        colors = None
-    names = list(axis_names or [f"axis {i + 1}" for i in range(dimensions)])
-    if dimensions == 1:
-        Y, names, views = _strip(Y, colors), [*names, ""], [(0, 1)]
-    else:
-        views = [(0, 1)] if dimensions == 2 else [(0, 1), (0, 2), (1, 2)]
-    figure = Figure(figsize=_size(dimensions, len(views), colors))
-    figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
-    FigureCanvasAgg(figure)
-    panels = np.atleast_1d(figure.subplots(1, len(views)))
-    for axes, (i, j) in zip(panels, views, strict=True):
-        mappable = _draw(axes, Y[:, i], Y[:, j], colors)
-        _frame(axes, Y[:, [i, j]], _plain(names[i]), _plain(names[j]), equal=dimensions > 1)
-    if isinstance(colors, Categories):
-        _legend(figure, colors, label_name)
-    elif isinstance(colors, Continuum):
-        bar = figure.colorbar(mappable, ax=list(panels), shrink=0.7, label=_plain(label_name or ""))
-        bar.outline.set_visible(False)
-        bar.solids.set_alpha(1.0)
-    if title:
-        figure.suptitle(_plain(title))
-    return figure
-
-
-def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
-    """Write the picture; the suffix of ``path`` names the format."""
-    with warnings.catch_warnings():
-        # Names in a script the font lacks are drawn as boxes; that is no reason to complain.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure.savefig(path, dpi=dpi)
-
-
-def _checked(Y: np.ndarray) -> np.ndarray:
-    Y = np.asarray(Y, dtype=np.float64)
-    if Y.ndim != 2 or 0 in Y.shape:
-        raise DataError(f"a map has rows and columns, but Y has shape {Y.shape}.")
-    if not np.isfinite(Y).all():
-        row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
-        raise DataError(f"the map holds NaN or infinity, first in row {row}.")
-    reach = np.abs(Y).max()
-    # There are no ticks, so extreme units may be changed; matplotlib widens limits near its own.
-    return Y if reach == 0 or 1e-9 < reach < 1e30 else Y / reach
-
-
-def _size(
-    dimensions: int, views: int, colors: Categories | Continuum | None
-) -> tuple[float, float]:
-    """Inches; larger by what the legend needs, so that the map keeps its size."""
-    height = PANEL if dimensions > 1 else PANEL / 2
-    if isinstance(colors, Categories):
-        entries = (*colors.names, colors.rest or "")
-        beside = 0.8 + 0.085 * max(len(name) for name in entries)
-        return views * PANEL + beside, max(height, 0.6 + 0.21 * len(entries))
-    return views * PANEL + (1.2 if isinstance(colors, Continuum) else 0.3), height
-
-
-def _strip(Y: np.ndarray, colors: Categories | Continuum | None) -> np.ndarray:
-    """A second coordinate that only spreads the points: a line per category, then jitter."""
-    jitter = np.random.default_rng(0).uniform(-0.35, 0.35, len(Y))
-    line = -colors.codes if isinstance(colors, Categories) else 0
-    return np.column_stack([Y[:, 0], line + jitter])
-
-
-def _draw(axes: Axes, x: np.ndarray, y: np.ndarray, colors: Categories | Continuum | None) -> Any:
-    n = x.size
-    # From single points that can be seen to a million that shade each other.
-    look = {
-        "s": float(np.clip(12000.0 / n, 1.0, 36.0)),
-        "alpha": float(np.clip(60.0 / np.sqrt(n), 0.15, 0.9)),
-        "linewidths": 0,
-        "rasterized": True,
-    }
-    # In random order no category hides the others just because it comes last.
-    order = np.random.default_rng(0).permutation(n)
-    if isinstance(colors, Continuum):
-        missing = np.isnan(colors.values)
-        axes.scatter(x[missing], y[missing], c=GREY, **look)
-        order = order[~missing[order]]
-        return axes.scatter(x[order], y[order], c=colors.values[order], cmap=COLOR_MAP, **look)
-    if colors is None:
-        return axes.scatter(x, y, c=PALETTE[0], **look)
-    styles = [colors.style(code) for code in range(-1, len(colors.names))]
-    palette = np.array([color for color, _ in styles])
-    markers = np.array([marker for _, marker in styles])
-    for rest in (True, False):  # the grey rest lies below
-        for marker in np.unique(markers):
-            codes = colors.codes[order]
-            chosen = order[((codes < 0) == rest) & (markers[codes + 1] == marker)]
-            axes.scatter(
-                x[chosen], y[chosen], c=palette[colors.codes[chosen] + 1], marker=marker, **look
-            )
-    return None
-
-
-def _frame(axes: Axes, Y: np.ndarray, x_name: str, y_name: str, *, equal: bool) -> None:
-    low, high = Y.min(axis=0), Y.max(axis=0)
-    # A constant axis gets a width of its own; relative, so that huge numbers keep distinct limits.
-    width = np.where(high > low, high - low, np.maximum(1.0, np.abs(high) * 1e-3))
-    middle = low / 2 + high / 2
-    if equal:
-        width[:] = width.max()
-    axes.set_xlim(middle[0] - 0.54 * width[0], middle[0] + 0.54 * width[0])
-    axes.set_ylim(middle[1] - 0.54 * width[1], middle[1] + 0.54 * width[1])
-    if equal:
-        axes.set_aspect("equal")
-    axes.set(xticks=[], yticks=[], xlabel=x_name, ylabel=y_name)
-    axes.spines[:].set_color("#d0d0d0")
-
-
-def _legend(figure: Figure, colors: Categories, label_name: str | None) -> None:
-    from matplotlib.lines import Line2D
-
-    entries = [(name, *colors.style(code)) for code, name in enumerate(colors.names)]
-    if colors.rest:
-        entries.append((colors.rest, *colors.style(-1)))
-    handles = [
-        Line2D([], [], linestyle="", marker=marker, markersize=6, markeredgewidth=0, color=color)
-        for _, color, marker in entries
-    ]
-    figure.legend(
-        handles,
-        [_plain(name) for name, *_ in entries],
-        title=_plain(label_name) if label_name else None,
-        loc="outside right center",
-        frameon=False,
-        ncols=1 if len(entries) <= 21 else 2,
-        handletextpad=0.2,
+    Y = check_map(Y)
+    coloring = None if labels is None else encode_labels(labels, len(Y), center)
+    return draw_map(
+        Y,
+        coloring,
+        title=title,
+        label_name=label_name,
+        axis_names=axis_names,
+        center_labels=center_labels,
+        density=density,
     )
 
 
-def _plain(text: str) -> str:
-    """Text for matplotlib: no formulas between dollars, and no underscore that hides an entry."""
-    text = text.replace("$", r"\$")
-    return f"\u2009{text}" if text.startswith("_") else text
+def draw_map(
+    Y: np.ndarray,
+    coloring: Coloring,
+    *,
+    title: str | None,
+    label_name: str | None,
+    axis_names: Sequence[str] | None,
+    center_labels: bool = False,
+    density: bool | None = None,
+) -> Figure:
+    """:func:`scatter_map` of checked coordinates and encoded labels."""
+    dimensions = Y.shape[1]
+    names = axis_labels(axis_names, dimensions)
+    views = {1: [(0, 0)], 2: [(0, 1)]}.get(dimensions, [(0, 1), (0, 2), (1, 2)])
+    named_inside = isinstance(coloring, Categories) and (center_labels or dimensions == 1)
+    beside, legend_height = legend_size(coloring, label_name)
+    if isinstance(coloring, Categories) and named_inside:
+        beside, legend_height = 1.3 if min(coloring.present()) < 0 else 0.3, 0.0
+    height = strip_height(coloring) if dimensions == 1 else PANEL
+    figure = new_figure(len(views) * PANEL + beside, max(height, legend_height))
+    panels = np.atleast_1d(figure.subplots(1, len(views)))
+    for axes, (i, j) in zip(panels, views, strict=True):
+        if dimensions == 1:
+            draw_strip(axes, Y[:, 0], coloring, density=density)
+            name_axes(axes, names[0], (label_name or "") if named_inside else "")
+            continue
+        frame(axes, Y[:, [i, j]])
+        remark = axes is panels[-1]
+        draw_points(axes, Y[:, [i, j]], coloring, PANEL, density=density, remark=remark)
+        name_axes(axes, names[i], names[j])
+    write_title(figure, title)
+    if not named_inside:
+        add_legend(figure, list(panels), coloring, label_name)
+    elif dimensions > 1 and isinstance(coloring, Categories):
+        add_legend(figure, [], coloring, None, [c for c in coloring.present() if c < 0])
+        for axes, (i, j) in zip(panels, views, strict=True):
+            centers = category_centers(Y[:, [i, j]], coloring)
+            size = float(np.clip(110.0 / max(len(centers), 1), 6.5, 11.0))
+            write_names(axes, coloring.names, centers, size=size)
+    return figure
+
+
+def axis_labels(axis_names: Sequence[str] | None, n: int) -> list[str]:
+    """The names given, one per axis, or numbers."""
+    if axis_names is None:
+        return [f"axis {i + 1}" for i in range(n)]
+    if len(axis_names) != n:
+        raise DataError(f"axis_names has {len(axis_names)} names, but there are {n} axes.")
+    return [str(name) for name in axis_names]

@@ -1,0 +1,179 @@
+"""What all pictures share: a figure without pyplot, text that stays text, files without dates."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import textwrap
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland.plot.palettes import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "PANEL",
+    "TEXT",
+    "bare",
+    "check_map",
+    "check_table",
+    "check_vector",
+    "clean",
+    "name_axes",
+    "new_figure",
+    "note",
+    "quiet",
+    "save_figure",
+    "write_title",
+]
+
+PANEL = 5.0  # inches that a map measures
+TEXT: dict[str, Any] = {"parse_math": False}  # names may hold dollars that are no formulas
+
+FORMATS = ("jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp")
+# What a file holds besides the picture; a date would make two runs differ.
+METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+# Text in vector files can be searched and edited; names of clips do not change from run to run.
+VECTOR: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lowland", "pdf.fonttype": 42}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches that can draw itself; pyplot does not know it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
+    """Write a picture; the suffix of ``path`` names the format.
+
+    In SVG and PDF the points are one image of ``dpi`` dots per inch and all text stays text. The
+    same figure gives the same bytes: there are no dates in the files.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any figure.
+    path : path
+        Ends in .png, .svg, .pdf, .jpg, .webp or .tif.
+    dpi : int, default=150
+        Dots per inch.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from lowland.plot import loss_plot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "loss.svg")
+    ...     save_figure(loss_plot([3.0, 2.0, 1.5]), path)
+    ...     "<text" in path.read_text()
+    True
+    """
+    import matplotlib
+
+    suffix = Path(path).suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
+        raise ParameterError(unknown_name("format of a picture", suffix, list(FORMATS)))
+    with quiet(), matplotlib.rc_context(VECTOR):
+        figure.savefig(path, dpi=dpi, format=suffix, metadata=METADATA.get(suffix))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Names in a script that the font lacks are drawn as boxes; that is no reason to complain."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not")
+        yield
+
+
+def clean(text: str, most: int = 80) -> str:
+    """One line of printable characters, shortened."""
+    text = " ".join(str(text).split())
+    text = "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def write_title(figure: Figure, title: str | None) -> None:
+    """Above the picture, in as many lines as its width asks for."""
+    if title:
+        width = int(figure.get_size_inches()[0] * 9)
+        lines = textwrap.wrap(clean(title, most=300), width)
+        figure.suptitle("\n".join(lines), **TEXT)
+
+
+def name_axes(axes: Axes, x_name: str, y_name: str) -> None:
+    """Names of the axes, as text."""
+    axes.set_xlabel(clean(x_name), **TEXT)
+    axes.set_ylabel(clean(y_name), **TEXT)
+
+
+def bare(axes: Axes) -> None:
+    """Only the left and the lower line, in a quiet color, for diagrams."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[:].set_color("#b0b0b0")
+    axes.tick_params(color="#b0b0b0")
+
+
+def note(axes: Axes, text: str) -> None:
+    """A remark in small letters above the right end of the frame."""
+    axes.set_title(text, loc="right", fontsize=7, color=INK, pad=3, **TEXT)
+
+
+def check_map(Y: Any, name: str = "the map") -> np.ndarray:
+    """Coordinates as float64, in units that matplotlib can handle."""
+    Y = check_table(Y, name)
+    reach = np.abs(Y).max()
+    # There are no ticks, so extreme units may be changed; matplotlib widens limits near its own.
+    return Y if reach == 0 or 1e-9 < reach < 1e30 else Y / reach
+
+
+def check_table(Y: Any, name: str) -> np.ndarray:
+    """Finite numbers in rows and columns, as float64."""
+    try:
+        Y = np.asarray(Y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds something that is not a number: {error}.") from None
+    if Y.ndim != 2 or 0 in Y.shape:
+        raise DataError(f"{name} must have rows and columns, but has shape {Y.shape}.")
+    finite = np.isfinite(Y).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise DataError(
+            f"{name} holds NaN or infinity, first in row {row}; "
+            "leave such rows out, with their labels."
+        )
+    return Y
+
+
+def check_vector(
+    values: Any, name: str, n: int | None = None, *, may_be_missing: bool = False
+) -> np.ndarray:
+    """One number per entry, finite unless some may be missing."""
+    try:
+        values = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds something that is not a number: {error}.") from None
+    if values.ndim != 1 or values.size == 0 or n not in (None, values.size):
+        wanted = "one number per entry" if n is None else f"{n} numbers"
+        raise DataError(f"{name} must hold {wanted}, but has shape {values.shape}.")
+    if not may_be_missing and not np.isfinite(values).all():
+        entry = int(np.argmin(np.isfinite(values)))
+        raise DataError(f"{name} holds {values[entry]} at position {entry}.")
+    return values
