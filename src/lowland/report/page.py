@@ -1,0 +1,242 @@
+"""From a summary to the page: everything a template shows is prepared here, and escaped there."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lowland.report import wording
+from lowland.report.advice import advise
+from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
+from lowland.report.reading import how_to_read
+from lowland.report.summary import Map, Measure, Summary, check_summary
+
+__all__ = ["render", "write_report"]
+
+# One script, cut into files by what they are about; each uses only those before it.
+SCRIPTS = (
+    "data.js",
+    "colors.js",
+    "view.js",
+    "spatial.js",
+    "painters.js",
+    "panel.js",
+    "sidebar.js",
+    "app.js",
+)
+MOST_LISTED = 200  # dropped rows, features
+
+
+def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
+    """Write the report as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    summary : dict
+        See :class:`lowland.report.Summary`.
+    path : path
+        An existing file is replaced.
+    """
+    Path(path).write_text(render(summary), encoding="utf-8", newline="\n")
+
+
+def render(summary: Summary) -> str:
+    """The page as text; :func:`write_report` writes it.
+
+    Cost O(n): 100 000 points at most are drawn and embedded.
+    """
+    check_summary(summary)
+    style = _template("style.css")
+    script = "\n".join(_template(name) for name in SCRIPTS)
+    advice = advise(summary)
+    return _page(
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=to_json(pack(summary)),
+        summary=summary,
+        maps=[_map_view(entry) for entry in summary["maps"]],
+        comparison=_comparison(summary["maps"]),
+        n=len(summary["ids"]),
+        shown=min(len(summary["ids"]), MOST_POINTS),
+        dropped=[str(row) for row in summary["dropped_rows"][:MOST_LISTED]],
+        features=[str(name) for name in (summary["input"]["features"] or ())[:MOST_LISTED]],
+        serious=[item for item in advice if item.serious],
+        notes=[item for item in advice if not item.serious],
+        readings=_readings(summary["maps"]),
+    )
+
+
+def _page(*, style: str, script: str, data: str, **context: Any) -> str:
+    """Fill the template. All values are escaped there, except our own files and checked JSON."""
+    from markupsafe import Markup
+
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(style=Markup(style), script=Markup(script), data=Markup(data), **context)
+    )
+
+
+@functools.cache  # templates are compiled once
+def _environment() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_template),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=wording.count,
+        listing=wording.listing,
+        memory=wording.memory,
+        number=wording.number,
+        percent=wording.percent,
+        seconds=wording.seconds,
+    )
+    return environment
+
+
+def _template(name: str) -> str:
+    return (resources.files("lowland.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What the page's security policy knows our own script and style by: no other may run."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _map_view(entry: Map) -> dict[str, Any]:
+    d = np.asarray(entry["coordinates"]).shape[1]
+    return {
+        **entry,
+        "dimensions": d,
+        "shown_dimensions": min(d, SHOWN_DIMENSIONS),
+        "measures": [
+            {"name": name, "label": _words(name), "share": _measured_share(values)}
+            for name, values in entry["per_point"].items()
+        ],
+        "quality": [_quality_view(name, measure) for name, measure in entry["quality"].items()],
+        "facts": {_words(name): value for name, value in entry["facts"].items()},
+        "loss": _curve(entry["loss_history"]),
+        "pictures": {
+            caption: base64.b64encode(image).decode("ascii")
+            for caption, image in entry["pictures"].items()
+        },
+    }
+
+
+def _quality_view(name: str, measure: Measure) -> dict[str, Any]:
+    reach = wording.Z95 * measure["standard_error"]
+    return {
+        **measure,
+        "label": _words(name),
+        "text": _value_text(measure["value"]),
+        "interval": wording.interval(measure),
+        "pca_text": _value_text(measure["pca"]),
+        "random_text": _value_text(measure["random"]),
+        "sentence": wording.sentence(name, measure),
+        "strip": {
+            "value": _along(measure["value"]),
+            "low": _along(measure["value"] - reach),
+            "high": _along(measure["value"] + reach),
+            "pca": _along(measure["pca"]),
+            "random": _along(measure["random"]),
+        },
+    }
+
+
+def _along(value: float | None) -> float | None:
+    """Where a value lies on a strip from 0 to 1 that is 100 long."""
+    if value is None or not np.isfinite(value):
+        return None
+    return round(100 * min(max(value, 0.0), 1.0), 1)
+
+
+def _comparison(maps: Sequence[Map]) -> dict[str, Any]:
+    """One table of all maps: the measures that any of them has, and who is best in each."""
+    measures = list(dict.fromkeys(name for entry in maps for name in entry["quality"]))
+    columns = []
+    for name in measures:
+        found = {
+            number: entry["quality"][name]
+            for number, entry in enumerate(maps)
+            if name in entry["quality"] and np.isfinite(entry["quality"][name]["value"])
+        }
+        cells = {number: _quality_view(name, measure) for number, measure in found.items()}
+        any_one = next(iter(cells.values()), None)
+        columns.append(
+            {
+                "label": _words(name),
+                "cells": cells,
+                "best": _best(found),
+                "better": any_one["better"] if any_one else "",
+                "meaning": any_one["meaning"] if any_one else "",
+                "pca": any_one["pca_text"] if any_one else wording.UNKNOWN,
+                "random": any_one["random_text"] if any_one else wording.UNKNOWN,
+            }
+        )
+    return {
+        "columns": columns,
+        "fastest": min(range(len(maps)), key=lambda number: maps[number]["seconds"]),
+    }
+
+
+def _best(found: Mapping[int, Measure]) -> list[int]:
+    """The best of the maps, and those that sampling cannot tell from it."""
+    if not found:
+        return []
+    sign = 1 if next(iter(found.values()))["better"] == "higher" else -1
+    best = max(found.values(), key=lambda measure: sign * measure["value"])
+    return [
+        number
+        for number, measure in found.items()
+        if sign * (best["value"] - measure["value"])
+        <= wording.Z95 * np.hypot(best["standard_error"], measure["standard_error"])
+    ]
+
+
+def _readings(maps: Sequence[Map]) -> list[dict[str, Any]]:
+    """The maps that are read alike, and how; one block for each way of reading."""
+    blocks: dict[tuple[str, ...], list[str]] = {}
+    for entry in maps:
+        blocks.setdefault(tuple(how_to_read(entry["name"])), []).append(entry["title"])
+    return [{"titles": titles, "sentences": sentences} for sentences, titles in blocks.items()]
+
+
+def _measured_share(values: np.ndarray) -> float:
+    return float(np.isfinite(np.asarray(values, dtype=float)).mean())
+
+
+def _curve(history: Sequence[float] | None) -> dict[str, Any] | None:
+    """The loss as points of a line in a box of 100 x 40."""
+    losses = np.asarray([] if history is None else history, dtype=float)
+    losses = losses[np.isfinite(losses)]
+    if losses.size < 2:
+        return None
+    low, high = float(losses.min()), float(losses.max())
+    x = np.linspace(0, 100, losses.size)
+    y = 40 - 40 * (losses - low) / (high - low if high > low else 1.0)
+    points = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
+    return {"points": points, "first": float(losses[0]), "last": float(losses[-1])}
+
+
+def _value_text(value: float | None) -> str:
+    return wording.UNKNOWN if value is None or not np.isfinite(value) else f"{value:.3f}"
+
+
+def _words(name: str) -> str:
+    known = {"rnx_auc": "R_NX area", "knn_accuracy": "k-NN accuracy"}
+    return known.get(name, name.replace("_", " "))

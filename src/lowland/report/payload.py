@@ -1,0 +1,184 @@
+"""The points of the page, packed: typed arrays in base64, labels as codes into a list of names."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland.report.clusters import density_clusters
+from lowland.report.summary import Map, Summary
+
+__all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
+
+MOST_POINTS = 100_000  # that a browser moves fluently
+SHOWN_DIMENSIONS = 3
+MOST_CATEGORIES = 20  # numbers with more distinct values are a continuum
+FEW_CATEGORIES = 10  # the same for fractions
+LONGEST_TEXT = 200  # of a label; ids are never cut
+MOST_IN_NATURAL_ORDER = 1000  # categories; nobody reads through more
+LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
+
+
+def pack(summary: Summary) -> dict[str, Any]:
+    """All that the script on the page reads."""
+    n = len(summary["ids"])
+    rows = display_rows(n)
+    columns = [pack_column(name, values, rows) for name, values in summary["labels"].items()]
+    return {
+        "points": len(rows),
+        "ids": pack_ids(summary["ids"], rows),
+        "columns": columns,
+        "color": summary.get("color"),
+        "maps": [pack_map(entry, rows) for entry in summary["maps"]],
+    }
+
+
+def display_rows(n: int) -> np.ndarray:
+    """Which rows are drawn: all of them, or as many as a browser moves, by lot; in order."""
+    if n <= MOST_POINTS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
+
+
+def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
+    """Coordinates, what was measured at each point, and clusters."""
+    Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    # In float32 only after centering, so that a map far from the origin keeps its digits.
+    centered = Y[rows] - (Y.min(axis=0) / 2 + Y.max(axis=0) / 2)
+    reach = np.abs(centered).max()
+    clusters = density_clusters(Y)
+    names = [f"cluster {number}" for number in range(1, int(clusters.max()) + 1)]
+    return {
+        "title": entry["title"],
+        "dimensions": Y.shape[1],
+        "coordinates": pack_array(centered / (reach if reach > 0 else 1.0), "<f4"),
+        "measures": [
+            pack_numbers(name, np.asarray(values, dtype=np.float64)[rows])
+            for name, values in entry["per_point"].items()
+        ],
+        "clusters": pack_codes("cluster", clusters[rows], names, missing="sparse"),
+    }
+
+
+def pack_ids(ids: Sequence[Any] | np.ndarray, rows: np.ndarray) -> dict[str, Any]:
+    """Whole numbers as numbers, everything else as text."""
+    values = np.asarray(ids)
+    if values.dtype.kind in "iu" and (np.abs(values.astype(np.float64)) < 2**53).all():
+        return {"numbers": pack_array(values[rows], "<f8")}
+    return {"texts": [str(ids[row]) for row in rows.tolist()]}
+
+
+def pack_column(
+    name: str, values: Sequence[Any] | np.ndarray, rows: np.ndarray | None = None
+) -> dict[str, Any]:
+    """A label: a continuum if it has many numbers, categories if it has names or few numbers."""
+    if isinstance(values, np.ndarray):
+        chosen = values if rows is None else values[rows]
+    else:
+        chosen = list(values) if rows is None else [values[row] for row in rows.tolist()]
+    numbers = as_numbers(chosen)
+    if numbers is not None:
+        distinct = np.unique(numbers[np.isfinite(numbers)])
+        whole = bool((distinct == np.round(distinct)).all())
+        if distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES):
+            return pack_numbers(name, numbers)
+    return pack_categories(name, chosen)
+
+
+def as_numbers(values: Any) -> np.ndarray | None:
+    """Float64 with NaN for None, if there is nothing else than numbers that float64 can hold."""
+    if isinstance(values, list) or values.dtype.kind == "O":
+        kinds = {type(value) for value in values} - {type(None)}
+        is_number = [issubclass(kind, float | int) and kind is not bool for kind in kinds]
+        if not kinds or not all(is_number):
+            return None
+        values = np.array([np.nan if value is None else value for value in values])
+    if values.dtype.kind not in "iuf":
+        return None
+    numbers = values.astype(np.float64)
+    exact = values.dtype.kind == "f" or (np.abs(numbers) < 2**53).all()
+    return numbers if exact else None
+
+
+def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
+    """A continuum, with the range that its colors span: outliers share the last color."""
+    finite = values[np.isfinite(values)]
+    low, high = np.quantile(finite, [0.02, 0.98]) if finite.size else (0.0, 1.0)
+    whole = bool((finite == np.round(finite)).all())
+    exact = whole and finite.size and np.abs(finite).max() > LARGEST_EXACT
+    kind = "<f8" if exact else "<f4"
+    with np.errstate(over="ignore"):
+        packed = pack_array(values, kind)
+    return {
+        "name": name,
+        "kind": "number",
+        "values": packed,
+        "bytes": 8 if exact else 4,
+        "low": float(low),
+        "high": float(high),
+    }
+
+
+def pack_categories(name: str, values: Any) -> dict[str, Any]:
+    """Code 0 is missing; names in natural order, ``type 2`` before ``type 10``."""
+    listed = values if isinstance(values, list) else values.tolist()
+    texts = [label_text(value) for value in listed]
+    distinct = {text for text in texts if text is not None}
+    names = sorted(distinct, key=natural_key if len(distinct) <= MOST_IN_NATURAL_ORDER else None)
+    code_of: dict[str | None, int] = {text: code for code, text in enumerate(names, start=1)}
+    code_of[None] = 0
+    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    return pack_codes(name, codes, names)
+
+
+def pack_codes(
+    name: str, codes: np.ndarray, names: list[str], missing: str = "missing"
+) -> dict[str, Any]:
+    """``codes[i]`` counts the names from 1; 0 has the name ``missing``."""
+    size = 1 if len(names) < 2**8 else 2 if len(names) < 2**16 else 4
+    return {
+        "name": name,
+        "kind": "category",
+        "names": names,
+        "missing": missing,
+        "codes": pack_array(codes, f"<u{size}"),
+        "bytes": size,
+    }
+
+
+def label_text(value: Any) -> str | None:
+    """The label as one reads it; None where it is missing."""
+    if value is None or value != value:  # NaN and NaT differ from themselves
+        return None
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def natural_key(text: str) -> list[tuple[int, float, str]]:
+    """Numbers come first, by size; numbers inside a text are compared as numbers."""
+    try:
+        return [(0, float(text), "")]
+    except ValueError:
+        parts = [part for part in re.split(r"(\d+)", text) if part]
+    digits = [part.lstrip("0") if part.isdecimal() else None for part in parts]
+    return [
+        (2, 0, part) if number is None else (1, len(number), number)
+        for part, number in zip(parts, digits, strict=True)
+    ]
+
+
+def pack_array(values: np.ndarray, dtype: str) -> str:
+    """Little-endian bytes in base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode("ascii")
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """JSON that may stand inside a script element: no text in it can end the element."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    # ensure_ascii has escaped U+2028 and U+2029, which old engines take for line ends.
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

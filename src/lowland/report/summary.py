@@ -1,0 +1,130 @@
+"""What a run has to tell, so that a report can be written: plain values and arrays, no objects.
+
+A key is missing only if it says NotRequired; a thing that is not known is None or empty.
+"""
+
+# Annotations are evaluated here: as text, NotRequired would not be noticed.
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+
+from lowland._core.errors import DataError
+
+__all__ = ["Card", "Input", "Map", "Measure", "Summary", "check_summary"]
+
+
+class Input(TypedDict):
+    """The table that was read."""
+
+    source: str  # file or data set, as the user named it
+    rows: int  # before any was dropped
+    columns: int  # that were reduced
+    features: Sequence[str] | None  # their names
+
+
+class Card(TypedDict):
+    """What there is to know about a method; any text may be empty."""
+
+    summary: str
+    keeps: str
+    use: str
+    avoid: str
+    cost: str
+    reference: str
+
+
+class Measure(TypedDict):
+    """One line of ``lowland.metrics.quality(...).to_dict()``."""
+
+    value: float
+    standard_error: float  # 0 when every row was measured
+    sample_size: int
+    pca: float | None
+    random: float | None
+    better: str  # "higher" or "lower"
+    meaning: str
+
+
+class Map(TypedDict):
+    """One map of the n rows, and all that is known about it."""
+
+    name: str  # the method as the registry spells it, or any other name
+    title: str
+    coordinates: np.ndarray  # (n, d)
+    seconds: float
+    peak_bytes: int | None
+    stopped_early: bool
+    card: Card
+    parameters: Mapping[str, Any]
+    seed: int | None
+    quality: Mapping[str, Measure]
+    per_point: Mapping[str, np.ndarray]  # n values each, 1 is best, NaN where not measured
+    loss_history: Sequence[float] | None
+    facts: Mapping[str, Any]  # n_connected_components, explained_variance_ratio, ...
+    pictures: Mapping[str, bytes]  # PNG by caption
+
+
+class Summary(TypedDict):
+    """One run: one table, one or more maps of it."""
+
+    title: str
+    version: str
+    created: str  # ISO 8601
+    command: str  # reproduces the run
+    input: Input
+    preparation: Sequence[str]
+    dropped_rows: Sequence[Any]  # their ids
+    ids: Sequence[Any] | np.ndarray
+    labels: Mapping[str, Sequence[Any] | np.ndarray]
+    maps: Sequence[Map]
+    color: NotRequired[str | None]  # the label that colors the map at first
+
+
+def check_summary(summary: Mapping[str, Any]) -> None:
+    """Name the first thing that is missing or does not fit."""
+    _require(summary, Summary, "the summary")
+    _require(summary["input"], Input, "the summary's 'input'")
+    if not len(summary["maps"]):
+        raise DataError("the summary's 'maps' is empty; a report needs at least one map.")
+    n = len(summary["ids"])
+    for name, values in summary["labels"].items():
+        _check_length(values, n, f"labels[{name!r}]")
+    for number, entry in enumerate(summary["maps"]):
+        _check_map(entry, n, f"maps[{number}]")
+    color = summary.get("color")
+    if color is not None and color not in summary["labels"]:
+        known = ", ".join(map(repr, summary["labels"])) or "none"
+        raise DataError(f"the summary's 'color' is {color!r}, but the labels are: {known}.")
+
+
+def _check_map(entry: Mapping[str, Any], n: int, place: str) -> None:
+    _require(entry, Map, place)
+    _require(entry["card"], Card, f"{place}['card']")
+    for name, measure in entry["quality"].items():
+        _require(measure, Measure, f"{place}['quality'][{name!r}]")
+    for name, values in entry["per_point"].items():
+        _check_length(values, n, f"{place}['per_point'][{name!r}]")
+    Y = np.asarray(entry["coordinates"])
+    if Y.ndim != 2 or Y.shape[0] != n or 0 in Y.shape:
+        raise DataError(
+            f"{place}['coordinates'] has shape {Y.shape}, but there are {n} ids: "
+            "give one row of coordinates for each id."
+        )
+    if not np.isfinite(Y).all():
+        row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
+        raise DataError(f"{place}['coordinates'] holds NaN or infinity, first in row {row}.")
+
+
+def _require(part: Mapping[str, Any], kind: Any, place: str) -> None:
+    for key in sorted(kind.__required_keys__):
+        if key not in part:
+            raise DataError(
+                f"{place} lacks {key!r}; it needs {', '.join(sorted(kind.__required_keys__))}."
+            )
+
+
+def _check_length(values: Sequence[Any] | np.ndarray, n: int, place: str) -> None:
+    if len(values) != n:
+        raise DataError(f"{place} has {len(values)} values, but there are {n} ids.")

@@ -1,0 +1,145 @@
+"""Numbers and measures in words that need no course in statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland.report.summary import Measure
+
+__all__ = [
+    "UNKNOWN",
+    "Z95",
+    "count",
+    "interval",
+    "listing",
+    "memory",
+    "number",
+    "percent",
+    "seconds",
+    "sentence",
+]
+
+UNKNOWN = "\u2013"
+Z95 = 1.96  # standard errors to each side of a 95 % interval
+
+# What a value near 1, near the middle and near chance says, by measure; the last words are for maps
+# that are as good as random.
+VERDICTS: Mapping[str, tuple[str, str, str, str]] = {
+    "trustworthiness": (
+        "Points that are neighbors in the map are almost always near in the data",
+        "Points that are neighbors in the map are mostly near in the data",
+        "Many points that are neighbors in the map are strangers in the data",
+        "Neighbors in the map say next to nothing about the data",
+    ),
+    "continuity": (
+        "Points that are near in the data are almost always together in the map",
+        "Points that are near in the data are mostly together in the map",
+        "Many points that are near in the data were torn apart",
+        "The map tears the data apart as a random one does",
+    ),
+    "shepard_correlation": (
+        "Far in the map means far in the data",
+        "Far in the map mostly means far in the data",
+        "Large distances in the map are a poor guide to distances in the data",
+        "Large distances in the map mean next to nothing",
+    ),
+}
+# Shares of the way from chance to perfect, from which on each verdict holds.
+STEPS = (0.9, 0.7, 0.2)
+
+
+def sentence(name: str, measure: Measure) -> str:
+    """What one measure says about this map, with what PCA and chance reach."""
+    value = measure["value"]
+    if not math.isfinite(value):
+        return "This could not be measured here."
+    if name == "neighbor_recall":
+        others = [
+            f"{who} {percent(other)}"
+            for who, other in (("PCA keeps", measure["pca"]), ("chance", measure["random"]))
+            if other is not None and math.isfinite(other)
+        ]
+        kept = f"The map keeps {percent(value)} of each point's nearest neighbors"
+        return "; ".join([kept, ", ".join(others)] if others else [kept]) + "."
+    if name == "rnx_auc":
+        way = f"{percent(value)} of the way from chance to perfect"
+        return f"Over neighborhoods of all sizes, the map is {way}."
+    if name == "scale_normalized_stress":
+        return f"At the map's best scale, distances are off by {percent(value)} (root mean square)."
+    if name == "knn_accuracy":
+        guessed = f"{percent(value)} of the labels can be guessed from the neighbors in the map"
+        return f"{guessed}; no proof of faithfulness."
+    if name not in VERDICTS:
+        return measure["meaning"][:1].upper() + measure["meaning"][1:]
+    return VERDICTS[name][_step(value, measure["random"])] + "."
+
+
+def _step(value: float, chance: float | None) -> int:
+    floor = chance if chance is not None and math.isfinite(chance) and chance < 1 else 0.0
+    way = (value - floor) / (1 - floor)
+    return next((step for step, least in enumerate(STEPS) if way >= least), len(STEPS))
+
+
+def interval(measure: Measure) -> str:
+    """Half of the 95 % interval, or nothing where every row was measured."""
+    error = Z95 * measure["standard_error"]
+    return f"± {max(error, 0.001):.3f}" if error > 0 else ""
+
+
+def percent(value: float) -> str:
+    """``87 %`` in one piece, and a digit more where that would be 0 or 100."""
+    value = 100 * value
+    near_end = 0 < abs(value) < 1 or 99 < value < 100
+    return f"{value:.1f}\u202f%" if near_end else f"{value:.0f}\u202f%"
+
+
+def count(value: int) -> str:
+    """``70 000``: with narrow spaces that do not break."""
+    return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
+
+
+def seconds(value: float) -> str:
+    """A time with as many digits as matter."""
+    if value < 0.01:
+        return f"{1000 * value:.1f} ms"
+    if value < 1:
+        return f"{1000 * value:.0f} ms"
+    if value < 120:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def memory(value: int | None) -> str:
+    """Bytes in the unit that fits."""
+    if value is None:
+        return UNKNOWN
+    amount = float(value)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def number(value: Any) -> str:
+    """A parameter or a fact, short."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return listing([number(entry) for entry in value])
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return count(int(value))
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return UNKNOWN if value is None else str(value)
+
+
+def listing(values: Sequence[Any], most: int = 12) -> str:
+    """The first of them, and how many more there are."""
+    shown = ", ".join(str(value) for value in values[:most])
+    return f"{shown} and {count(len(values) - most)} more" if len(values) > most else shown
