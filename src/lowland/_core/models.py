@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core import persistence, registry
+from lowland._core.chain import Chain
 from lowland._core.errors import ModelFileError, ParameterError
 from lowland._core.params import Fitted
 from lowland._core.validation import is_sparse
@@ -15,7 +16,9 @@ from lowland._core.validation import is_sparse
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "save_chain"]
+
+PARTS = ("class", "params", "state")
 
 # What the base class itself leaves behind; names of columns only if the data had them.
 REQUIRED = {"n_features_in_": Fitted(None, int, "columns of the fitted data")}
@@ -24,10 +27,21 @@ POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str, "their names")}
 
 def save(estimator: Reducer, path: str | Path) -> None:
     """Write a fitted estimator."""
+    persistence.write_model(path, *_parts(estimator))
+
+
+def save_chain(chain: Chain, path: str | Path) -> None:
+    """Write fitted steps, each as it would be written alone."""
+    steps = [dict(zip(PARTS, _parts(step), strict=True)) for step in chain.steps]
+    persistence.write_model(path, Chain.__name__, {}, {"steps": steps})
+
+
+def _parts(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Class, parameters and fitted state."""
     params = {name: _lasting(value) for name, value in estimator.get_params().items()}
     known = {**estimator.fitted_attributes, **REQUIRED, **POSSIBLE}
     state = {name: value for name, value in vars(estimator).items() if name in known}
-    persistence.write_model(path, type(estimator).__name__, params, state)
+    return type(estimator).__name__, params, state
 
 
 def _lasting(value: Any) -> Any:
@@ -45,18 +59,38 @@ def load(path: str | Path) -> Any:
     """
     model = persistence.read_model(path)
     try:
-        cls = registry.get(model.class_name)
-        estimator = cls().set_params(**model.params)
-        estimator.check_params()
-    except ParameterError as error:
+        if model.class_name == Chain.__name__:
+            return Chain([_restored(*parts) for parts in _steps(model)])
+        return _restored(model.class_name, model.params, model.state)
+    except (ModelFileError, ParameterError) as error:
         raise ModelFileError(f"{path}: {error}") from error
-    if cls.__name__ != model.class_name:
-        raise ModelFileError(f"{path}: there is no method {model.class_name!r}.")
+
+
+def _steps(model: persistence.Model) -> list[tuple[Any, ...]]:
+    steps = model.state.get("steps")
+    found = [
+        tuple(step[part] for part in PARTS)
+        for step in (steps if isinstance(steps, list) else [])
+        if isinstance(step, dict) and step.keys() == set(PARTS)
+    ]
+    kinds = all(tuple(map(type, parts)) == (str, dict, dict) for parts in found)
+    if not found or len(found) != len(steps) or not kinds or len(model.state) > 1 or model.params:
+        raise ModelFileError("the steps of its chain are missing or malformed.")
+    return found
+
+
+def _restored(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+    """The estimator, once everything about it has been checked."""
+    cls = registry.model_class(class_name)
+    if cls.__name__ != class_name:
+        raise ModelFileError(f"there is no method {class_name!r}.")
+    estimator = cls().set_params(**params)
+    estimator.check_params()
     try:
-        check_state(model.state, cls.fitted_attributes)
+        check_state(state, cls.fitted_attributes)
     except ModelFileError as error:
-        raise ModelFileError(f"{path}: {cls.__name__} {error}.") from None
-    for name, value in model.state.items():
+        raise ModelFileError(f"{class_name} {error}.") from None
+    for name, value in state.items():
         setattr(estimator, name, value)
     return estimator
 

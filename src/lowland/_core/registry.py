@@ -10,14 +10,14 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lowland._core.errors import ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
-__all__ = ["FAMILIES", "all_methods", "get", "names", "snake_case"]
+__all__ = ["FAMILIES", "all_methods", "get", "model_class", "names", "snake_case"]
 
 FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
 
@@ -58,6 +58,13 @@ def get(name: str) -> type[Reducer]:
 def all_methods() -> list[type[Reducer]]:
     """Every registered class, in the order of :func:`names`."""
     return [_class_in(path, method) for method, path in modules().items()]
+
+
+def model_class(name: str) -> Any:
+    """The class of a model file: a method, or what prepares columns for one."""
+    if name == "Preparation":
+        return _class_in("lowland.io.preparation", "preparation")
+    return get(name)
 
 
 def _class_in(path: str, method: str) -> type[Reducer]:

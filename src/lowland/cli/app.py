@@ -10,10 +10,13 @@ import typer
 from typer.core import TyperGroup
 
 from lowland.cli import failures
+from lowland.cli.compare_command import compare_command
 from lowland.cli.console import write
+from lowland.cli.info_command import info_command
 from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command
+from lowland.cli.score_command import score_command
 from lowland.cli.transform_command import transform_command
 
 __all__ = ["main"]
@@ -56,12 +59,27 @@ def program(
 
 
 app.command("map", cls=MethodCommand, short_help="Reduce a table to a map.")(map_command)
-app.command("transform", cls=PlainCommand)(transform_command)
-app.command("methods", cls=PlainCommand)(methods_command)
+app.command("transform", cls=PlainCommand, short_help="Place new rows in a map.")(
+    transform_command
+)
+app.command("compare", cls=PlainCommand, short_help="Map a table by several methods.")(
+    compare_command
+)
+app.command("score", cls=PlainCommand, short_help="Measure a map that any tool has made.")(
+    score_command
+)
+app.command("info", cls=PlainCommand, short_help="Tell what a table is like.")(info_command)
+app.command("methods", cls=PlainCommand, short_help="List the methods, or show one.")(
+    methods_command
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code: 0 done, 2 bad input, 3 a defect, 130 Ctrl-C."""
+    """Run the program and return its exit code.
+
+    0 done, 1 stopped early with a partial result written, 2 bad input, 3 a defect, 130 Ctrl-C
+    before there was anything to keep.
+    """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         command = typer.main.get_command(app)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-__all__ = ["Console", "complain", "count", "listing", "write"]
+__all__ = ["Console", "aligned", "complain", "count", "listing", "write"]
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
@@ -70,3 +70,15 @@ def listing(names: Sequence[str], most: int = 4) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines: the first column to the left, the others to the right, headings first."""
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in cells
+    ]

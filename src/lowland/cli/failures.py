@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 
-from lowland._core.errors import LowlandError
+from lowland._core.errors import LowlandError, StoppedError
 from lowland.cli.console import complain
 
 __all__ = ["Interrupted", "OutputClosed", "report"]
@@ -29,7 +29,8 @@ def report(error: BaseException) -> int:
         return CLOSED
     if os.environ.get("LOWLAND_DEBUG"):
         traceback.print_exception(error)
-    if isinstance(error, Interrupted | KeyboardInterrupt) or type(error).__name__ == "Abort":
+    gone = (Interrupted, KeyboardInterrupt, StoppedError)
+    if isinstance(error, gone) or type(error).__name__ == "Abort":
         complain("interrupted; nothing was written")
         return INTERRUPTED
     if isinstance(error, LowlandError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +23,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_METHOD",
+    "MAP_DEFAULTS",
     "MethodCommand",
     "MethodOption",
     "PlainCommand",
     "chosen_parameters",
     "method_options",
+    "typed_command",
 ]
 
-DEFAULT_METHOD = "pca"
+DEFAULT_METHOD = "tsne"
 # On the command line the product is a map to look at, whatever the estimator's own default.
 MAP_DEFAULTS = {"n_components": 2}
-# Parameters of every method that have a name of their own on the command line.
-SPELLED = {"random_state": "--seed", "n_jobs": "--jobs", "verbose": "--quiet"}
+# Parameters that the command line spells in its own way for all methods.
+SPELLED = {
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "verbose": "--quiet",
+    "scale": "--scale standard",
+}
 # And those of some methods whose own name the command line uses for something else.
 RENAMED = {"method": "algorithm"}
-KEY = "lowland.parameters"
+KEY, TYPED = "lowland.parameters", "lowland.command"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +116,7 @@ class PlainCommand(TyperCommand):
     """A command whose misspelled options get the nearest suggestion."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        _remember(ctx, args)
         for name, _ in _long_options(self, args):
             if name not in _own_options(self):
                 raise ParameterError(_unknown_option(name, list(_own_options(self))))
@@ -118,15 +127,25 @@ class MethodCommand(TyperCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        _remember(ctx, args)
         own = _own_options(self)
         if any(name not in own for name, _ in _long_options(self, args)):
             args, ctx.meta[KEY] = _take_method_options(self, args)
         return super().parse_args(ctx, args)
 
 
+def _remember(ctx: typer.Context, args: list[str]) -> None:
+    ctx.meta[TYPED] = shlex.join(["lowland", ctx.info_name or "", *args])
+
+
+def typed_command(ctx: typer.Context) -> str:
+    """The command as it was typed, quoted for a shell."""
+    return ctx.meta[TYPED]
+
+
 def chosen_parameters(ctx: typer.Context) -> dict[str, Any]:
-    """The method's parameters that the user gave, on top of the command line's defaults."""
-    return {**MAP_DEFAULTS, **ctx.meta.get(KEY, {})}
+    """The method's parameters that the user gave."""
+    return dict(ctx.meta.get(KEY, {}))
 
 
 def _own_options(command: TyperCommand) -> dict[str, bool]:

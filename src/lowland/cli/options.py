@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["Force", "Format", "Id", "Input", "Jobs", "Json", "Labels", "Quiet", "Seed"]
+__all__ = [
+    "Columns",
+    "Distances",
+    "Drop",
+    "Force",
+    "Format",
+    "Id",
+    "Impute",
+    "Imputing",
+    "Input",
+    "Jobs",
+    "Json",
+    "Labels",
+    "OneHot",
+    "Part",
+    "Pca",
+    "Quiet",
+    "ResultFolder",
+    "Scale",
+    "Scaling",
+    "Seed",
+    "Target",
+    "split",
+]
 
 
 class Format(enum.StrEnum):
@@ -17,27 +41,109 @@ class Format(enum.StrEnum):
     PARQUET = "parquet"
 
 
+class Scaling(enum.StrEnum):
+    """How columns are scaled."""
+
+    AUTO = "auto"
+    NONE = "none"
+    STANDARD = "standard"
+    ROBUST = "robust"
+
+
+class Imputing(enum.StrEnum):
+    """What becomes of missing values."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    DROP_ROWS = "drop-rows"
+
+
+def split(names: list[str] | None) -> list[str]:
+    """``--columns a,b --columns c`` are three; a name with a comma in it is given in quotes."""
+    import csv
+
+    given = [] if names is None else [name for text in names for name in next(csv.reader([text]))]
+    return list(dict.fromkeys(name.strip() for name in given if name.strip()))
+
+
+def _names(option: str, text: str) -> typer.models.OptionInfo:
+    return typer.Option(option, metavar="COLUMNS", help=text, show_default=False)
+
+
 Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A bundled data set (digits, iris, ...) or a .csv, .tsv, .npy, .npz or .parquet file.",
+        help="A bundled data set (digits, iris, ...), a file (.csv, .tsv, .parquet, .arrow, "
+        ".ndjson, .npy, .npz, .mtx, .h5ad, also with .gz) or a folder of images.",
         show_default=False,
     ),
 ]
+Columns = Annotated[
+    list[str] | None, _names("--columns", "The columns to reduce, comma-separated; default all.")
+]
+Drop = Annotated[list[str] | None, _names("--drop", "Columns to leave out.")]
 Labels = Annotated[
     list[str] | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        help="A column of numbers that is a label, not a feature; may be repeated.",
-        show_default=False,
-    ),
+    _names("--label", "Columns of numbers that are labels, not features; may be repeated."),
+]
+OneHot = Annotated[
+    list[str] | None,
+    _names("--one-hot", "Columns of text to reduce as 0/1 columns, one per value."),
 ]
 Id = Annotated[
     str | None,
     typer.Option(
         "--id", metavar="COLUMN", help="The column that names the rows.", show_default=False
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        help="The classes that a supervised method learns; default the first label.",
+        show_default=False,
+    ),
+]
+Scale = Annotated[
+    Scaling,
+    typer.Option("--scale", help="How to scale columns; auto: standard if units seem to differ."),
+]
+Impute = Annotated[
+    Imputing | None,
+    typer.Option(
+        "--impute", help="What missing values become; default: refuse them.", show_default=False
+    ),
+]
+Pca = Annotated[
+    str,
+    typer.Option(
+        "--pca",
+        metavar="N",
+        help="Reduce to N columns by PCA first; 'none' does not; auto: 50 for neighbor methods.",
+    ),
+]
+Distances = Annotated[
+    bool, typer.Option("--distances", help="INPUT is a square matrix of distances.")
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NAME",
+        help="What to take from a container: an array of an NPZ; layers/NAME, obsm/NAME of an H5AD.",
+        show_default=False,
+    ),
+]
+ResultFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="Where the results go; default a folder in lowland-out.",
+        show_default=False,
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]

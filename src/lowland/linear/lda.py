@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from lowland._core.base import Run
+from lowland._core.card import Card
 from lowland._core.classifier import Classifier
 from lowland._core.constraints import Integer, Null, OneOf, Real, Several
 from lowland._core.errors import DataError, ParameterError
@@ -138,6 +139,13 @@ class LDA(Classifier, LinearReducer):
     coef_: np.ndarray = fitted("n_scores", "n_features", doc="weights of the decision function")
     intercept_: np.ndarray = fitted("n_scores", doc="its constants")
 
+    card = Card(
+        keeps="what sets the classes apart: variance between them in units of that within",
+        use="to see how labeled groups differ and in which columns, and to classify with few rows",
+        avoid="when classes differ in spread rather than in mean, or one has several clumps; never "
+        "as proof that groups exist, because it was told them",
+        cost="O(n p min(n, p)) time, O(n p) memory",
+    )
     reference = "Fisher (1936); Rao (1948)"
     fit_checks_finite = False
 

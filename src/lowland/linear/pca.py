@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.base import Run
+from lowland._core.card import Card
 from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
@@ -106,6 +107,13 @@ class PCA(LinearReducer):
     singular_values_: np.ndarray = fitted("n_components", doc="of the centered data")
     noise_variance_: float = fitted(doc="mean variance of the axes left out")
 
+    card = Card(
+        keeps="the largest share of the variance that a linear map can keep, and so the large "
+        "distances",
+        use="as the first look at any table, to compress before another method, to find outliers",
+        avoid="when structure is curved, or groups differ in directions of small variance",
+        cost="O(n p min(n, p)) time, O(n p) memory",
+    )
     reference = "Pearson (1901); Hotelling (1933)"
 
     def _fit(self, X: Any, y: Any, run: Run) -> None:

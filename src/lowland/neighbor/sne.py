@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lowland._core.card import Card, Estimate
 from lowland.neighbor._base import NeighborEmbedding
 
 __all__ = ["SNE"]
@@ -74,5 +75,16 @@ class SNE(NeighborEmbedding):
     (150, 2)
     """
 
+    card = Card(
+        keeps="each row's own neighbors, outliers' as well",
+        use="to compare with its descendants",
+        avoid="for clusters, which crowd in the middle; for more than some thousand rows",
+        cost="O(n^2) per step and in memory",
+    )
     reference = "Hinton & Roweis (2002)"
     by_rows = True
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.1 + 750 * 1.2e-09 * n * n, 40 * n * n + 16 * n * p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lowland._core.card import Card, Estimate
 from lowland.neighbor._base import NeighborEmbedding
 
 __all__ = ["SymmetricSNE"]
@@ -74,4 +75,15 @@ class SymmetricSNE(NeighborEmbedding):
     (150, 2)
     """
 
+    card = Card(
+        keeps="who is whose neighbor, and moderate distances better than t-SNE",
+        use="to compare with t-SNE, or where moderate distances should count",
+        avoid="for clusters, which crowd in the middle; for more than some thousand rows",
+        cost="O(n^2) per step and in memory",
+    )
     reference = "Cook, Sutskever, Mnih & Hinton (2007)"
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.1 + 750 * 6e-10 * n * n, 40 * n * n + 16 * n * p)

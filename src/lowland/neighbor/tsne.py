@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lowland._core.base import Run
+from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.params import param
 from lowland._engines.repulsion import Repulsion, choose_repulsion
@@ -107,8 +108,22 @@ class TSNE(NeighborEmbedding):
     )
     angle: float = param(Real(0, 1, closed="both"), default=0.5, doc="opening angle of barnes_hut")
 
+    card = Card(
+        keeps="who is whose neighbor",
+        use="to look at clusters and their neighborhoods in data of many columns",
+        avoid="to judge distances between clusters, their sizes or densities, or outliers; as input "
+        "for a clustering",
+        cost="O(n) per step and O(n^2 p) for exact neighbors (O(n^1.5 p) beyond 200 000 rows), "
+        "O(n) memory",
+    )
     reference = "van der Maaten & Hinton (2008)"
     all_pairs = False
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        neighbors = 1.2e-11 * min(n * n, 1e5 * n) * p
+        return Estimate(0.1 + neighbors + 1.2e-4 * n, n * (16 * p + 4000))
 
     def _dof(self) -> float:
         return float(self.dof)

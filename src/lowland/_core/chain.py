@@ -1,0 +1,84 @@
+"""Steps one after another as one model: prepare the columns, reduce them, make the map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import ParameterError
+
+__all__ = ["Chain"]
+
+
+class Chain:
+    """Fitted steps that act as one: what the first takes goes in, what the last makes comes out.
+
+    The command line makes such a model when there is more to do than the method itself, such as
+    scaling, or PCA before t-SNE; ``lowland.load`` gives it back. To fit several steps in a
+    program, use scikit-learn's ``Pipeline``.
+
+    Parameters
+    ----------
+    steps : sequence of fitted estimators
+        Each with ``transform``.
+
+    Examples
+    --------
+    >>> from lowland import PCA, TSNE
+    >>> from lowland.datasets import digits
+    >>> X = digits().X[:300]
+    >>> pca = PCA(20).fit(X)
+    >>> tsne = TSNE(max_iter=50, random_state=0).fit(pca.transform(X))
+    >>> Chain([pca, tsne]).transform(X[:2]).shape
+    (2, 2)
+    """
+
+    def __init__(self, steps: Sequence[Any]) -> None:
+        if not steps:
+            raise ParameterError("Chain: steps=() is empty; give at least one fitted estimator.")
+        self.steps = tuple(steps)
+
+    def __repr__(self) -> str:
+        return f"Chain([{', '.join(map(repr, self.steps))}])"
+
+    @property
+    def last(self) -> Any:
+        """The method that makes the map."""
+        return self.steps[-1]
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of the rows that go in."""
+        return self.steps[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Their names, if they had any."""
+        return self.steps[0].feature_names_in_
+
+    @property
+    def embedding_(self) -> np.ndarray:
+        """The map of the fitted rows, of methods that keep it."""
+        return self.last.embedding_
+
+    def transform(self, X: Any) -> Any:
+        """Place rows in the map, each as if it came alone."""
+        for step in self.steps:
+            X = step.transform(X)
+        return X
+
+    def set_params(self, **params: Any) -> Chain:
+        """Set parameters, such as ``n_jobs`` and ``verbose``, in all the steps that have them."""
+        for step in self.steps:
+            known = step.parameters()
+            step.set_params(**{name: value for name, value in params.items() if name in known})
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write all steps to one model file, as :meth:`lowland.PCA.save` does for one."""
+        from lowland._core.models import save_chain
+
+        save_chain(self, path)

@@ -1,0 +1,38 @@
+"""Ctrl-C during an optimization keeps the map it has; before that, nothing is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["Stop", "stopped_by_interrupt"]
+
+
+class Stop:
+    """Whether the user asked to stop."""
+
+    asked = False
+
+
+@contextlib.contextmanager
+def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
+    """While the block runs, the first Ctrl-C cancels the fit, and the second ends the program."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def on_interrupt(number: int, frame: Any) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+        estimator.cancel()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

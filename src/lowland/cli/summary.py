@@ -1,0 +1,112 @@
+"""What a run has to tell: the dictionary that the report is made of."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lowland.cli.preparing import Ready
+from lowland.cli.study import Measures, Study
+
+if TYPE_CHECKING:
+    from lowland._core.base import Reducer
+
+__all__ = ["card_of", "map_entry", "plain_value", "summarize", "variance_shares"]
+
+# Fitted values that help to read a map, where a method has them.
+FACTS = (
+    "kl_divergence_",
+    "n_iter_",
+    "n_neighbors_",
+    "n_connected_components_",
+    "eigenvalues_",
+    "stress_",
+    "reconstruction_error_",
+)
+
+
+def summarize(
+    ready: Ready, maps: list[dict[str, Any]], log: list[str], command: str, color: str | None
+) -> dict[str, Any]:
+    """All about one run, as :func:`lowland.report.write_report` takes it."""
+    from lowland import __version__
+
+    table = ready.table
+    names = table.feature_names
+    methods = ", ".join(entry["title"] for entry in maps)
+    labels = {name: table.labels[name].to_list() for name in table.labels.columns}
+    if color is not None and color not in labels:
+        labels[color] = table.column(color).to_list()
+    return {
+        "title": f"{Path(table.source).name}: {methods} of {table.shape[0]} rows",
+        "version": __version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "input": {
+            "source": table.source,
+            "rows": ready.rows_read,
+            "columns": table.shape[1],
+            "features": None if names is None else list(names),
+        },
+        "preparation": [*table.notes, *ready.log, *log],
+        "dropped_rows": ready.dropped,
+        "ids": table.ids.to_list(),
+        "labels": labels,
+        "color": color,
+        "maps": maps,
+    }
+
+
+def map_entry(study: Study, measures: Measures) -> dict[str, Any]:
+    """One map of the summary."""
+    estimator = study.estimator
+    parameters = estimator.get_params()
+    losses = getattr(estimator, "loss_history_", None)
+    return {
+        "name": study.name,
+        "title": type(estimator).__name__,
+        "coordinates": study.Y,
+        "seconds": study.seconds,
+        "peak_bytes": study.peak_bytes,
+        "stopped_early": study.stopped,
+        "card": card_of(type(estimator)),
+        "parameters": {name: plain_value(value) for name, value in parameters.items()},
+        "seed": parameters["random_state"],
+        "quality": {} if measures.table is None else measures.table.to_dict(),
+        "per_point": measures.per_point,
+        "loss_history": None if losses is None else [float(loss) for loss in losses],
+        "facts": facts_of(estimator),
+        "pictures": {},
+    }
+
+
+def card_of(cls: type[Reducer]) -> dict[str, str]:
+    """The method's own words about itself."""
+    return {"summary": cls.summary(), **cls.card._asdict(), "reference": cls.reference}
+
+
+def facts_of(estimator: Reducer) -> dict[str, Any]:
+    """What the fit found, in plain numbers."""
+    facts: dict[str, Any] = {}
+    for name in FACTS:
+        value = getattr(estimator, name, None)
+        if value is not None:
+            facts[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
+    shares = variance_shares(estimator)
+    if shares is not None:
+        facts["explained_variance_ratio"] = shares
+    if hasattr(estimator, "perplexity"):
+        facts["perplexity"] = plain_value(estimator.perplexity)
+    return facts
+
+
+def variance_shares(estimator: Reducer) -> list[float] | None:
+    """The share of variance along each axis, for methods that know it."""
+    shares = getattr(estimator, "explained_variance_ratio_", None)
+    return None if shares is None else [float(share) for share in shares]
+
+
+def plain_value(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
