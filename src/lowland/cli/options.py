@@ -21,7 +21,8 @@ Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A bundled data set (digits, iris, ...) or a .csv, .tsv, .npy, .npz or .parquet file.",
+        help="A bundled data set (digits, iris, ...), a folder of images, or a file: .csv, .tsv, "
+        ".parquet, .arrow, .ndjson, .npy, .npz, .mtx or .h5ad, also with .gz.",
         show_default=False,
     ),
 ]
