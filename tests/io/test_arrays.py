@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import read_table
+from lowland.io import arrays, read_table
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -122,3 +122,44 @@ def test_damaged_files_never_end_in_another_error(tmp_path, name):
             messages.append(str(error))
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
+
+
+def test_a_part_of_an_archive_is_chosen_by_name(tmp_path):
+    path = saved(tmp_path / "t.npz", X=X, other=X.T, y=[0, 1], z=[1, 2, 3])
+    table = read_table(path, part="other")
+    np.testing.assert_array_equal(table.features, X.T)
+    assert table.labels.columns == ["z"]
+    assert table.notes == ("arrays left aside: X, y",)
+    with pytest.raises(DataError, match="unknown array 'othr'; did you mean 'other'"):
+        read_table(path, part="othr")
+    with pytest.raises(DataError, match=r"array 'y': the array has shape \(2,\)"):
+        read_table(path, part="y")
+
+
+@pytest.mark.parametrize("name", ["t.npy", "iris"])
+def test_only_containers_have_parts(tmp_path, name):
+    source = saved(tmp_path / name, X) if name == "t.npy" else name
+    with pytest.raises(DataError, match=r"has no parts, .* \.h5ad and \.npz files have"):
+        read_table(source, part="X")
+
+
+def test_arrays_that_are_not_needed_are_not_unpacked(tmp_path, monkeypatch):
+    path = saved(tmp_path / "t.npz", X=X, bulk=np.zeros((9, 9)), y=[0, 1])
+    loaded, load = [], arrays._load
+    monkeypatch.setattr(arrays, "_load", lambda *args: loaded.append(args[2]) or load(*args))
+    read_table(path)
+    assert loaded == ["X", "y"]
+
+
+def test_names_that_occur_twice_get_numbers(tmp_path):
+    path = saved(tmp_path / "t.npz", X=X, feature_names=["a", "a-1", "a"])
+    table = read_table(path)
+    assert table.feature_names == ("a", "a-1", "a-2")
+    assert "several columns are called 'a'" in table.notes[0]
+
+
+def test_a_header_that_promises_more_than_the_file_holds_is_refused(tmp_path):
+    path = saved(tmp_path / "t.npy", X)
+    path.write_bytes(path.read_bytes().replace(b"(2, 3)", b"(9, 9)"))
+    with pytest.raises(DataError, match=r"cut short: .* cannot hold an array \(9, 9\)"):
+        read_table(path)

@@ -40,6 +40,15 @@ def test_parquet_keeps_types_and_nulls_of_labels(tmp_path):
     assert table.labels["kind"].to_list() == ["x", None]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "ndjson"])
+def test_a_name_is_no_pattern(tmp_path, suffix):
+    writers = {"csv": "csv", "parquet": "parquet", "arrow": "ipc", "ndjson": "ndjson"}
+    for name, value in (("[t]*", 1), ("t1", 2), ("[t]1", 3)):
+        write = getattr(pl.DataFrame({"a": [value]}), f"write_{writers[suffix]}")
+        write(tmp_path / f"{name}.{suffix}")
+    assert read_table(tmp_path / f"[t]*.{suffix}").features.rows() == [(1.0,)]
+
+
 def test_float32_columns_stay_float32(tmp_path):
     path = tmp_path / "t.parquet"
     pl.DataFrame({"a": [1.0, 2.0]}, schema={"a": pl.Float32}).write_parquet(path)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import tokenize
 import zipfile
 import zlib
-from pathlib import Path
+from collections.abc import Iterable
+from itertools import chain
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland.io.contents import Contents, named_matrix, unreadable
+from lowland._core.errors import DataError, unknown_name
+from lowland.io.budget import require_for_table
+from lowland.io.contents import Contents, Request, named_matrix, unreadable
+from lowland.io.finite import as_floats
+from lowland.io.opening import File
+from lowland.io.sparse import SPARSE_MEMBERS, from_members
 
-__all__ = ["read_npy", "read_npz"]
+__all__ = ["checked_matrix", "load_npy", "load_npz", "read_npy", "read_npz"]
 
 # What numpy and zipfile were seen to raise on truncated, damaged and forged files.
 BROKEN = (
     EOFError,
     KeyError,
-    MemoryError,
+    NotImplementedError,
     OSError,
+    OverflowError,
     RuntimeError,
     SyntaxError,
     TypeError,
@@ -30,70 +38,177 @@ BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
 )
+LABEL_KINDS = "biufUM"
+SPARSE_NAMES = {"_is_array", "format", "shape", *chain(*SPARSE_MEMBERS.values())}
 
 
-def read_npy(path: Path) -> Contents:
+class Header(NamedTuple):
+    """Shape and type of an array that is still on disk."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def is_pickled(self) -> bool:
+        return self.dtype.hasobject
+
+    @property
+    def n_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return "(pickled objects, never loaded)" if self.is_pickled else str(self.shape)
+
+
+class Archive(NamedTuple):
+    """The one array asked for, and what lies beside it."""
+
+    matrix: Any
+    where: str
+    beside: dict[str, np.ndarray]
+    unused: list[str]
+
+
+def read_npy(file: File, request: Request) -> Contents:
     """One two-dimensional array of numbers, rows by columns."""
-    try:
-        with path.open("rb") as file:
-            matrix = np.lib.format.read_array(file, allow_pickle=False)
-    except BROKEN as error:
-        raise _broken(path, "NPY", error) from error
-    return named_matrix(_checked(matrix, str(path)), None, {}, [])
+    return named_matrix(checked_matrix(load_npy(file), str(file)), None, {})
 
 
-def read_npz(path: Path) -> Contents:
-    """The array ``X``, or the only two-dimensional one; 1-D arrays of its length are labels."""
-    if not zipfile.is_zipfile(path):
-        raise unreadable(path, "NPZ", "it is not a zip archive, or it is cut short")
+def load_npy(file: File) -> np.ndarray:
+    """The array, whatever its shape."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays, pickled = _members(archive)
+        with file.path.open("rb") as opened:
+            header = _header(opened)
+            _require(file, header, file.size)
+            opened.seek(0)
+            return np.lib.format.read_array(opened, allow_pickle=False)
+    except DataError:
+        raise
     except BROKEN as error:
-        raise _broken(path, "NPZ", error) from error
-    key = _matrix_key(path, arrays, pickled)
-    matrix = _checked(arrays.pop(key), f"{path}, array {key!r}")
-    names = arrays.pop("feature_names", None)
+        raise _broken(file, "NPY", error) from error
+
+
+def read_npz(file: File, request: Request) -> Contents:
+    """The array ``X``, the only two-dimensional one, or the ``part`` asked for.
+
+    1-D arrays of its length are labels. What ``scipy.sparse.save_npz`` wrote is a sparse matrix.
+    """
+    archive = load_npz(file, request.part)
+    matrix, beside = archive.matrix, dict(archive.beside)
+    if isinstance(matrix, np.ndarray):
+        matrix = checked_matrix(matrix, archive.where)
+    names = beside.pop("feature_names", None)
     if names is not None and (names.dtype.kind != "U" or names.shape != matrix.shape[1:]):
         names = None
-    labels = {
-        name: array
-        for name, array in arrays.items()
-        if array.shape == matrix.shape[:1] and array.dtype.kind in "biufUM"
-    }
-    unused = sorted({*arrays, *pickled} - set(labels))
+    unused = sorted(archive.unused)
     notes = [f"arrays left aside: {', '.join(unused)}"] if unused else []
-    return named_matrix(matrix, None if names is None else names.tolist(), labels, notes)
+    return named_matrix(matrix, None if names is None else names.tolist(), beside, notes)
 
 
-def _members(archive: np.lib.npyio.NpzFile) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Arrays by name, and the names of those that hold pickled objects."""
-    arrays, pickled = {}, []
-    for name in archive.files:
-        try:
-            arrays[name] = archive[name]
-        except ValueError as error:
-            if "allow_pickle" not in str(error):
-                raise
-            pickled.append(name)
-    return arrays, pickled
+def load_npz(file: File, part: str | None, *, ndim: tuple[int, ...] = (2,)) -> Archive:
+    """The chosen array of an archive with its labels; the others are not even unpacked."""
+    if not zipfile.is_zipfile(file.path):
+        raise unreadable(file, "NPZ", "it is not a zip archive, or it is cut short")
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            return _chosen(file, archive, part, ndim)
+    except DataError:
+        raise
+    except BROKEN as error:
+        raise _broken(file, "NPZ", error) from error
 
 
-def _matrix_key(path: Path, arrays: dict[str, np.ndarray], pickled: list[str]) -> str:
-    if "X" in arrays:
+def _chosen(
+    file: File, archive: zipfile.ZipFile, part: str | None, ndim: tuple[int, ...]
+) -> Archive:
+    headers: dict[str, Header] = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as member:
+                headers[name.removesuffix(".npy")] = _header(member)
+
+    def load(names: Iterable[str]) -> dict[str, np.ndarray]:
+        return {name: _load(file, archive, name, headers[name]) for name in names}
+
+    where = str(file)
+    if part is None and {"format", "shape", "data"} <= headers.keys():
+        taken = SPARSE_NAMES & headers.keys()
+        matrix: Any = from_members(file, load(taken))
+    else:
+        key = _matrix_key(file, headers, part, ndim)
+        taken, where = {key}, f"{file}, array {key!r}"
+        matrix = load(taken)[key]
+    beside = load(
+        name
+        for name, header in headers.items()
+        if name not in taken and _goes_beside(name, header, matrix.shape)
+    )
+    unused = [name for name in headers if name not in taken and name not in beside]
+    return Archive(matrix, where, beside, unused)
+
+
+def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
+    """Whether an array is a label of the rows or holds the names of the columns."""
+    if name == "feature_names" and header.dtype.kind == "U" and header.shape == shape[1:]:
+        return True
+    return header.shape == shape[:1] and header.dtype.kind in LABEL_KINDS
+
+
+def _load(file: File, archive: zipfile.ZipFile, name: str, header: Header) -> np.ndarray:
+    _require(file, header, archive.getinfo(f"{name}.npy").file_size)
+    with archive.open(f"{name}.npy") as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
+
+
+def _header(opened: IO[bytes]) -> Header:
+    version = np.lib.format.read_magic(opened)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(opened)
+    return Header(shape, dtype)
+
+
+def _require(file: File, header: Header, size: int) -> None:
+    """All its bytes, and room for the array and for its copy as floats."""
+    if header.is_pickled:
+        return  # refused a moment later, unread
+    if header.n_bytes > size:
+        raise ValueError(f"it is cut short: {size} bytes cannot hold an array {header.shape}")
+    rows = header.shape[0] if header.shape else 1
+    width = math.prod(header.shape[1:])
+    floats = 0 if header.dtype.kind == "f" and header.dtype.itemsize >= 4 else 8
+    require_for_table(file, rows, width, width * (header.dtype.itemsize + floats))
+
+
+def _matrix_key(
+    file: File, headers: dict[str, Header], part: str | None, ndim: tuple[int, ...]
+) -> str:
+    if part is not None:
+        if part not in headers:
+            raise DataError(f"{file}: {unknown_name('array', part, list(headers))}")
+        return part
+    if "X" in headers and not headers["X"].is_pickled:
         return "X"
-    matrices = [name for name, array in arrays.items() if array.ndim == 2]
-    if len(matrices) == 1 and "X" not in pickled:
-        return matrices[0]
-    found = [f"{name} {array.shape}" for name, array in arrays.items()]
-    found += [f"{name} (pickled objects, never loaded)" for name in pickled]
+    for wanted in ndim:
+        matrices = [
+            name
+            for name, header in headers.items()
+            if len(header.shape) == wanted and header.dtype.kind in "biuf"
+        ]
+        if len(matrices) == 1 and "X" not in headers:
+            return matrices[0]
+        if matrices:
+            break
+    found = [f"{name} {header}" for name, header in headers.items()]
     raise DataError(
-        f"{path}: needs an array 'X' or exactly one two-dimensional array; "
-        f"found {', '.join(found) or 'none'}."
+        f"{file}: needs an array 'X' or exactly one two-dimensional array; "
+        f"found {', '.join(found) or 'none'}; name one as the part to read."
     )
 
 
-def _checked(matrix: np.ndarray, where: str) -> np.ndarray:
+def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
+    """Rows by columns of float32 or float64, not empty."""
     if matrix.dtype.kind not in "biuf":
         raise DataError(f"{where}: holds {matrix.dtype}, expected real numbers.")
     if matrix.ndim != 2:
@@ -102,15 +217,15 @@ def _checked(matrix: np.ndarray, where: str) -> np.ndarray:
         )
     if 0 in matrix.shape:
         raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
-    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+    return as_floats(matrix)
 
 
-def _broken(path: Path, kind: str, error: BaseException) -> DataError:
+def _broken(file: File, kind: str, error: BaseException) -> Exception:
     if isinstance(error, OSError) and error.filename is not None:  # not opened: no damage
-        raise error
+        return error
     if "allow_pickle" in str(error) or "pickle" in str(error):
         return DataError(
-            f"{path}: holds pickled objects, which are never loaded because they can run code; "
+            f"{file}: holds pickled objects, which are never loaded because they can run code; "
             "save a plain array of numbers."
         )
-    return unreadable(path, kind, error)
+    return unreadable(file, kind, error)

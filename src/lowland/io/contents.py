@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._core.errors import DataError
 
@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-__all__ = ["Contents", "named_matrix", "unreadable"]
+__all__ = ["Contents", "Request", "named_matrix", "one_line", "unreadable"]
+
+
+class Request(NamedTuple):
+    """What the caller wants of a source, so that a reader can leave the rest on disk.
+
+    ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
+    """
+
+    columns: tuple[str, ...] | None = None
+    labels: tuple[str, ...] = ()
+    id_column: str | None = None
+    part: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -20,38 +32,104 @@ class Contents:
     """All columns of a source, with what the source itself says about them.
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
-    names; then every column of ``frame`` is a label.
+    names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
+    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for.
     """
 
     frame: pl.DataFrame
-    matrix: np.ndarray | None = None
+    matrix: Any = None
+    matrix_names: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     id_name: str | None = None
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    image_shape: tuple[int, ...] | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the features can be chosen by name."""
+        return self.matrix is None or self.matrix_names is not None
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Type by name of every column that can be chosen."""
+        import polars as pl
+
+        numbers = dict.fromkeys(self.matrix_names or (), pl.Float64())
+        return {**numbers, **self.frame.schema}
+
+    def column(self, name: str) -> pl.Series:
+        """One column by name, wherever it is."""
+        import polars as pl
+
+        if name in self.frame.columns:
+            return self.frame[name]
+        place = (self.matrix_names or ()).index(name)
+        return pl.Series(name, self.matrix[:, [place]].toarray().ravel())
 
 
 def named_matrix(
-    matrix: np.ndarray, names: list[str] | None, labels: dict[str, np.ndarray], notes: list[str]
+    matrix: Any,
+    names: Sequence[str] | None,
+    labels: dict[str, np.ndarray] | pl.DataFrame,
+    notes: Sequence[str] = (),
+    id_name: str | None = None,
 ) -> Contents:
-    """Contents of an array: named columns where there are names, a bare matrix otherwise."""
+    """Contents of an array: named columns where there are names, a bare matrix otherwise.
+
+    A sparse matrix stays one, with its names beside it. Of equal names the later ones get a
+    number, and a label called like a feature is renamed.
+    """
+    import numpy as np
     import polars as pl
 
     frame = pl.DataFrame(labels)
     if names is None:
-        return Contents(frame, matrix, tuple(labels), notes=tuple(notes))
-    kept = {_free(name, names): column for name, column in labels.items()}
-    features = pl.from_numpy(matrix, schema=names, orient="row")
-    frame = features.hstack(frame.rename(dict(zip(labels, kept, strict=True))))
-    return Contents(frame, None, tuple(kept), notes=tuple(notes))
+        return Contents(frame, matrix, None, tuple(frame.columns), id_name, tuple(notes))
+    names, renamed = _unique(names)
+    if renamed:
+        notes = [*notes, f"several columns are called {renamed[0]!r} and were given numbers"]
+    kept = {name: _free(name, names) for name in frame.columns}
+    frame = frame.rename(kept)
+    id_name = kept.get(id_name, id_name)
+    if not isinstance(matrix, np.ndarray):
+        return Contents(frame, matrix, tuple(names), tuple(frame.columns), id_name, tuple(notes))
+    # columns that lie one after the other in memory are neither copied here nor by an estimator
+    features = pl.from_numpy(np.asfortranarray(matrix), schema=names, orient="row")
+    return Contents(features.hstack(frame), None, None, tuple(frame.columns), id_name, tuple(notes))
 
 
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
+def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of which none occurs twice, and those that did."""
+    if len(set(names)) == len(names):
+        return list(names), []
+    taken, seen, unique, renamed = set(names), set(), [], []
+    for name in names:
+        if name in seen:
+            renamed.append(name)
+            number = 1
+            while f"{name}-{number}" in taken:
+                number += 1
+            name = f"{name}-{number}"
+            taken.add(name)
+        seen.add(name)
+        unique.append(name)
+    return unique, renamed
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    known = set(taken)
+    while name in known:
         name += "_label"
     return name
 
 
-def unreadable(path: str | os.PathLike[str], kind: str, reason: object) -> DataError:
-    """The error for a file that is not what its name says; a library's essay becomes one line."""
-    first = str(reason).strip().split("\n")[0][:160].rstrip(".") or type(reason).__name__
-    return DataError(f"{os.fspath(path)}: cannot be read as {kind}: {first}.")
+def one_line(reason: object) -> str:
+    """The gist of a library's essay."""
+    first = str(reason).strip().split("\n")[0][:160].rstrip(".:")
+    return first or type(reason).__name__
+
+
+def unreadable(file: object, kind: str, reason: object) -> DataError:
+    """The error for a file that is not what its name says."""
+    return DataError(f"{file}: cannot be read as {kind}: {one_line(reason)}.")

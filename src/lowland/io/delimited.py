@@ -2,85 +2,138 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 from lowland._core.errors import DataError
-from lowland.io.contents import Contents, unreadable
+from lowland.io.budget import column_bytes, require_for_table
+from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.opening import File
+from lowland.io.records import check_widths, first_record, is_number, records
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_csv", "read_tsv"]
+__all__ = ["read_csv", "read_delimited", "read_tsv", "separator_of"]
 
 # Types are guessed from the first rows; a later surprise costs a second, complete look.
 GUESS_ROWS = 10_000
+GUESS_FIELDS = 1_000_000  # but not more than these: guessing takes longer than reading
+LARGE = 4_000_000  # bytes from which it pays to look at those rows before all are read
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 
 
-def read_csv(path: Path) -> Contents:
+def read_csv(file: File, request: Request) -> Contents:
     """Comma-separated values, or semicolons where the first line has no comma."""
-    header = _first_record(path, ",")
-    if len(header) == 1 and ";" in header[0]:
-        return _read(path, ";")
-    return _read(path, ",")
+    return read_delimited(file, separator_of(file))
 
 
-def read_tsv(path: Path) -> Contents:
+def read_tsv(file: File, request: Request) -> Contents:
     """Tab-separated values."""
-    return _read(path, "\t")
+    return read_delimited(file, "\t")
 
 
-def _read(path: Path, separator: str) -> Contents:
-    header = _first_record(path, separator)
+def separator_of(file: File) -> str:
+    """The comma, unless only semicolons split the first line."""
+    header = first_record(file, ",")
+    return ";" if len(header) == 1 and ";" in header[0] else ","
+
+
+def read_delimited(file: File, separator: str, *, headed: bool | None = None) -> Contents:
+    """The table; ``headed`` None lets the first line tell: it is no header if all are numbers."""
+    header = first_record(file, separator)
     notes, id_name = [], None
-    headed = not all(_is_number(field) for field in header)
+    if headed is None:
+        headed = not all(is_number(field) for field in header)
+        if not headed:
+            last = len(header) - 1
+            notes.append(f"no header line, columns are named column_0 to column_{last}")
     if headed:
         names = [name.strip() or f"column_{i}" for i, name in enumerate(header)]
         if not header[0].strip() and len(header) > 1:  # pandas and R write their row names so
             id_name = names[0] = "index" if "row" in names else "row"
             notes.append("the first column has no name and is taken as the row id")
-        _refuse_duplicates(path, names)
+        _refuse_duplicates(file, names)
     else:
         names = [f"column_{i}" for i in range(len(header))]
-        notes.append(f"no header line, columns are named column_0 to column_{len(header) - 1}")
-    frame = _parse(path, separator, names, headed)
-    frame = _without_blank_lines(path, separator, frame)
+    frame = _parse(file, separator, names, headed)
+    frame = _without_blank_lines(file, separator, frame)
     frame, doubts = _repair_types(frame, id_name)
     return Contents(frame, id_name=id_name, notes=(*notes, *doubts))
 
 
-def _parse(path: Path, separator: str, names: list[str], headed: bool) -> pl.DataFrame:
+def _parse(file: File, separator: str, names: list[str], headed: bool) -> pl.DataFrame:
     import polars as pl
 
-    for rows in (GUESS_ROWS, None):
+    how = {"separator": separator, "has_header": headed, "glob": False}
+    rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // len(names)))
+    for guess in (True, False):
         try:
+            schema = _foresee(file, rows, how) if guess and file.size >= LARGE else None
             frame = pl.read_csv(
-                path, separator=separator, has_header=headed, infer_schema_length=rows
+                file.path, schema=schema, infer_schema_length=rows if guess else None, **how
             )
             break
         except pl.exceptions.PolarsError as error:
             reason = error
     else:
-        _diagnose(path, separator, len(names))
-        raise unreadable(path, "CSV", reason)
+        check_widths(file, separator, len(names))
+        raise unreadable(file, "CSV", reason)
     if frame.width != len(names) or (frame.width > 1 and frame[:, -1].has_nulls()):
-        _diagnose(path, separator, len(names))  # a short line looks like a missing last value
+        # a short line looks like a missing last value
+        check_widths(file, separator, len(names))
     if frame.width != len(names):
-        raise unreadable(path, "CSV", "its lines do not end in a line feed")
+        raise unreadable(file, "CSV", "its lines do not end in a line feed")
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
-def _without_blank_lines(path: Path, separator: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _foresee(file: File, rows: int, how: dict[str, Any]) -> dict[str, pl.DataType]:
+    """Types by the first rows, narrow ones for small whole numbers; refuses what would not fit.
+
+    A pixel then takes 2 bytes instead of 8. A value that proves to be of another type later fails
+    the reading, and the caller reads again after a complete look.
+    """
+    import polars as pl
+
+    sample = pl.read_csv(file.path, n_rows=rows, infer_schema_length=rows, **how)
+    schema = {column.name: _narrow_type(column) for column in sample.iter_columns()}
+    with file.path.open("rb") as lines:
+        lengths = [len(line) for line in itertools.islice(lines, 1, rows)]
+    estimate = round(file.size * len(lengths) / max(sum(lengths), 1))
+    numbers = [dtype for dtype in schema.values() if dtype.is_numeric()]
+    small = all(dtype in (pl.Int16, pl.UInt16) for dtype in numbers)
+    row_bytes = column_bytes(schema.values()) + len(numbers) * (4 if small else 8)
+    require_for_table(
+        file,
+        estimate,
+        sample.width,
+        row_bytes,
+        advice="save it as Parquet and choose columns",
+        estimated=True,
+    )
+    return schema
+
+
+def _narrow_type(column: pl.Series) -> pl.DataType:
+    import polars as pl
+
+    if not column.dtype.is_integer() or column.count() == 0:
+        return column.dtype
+    if column.min() >= 0:
+        return pl.UInt16() if column.max() < 2**16 else column.dtype
+    return pl.Int16() if column.min() >= -(2**15) and column.max() < 2**15 else column.dtype
+
+
+def _without_blank_lines(file: File, separator: str, frame: pl.DataFrame) -> pl.DataFrame:
     """A blank line is no row, but a line of empty fields is one, with every value missing."""
     import polars as pl
 
+    if not frame[:, 0].has_nulls():
+        return frame
     empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not empty.any():
         return frame
-    blank = sum(not fields for _, fields in _records(path, separator))
+    blank = sum(not fields for _, fields in records(file, separator))
     return frame.filter(~empty) if blank == empty.sum() else frame
 
 
@@ -107,62 +160,9 @@ def _repair_types(frame: pl.DataFrame, id_name: str | None) -> tuple[pl.DataFram
     return frame, notes
 
 
-def _first_record(path: Path, separator: str) -> list[str]:
-    for _, fields in _records(path, separator):
-        if fields:
-            return fields
-    raise DataError(f"{path}: the file is empty.")
-
-
-def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Every record with the number of its last line; decoding errors name the line."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=separator, strict=True)
-        try:
-            for fields in reader:
-                yield reader.line_num, fields
-        except UnicodeDecodeError as error:
-            raise _not_utf8(path) from error
-        except csv.Error as error:
-            reason = str(error)
-            if "unexpected end of data" in reason:
-                reason = "a quotation mark is opened and never closed"
-            raise DataError(f"{path}, line {reader.line_num}: {reason}.") from error
-
-
-def _not_utf8(path: Path) -> DataError:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                byte = line[error.start]
-                return DataError(
-                    f"{path}, line {number}: not UTF-8 text (byte 0x{byte:02x} at position "
-                    f"{error.start}); save the file as UTF-8."
-                )
-    return DataError(f"{path}: not UTF-8 text; save the file as UTF-8.")
-
-
-def _diagnose(path: Path, separator: str, width: int) -> None:
-    """Raise for the first line that has another number of fields than the first one."""
-    for line, fields in _records(path, separator):
-        if fields and len(fields) != width:
-            raise DataError(
-                f"{path}, line {line}: {len(fields)} fields where the first line has {width}."
-            )
-
-
-def _refuse_duplicates(path: Path, names: list[str]) -> None:
+def _refuse_duplicates(file: File, names: list[str]) -> None:
+    if len(set(names)) == len(names):
+        return
     twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        listed = ", ".join(repr(name) for name in twice[:5])
-        raise DataError(f"{path}: several columns are called {listed}; rename all but one.")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    listed = ", ".join(repr(name) for name in twice[:5])
+    raise DataError(f"{file}: several columns are called {listed}; rename all but one.")

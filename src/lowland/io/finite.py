@@ -1,9 +1,14 @@
-"""Features are finite numbers; a hole is refused with its column, row and number."""
+"""Features are finite numbers; a hole is refused with its column, row and number.
+
+float32 stays float32 and other numbers become float64, with one exception for the sake of memory:
+a large table of whole numbers below 65536 and truth values, such as pixels or counts, becomes
+float32, which holds them exactly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,37 +17,136 @@ from lowland._core.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["finite_array", "float_frame", "listing"]
+__all__ = [
+    "as_floats",
+    "check_width",
+    "finite_array",
+    "finite_sparse",
+    "float_frame",
+    "float_type",
+    "listing",
+]
+
+LARGE = 2**24  # numbers, from which float64 would take more than 134 MB
+EXACT = 2**16  # whole numbers below are exact in float32, with room for sums and differences
 
 
-def float_frame(source: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of numbers as float32 if all were, else float64; none missing or infinite."""
+def as_floats(matrix: np.ndarray) -> np.ndarray:
+    """The array as float32 or float64, itself where it is one already."""
+    return matrix.astype(float_type(matrix), copy=False)
+
+
+def float_type(numbers: np.ndarray) -> np.dtype[Any]:
+    """float32 or float64, whichever these numbers are to become."""
+    native = numbers.dtype.newbyteorder("=")
+    if native in (np.float32, np.float64):
+        return native
+    return np.dtype(np.float32 if _array_is_exact(numbers) else np.float64)
+
+
+def _array_is_exact(matrix: np.ndarray) -> bool:
+    if matrix.size < LARGE or matrix.dtype.kind not in "biu":
+        return False
+    narrow = matrix.dtype.kind == "b" or matrix.dtype.itemsize <= 2
+    return narrow or (matrix.min() > -EXACT and matrix.max() < EXACT)
+
+
+def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False) -> pl.DataFrame:
+    """Columns of numbers as floats, none infinite, none missing unless allowed (then NaN).
+
+    The columns lie one after the other in memory, so that an estimator sees the frame as an array
+    without a copy.
+    """
     import polars as pl
 
-    single = all(dtype == pl.Float32 for dtype in frame.dtypes)
-    frame = frame.cast(pl.Float32 if single else pl.Float64)
-    _refuse(source, "missing values (NaN or empty)", frame, pl.all().is_null() | pl.all().is_nan())
+    dtype = pl.Float32 if _frame_fits_float32(frame) else pl.Float64
+    if any(column.dtype != dtype or column.has_nulls() for column in frame.iter_columns()) or (
+        not _lies_together(frame)
+    ):
+        block = np.empty(frame.shape, np.float32 if dtype == pl.Float32 else np.float64, order="F")
+        for i, column in enumerate(frame.iter_columns()):
+            block[:, i] = column.cast(dtype).fill_null(np.nan).to_numpy()
+        frame = pl.from_numpy(block, schema=frame.columns, orient="row")
+    if not allow_missing:
+        _refuse(source, "missing values (NaN or empty)", frame, pl.all().is_nan())
     _refuse(source, "infinite values", frame, pl.all().is_infinite())
     return frame
 
 
+def _frame_fits_float32(frame: pl.DataFrame) -> bool:
+    import polars as pl
+
+    if all(dtype == pl.Float32 for dtype in frame.dtypes):
+        return True
+    if frame.height * frame.width < LARGE:
+        return False
+    return all(_column_is_exact(column) for column in frame.iter_columns())
+
+
+def _column_is_exact(column: pl.Series) -> bool:
+    import polars as pl
+
+    if column.dtype in (pl.Float32, pl.Boolean, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16):
+        return True
+    if not column.dtype.is_integer():
+        return False
+    return column.count() == 0 or (column.min() > -EXACT and column.max() < EXACT)
+
+
+def _lies_together(frame: pl.DataFrame) -> bool:
+    """Whether the frame is an array already, column after column in one piece of memory."""
+    try:
+        frame.to_numpy(allow_copy=False)
+    except RuntimeError:
+        return False
+    return True
+
+
 def finite_array(
-    source: str, matrix: np.ndarray, columns: Sequence[str] | None
+    source: str,
+    matrix: np.ndarray,
+    columns: Sequence[str] | None,
+    *,
+    allow_missing: bool = False,
 ) -> pl.DataFrame | np.ndarray:
     """A bare array of finite numbers; a data frame once its columns are given names."""
     import polars as pl
 
     if columns is not None:
-        if len(columns) != matrix.shape[1]:
-            raise DataError(
-                f"{source}: has {matrix.shape[1]} columns where {len(columns)} are needed."
-            )
-        return float_frame(source, pl.from_numpy(matrix, schema=list(columns), orient="row"))
-    if not np.isfinite(matrix).all():
-        bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
-        shown = pl.from_numpy(matrix[:, bad], schema=[f"column_{i}" for i in bad], orient="row")
-        float_frame(source, shown)
+        check_width(source, matrix, columns)
+        frame = pl.from_numpy(np.asfortranarray(matrix), schema=list(columns), orient="row")
+        return float_frame(source, frame, allow_missing=allow_missing)
+    is_bad = np.isinf(matrix) if allow_missing else ~np.isfinite(matrix)
+    if is_bad.any():
+        bad = np.flatnonzero(is_bad.any(axis=0))
+        shown = pl.from_numpy(
+            np.asfortranarray(matrix[:, bad]), schema=[f"column_{i}" for i in bad], orient="row"
+        )
+        float_frame(source, shown, allow_missing=allow_missing)
     return matrix
+
+
+def finite_sparse(
+    source: str, matrix: Any, names: Sequence[str] | None, *, allow_missing: bool = False
+) -> Any:
+    """A sparse matrix whose stored entries are finite, or NaN where that is allowed."""
+    bad = np.isinf(matrix.data) if allow_missing else ~np.isfinite(matrix.data)
+    if bad.any():
+        places = np.flatnonzero(bad)
+        column = int(matrix.indices[places[0]])
+        row = int(np.searchsorted(matrix.indptr, places[0], side="right")) - 1
+        what = "a missing" if np.isnan(matrix.data[places[0]]) else "an infinite"
+        name = names[column] if names is not None else f"column_{column}"
+        raise DataError(
+            f"{source}: {what} value in row {row}, column {name!r}, the first of {places.size}; "
+            "fill them, or drop these rows or columns."
+        )
+    return matrix
+
+
+def check_width(source: str, matrix: Any, columns: Sequence[str]) -> None:
+    if len(columns) != matrix.shape[1]:
+        raise DataError(f"{source}: has {matrix.shape[1]} columns where {len(columns)} are needed.")
 
 
 def _refuse(source: str, what: str, frame: pl.DataFrame, is_bad: pl.Expr) -> None:

@@ -1,4 +1,4 @@
-"""Where a table comes from: a bundled name, or a file whose suffix names its reader."""
+"""Where a table comes from: a bundled name, a folder of images, or a file known by its suffix."""
 
 from __future__ import annotations
 
@@ -10,70 +10,75 @@ import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
 from lowland.io.arrays import read_npy, read_npz
-from lowland.io.contents import Contents, named_matrix, unreadable
+from lowland.io.columnar import read_arrow, read_parquet
+from lowland.io.contents import Contents, Request, named_matrix
 from lowland.io.delimited import read_csv, read_tsv
+from lowland.io.h5ad import read_h5ad
+from lowland.io.images import read_images
+from lowland.io.ndjson import read_ndjson
+from lowland.io.opening import File, format_suffix, opened
+from lowland.io.sparse import read_matrix_market
 
-__all__ = ["READERS", "read_source"]
+__all__ = ["CONTAINERS", "READERS", "check_file", "read_source"]
 
+Reader = Callable[[File, Request], Contents]
 
-PANDAS_INDEX = "__index_level_0__"
-
-
-def read_parquet(path: Path) -> Contents:
-    """Parquet; pandas' stored index becomes the row id."""
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except OSError:
-        raise
-    except BaseException as error:
-        # Rust panics on some damaged files, and its exception is no ordinary Exception.
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise unreadable(path, "Parquet", error) from error
-    if PANDAS_INDEX not in frame.columns:
-        return Contents(frame)
-    id_name = "index" if "row" in frame.columns else "row"
-    return Contents(frame.rename({PANDAS_INDEX: id_name}), id_name=id_name)
-
-
-READERS: dict[str, Callable[[Path], Contents]] = {
+READERS: dict[str, Reader] = {
+    ".arrow": read_arrow,
     ".csv": read_csv,
+    ".feather": read_arrow,
+    ".h5ad": read_h5ad,
+    ".ipc": read_arrow,
+    ".jsonl": read_ndjson,
+    ".mtx": read_matrix_market,
+    ".ndjson": read_ndjson,
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
     ".tsv": read_tsv,
 }
+CONTAINERS = (".h5ad", ".npz")  # of which a part can be asked for
 
 
-def read_source(source: str | os.PathLike[str]) -> Contents:
-    """Contents of a bundled data set (a bare name) or of a file (a suffix or a separator)."""
+def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
+    """Contents of a bundled data set (a bare name), a folder, or a file (with a suffix)."""
     from lowland import datasets
 
     text = os.fspath(source)
     path = Path(text)
     bare = not path.suffix and path.name == text
     if bare and text.lower().replace("-", "_") in datasets.names():
+        _check_part(text, "", request.part)
         return _read_bundled(text)
     if bare and not path.exists():
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
-    return _reader(path)(path)
-
-
-def _reader(path: Path) -> Callable[[Path], Contents]:
     if path.is_dir():
-        raise DataError(f"{path}: is a folder, not a file.")
+        _check_part(text, "", request.part)
+        return read_images(path)
+    check_file(path, READERS, request.part)
+    with opened(path) as file:
+        return READERS[format_suffix(path)](file, request)
+
+
+def check_file(path: Path, readers: dict[str, Reader], part: str | None) -> None:
+    """Refuse what is not there, has no reader, or has no parts."""
     if not path.exists():
         raise DataError(f"{path}: no such file.")
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        kind = f"files ending in {path.suffix!r}" if path.suffix else "files without a suffix"
-        raise DataError(f"{path}: {kind} are not read; expected {', '.join(sorted(READERS))}.")
-    if path.stat().st_size == 0 and path.is_file():
-        raise DataError(f"{path}: the file is empty.")
-    return reader
+    suffix = format_suffix(path)
+    if suffix not in readers:
+        kind = f"files ending in {suffix!r}" if suffix else "files without a suffix"
+        known = ", ".join(sorted(readers))
+        raise DataError(f"{path}: {kind} are not read; expected {known}, or these with .gz.")
+    _check_part(str(path), suffix, part)
+
+
+def _check_part(source: str, suffix: str, part: str | None) -> None:
+    if part is not None and suffix not in CONTAINERS:
+        raise DataError(
+            f"{source}: has no parts, so there is no part {part!r}; "
+            f"{' and '.join(CONTAINERS)} files have."
+        )
 
 
 def _read_bundled(name: str) -> Contents:
@@ -86,4 +91,4 @@ def _read_bundled(name: str) -> Contents:
     if data.truth is not None:
         for i, column in enumerate(data.truth.T, start=1):
             labels[f"truth_{i}"] = np.ascontiguousarray(column)
-    return named_matrix(data.X, list(data.feature_names), labels, [])
+    return named_matrix(data.X, list(data.feature_names), labels)

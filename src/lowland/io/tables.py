@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
-from lowland.io.contents import Contents
-from lowland.io.finite import finite_array, float_frame, listing
+from lowland._core.validation import is_sparse
+from lowland.io.contents import Contents, Request
+from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame, listing
+from lowland.io.roles import Roles
 from lowland.io.sources import read_source
 
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ class Table:
     ----------
     source : str
         The file or data set as it was named.
-    features : polars.DataFrame or ndarray of shape (n_rows, n_features)
-        Finite numbers, float32 if all were, else float64; a data frame where columns have names.
+    features : polars.DataFrame, ndarray or CSR matrix of shape (n_rows, n_features)
+        Finite numbers (or NaN where missing ones were allowed), float32 or float64; a data frame
+        where columns have names, unless the numbers are sparse.
     labels : polars.DataFrame
         The label columns, in their own types; may have none.
     ids : polars.Series
@@ -38,19 +41,30 @@ class Table:
         Columns that are neither, such as numbers beside the ones asked for.
     notes : tuple of str
         What the reader decided and a person should know.
+    sparse_names : tuple of str or None
+        Names of the columns of a sparse matrix, which cannot hold them itself.
+    image_shape : tuple of int or None
+        Height and width, and 3 for colors, when each row is an image.
     """
 
     source: str
-    features: pl.DataFrame | np.ndarray
+    features: Any
     labels: pl.DataFrame
     ids: pl.Series
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    sparse_names: tuple[str, ...] | None = None
+    image_shape: tuple[int, ...] | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are a sparse matrix."""
+        return is_sparse(self.features)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the feature columns; None for a bare array."""
-        columns = getattr(self.features, "columns", None)
+        columns = getattr(self.features, "columns", self.sparse_names)
         return None if columns is None else tuple(columns)
 
     @property
@@ -61,15 +75,21 @@ class Table:
 
     def without_names(self) -> Table:
         """The same table with its features as a bare array, for a model that knows no names."""
-        return dataclasses.replace(self, features=np.asarray(self.features))
+        features = self.features if self.is_sparse else np.asarray(self.features)
+        return dataclasses.replace(self, features=features, sparse_names=None)
 
     def column(self, name: str) -> pl.Series:
         """A label or feature by name, for coloring."""
+        import polars as pl
+
         if name in self.labels.columns:
             return self.labels[name]
         known = [*self.labels.columns, *(self.feature_names or ())]
         if name not in known:
             raise DataError(f"{self.source}: {unknown_name('column', name, known)}")
+        if self.sparse_names is not None:
+            place = self.sparse_names.index(name)
+            return pl.Series(name, self.features[:, [place]].toarray().ravel())
         return self.features[name]
 
 
@@ -79,24 +99,43 @@ def read_table(
     columns: Sequence[str] | None = None,
     labels: Sequence[str] = (),
     id_column: str | None = None,
+    part: str | None = None,
+    allow_missing: bool = False,
 ) -> Table:
-    """Read a bundled data set or a CSV, TSV, NPY, NPZ or Parquet file.
+    """Read a bundled data set, a file, or a folder of images.
+
+    Files: CSV, TSV, Parquet, Arrow IPC (``.arrow``, ``.feather``, ``.ipc``), NDJSON (``.ndjson``,
+    ``.jsonl``), NPY, NPZ (also what ``scipy.sparse.save_npz`` wrote), MatrixMarket (``.mtx``) and
+    H5AD (with the extra ``lowland[anndata]``), each also compressed by gzip (``.csv.gz``). A
+    folder of images of equal size gives one row per image. Before a file is read, its need is
+    compared with the memory that the process may use.
 
     Parameters
     ----------
     source : str or path
-        The name of a bundled data set, or a file.
+        The name of a bundled data set, a file, or a folder.
     columns : sequence of str, optional
         The feature columns, in this order. By default all columns of numbers and booleans. A bare
         array has no names: it must have this many columns and takes these names.
     labels : sequence of str
         Columns of numbers that are labels, not features. Text and dates always are.
     id_column : str, optional
-        The column that names the rows; by default they are numbered from 0.
+        The column that names the rows; by default what the file offers, or numbers from 0.
+    part : str, optional
+        What to take out of a container: the name of an array of an NPZ file; ``X``,
+        ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file.
+    allow_missing : bool, default=False
+        Let missing values of features through, as NaN. Infinite ones never are.
 
     Returns
     -------
     Table
+
+    Notes
+    -----
+    float32 stays float32 and other numbers become float64. Only a large table (over 16 million
+    numbers) of whole numbers below 65536, such as pixels or counts, becomes float32, which is exact
+    for them and takes half the memory.
 
     Examples
     --------
@@ -105,15 +144,13 @@ def read_table(
     ((150, 4), ['class'])
     """
     name = os.fspath(source)
-    contents = read_source(source)
+    chosen = None if columns is None else tuple(columns)
+    request = Request(chosen, tuple(labels), id_column, part)
+    contents = read_source(source, request)
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
-    _check_names(name, contents, [*labels, *([id_column] if id_column else [])])
-    roles = _Roles.assign(name, contents, columns, labels, id_column or contents.id_name)
-    if contents.matrix is None:
-        features = float_frame(name, contents.frame.select(roles.features))
-    else:
-        features = finite_array(name, contents.matrix, columns)
+    roles = Roles.assign(name, contents, request)
+    features, sparse_names = _features(name, contents, roles, request, allow_missing)
     notes = contents.notes
     if roles.dropped:
         notes = (
@@ -123,81 +160,50 @@ def read_table(
     return Table(
         name,
         features,
-        contents.frame.select(roles.labels),
-        _ids(contents.frame, roles.id_name, features.shape[0]),
+        _labels(contents, roles.labels),
+        row_ids(contents, roles.id_name, features.shape[0]),
         tuple(roles.unused),
         notes,
+        sparse_names,
+        contents.image_shape,
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Roles:
-    features: list[str]
-    labels: list[str]
-    unused: list[str]
-    dropped: list[str]
-    id_name: str | None
-
-    @classmethod
-    def assign(
-        cls,
-        source: str,
-        contents: Contents,
-        columns: Sequence[str] | None,
-        labels: Sequence[str],
-        id_name: str | None,
-    ) -> _Roles:
-        import polars as pl
-
-        schema = contents.frame.schema
-        # a row id that the file offers and the user passed over is still no measurement
-        given = {*labels, *contents.labels, contents.id_name} - set(columns or ())
-        dropped = [
-            name
-            for name, dtype in schema.items()
-            if dtype.is_nested() or dtype in (pl.Binary, pl.Object)
-        ]
-        numeric = [
-            name
-            for name, dtype in schema.items()
-            if (dtype.is_numeric() or dtype == pl.Boolean) and name not in {*given, id_name}
-        ]
-        features = list(columns or numeric) if contents.matrix is None else []
-        _check_features(source, schema, features, numeric, named=contents.matrix is None)
-        unused = [name for name in numeric if name not in features]
-        taken = {*features, *unused, *dropped, id_name}
-        return cls(features, [n for n in schema if n not in taken], unused, dropped, id_name)
+def _features(
+    source: str, contents: Contents, roles: Roles, request: Request, allow_missing: bool
+) -> tuple[Any, tuple[str, ...] | None]:
+    """The features, and their names where they cannot hold them themselves."""
+    matrix = contents.matrix
+    if matrix is None:
+        frame = contents.frame.select(roles.features)
+        return float_frame(source, frame, allow_missing=allow_missing), None
+    if not is_sparse(matrix):
+        return finite_array(source, matrix, request.columns, allow_missing=allow_missing), None
+    names = contents.matrix_names
+    if names is not None and list(names) != roles.features:
+        place = {name: i for i, name in enumerate(names)}
+        apart = [name for name in roles.features if name not in place]
+        if apart:
+            raise DataError(f"{source}: {apart[0]!r} is a label beside a sparse matrix, no column.")
+        matrix = matrix[:, [place[name] for name in roles.features]]
+        matrix.sort_indices()
+        names = tuple(roles.features)
+    elif names is None and request.columns is not None:
+        check_width(source, matrix, request.columns)
+        names = request.columns
+    return finite_sparse(source, matrix, names, allow_missing=allow_missing), names
 
 
-def _check_names(source: str, contents: Contents, asked: Sequence[str]) -> None:
-    known = contents.frame.columns
-    for name in asked:
-        if name not in known:
-            if not known:
-                raise DataError(f"{source}: its columns have no names, so there is no {name!r}.")
-            raise DataError(f"{source}: {unknown_name('column', name, known)}")
+def _labels(contents: Contents, names: Sequence[str]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([contents.column(name) for name in names])
 
 
-def _check_features(
-    source: str, schema: pl.Schema, features: list[str], numeric: list[str], *, named: bool
-) -> None:
-    missing = [name for name in features if name not in schema]
-    if missing:
-        noun = "column is" if len(missing) == 1 else "columns are"
-        raise DataError(f"{source}: {len(missing)} needed {noun} missing: {listing(missing)}.")
-    text = [name for name in features if name not in numeric]
-    if text:
-        raise DataError(
-            f"{source}: column {text[0]!r} must hold numbers, but its type is {schema[text[0]]}."
-        )
-    if named and not features:
-        found = [f"{name!r} ({dtype})" for name, dtype in schema.items()]
-        raise DataError(f"{source}: no column of numbers; found {listing(found, quote=False)}.")
-
-
-def _ids(frame: pl.DataFrame, id_name: str | None, rows: int) -> pl.Series:
+def row_ids(contents: Contents, id_name: str | None, rows: int) -> pl.Series:
+    """The id column, or the numbers of the rows."""
     import polars as pl
 
     if id_name is not None:
-        return frame[id_name]
+        return contents.column(id_name)
     return pl.Series("row", np.arange(rows, dtype=np.int64))

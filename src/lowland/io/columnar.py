@@ -1,0 +1,99 @@
+"""Parquet and Arrow IPC (Feather): read by column, so only what is asked for leaves the disk."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lowland._core.errors import DataError
+from lowland.io.budget import column_bytes, require_for_table
+from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.opening import File
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["polars_reading", "read_arrow", "read_parquet"]
+
+PANDAS_INDEX = "__index_level_0__"
+ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def read_parquet(file: File, request: Request) -> Contents:
+    """Parquet; pandas' stored index becomes the row id."""
+    import polars as pl
+
+    with polars_reading(file, "Parquet"):
+        return _chosen(file, pl.scan_parquet(file.path, glob=False), request)
+
+
+def read_arrow(file: File, request: Request) -> Contents:
+    """Arrow IPC, as a file (also called Feather 2) or as a stream."""
+    import polars as pl
+
+    with file.path.open("rb") as opened:
+        start = opened.read(len(ARROW_FILE))
+        opened.seek(max(0, file.size - len(END_OF_STREAM)))
+        end = opened.read()
+    if start.startswith(FEATHER_1):
+        raise DataError(f"{file}: is Feather 1, an old format; save it as Feather 2 or Parquet.")
+    with polars_reading(file, "Arrow"):
+        if start == ARROW_FILE:
+            # a star in a name is no pattern; before 1.31 polars has no way to say so
+            literal = {"glob": False} if set("*?[") & set(str(file.path)) else {}
+            lazy = pl.scan_ipc(file.path, **literal)
+        elif end != END_OF_STREAM:  # or rows would be lost without a word
+            raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
+        else:  # a stream has no directory: it can only be read from its start to its end
+            lazy = pl.read_ipc_stream(file.path).lazy()
+        return _chosen(file, lazy, request)
+
+
+@contextlib.contextmanager
+def polars_reading(file: File, kind: str) -> Iterator[None]:
+    """Whatever polars raises on a damaged file becomes one line."""
+    import polars as pl
+
+    try:
+        yield
+    except DataError:
+        raise
+    except (pl.exceptions.PolarsError, OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise unreadable(file, kind, error) from error
+    except BaseException as error:
+        # Rust panics on some damaged files, and its exception is no ordinary Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise unreadable(file, kind, error) from error
+
+
+def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
+    """The columns that may get a role; numbers that nobody asked for stay on disk."""
+    import polars as pl
+
+    schema = lazy.collect_schema()
+    asked = {*(request.columns or schema), *request.labels, request.id_column}
+    unread = [
+        name
+        for name, dtype in schema.items()
+        if (dtype.is_numeric() or dtype == pl.Boolean)
+        and name not in asked
+        and name != PANDAS_INDEX
+    ]
+    kept = [name for name in schema if name not in unread]
+    rows = lazy.select(pl.len()).collect().item()
+    as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
+    row_bytes = column_bytes(schema[name] for name in kept) + as_floats
+    require_for_table(file, rows, len(kept), row_bytes, advice="choose fewer columns")
+    frame = lazy.select(kept).collect()
+    if frame.height != rows:  # polars may give a frame without columns no rows
+        raise unreadable(file, "a table", f"{frame.height} of {rows} rows were found")
+    id_name = None
+    if PANDAS_INDEX in frame.columns:
+        id_name = "index" if "row" in schema else "row"
+        frame = frame.rename({PANDAS_INDEX: id_name})
+    return Contents(frame, id_name=id_name, unread=tuple(unread))

@@ -1,0 +1,226 @@
+"""A square matrix of distances as it comes in files: with names or without, whole or condensed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+from lowland.io.arrays import load_npy, load_npz
+from lowland.io.budget import require_for_table
+from lowland.io.columnar import read_arrow, read_parquet
+from lowland.io.contents import Contents, Request
+from lowland.io.delimited import MISSING, read_delimited, separator_of
+from lowland.io.finite import as_floats
+from lowland.io.h5ad import read_h5ad
+from lowland.io.ndjson import read_ndjson
+from lowland.io.opening import File, format_suffix, opened
+from lowland.io.records import first_record, is_number
+from lowland.io.sources import check_file
+from lowland.io.sparse import read_matrix_market
+from lowland.io.square import checked_dense, checked_sparse
+from lowland.io.tables import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["read_distances"]
+
+
+class Found(NamedTuple):
+    """Numbers of any shape, and what is known of their rows."""
+
+    values: Any
+    names: list[str] | None = None
+    labels: dict[str, np.ndarray] | pl.DataFrame = {}
+
+
+def read_distances(
+    source: str | os.PathLike[str], *, part: str | None = None, allow_missing: bool = False
+) -> Table:
+    """Read a matrix of distances, for ``metric="precomputed"``.
+
+    CSV and TSV with or without a header and a first column of names, which become the row ids;
+    NPY and NPZ; Parquet, Arrow and NDJSON tables; sparse matrices (NPZ of SciPy, MatrixMarket,
+    H5AD), in which a pair that is not stored is not known. One row or column of n (n - 1) / 2
+    numbers is a condensed matrix in SciPy's order. A distance given on one side of the diagonal
+    only counts for both.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, which may be compressed by gzip.
+    part : str, optional
+        The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
+    allow_missing : bool, default=False
+        Let unknown distances through, as NaN.
+
+    Returns
+    -------
+    Table
+        Its features are the distances: an array, or a CSR matrix where they are sparse.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not square, or a distance is negative, infinite, unknown, unequal to its
+        mirror image, or not zero on the diagonal; the first such place is named.
+    """
+    name, path = os.fspath(source), Path(source)
+    if path.is_dir():
+        raise DataError(f"{name}: is a folder; distances are read from a file.")
+    check_file(path, LOADERS, part)
+    with opened(path) as file:
+        found = LOADERS[format_suffix(path)](file, Request(part=part))
+    return _table(name, found, allow_missing)
+
+
+def _table(source: str, found: Found, allow_missing: bool) -> Table:
+    import polars as pl
+
+    D, notes = found.values, []
+    if is_sparse(D):
+        D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
+    else:
+        if D.dtype.kind not in "biuf":
+            raise DataError(f"{source}: holds {D.dtype}, expected real numbers.")
+        D = as_floats(D)
+        if D.ndim == 1 or (D.ndim == 2 and 1 in D.shape and D.size > 1):
+            D = _expanded(source, D.reshape(-1))
+            notes.append(f"{D.shape[0]} rows from a condensed matrix of distances")
+        D, mirrored = checked_dense(source, D, found.names, allow_missing=allow_missing)
+        if mirrored:
+            notes.append(f"{mirrored} distances are given on one side of the diagonal only")
+    ids = pl.Series("row", np.arange(D.shape[0]) if found.names is None else found.names)
+    labels = pl.DataFrame(found.labels)
+    return Table(source, D, labels, ids, notes=tuple(notes))
+
+
+def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
+    """The square matrix of a condensed one."""
+    from scipy.spatial.distance import squareform
+
+    n = (1 + math.isqrt(1 + 8 * condensed.size)) // 2
+    if n * (n - 1) // 2 != condensed.size:
+        raise DataError(
+            f"{source}: {condensed.size} numbers are no condensed matrix of distances, which has "
+            f"n (n - 1) / 2: {n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}."
+        )
+    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # and masks of its checks
+    return squareform(condensed, checks=False)
+
+
+def _load_text(file: File, request: Request) -> Found:
+    """A text says by its shape what its first line and its first column are.
+
+    n distances per line on n lines; one line more is a header, one field more is a name.
+    """
+    separator = "\t" if format_suffix(file.path) == ".tsv" else separator_of(file)
+    first = first_record(file, separator)
+    width, lines = len(first), _line_count(file)
+    named = not all(is_number(field) or field.strip().lower() in MISSING for field in first[1:])
+    if lines == width - 1:
+        headed = False
+    elif lines == width:  # a square of numbers, or header and names around a smaller one
+        headed = named or not (is_number(first[0]) or first[0].strip().lower() in MISSING[1:])
+    else:
+        headed = named or lines == width + 1 or not is_number(first[0])
+    contents = read_delimited(file, separator, headed=headed)
+    return _from_frame(file, contents, headed=headed)
+
+
+def _load_frame(
+    reader: Callable[[File, Request], Contents],
+) -> Callable[[File, Request], Found]:
+    return lambda file, request: _from_frame(file, reader(file, Request()), headed=True)
+
+
+def _from_frame(file: File, contents: Contents, *, headed: bool) -> Found:
+    """Columns of numbers, after one of names if there is one."""
+    import polars as pl
+
+    frame, names = contents.frame, None
+    first = contents.id_name or (frame.columns[0] if frame.width else "")
+    is_name = first == contents.id_name or frame.width == frame.height + 1
+    if first and is_name and frame.width > 1:
+        names = [str(name) for name in frame[first]]
+        frame = frame.drop(first)
+    columns = [_numbers(file, column) for column in frame.iter_columns()]
+    values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
+    if headed and frame.width == frame.height:
+        header = frame.columns
+        if names is None:
+            names = header
+        for place, (row, column) in enumerate(zip(names, header, strict=True)):
+            if row.strip() != column.strip():
+                raise DataError(
+                    f"{file}: row {place} is called {row!r}, but column {place} {column!r}; "
+                    "rows and columns of distances have one order."
+                )
+    return Found(values, names, pl.DataFrame())
+
+
+def _numbers(file: File, column: pl.Series) -> np.ndarray:
+    import polars as pl
+
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        text = text.set(text.str.to_lowercase().is_in(MISSING), None)
+        column = text.cast(pl.Float64, strict=False)
+        odd = text.is_not_null() & column.is_null()
+        if odd.any():
+            row = int(odd.arg_true()[0])
+            raise DataError(
+                f"{file}: row {row}, column {column.name!r} holds {text[row]!r}, "
+                "expected a distance."
+            )
+    elif not (column.dtype.is_numeric() or column.dtype == pl.Null):
+        raise DataError(
+            f"{file}: column {column.name!r} must hold distances, but its type is {column.dtype}."
+        )
+    return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _line_count(file: File) -> int:
+    """Lines that are not blank."""
+    with file.path.open("rb") as lines:
+        return sum(not line.isspace() for line in lines)
+
+
+def _load_npz(file: File, request: Request) -> Found:
+    archive = load_npz(file, request.part, ndim=(2, 1))
+    names = archive.beside.pop("feature_names", None)
+    return Found(archive.matrix, None if names is None else names.tolist(), archive.beside)
+
+
+def _load_h5ad(file: File, request: Request) -> Found:
+    contents = read_h5ad(file, Request(part=request.part or "obsp/distances"))
+    if contents.matrix is None or contents.matrix_names is not None:
+        raise DataError(f"{file}: distances are in a part such as 'obsp/distances'.")
+    names, labels = None, contents.frame
+    if contents.id_name is not None:
+        names = labels[contents.id_name].to_list()
+        labels = labels.drop(contents.id_name)
+    return Found(contents.matrix, names, labels)
+
+
+LOADERS: dict[str, Callable[[File, Request], Any]] = {
+    ".arrow": _load_frame(read_arrow),
+    ".csv": _load_text,
+    ".feather": _load_frame(read_arrow),
+    ".h5ad": _load_h5ad,
+    ".ipc": _load_frame(read_arrow),
+    ".jsonl": _load_frame(read_ndjson),
+    ".mtx": lambda file, request: Found(read_matrix_market(file, request).matrix),
+    ".ndjson": _load_frame(read_ndjson),
+    ".npy": lambda file, request: Found(load_npy(file)),
+    ".npz": _load_npz,
+    ".parquet": _load_frame(read_parquet),
+    ".tsv": _load_text,
+}

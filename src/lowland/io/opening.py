@@ -1,0 +1,84 @@
+"""A file as its reader gets it: in place, or unpacked when it is compressed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lowland._core.errors import DataError
+
+__all__ = ["File", "format_suffix", "opened"]
+
+GZIP_MAGIC = b"\x1f\x8b\x08"
+CHUNK = 1 << 20
+
+
+class File(NamedTuple):
+    """Where the bytes are, and what the user calls them; messages show the latter."""
+
+    path: Path
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+
+def format_suffix(path: Path) -> str:
+    """The suffix that names the format: ``.csv`` of ``table.csv`` and of ``table.csv.gz``.
+
+    >>> format_suffix(Path("a.b/table.CSV.gz"))
+    '.csv'
+    """
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[File]:
+    """The file itself, or for gzip (told by its first bytes, not by its name) an unpacked copy.
+
+    The copy lies in the folder for temporary files, not in memory, so that every reader can seek
+    and map it, and is gone when the block ends.
+    """
+    with path.open("rb") as file:
+        start = file.read(len(GZIP_MAGIC))
+    if not start:
+        raise DataError(f"{path}: the file is empty.")
+    if start != GZIP_MAGIC:
+        if path.suffix.lower() == ".gz":
+            raise DataError(f"{path}: is called .gz, but is not compressed by gzip.")
+        yield File(path, str(path))
+        return
+    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+        copy = Path(folder) / f"unpacked{format_suffix(path)}"
+        _unpack(path, copy)
+        if copy.stat().st_size == 0:
+            raise DataError(f"{path}: the file is empty once unpacked.")
+        yield File(copy, str(path))
+
+
+def _unpack(path: Path, copy: Path) -> None:
+    try:
+        with gzip.open(path) as packed, copy.open("wb") as out:
+            shutil.copyfileobj(packed, out, CHUNK)
+    except EOFError as error:
+        raise DataError(f"{path}: the gzip file is cut short.") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: the gzip file is damaged: {error}.") from error
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise DataError(
+            f"{path}: no room to unpack it in {copy.parent.parent}; unpack it elsewhere, "
+            "or set TMPDIR."
+        ) from error

@@ -1,0 +1,107 @@
+"""Gzip is transparent for every kind of file."""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.io
+import scipy.sparse
+
+from lowland._core.errors import DataError
+from lowland.io import read_distances, read_table
+
+X = np.array([[1.0, 0.0], [0.0, 4.0], [5.0, 6.0]])
+FRAME = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+WRITERS = {
+    "t.csv": FRAME.write_csv,
+    "t.tsv": lambda path: FRAME.write_csv(path, separator="\t"),
+    "t.parquet": FRAME.write_parquet,
+    "t.arrow": FRAME.write_ipc,
+    "t.ndjson": FRAME.write_ndjson,
+    "t.npy": lambda path: np.save(path, X),
+    "t.npz": lambda path: np.savez(path, X=X),
+    "t.mtx": lambda path: scipy.io.mmwrite(path, scipy.sparse.coo_matrix(X)),
+}
+
+
+@pytest.fixture(params=WRITERS)
+def plain(request, tmp_path):
+    WRITERS[request.param](tmp_path / request.param)
+    return tmp_path / request.param
+
+
+@pytest.fixture(autouse=True)
+def temporary_files(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []  # whatever happened, nothing is left behind
+
+
+def values(path):
+    features = read_table(path).features
+    return features.toarray() if scipy.sparse.issparse(features) else np.asarray(features)
+
+
+@pytest.mark.parametrize("name", ["{}.gz", "{}.GZ", "{}"])
+def test_a_compressed_file_is_read_like_the_plain_one(plain, name):
+    packed = plain.with_name(name.format(plain.name))
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    np.testing.assert_array_equal(values(packed), X)
+
+
+def test_several_members_one_after_the_other_are_one_file(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"3,4\n"))
+    assert read_table(path).features.rows() == [(1.0, 2.0), (3.0, 4.0)]
+
+
+def test_distances_may_be_compressed(tmp_path):
+    path = tmp_path / "d.csv.gz"
+    path.write_bytes(gzip.compress(b"0,1\n1,0\n"))
+    np.testing.assert_array_equal(read_distances(path).features, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t.csv.gz: the file is empty"),
+        (gzip.compress(b""), "t.csv.gz: the file is empty once unpacked"),
+        (b"a,b\n1,2\n", "t.csv.gz: is called .gz, but is not compressed by gzip"),
+        (gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "t.csv.gz: the gzip file is cut short"),
+        (gzip.compress(b"a,b\n1,2\n")[:-8] + bytes(8), "t.csv.gz: the gzip file is damaged: CRC"),
+        (b"\x1f\x8b\x08" + bytes(50), "t.csv.gz: the gzip file"),
+        (gzip.compress(b"a,b\n1,2\n3\n"), "t.csv.gz, line 3: 1 fields where the first line has 2"),
+        (gzip.compress(b"a,b\n1,2\n3,\n"), "t.csv.gz: missing values"),
+    ],
+)
+def test_a_broken_file_is_refused_under_its_own_name(tmp_path, content, message):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_table(path)
+
+
+def test_a_compressed_file_of_unknown_kind_is_refused(tmp_path):
+    for name, kind in [("t.gz", "without a suffix"), ("t.tar.gz", "ending in '.tar'")]:
+        (tmp_path / name).write_bytes(gzip.compress(b"a"))
+        with pytest.raises(DataError, match=f"{kind} are not read"):
+            read_table(tmp_path / name)
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    import errno
+    import shutil
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n1\n"))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(DataError, match=r"t\.csv\.gz: no room to unpack it .* or set TMPDIR"):
+        read_table(path)
