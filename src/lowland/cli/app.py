@@ -59,9 +59,7 @@ def program(
 
 
 app.command("map", cls=MethodCommand, short_help="Reduce a table to a map.")(map_command)
-app.command("transform", cls=PlainCommand, short_help="Place new rows in a map.")(
-    transform_command
-)
+app.command("transform", cls=PlainCommand, short_help="Place new rows in a map.")(transform_command)
 app.command("compare", cls=PlainCommand, short_help="Map a table by several methods.")(
     compare_command
 )

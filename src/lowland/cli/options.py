@@ -132,7 +132,8 @@ Part = Annotated[
     typer.Option(
         "--part",
         metavar="NAME",
-        help="What to take from a container: an array of an NPZ; layers/NAME, obsm/NAME of an H5AD.",
+        help="What to take from a container: an array of an NPZ; layers/NAME or obsm/NAME of an "
+        "H5AD.",
         show_default=False,
     ),
 ]

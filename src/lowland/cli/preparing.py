@@ -217,16 +217,16 @@ def _prepared(
     ).fit(features)
     if len(preparation.levels_):
         columns = list(dict.fromkeys(preparation.level_columns_))
-        log.append(f"turned {', '.join(columns)} into {len(preparation.levels_)} columns of 0 and 1")
+        log.append(
+            f"turned {', '.join(columns)} into {len(preparation.levels_)} columns of 0 and 1"
+        )
     if preparation.n_filled_:
         which = choices.impute.value if choices.impute else ""
         filled = count(preparation.n_filled_, "missing value")
         log.append(f"filled {filled} with the column's {which}")
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
     log.append(f"{verb} ({preparation.reason_})")
-    changed = (
-        len(preparation.levels_) or preparation.n_filled_ or preparation.spread_ is not None
-    )
+    changed = len(preparation.levels_) or preparation.n_filled_ or preparation.spread_ is not None
     if not changed:
         return features, None
     return preparation.transform(features), preparation

@@ -43,7 +43,10 @@ def score_command(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Also write a report (.html).",
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write a report (.html).",
             show_default=False,
         ),
     ] = None,

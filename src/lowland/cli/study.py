@@ -107,9 +107,7 @@ def first_columns(
     return X, pca
 
 
-def _pca_columns(
-    ready: Ready, cls: type[Reducer], given: dict[str, Any], asked: str
-) -> int | None:
+def _pca_columns(ready: Ready, cls: type[Reducer], given: dict[str, Any], asked: str) -> int | None:
     from lowland._core.errors import ParameterError
 
     n, p = ready.X.shape

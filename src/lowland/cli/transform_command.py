@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lowland._core.chain import Chain
 from lowland.cli import options
 from lowland.cli.console import Console, count, listing
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer
     from lowland.io import Table
 
 __all__ = ["transform_command"]
@@ -36,6 +37,7 @@ def transform_command(
     ] = None,
     labels: options.Labels = None,
     id_column: options.Id = None,
+    part: options.Part = None,
     jobs: options.Jobs = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -56,7 +58,8 @@ def transform_command(
 
     with console.warnings_as_notes():
         estimator = lowland.load(model).set_params(n_jobs=jobs, verbose=console.shows_progress)
-        table = read_for(estimator, source, labels or [], id_column)
+        method = type(estimator.last if isinstance(estimator, Chain) else estimator).__name__
+        table = read_for(estimator, source, options.split(labels), id_column, part)
         for note in notes_on(table):
             console.note(note)
         start = time.perf_counter()
@@ -68,7 +71,7 @@ def transform_command(
     rows, columns = table.shape
     console.result(
         [
-            f"{source}: {count(rows, 'row')} placed by {type(estimator).__name__} "
+            f"{source}: {count(rows, 'row')} placed by {method} "
             f"from {count(columns, 'column')} in {seconds:.2f} s",
             f"  map      {output}",
         ],
@@ -81,7 +84,7 @@ def transform_command(
             "labels": table.labels.columns,
             "unused": list(table.unused),
             "id": table.ids.name,
-            "method": registry.snake_case(type(estimator).__name__),
+            "method": registry.snake_case(method),
             "dimensions": Y.shape[1],
             "seconds": seconds,
             "outputs": {"map": str(output)},
@@ -97,21 +100,43 @@ def default_output(source: str) -> Path:
     return Path(f"{path.stem}-map{suffix}")
 
 
-def read_for(estimator: Reducer, source: str, labels: list[str], id_column: str | None) -> Table:
+def read_for(
+    model: Any, source: str, labels: list[str], id_column: str | None, part: str | None
+) -> Table:
     """The table with the model's columns as features, or one with as many columns."""
     from lowland._core.errors import DataError
     from lowland.io import read_table
 
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(model, "feature_names_in_", None)
+    first = model.steps[0] if isinstance(model, Chain) else model
+    fills = getattr(first, "fill_", None) is not None
+    how: dict[str, Any] = {"id_column": id_column, "part": part, "allow_missing": fills}
     if names is not None:
-        return read_table(source, columns=list(names), labels=labels, id_column=id_column)
-    table = read_table(source, labels=labels, id_column=id_column)
-    if table.shape[1] != estimator.n_features_in_:
+        texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
+        numbers = [name for name in names if name not in texts]
+        table = read_table(source, columns=numbers, labels=labels, **how)
+        return _with_texts(table, texts, list(names)) if texts else table
+    table = read_table(source, labels=labels, **how)
+    if table.shape[1] != model.n_features_in_:
         raise DataError(
             f"{source}: has {count(table.shape[1], 'column')} of numbers, but the model was made "
-            f"from {estimator.n_features_in_}; --label takes a column out."
+            f"from {model.n_features_in_}; --label takes a column out."
         )
     return table.without_names()
+
+
+def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
+    """The table with the columns of text that the model turns into numbers among its features."""
+    import polars as pl
+
+    from lowland._core.errors import DataError
+    from lowland.io.finite import listing
+
+    missing = [name for name in texts if name not in table.labels.columns]
+    if missing:
+        raise DataError(f"{table.source}: needed columns are missing: {listing(missing)}.")
+    columns = table.labels.select(pl.col(texts).cast(pl.String))
+    return dataclasses.replace(table, features=table.features.hstack(columns).select(names))
 
 
 def notes_on(table: Table) -> list[str]:

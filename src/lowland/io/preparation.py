@@ -75,8 +75,6 @@ class Preparation(Declared):
     level_columns_: np.ndarray = fitted("n_levels", type=str, doc="column of each level")
     levels_: np.ndarray = fitted("n_levels", type=str, doc="value of each level")
 
-    n_features_in_: int
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
         self.check_params()
@@ -95,7 +93,7 @@ class Preparation(Declared):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows made ready as the fitted ones were; the data frame or array itself is not changed."""
+        """Rows made ready as the fitted ones were; X itself is not changed."""
         if "feature_names_in_" in vars(self):
             check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")

@@ -111,8 +111,8 @@ class TSNE(NeighborEmbedding):
     card = Card(
         keeps="who is whose neighbor",
         use="to look at clusters and their neighborhoods in data of many columns",
-        avoid="to judge distances between clusters, their sizes or densities, or outliers; as input "
-        "for a clustering",
+        avoid="to judge distances between clusters, their sizes or densities, or outliers; as "
+        "input for a clustering",
         cost="O(n) per step and O(n^2 p) for exact neighbors (O(n^1.5 p) beyond 200 000 rows), "
         "O(n) memory",
     )

@@ -53,7 +53,7 @@ class Map(TypedDict):
     name: str  # the method as the registry spells it, or any other name
     title: str
     coordinates: np.ndarray  # (n, d)
-    seconds: float
+    seconds: float | None  # None: made elsewhere
     peak_bytes: int | None
     stopped_early: bool
     card: Card
