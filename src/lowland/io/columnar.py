@@ -26,7 +26,7 @@ def read_parquet(file: File, request: Request) -> Contents:
     import polars as pl
 
     with polars_reading(file, "Parquet"):
-        return _chosen(file, pl.scan_parquet(file.path, glob=False), request)
+        return _chosen(file, pl.scan_parquet(file.path), request)
 
 
 def read_arrow(file: File, request: Request) -> Contents:
@@ -41,9 +41,7 @@ def read_arrow(file: File, request: Request) -> Contents:
         raise DataError(f"{file}: is Feather 1, an old format; save it as Feather 2 or Parquet.")
     with polars_reading(file, "Arrow"):
         if start == ARROW_FILE:
-            # a star in a name is no pattern; before 1.31 polars has no way to say so
-            literal = {"glob": False} if set("*?[") & set(str(file.path)) else {}
-            lazy = pl.scan_ipc(file.path, **literal)
+            lazy = pl.scan_ipc(file.path)
         elif end != END_OF_STREAM:  # or rows would be lost without a word
             raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
         else:  # a stream has no directory: it can only be read from its start to its end

@@ -65,7 +65,7 @@ def read_delimited(file: File, separator: str, *, headed: bool | None = None) ->
 def _parse(file: File, separator: str, names: list[str], headed: bool) -> pl.DataFrame:
     import polars as pl
 
-    how = {"separator": separator, "has_header": headed, "glob": False}
+    how = {"separator": separator, "has_header": headed}
     rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // len(names)))
     for guess in (True, False):
         try:

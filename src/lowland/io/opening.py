@@ -18,6 +18,7 @@ __all__ = ["File", "format_suffix", "opened"]
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 CHUNK = 1 << 20
+PATTERN = set("*?[")  # polars takes a name with one of these for a pattern, and reads other files
 
 
 class File(NamedTuple):
@@ -54,17 +55,25 @@ def opened(path: Path) -> Iterator[File]:
         start = file.read(len(GZIP_MAGIC))
     if not start:
         raise DataError(f"{path}: the file is empty.")
-    if start != GZIP_MAGIC:
-        if path.suffix.lower() == ".gz":
-            raise DataError(f"{path}: is called .gz, but is not compressed by gzip.")
-        yield File(path, str(path))
+    packed = start == GZIP_MAGIC
+    if path.suffix.lower() == ".gz" and not packed:
+        raise DataError(f"{path}: is called .gz, but is not compressed by gzip.")
+    if not packed and not PATTERN & set(str(path.absolute())):
+        yield File(path.absolute(), str(path))
         return
     with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / f"unpacked{format_suffix(path)}"
-        _unpack(path, copy)
-        if copy.stat().st_size == 0:
+        stand_in = Path(folder) / f"file{format_suffix(path)}"
+        (_unpack if packed else _link)(path, stand_in)
+        if stand_in.stat().st_size == 0:
             raise DataError(f"{path}: the file is empty once unpacked.")
-        yield File(copy, str(path))
+        yield File(stand_in, str(path))
+
+
+def _link(path: Path, link: Path) -> None:
+    try:
+        link.symlink_to(path.absolute())
+    except OSError:  # Windows allows links only to some users
+        shutil.copyfile(path, link)
 
 
 def _unpack(path: Path, copy: Path) -> None:
