@@ -68,9 +68,10 @@ def load(path: str | Path) -> Any:
 
 def _steps(model: persistence.Model) -> list[tuple[Any, ...]]:
     steps = model.state.get("steps")
+    steps = steps if isinstance(steps, list) else []
     found = [
         tuple(step[part] for part in PARTS)
-        for step in (steps if isinstance(steps, list) else [])
+        for step in steps
         if isinstance(step, dict) and step.keys() == set(PARTS)
     ]
     kinds = all(tuple(map(type, parts)) == (str, dict, dict) for parts in found)

@@ -128,17 +128,20 @@ def _defaults(
     cls: type[Reducer], X: Any, y: Any, given: dict[str, Any], log: list[str]
 ) -> dict[str, Any]:
     """The command line's own defaults, lowered to what the data allow."""
-    wanted = MAP_DEFAULTS["n_components"]
-    if "n_components" in given:
-        return {}
-    most = wanted
-    if cls.needs_target:
-        most = max(1, len(set(y.tolist())) - 1)
-    if cls.family() == "linear":
-        most = min(most, *X.shape)
-    if most < wanted:
-        log.append(f"one dimension, because {cls.__name__} has no more for these data")
-    return {"n_components": min(wanted, most)}
+    found: dict[str, Any] = {}
+    n, wanted = X.shape[0], MAP_DEFAULTS["n_components"]
+    if "n_components" not in given:
+        most = max(1, len(set(y.tolist())) - 1) if cls.needs_target else wanted
+        if cls.family() == "linear":
+            most = min(most, *X.shape)
+        if most < wanted:
+            log.append(f"one dimension, because {cls.__name__} has no more for these data")
+        found["n_components"] = min(wanted, most)
+    field = cls.parameters().get("perplexity")
+    if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
+        found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
+        log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
+    return found
 
 
 def _with_distances(cls: type[Reducer], parameters: dict[str, Any]) -> dict[str, Any]:

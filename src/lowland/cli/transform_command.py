@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland._core.chain import Chain
 from lowland.cli import options
 from lowland.cli.console import Console, count, listing
 
@@ -49,6 +48,7 @@ def transform_command(
     """
     import lowland
     from lowland._core import registry
+    from lowland._core.chain import Chain
     from lowland.io import check_free, check_suffix, map_frame, staged_outputs, write_frame
 
     console = Console(quiet=quiet, as_json=as_json)
@@ -104,6 +104,7 @@ def read_for(
     model: Any, source: str, labels: list[str], id_column: str | None, part: str | None
 ) -> Table:
     """The table with the model's columns as features, or one with as many columns."""
+    from lowland._core.chain import Chain
     from lowland._core.errors import DataError
     from lowland.io import read_table
 

@@ -93,8 +93,7 @@ class LDA(Classifier, LinearReducer):
     References
     ----------
     Fisher (1936), Annals of Eugenics 7; Rao (1948), J. Royal Statistical Society B 10; Friedman
-    (1989), J. American Statistical Association 84; Ledoit & Wolf (2004), J. Multivariate Analysis
-    88.
+    (1989), J. American Statistical Association 84; Ledoit & Wolf (2004), J. Multivar. Analysis 88.
 
     Examples
     --------
@@ -142,8 +141,7 @@ class LDA(Classifier, LinearReducer):
     card = Card(
         keeps="what sets the classes apart: variance between them in units of that within",
         use="to see how labeled groups differ and in which columns, and to classify with few rows",
-        avoid="when classes differ in spread rather than in mean, or one has several clumps; never "
-        "as proof that groups exist, because it was told them",
+        avoid="when classes differ in spread, not in mean; as proof that groups exist: it was told",
         cost="O(n p min(n, p)) time, O(n p) memory",
     )
     reference = "Fisher (1936); Rao (1948)"
@@ -200,9 +198,8 @@ class LDA(Classifier, LinearReducer):
         return self
 
     def _sums_so_far(self) -> Any:
-        if not self._has_sums():
-            return None
-        return ClassMoments(self.class_counts_, self.means_, self.scatter_)
+        sums = self._has_sums()
+        return ClassMoments(self.class_counts_, self.means_, self.scatter_) if sums else None
 
     def _start_over(self, sums: ClassMoments, classes: np.ndarray) -> None:
         """Keep the sums and forget the model, which more classes may make impossible for now."""
@@ -213,9 +210,8 @@ class LDA(Classifier, LinearReducer):
         self.class_counts_, self.means_, self.scatter_ = sums
 
     def _is_enough(self, sums: ClassMoments) -> bool:
-        C = len(sums.counts)
         wanted = max(self.n_components or 1, 1 if self.priors is None else len(self.priors) - 1)
-        return bool(sums.counts.all()) and wanted < C < sums.n_rows
+        return bool(sums.counts.all()) and wanted < len(sums.counts) < sums.n_rows
 
     def _check_sizes(self, classes: np.ndarray, n: int, p: int) -> None:
         C = len(classes)
@@ -255,8 +251,7 @@ class LDA(Classifier, LinearReducer):
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         """Weights of the class means in S_B when S_W is divided by n - C."""
-        n = counts.sum()
-        return n * self._priors(counts) / (n - len(counts))
+        return counts.sum() * self._priors(counts) / (counts.sum() - len(counts))
 
     def _keep(
         self,

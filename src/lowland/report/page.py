@@ -190,7 +190,7 @@ def _comparison(maps: Sequence[Map]) -> dict[str, Any]:
         )
     return {
         "columns": columns,
-        "fastest": min(range(len(maps)), key=lambda number: maps[number]["seconds"]),
+        "fastest": min(range(len(maps)), key=lambda number: maps[number]["seconds"] or 0.0),
     }
 
 
