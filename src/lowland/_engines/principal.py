@@ -10,25 +10,19 @@ X the centered (and perhaps scaled) data, n x p:
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines import products
-from lowland._engines.linalg import EigenPairs, fix_signs, solve_eigenproblem
+from lowland._engines.eigen import top_pairs
+from lowland._engines.linalg import fix_signs, solve_eigenproblem
 from lowland._engines.statistics import Moments, column_moments
 
 __all__ = ["PrincipalAxes", "by_covariance", "by_gram", "by_krylov", "column_scale"]
-
-
-# Vectors per product: enough to use each number of X several times, few enough to converge.
-BLOCK_WIDTH = 16
 
 
 class PrincipalAxes(NamedTuple):
@@ -108,82 +102,14 @@ def by_krylov(
     with limit_blas(1):
         tol = 1e-8 if X.dtype == np.float64 else 1e-5
         if p <= n:
-            pairs = _krylov(lambda V: backward(forward(V)), p, n_axes, tol, rng, monitor)
+            pairs = top_pairs(
+                lambda V: backward(forward(V)), n_axes, order=p, tol=tol, rng=rng, monitor=monitor
+            )
             axes = pairs.vectors
         else:
-            pairs = _krylov(lambda Z: forward(backward(Z)), n, n_axes, tol, rng, monitor)
+            pairs = top_pairs(
+                lambda Z: forward(backward(Z)), n_axes, order=n, tol=tol, rng=rng, monitor=monitor
+            )
             axes = np.linalg.qr(backward(pairs.vectors))[0]
-    per_column = _per_column(squares, scale, n)
-    return PrincipalAxes(mean, scale, fix_signs(axes).T, pairs.values / (n - 1), per_column, n)
-
-
-def _krylov(
-    apply: Callable[[np.ndarray], np.ndarray],
-    order: int,
-    n_pairs: int,
-    tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-) -> EigenPairs:
-    """Top pairs of a symmetric operator C by block Lanczos from a random block.
-
-    With an orthonormal basis Q of the Krylov space, C Q = Q T + Q_next R E^T: T = Q^T C Q is small,
-    its eigenpairs (l, y) give those of C as (l, Q y), and |R y_last| is their residual
-    |C Q y - l Q y|. The basis grows, fully reorthogonalized, until all residuals are below
-    ``tol`` times the largest l (Golub & Underwood 1977; Musco & Musco 2015 on random starts).
-    """
-    width = min(BLOCK_WIDTH, order)
-    most = min(order, 10 * n_pairs + 20 * width)
-    newest = np.linalg.qr(rng.standard_normal((order, width)))[0]
-    basis = np.empty((order, 0))
-    T = np.empty((0, 0))
-    with monitor.phase("block Lanczos", total=-(-most // width)) as phase:
-        while True:
-            basis = np.hstack([basis, newest[:, : order - basis.shape[1]]])
-            newest = basis[:, T.shape[0] :]
-            image = np.asarray(apply(newest), dtype=np.float64)
-            column = basis.T @ image
-            image -= basis @ column
-            again = basis.T @ image  # once is not enough: rounding grows with the basis
-            image -= basis @ again
-            T = _grown(T, column + again)
-            newest, R = np.linalg.qr(image)
-            if np.abs(np.diag(R)).min() <= 1e-10 * np.abs(T).max():
-                # C adds nothing in some direction: go on with a random one outside the basis.
-                newest = _outside(basis, newest, rng)
-            phase.advance()
-            if T.shape[0] < n_pairs:
-                continue
-            values, y = solve_eigenproblem(T, n_pairs)
-            residual = np.linalg.norm(R @ y[-R.shape[1] :], axis=0).max()
-            if residual <= tol * values[0] or T.shape[0] == order:
-                break
-            if T.shape[0] >= most:
-                warnings.warn(
-                    "the last axes may be inexact: block Lanczos stopped at a relative residual "
-                    f"of {residual / values[0]:.1e} (tol={tol:g}); ask for fewer components or "
-                    "use another solver.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-                break
-    return EigenPairs(values, basis @ y)
-
-
-def _outside(basis: np.ndarray, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An orthonormal block orthogonal to the basis, near the given one where that has substance."""
-    block = block + 1e-8 * rng.standard_normal(block.shape)
-    for _ in range(3):
-        block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
-    return block
-
-
-def _grown(T: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """T with one more block of columns and, because it is symmetric, of rows."""
-    old, new = T.shape[0], column.shape[0]
-    grown = np.empty((new, new))
-    grown[:old, :old] = T
-    grown[:, old:] = column
-    grown[old:, :old] = column[:old].T
-    grown[old:, old:] = (column[old:] + column[old:].T) / 2
-    return grown
+    variances, per_column = np.maximum(pairs.values, 0) / (n - 1), _per_column(squares, scale, n)
+    return PrincipalAxes(mean, scale, fix_signs(axes).T, variances, per_column, n)

@@ -49,6 +49,9 @@ numpy definition.
 - ``distance_sums(a, b, own, scale, out)``: per row, sums of a, b, a^2, b^2, a b, (a - scale b)^2
   and (a - scale b)^2 / a over all columns but ``own``; ``add_column_sums(a, b, first, scale, out)``
   adds the same per column.
+- ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
+  rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
+  of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
 """
 
 from lowland._native.kernels import (
@@ -58,6 +61,8 @@ from lowland._native.kernels import (
     PANEL_WIDTH_FLOAT32,
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
+    TILE_SIDE_FLOAT32,
+    TILE_SIDE_FLOAT64,
     add_column_sums,
     all_finite,
     attract,
@@ -72,6 +77,8 @@ from lowland._native.kernels import (
     inner,
     instruction_sets,
     join_rounds,
+    kernel_rows,
+    kernel_times,
     mid_ranks,
     pack_points,
     permute_edges,
@@ -100,6 +107,8 @@ __all__ = [
     "PANEL_WIDTH_FLOAT32",
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
+    "TILE_SIDE_FLOAT32",
+    "TILE_SIDE_FLOAT64",
     "add_column_sums",
     "all_finite",
     "attract",
@@ -114,6 +123,8 @@ __all__ = [
     "inner",
     "instruction_sets",
     "join_rounds",
+    "kernel_rows",
+    "kernel_times",
     "mid_ranks",
     "pack_points",
     "permute_edges",

@@ -7,6 +7,8 @@ ENTRY_BYTES_FLOAT64: int
 PANEL_WIDTH_FLOAT32: int
 PANEL_WIDTH_FLOAT64: int
 PATH_LANES: int
+TILE_SIDE_FLOAT32: int
+TILE_SIDE_FLOAT64: int
 
 def instruction_sets() -> list[str]: ...
 def count_nested(width: int, depth: int, threads: int) -> int: ...
@@ -332,6 +334,28 @@ def distance_sums(
     b: np.ndarray,
     own: np.ndarray,
     scale: float,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def kernel_rows(
+    rows: np.ndarray,
+    points: np.ndarray,
+    kind: int,
+    offset: float,
+    degree: int,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def kernel_times(
+    points: np.ndarray,
+    kind: int,
+    offset: float,
+    degree: int,
+    tiles: np.ndarray,
+    filled: bool,
+    v: np.ndarray,
     out: np.ndarray,
     threads: int,
     isa: str = "auto",

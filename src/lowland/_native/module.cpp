@@ -9,6 +9,7 @@ namespace lowland {
 void bind_affinity(nb::module_& m);
 void bind_embedding(nb::module_& m);
 void bind_geodesics(nb::module_& m);
+void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
@@ -148,6 +149,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_affinity(m);
     lowland::bind_embedding(m);
     lowland::bind_geodesics(m);
+    lowland::bind_kernel_tiles(m);
     lowland::bind_knn(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);

@@ -1,0 +1,1 @@
+"""Kernel methods: linear methods on the images of rows in a feature space."""

@@ -1,0 +1,559 @@
+"""KernelPCA before three witnesses: its definition, closed forms, and scikit-learn."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn import decomposition
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import laplacian_kernel
+
+import lowland
+from lowland import PCA, KernelPCA
+from lowland._engines import kernel_axes, kernels
+from lowland.errors import ConvergenceWarning, DataError, MemoryLimitError, ParameterError
+
+Peer = decomposition.KernelPCA
+
+NAMED = {
+    "rbf": {"gamma": 0.08},
+    "laplacian": {"gamma": 0.05},
+    "poly": {"gamma": 0.1, "coef0": 0.5, "degree": 3},
+    "sigmoid": {"gamma": 0.002, "coef0": 0.1},
+    "cosine": {},
+    "linear": {},
+}
+EXACT = ["dense", "krylov"]
+
+
+@pytest.fixture(params=NAMED)
+def named(request):
+    return {"kernel": request.param, **NAMED[request.param]}
+
+
+def value(x, y, kernel, gamma=1.0, coef0=1.0, degree=3):
+    """A kernel of two rows, as the definition has it."""
+    return {
+        "rbf": lambda: np.exp(-gamma * np.sum((x - y) ** 2)),
+        "laplacian": lambda: np.exp(-gamma * np.sum(np.abs(x - y))),
+        "poly": lambda: (gamma * np.dot(x, y) + coef0) ** degree,
+        "sigmoid": lambda: np.tanh(gamma * np.dot(x, y) + coef0),
+        "cosine": lambda: np.dot(x, y) / np.sqrt(np.dot(x, x) * np.dot(y, y)),
+        "linear": lambda: np.dot(x, y),
+    }[kernel]()
+
+
+def from_definition(X, new, k, **kernel):
+    """Eigenpairs of the centered matrix, the map, and the places of new rows, with loops.
+
+    The centered values of new rows are written out: k(x, x_j) less the mean of its row, less that
+    of the fitted column, plus that of all.
+    """
+    n = len(X)
+    K = np.array([[value(a, b, **kernel) for b in X] for a in X])
+    H = np.eye(n) - np.ones((n, n)) / n
+    values, V = np.linalg.eigh(H @ K @ H)
+    values, V = values[::-1][:k], V[:, ::-1][:, :k]
+    V = V * np.sign(V[np.abs(V).argmax(axis=0), range(k)])
+    rows = np.array([[value(a, b, **kernel) for b in X] for a in new])
+    centered = rows - rows.mean(axis=1, keepdims=True) - K.mean(axis=0) + K.mean()
+    return values, V, V * np.sqrt(values), centered @ (V / np.sqrt(values))
+
+
+def aligned(Y, Z):
+    """Y with its columns turned to those of Z."""
+    return Y * np.sign((Y * Z).sum(axis=0))
+
+
+# --- (a) the definition -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_the_map_is_that_of_the_definition(irregular, named, solver):
+    X, new = irregular(70, 5), irregular(12, 5, 1)
+    values, V, Y, placed = from_definition(X, new, 3, **named)
+    found = KernelPCA(3, solver=solver, tol=1e-10, random_state=0, **named)
+    scale = np.abs(Y).max()
+    np.testing.assert_allclose(found.fit_transform(X), Y, atol=1e-7 * scale)
+    np.testing.assert_allclose(found.eigenvalues_, values, rtol=1e-9)
+    np.testing.assert_allclose(found.transform(X), Y, atol=1e-7 * scale)
+    np.testing.assert_allclose(found.transform(new), placed, atol=1e-7 * scale)
+    np.testing.assert_allclose(found.dual_vectors_, V / np.sqrt(values), rtol=1e-6, atol=1e-9)
+
+
+def test_dual_vectors_make_axes_of_length_one(irregular, named):
+    X = irregular(60, 4)
+    found = KernelPCA(4, **named).fit(X)
+    H = np.eye(60) - 1 / 60
+    K = H @ np.array([[value(a, b, **named) for b in X] for a in X]) @ H
+    A = found.dual_vectors_
+    np.testing.assert_allclose(A.T @ K @ A, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose((A**2).sum(axis=0), 1 / found.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(found.explained_variance_ratio_, found.eigenvalues_ / np.trace(K))
+
+
+def test_a_function_and_given_values_are_the_named_kernel(irregular):
+    X, new = irregular(50, 4), irregular(9, 4, 1)
+    expected = KernelPCA(2, gamma=0.1).fit(X)
+    called = KernelPCA(2, kernel=lambda a, b: value(a, b, "rbf", 0.1)).fit(X)
+    K = np.array([[value(a, b, "rbf", 0.1) for b in X] for a in X])
+    rows = np.array([[value(a, b, "rbf", 0.1) for b in X] for a in new])
+    given = KernelPCA(2, kernel="precomputed").fit(K)
+    np.testing.assert_allclose(called.transform(new), expected.transform(new), atol=1e-10)
+    np.testing.assert_allclose(given.transform(rows), expected.transform(new), atol=1e-10)
+    assert given.rows_ is None
+
+
+def test_gamma_by_default_and_by_the_median(irregular):
+    X = irregular(80, 5)
+    gaps = X[:, None] - X[None]
+    pairs = np.triu_indices(80, 1)
+    s2 = np.median(np.sqrt((gaps**2).sum(axis=2))[pairs]) ** 2
+    s1 = np.median(np.abs(gaps).sum(axis=2)[pairs])
+    assert KernelPCA().fit(X).gamma_ == 1 / 5
+    assert KernelPCA(gamma="median").fit(X).gamma_ == pytest.approx(1 / (2 * s2))
+    laplacian = KernelPCA(kernel="laplacian", gamma="median").fit(X)
+    assert laplacian.gamma_ == pytest.approx(1 / s1)
+    with pytest.raises(ParameterError, match="gamma='median' is for kernel='rbf'"):
+        KernelPCA(kernel="poly", gamma="median").fit(X)
+
+
+# --- (b) closed forms ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_the_linear_kernel_is_pca(irregular, solver):
+    X = irregular(90, 6)
+    pca, found = (
+        PCA(4).fit(X),
+        KernelPCA(4, kernel="linear", solver=solver, random_state=0, tol=1e-9),
+    )
+    Y, Z = pca.transform(X), found.fit_transform(X)
+    np.testing.assert_allclose(aligned(Z, Y), Y, atol=1e-7 * np.abs(Y).max())
+    np.testing.assert_allclose(found.eigenvalues_, 89 * pca.explained_variance_, rtol=1e-9)
+    ratio = pca.explained_variance_ratio_
+    np.testing.assert_allclose(found.explained_variance_ratio_, ratio, rtol=1e-9)
+    back = pca.inverse_transform(Y)
+    np.testing.assert_allclose(found.inverse_transform(Z), back, atol=1e-7 * np.abs(X).max())
+
+
+def test_half_the_negative_squared_distances_are_classical_mds(irregular):
+    X = irregular(60, 5)
+    D2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    found = KernelPCA(3, kernel="precomputed").fit_transform(-D2 / 2)
+    Y = PCA(3).fit_transform(X)  # what classical MDS of Euclidean distances is
+    np.testing.assert_allclose(aligned(found, Y), Y, atol=1e-8 * np.abs(Y).max())
+
+
+def test_road_distances_between_cities_are_classical_mds_too():
+    root = Path(__file__).resolve().parents[3]
+    file = Path(os.environ.get("LOWLAND_DATA", root / "../shared/data")) / "small/eurodist.csv"
+    if not file.exists():
+        pytest.skip(f"{file} is absent; name its folder in LOWLAND_DATA")
+    D = np.genfromtxt(file, delimiter=",", skip_header=1)[:, 1:]
+    found = KernelPCA(2, kernel="precomputed")
+    Y = found.fit_transform(-(D**2) / 2)
+    # R's cmdscale(eurodist): eigenvalues, the place of Athens, and a clearly negative end
+    np.testing.assert_allclose(found.eigenvalues_, [1.95383770895e7, 1.1856555334e7], rtol=1e-9)
+    np.testing.assert_allclose(np.abs(Y[0]), [2290.27468, 1798.80293], rtol=1e-8)
+    assert found.lowest_eigenvalue_ < -1e6
+
+
+def rings(n, seed):
+    """Two rings of radius 1 and .3 with noise of .05."""
+    rng = np.random.default_rng(seed)
+    inner = np.arange(n) % 2 == 0
+    angle = 2 * np.pi * rng.random(n)
+    X = np.where(inner, 0.3, 1.0)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return X + 0.05 * rng.standard_normal((n, 2)), inner
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
+def test_two_rings_become_separable_by_a_line(solver):
+    X, inner = rings(400, 0)
+
+    def right(Y):
+        return LogisticRegression(C=1e6, max_iter=10_000).fit(Y, inner).score(Y, inner)
+
+    found = KernelPCA(2, gamma=4.0, solver=solver, n_landmarks=100, random_state=0)
+    assert right(found.fit_transform(X)) == 1.0
+    assert right(PCA(2).fit_transform(X)) < 0.75
+    new, inner_new = rings(200, 1)
+    line = LogisticRegression(C=1e6, max_iter=10_000).fit(found.transform(X), inner)
+    assert line.score(found.transform(new), inner_new) == 1.0
+
+
+def test_a_wide_kernel_is_pca_and_a_narrow_one_knows_no_direction(irregular):
+    X = irregular(100, 4)
+    Y = PCA(2).fit_transform(X)
+    wide = KernelPCA(2, gamma=1e-7).fit(X)
+    Z = wide.transform(X)
+    Z = aligned(Z / np.linalg.norm(Z, axis=0), Y)
+    np.testing.assert_allclose(Z, Y / np.linalg.norm(Y, axis=0), atol=1e-4)
+    narrow = KernelPCA(2, gamma=1e7).fit(X)  # K = I
+    np.testing.assert_allclose(narrow.eigenvalues_, 1.0)
+
+
+# --- (c) scikit-learn ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_the_map_is_that_of_scikit_learn(irregular, named, solver):
+    X, new = irregular(300, 8), irregular(40, 8, 1)
+    if named["kernel"] == "laplacian":  # it has the function, but not by name
+        peer = Peer(4, kernel="precomputed", eigen_solver="dense")
+        K, rows = (laplacian_kernel(A, X, named["gamma"]) for A in (X, new))
+    else:
+        peer, K, rows = Peer(4, **named, eigen_solver="dense"), X, new
+    found = KernelPCA(4, solver=solver, random_state=0, **named)
+    Y, Z = peer.fit(K).transform(K), found.fit_transform(X)
+    # krylov: a residual of 1e-6 over gaps of a few percent
+    atol = (1e-9 if solver == "dense" else 1e-4) * np.abs(Y).max()
+    np.testing.assert_allclose(aligned(Z, Y), Y, atol=atol)
+    placed = peer.transform(rows)
+    np.testing.assert_allclose(aligned(found.transform(new), placed), placed, atol=atol)
+    rtol = 1e-9 if solver == "dense" else 1e-6
+    np.testing.assert_allclose(found.eigenvalues_, peer.eigenvalues_, rtol=rtol)
+
+
+def test_all_components_are_those_with_a_positive_eigenvalue(irregular):
+    X = irregular(40, 3)
+    peer = Peer(None, kernel="poly", gamma=1.0, degree=2, coef0=1.0).fit(X)
+    found = KernelPCA(None, kernel="poly", gamma=1.0, degree=2).fit(X)
+    assert found.n_components_ == 9  # of a quadratic in three variables, without the constant
+    np.testing.assert_allclose(found.eigenvalues_, peer.eigenvalues_[:9], rtol=1e-8)
+    assert KernelPCA(None, kernel="poly", degree=2, solver="nystroem").fit(X).n_components_ == 9
+
+
+# --- solvers ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(irregular):
+    """More rows than auto takes for dense."""
+    return irregular(1300, 6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_krylov_reaches_its_residual_in_both_precisions(table, named, dtype):
+    X = table.astype(dtype)
+    exact = KernelPCA(3, solver="dense", **named).fit(X)
+    found = KernelPCA(3, random_state=0, **named)
+    Y = found.fit_transform(X)
+    assert Y.dtype == dtype
+    assert 0 < found.residual_ <= 1e-6
+    np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=1e-5)
+    scale = np.abs(Y).max()
+    np.testing.assert_allclose(Y, exact.transform(X), atol=1e-4 * scale)
+    np.testing.assert_allclose(found.transform(X), Y, atol=1e-5 * scale)
+
+
+def test_krylov_uses_single_precision_only_where_it_is_good_enough(table, monkeypatch):
+    used = []
+
+    def spy(points, kernel, threads, dtype=np.float64):
+        used.append(np.dtype(dtype))
+        return kernels.kernel_matrix(points, kernel, threads, dtype)
+
+    monkeypatch.setattr(kernel_axes, "kernel_matrix", spy)
+    apart = table + 1e4 * (np.arange(len(table)) % 2)[:, None]
+    for X, tol, expected in (
+        (table, 1e-6, np.float32),
+        (table, 1e-9, np.float64),
+        (apart, 1e-6, np.float64),  # x.y is a million times the exponent: no digits are left
+    ):
+        KernelPCA(2, gamma=0.02, tol=tol, random_state=0, solver="krylov").fit(X)
+        assert used[-1] == expected
+
+
+def test_krylov_says_when_it_misses_its_tolerance():
+    X = np.random.default_rng(0).standard_normal((1500, 40))  # forty directions, all alike
+    found = KernelPCA(3, tol=1e-18, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"relative residual of .* \(tol=1e-18\)"):
+        found.fit(X)
+    assert 1e-18 < found.residual_ < 1e-3
+
+
+def test_the_number_of_threads_and_of_kept_tiles_change_no_byte(table, monkeypatch):
+    models = [KernelPCA(3, gamma=0.05, random_state=0, n_jobs=jobs) for jobs in (1, 2, 2)]
+    maps = [models[0].fit_transform(table), models[1].fit_transform(table)]
+    monkeypatch.setattr(kernels, "KEPT_BYTES", 0)
+    maps.append(models[2].fit_transform(table))
+    for model, Y in zip(models, maps, strict=True):
+        np.testing.assert_array_equal(Y, maps[0])
+        np.testing.assert_array_equal(model.transform(table[:99]), models[0].transform(table[:99]))
+
+
+@pytest.mark.parametrize("solver", ["krylov", "nystroem"])
+def test_a_row_alone_lands_where_it_lands_in_company(table, named, solver):
+    found = KernelPCA(2, solver=solver, random_state=0, n_landmarks=60, **named).fit(table[:1100])
+    together = found.transform(table[1000:])
+    alone = np.vstack([found.transform(row[None]) for row in table[1000:]])
+    assert together.tobytes() == alone.tobytes()
+
+
+# --- landmarks ----------------------------------------------------------------------------------
+
+
+def test_all_rows_as_landmarks_are_the_exact_solution(irregular, named):
+    X = irregular(80, 5)
+    exact, found = KernelPCA(3, **named), KernelPCA(3, solver="nystroem", random_state=0, **named)
+    Y, Z = exact.fit_transform(X), found.fit_transform(X)
+    if named["kernel"] == "sigmoid":  # indefinite: landmarks span the positive part only
+        np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0.05)
+        return
+    np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(aligned(Z, Y), Y, atol=1e-6 * np.abs(Y).max())
+    ratio = exact.explained_variance_ratio_
+    np.testing.assert_allclose(found.explained_variance_ratio_, ratio, rtol=1e-6)
+
+
+def test_landmarks_are_the_pca_of_projections_on_them(irregular):
+    """The definition: phi(x) projected on the span of the landmarks' images, then PCA."""
+    X, new = irregular(200, 4), irregular(10, 4, 1)
+    found = KernelPCA(3, gamma=0.05, solver="nystroem", n_landmarks=25, random_state=3).fit(X)
+    L = found.rows_
+    assert L.shape == (25, 4)
+    assert all((row == X).all(axis=1).any() for row in L)
+
+    def K(A, B):
+        return np.exp(-0.05 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    values, U = np.linalg.eigh(K(L, L))
+    root = U / np.sqrt(values)
+    pca = PCA(3).fit(K(X, L) @ root)
+    for rows in (X, new):
+        Y = pca.transform(K(rows, L) @ root)
+        np.testing.assert_allclose(aligned(found.transform(rows), Y), Y, atol=1e-6)
+    np.testing.assert_allclose(found.eigenvalues_, 199 * pca.explained_variance_, rtol=1e-6)
+    assert found.residual_ is None
+    # the mean image, as far as the landmarks span it: its product with each of theirs is the mean
+    np.testing.assert_allclose(K(L, L) @ found.mean_weights_, K(X, L).mean(axis=0), atol=1e-7)
+
+
+def test_more_landmarks_come_nearer_to_the_exact_map(table):
+    exact = KernelPCA(3, gamma=0.05, random_state=0).fit(table).eigenvalues_
+    gaps = []
+    for m in (20, 80, 320):
+        found = KernelPCA(3, gamma=0.05, solver="nystroem", n_landmarks=m, random_state=0)
+        gaps.append(np.abs(found.fit(table).eigenvalues_ / exact - 1).max())
+    assert gaps[0] > 2 * gaps[1] > 4 * gaps[2]
+    assert gaps[2] < 0.01
+
+
+def test_landmarks_of_given_values_and_of_functions(irregular):
+    X, new = irregular(90, 4), irregular(7, 4, 1)
+    shared = {"solver": "nystroem", "n_landmarks": 30, "random_state": 0}
+    expected = KernelPCA(2, gamma=0.1, **shared).fit(X)
+    K, rows = (np.array([[value(a, b, "rbf", 0.1) for b in X] for a in A]) for A in (X, new))
+    given = KernelPCA(2, kernel="precomputed", **shared).fit(K)
+    called = KernelPCA(2, kernel=lambda a, b: value(a, b, "rbf", 0.1), **shared).fit(X)
+    np.testing.assert_allclose(given.transform(rows), expected.transform(new), atol=1e-9)
+    np.testing.assert_allclose(called.transform(new), expected.transform(new), atol=1e-9)
+    assert (given.dual_vectors_ != 0).any(axis=1).sum() == 30
+
+
+@pytest.mark.parametrize("m", [1, 91])
+def test_a_number_of_landmarks_that_cannot_be_is_refused(irregular, m):
+    with pytest.raises(ParameterError, match=f"n_landmarks={m} must be between n_components=2"):
+        KernelPCA(2, solver="nystroem", n_landmarks=m).fit(irregular(90, 3))
+
+
+# --- indefinite kernels and missing rank --------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_only_positive_eigenvalues_make_axes(solver):
+    rng = np.random.default_rng(0)
+    V = rng.standard_normal((60, 4))
+    V -= V.mean(axis=0)
+    V = np.linalg.qr(V)[0]
+    K = (V * [5.0, 2.0, -3.0, -4.0]) @ V.T
+    with pytest.warns(UserWarning, match=r"only 2 of 3 components .* from -4 to 5") as caught:
+        found = KernelPCA(3, kernel="precomputed", solver=solver, random_state=0).fit(K)
+    assert len(caught) == 1
+    np.testing.assert_allclose(found.eigenvalues_, [5, 2, 0], atol=1e-8)
+    assert found.lowest_eigenvalue_ == pytest.approx(-4, rel=1e-6)
+    Y = found.transform(K)
+    np.testing.assert_allclose(aligned(Y[:, :2], V[:, :2]), V[:, :2] * np.sqrt([5, 2]), atol=1e-7)
+    assert (Y[:, 2] == 0).all()
+    quiet = KernelPCA(2, kernel="precomputed", solver=solver, random_state=0).fit(K)
+    assert quiet.lowest_eigenvalue_ == pytest.approx(-4, rel=1e-6)
+    assert KernelPCA(None, kernel="precomputed").fit(K).n_components_ == 2
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
+def test_axes_beyond_the_rank_are_zero(irregular, solver):
+    X = irregular(120, 2) @ np.array([[1.0, 2, 0, 1], [0, 1, 1, -1]])
+    found = KernelPCA(5, kernel="linear", solver=solver, random_state=0).fit(X)
+    assert (found.eigenvalues_[:2] > 0).all()
+    assert (found.eigenvalues_[2:] == 0).all()
+    Y = found.transform(X)
+    assert (Y[:, 2:] == 0).all()
+    np.testing.assert_allclose((Y**2).sum(axis=0), found.eigenvalues_, rtol=1e-5)
+
+
+# --- the way back -------------------------------------------------------------------------------
+
+
+def test_the_fixed_point_is_the_nearest_image(irregular):
+    """No row near by has an image nearer to the point of the map."""
+    X = irregular(150, 3)
+    found = KernelPCA(4, gamma=0.1).fit(X)
+    Y = found.transform(irregular(6, 3, 1))
+    Z = found.inverse_transform(Y)
+    weights = found.mean_weights_ + Y @ found.dual_vectors_.T
+
+    def nearness(rows):
+        K = np.exp(-0.1 * ((rows[:, None] - X[None]) ** 2).sum(axis=2))
+        return (K * weights).sum(axis=1)
+
+    best = nearness(Z)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1):
+        for _ in range(30):
+            step = rng.standard_normal(Z.shape)
+            assert (nearness(Z + size * step) <= best + 1e-9).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine"])
+@pytest.mark.parametrize("solver", ["dense", "nystroem"])
+def test_going_there_and_back_stays_near(irregular, kernel, solver):
+    X = irregular(300, 3)
+    gamma = "median" if kernel in ("rbf", "laplacian") else None
+    found = KernelPCA(8, kernel=kernel, gamma=gamma, solver=solver, random_state=0).fit(X)
+    back = found.inverse_transform(found.transform(X))
+    spread = ((X - X.mean(axis=0)) ** 2).sum()
+    # directions have lost the length: cosine cannot bring it back
+    assert ((back - X) ** 2).sum() < (0.6 if kernel == "cosine" else 0.05) * spread
+
+
+def test_noise_on_digits_is_lowered_by_going_there_and_back():
+    clean = load_digits().data / 16.0
+    rng = np.random.default_rng(0)
+    noisy = clean + 0.25 * rng.standard_normal(clean.shape)
+    train, test = slice(0, 1200), slice(1200, 1500)
+    found = KernelPCA(40, gamma="median", random_state=0).fit(noisy[train])
+    back = found.inverse_transform(found.transform(noisy[test]))
+    before, after = (((A - clean[test]) ** 2).mean() for A in (noisy[test], back))
+    assert after < 0.6 * before
+
+
+def test_there_is_no_way_back_without_rows(irregular):
+    K = np.cov(irregular(30, 20).T)
+    found = KernelPCA(2, kernel="precomputed").fit(K)
+    with pytest.raises(ParameterError, match="inverse_transform needs the fitted rows"):
+        found.inverse_transform(found.transform(K))
+
+
+def test_a_point_alone_comes_back_where_it_comes_back_in_company(irregular):
+    found = KernelPCA(3, gamma="median").fit(irregular(200, 4))
+    Y = found.transform(irregular(20, 4, 1))
+    alone = np.vstack([found.inverse_transform(y[None]) for y in Y])
+    np.testing.assert_array_equal(found.inverse_transform(Y), alone)
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
+@pytest.mark.parametrize("written_out", [True, False])
+def test_sparse_rows_are_placed_like_dense_ones(irregular, named, solver, written_out, monkeypatch):
+    X, new = irregular(200, 6), irregular(15, 6, 1)
+    X[X < 1], new[new < 1] = 0, 0
+    S = scipy.sparse.csr_array(X)
+    if not written_out:
+        monkeypatch.setattr("lowland.kernel.kernel_pca.DENSE_NUMBERS", 0)
+    shared = {"solver": solver, "n_landmarks": 150, "tol": 1e-9, "random_state": 0, **named}
+    dense, found = KernelPCA(2, **shared).fit(X), KernelPCA(2, **shared).fit(S)
+    assert scipy.sparse.issparse(found.rows_) != written_out
+    expected = dense.transform(new)
+    # the linear kernel of shifted rows has another span of landmarks
+    loose = solver == "nystroem" and named["kernel"] == "linear"
+    atol = (1e-4 if loose else 1e-6) * np.abs(expected).max()
+    for given in (new, scipy.sparse.csr_array(new)):
+        np.testing.assert_allclose(found.transform(given), expected, atol=atol)
+    if not written_out and named["kernel"] in ("rbf", "linear", "laplacian"):
+        Y = found.transform(new)
+        back = dense.inverse_transform(Y)
+        np.testing.assert_allclose(found.inverse_transform(Y), back, atol=1e-3 * np.abs(X).max())
+
+
+def test_kernel_values_must_be_square_and_symmetric(irregular):
+    K = np.cov(irregular(30, 20).T)
+    with pytest.raises(DataError, match=r"needs the square matrix .* shape \(19, 20\)"):
+        KernelPCA(kernel="precomputed").fit(K[:19])
+    K[3, 4] += 1
+    with pytest.raises(DataError, match="needs a symmetric matrix"):
+        KernelPCA(kernel="precomputed").fit(K)
+
+
+def test_too_many_components_are_refused(irregular):
+    with pytest.raises(ParameterError, match="n_components=21 is more than the 20 rows"):
+        KernelPCA(21).fit(irregular(20, 3))
+
+
+def test_values_that_overflow_are_refused():
+    X = np.random.default_rng(0).standard_normal((30, 2)) * 1e150
+    with pytest.raises(DataError, match="overflow"):
+        KernelPCA(kernel="poly").fit(X)
+
+
+def test_memory_is_asked_for_before_it_is_taken(irregular, monkeypatch):
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1 MB")
+    X = irregular(800, 3)
+    with pytest.raises(MemoryLimitError, match=r"kernel matrix of 800 rows.*use solver='krylov'"):
+        KernelPCA(solver="dense").fit(X)
+
+
+# --- model files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
+def test_a_saved_model_places_rows_and_comes_back(irregular, named, solver, tmp_path, monkeypatch):
+    monkeypatch.setattr("lowland.kernel.kernel_pca.DENSE_NUMBERS", 0)
+    X = irregular(120, 4)
+    X[X < 0] = 0
+    for given in (X, scipy.sparse.csr_array(X)):
+        found = KernelPCA(2, solver=solver, n_landmarks=40, random_state=0, **named).fit(given)
+        found.save(tmp_path / "m.lowland")
+        loaded = lowland.load(tmp_path / "m.lowland")
+        Y = found.transform(given)
+        np.testing.assert_array_equal(loaded.transform(given), Y)
+        np.testing.assert_array_equal(loaded.inverse_transform(Y), found.inverse_transform(Y))
+
+
+def test_a_function_is_not_saved(irregular, tmp_path):
+    found = KernelPCA(kernel=np.dot).fit(irregular(20, 3))
+    with pytest.raises(ParameterError, match="is a function, which a model file cannot hold"):
+        found.save(tmp_path / "m.lowland")
+    assert not (tmp_path / "m.lowland").exists()
+
+
+def test_scikit_learn_is_told_about_pairs():
+    assert KernelPCA(kernel="precomputed").__sklearn_tags__().input_tags.pairwise
+    assert not KernelPCA().__sklearn_tags__().input_tags.pairwise
+
+
+def test_the_matrix_of_all_pairs_need_not_exist():
+    """6 000 rows: K would take 144 MB in single precision; fitting without it takes a third."""
+    code = """
+import resource
+import numpy as np
+from lowland import KernelPCA
+from lowland._engines import kernels
+
+kernels.KEPT_BYTES = 0
+X = np.random.default_rng(0).gamma(1.0, size=(6000, 5))
+KernelPCA(2, solver="krylov", random_state=0).fit(X[:1500])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+KernelPCA(2, solver="krylov", random_state=0).fit(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 48_000  # kilobytes
