@@ -38,7 +38,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(refused, tmp_path, name, c
 
 
 def test_more_dimensions_than_the_data_have_is_one_line(refused):
-    assert "n_components" in refused("map", "iris", "--n-components", "5")
+    assert "n_components" in refused("map", "iris", "-m", "pca", "--n-components", "5")
 
 
 def test_one_row_is_too_few_and_says_so(refused, tmp_path):

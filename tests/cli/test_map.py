@@ -16,20 +16,25 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_bundled_data_set_gives_a_map_a_picture_and_a_model(run, tmp_path):
-    outcome = run("map", "digits")
+def test_a_bundled_data_set_gives_a_map_a_picture_a_report_and_a_model(run, tmp_path):
+    outcome = run("map", "digits", "--max-iter", 60)
     assert outcome.code == 0
     assert outcome.err == ""
-    folder = tmp_path / "lowland-out" / "digits-pca"
-    assert sorted(contents(folder)) == ["map.csv", "map.png", "model.lowland"]
+    folder = tmp_path / "lowland-out" / "digits-tsne"
+    assert sorted(contents(folder)) == ["map.csv", "map.png", "model.lowland", "report.html"]
     frame = pl.read_csv(folder / "map.csv")
     assert frame.columns == ["row", "x", "y", "class"]
     assert frame["row"].to_list() == list(range(1797))
     assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
-    for name in ("map.csv", "map.png", "model.lowland"):
-        assert f"lowland-out/digits-pca/{name}" in outcome.out
+    for name in contents(folder):
+        assert f"lowland-out/digits-tsne/{name}" in outcome.out
     assert "1797 rows, 64 columns" in outcome.out
-    assert "of the variance" in outcome.out
+    assert "not scaled (the columns are of one kind: nearly all start at 0)" in outcome.out
+    assert "reduced from 64 to 50 columns by PCA, which keep 100.0% of the variance" in outcome.out
+    assert "trustworthiness 0." in outcome.out
+    page = (folder / "report.html").read_text()
+    assert "lowland map digits --max-iter 60" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
 
 
 @pytest.mark.parametrize("method", registry.names())
@@ -110,12 +115,13 @@ def test_maps_of_other_dimensions_are_written_and_drawn(run, tmp_path, n, names)
 
 
 def test_json_is_all_there_is_on_stdout(run, cells):
-    outcome = run("map", cells, "-o", "out", "--json", "--color", "day", "--seed", "7")
+    outcome = run("map", cells, "-m", "pca", "-o", "out", "--json", "--color", "day", "--seed", "7")
     assert outcome.code == 0
     result = json.loads(outcome.out)
     assert result.keys() == {
         "command", "input", "rows", "columns", "features", "labels", "id", "color", "method",
         "parameters", "dimensions", "explained_variance_ratio", "seconds", "outputs", "notes",
+        "preparation", "dropped_rows", "stopped_early", "quality",
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
@@ -123,7 +129,8 @@ def test_json_is_all_there_is_on_stdout(run, cells):
     assert result["color"] == "day"
     assert result["parameters"]["random_state"] == 7
     assert result["outputs"] == {
-        "map": "out/map.csv", "picture": "out/map.png", "model": "out/model.lowland"
+        "map": "out/map.csv", "picture": "out/map.png", "report": "out/report.html",
+        "model": "out/model.lowland",
     }  # fmt: skip
     assert len(result["explained_variance_ratio"]) == 2
 
@@ -149,7 +156,7 @@ def test_the_same_seed_gives_the_same_bytes(run, tmp_path):
 
 def test_a_terminal_sees_progress_and_the_model_forgets_it(run, tmp_path, monkeypatch):
     monkeypatch.setattr("lowland.cli.console.Console.shows_progress", True)
-    outcome = run("map", "iris", "-o", "out")
+    outcome = run("map", "iris", "-m", "pca", "-o", "out")
     assert "PCA" in outcome.err
     assert "PCA" in outcome.out
     assert lowland.load(tmp_path / "out" / "model.lowland").verbose is False
@@ -172,7 +179,7 @@ def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", "model.lowland")
 
     monkeypatch.setattr(registry.get("pca"), "save", full)
-    outcome = run("map", "iris")
+    outcome = run("map", "iris", "-m", "pca")
     assert outcome.code == 2
     assert outcome.err == "lowland: error: model.lowland: No space left on device\n"
     assert list(tmp_path.iterdir()) == []
@@ -182,7 +189,7 @@ def test_a_failure_midway_leaves_earlier_results_alone(run, tmp_path, monkeypatc
     assert run("map", "iris", "-o", "out").code == 0
     before = contents(tmp_path / "out")
     monkeypatch.setattr(registry.get("pca"), "save", lambda *_: 1 / 0)
-    assert run("map", "digits", "-o", "out", "--force").code == 3
+    assert run("map", "digits", "-m", "pca", "-o", "out", "--force").code == 3
     assert contents(tmp_path / "out") == before
 
 
@@ -210,4 +217,4 @@ def test_warnings_of_a_method_are_lines_on_stderr(run, monkeypatch):
         return original(self, X, y)
 
     monkeypatch.setattr(cls, "fit_transform", warn)
-    assert run("map", "iris").err == "lowland: warning: not converged\n"
+    assert run("map", "iris", "-m", "pca").err == "lowland: warning: not converged\n"

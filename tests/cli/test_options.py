@@ -25,7 +25,7 @@ def test_every_declared_parameter_is_an_option_or_has_a_spelling_of_its_own(meth
     options = method_options(cls)
     for name in cls.parameters():
         if name in SPELLED:
-            assert SPELLED[name] in own_options()
+            assert SPELLED[name].split()[0] in own_options()
         elif name in ("callback", "metric_params"):  # no text spells a function or a dictionary
             assert "--" + name.replace("_", "-") not in options
         else:
@@ -71,7 +71,7 @@ def test_a_flag_has_two_spellings(run):
     for i, (flag, value) in enumerate(
         [("--whiten", True), ("--no-whiten", False), ("--whiten=no", False)]
     ):
-        result = json.loads(run("map", "iris", flag, "--json", "-o", f"out{i}").out)
+        result = json.loads(run("map", "iris", "-m", "pca", flag, "--json", "-o", f"out{i}").out)
         assert result["parameters"]["whiten"] is value
 
 

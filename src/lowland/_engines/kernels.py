@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.errors import DataError
 from lowland._core.memory import available_memory
 from lowland._core.validation import is_sparse
 from lowland._engines import products
@@ -33,6 +34,7 @@ __all__ = [
     "KernelMatrix",
     "RowKernel",
     "blocks_of",
+    "checked_values",
     "kernel_matrix",
 ]
 
@@ -50,6 +52,22 @@ class Kernel(NamedTuple):
     gamma: float = 1.0
     coef0: float = 1.0
     degree: int = 3
+
+
+def checked_values(K: np.ndarray, *, owner: str) -> np.ndarray:
+    """A matrix of kernel values that came as such, if it can be one: square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise DataError(
+            f"{owner}: kernel='precomputed' needs the square matrix of all pairs of rows; "
+            f"X has shape {K.shape}."
+        )
+    gap = max(np.abs(K[at] - K[:, at].T).max() for at in blocks_of(len(K), len(K)))
+    if gap > 1e-5 * np.abs(K).max():
+        raise DataError(
+            f"{owner}: kernel='precomputed' needs a symmetric matrix; X and its transpose "
+            f"differ by up to {gap:.3g}."
+        )
+    return K
 
 
 def kernel_matrix(

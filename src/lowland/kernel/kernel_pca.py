@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.base import Invertible, Run
+from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines import kernel_axes, preimage
 from lowland._engines.kernel_rows import median_distance
-from lowland._engines.kernels import KERNELS, Kernel, blocks_of, kernel_matrix
+from lowland._engines.kernels import KERNELS, Kernel, checked_values, kernel_matrix
 
 __all__ = ["KernelPCA"]
 
@@ -156,7 +156,9 @@ class KernelPCA(Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 2e-10 * n * n * (1 + p / 50), 8 * n * (p + 100) + min(2 * n * n, 2e9))
+        return Estimate(
+            0.02 + 2e-10 * n * n * (1 + p / 50), 8 * n * (p + 100) + min(2 * n * n, 2e9)
+        )
 
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray | None:
         rows = self._as_computed_with(X)
@@ -186,19 +188,7 @@ class KernelPCA(Invertible):
     def _as_computed_with(self, X: Any) -> Any:
         """X as the engines take it: small sparse data dense, a matrix of kernel values checked."""
         if self.kernel == "precomputed":
-            K = X.toarray() if is_sparse(X) else X
-            if K.shape[0] != K.shape[1]:
-                raise DataError(
-                    "KernelPCA: kernel='precomputed' needs the square matrix of all pairs of rows; "
-                    f"X has shape {K.shape}."
-                )
-            gap = max(np.abs(K[at] - K[:, at].T).max() for at in blocks_of(len(K), len(K)))
-            if gap > 1e-5 * np.abs(K).max():
-                raise DataError(
-                    "KernelPCA: kernel='precomputed' needs a symmetric matrix; X and its transpose "
-                    f"differ by up to {gap:.3g}."
-                )
-            return K
+            return checked_values(X.toarray() if is_sparse(X) else X, owner="KernelPCA")
         small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
         return X.toarray() if small else X
 
