@@ -217,4 +217,4 @@ def test_warnings_of_a_method_are_lines_on_stderr(run, monkeypatch):
         return original(self, X, y)
 
     monkeypatch.setattr(cls, "fit_transform", warn)
-    assert run("map", "iris", "-m", "pca").err == "lowland: warning: not converged\n"
+    assert run("map", "iris", "-m", "pca", "--no-report").err == "lowland: warning: not converged\n"

@@ -14,6 +14,7 @@ from lowland import _native
 from lowland._core.errors import DataError, DataTypeError
 
 __all__ = [
+    "all_finite",
     "canonical",
     "check_columns",
     "check_finite",
@@ -159,15 +160,20 @@ def _check_shape(X: Any, owner: str, argument: str, min_rows: int) -> None:
         )
 
 
+def all_finite(values: np.ndarray, threads: int = 1) -> bool:
+    """Whether there is neither NaN nor infinity; fast where the values lie in one piece."""
+    values = values.T if values.flags.f_contiguous else values
+    if values.flags.c_contiguous and values.dtype.isnative and values.dtype.kind == "f":
+        return bool(_native.all_finite(values, threads))
+    return bool(np.isfinite(values).all())
+
+
 def check_finite(
     X: Any, names: np.ndarray | None, *, argument: str = "X", threads: int = 1
 ) -> None:
     """Refuse NaN and infinity, with the column and the row of the first."""
     values = X.data if is_sparse(X) else X
-    if values.flags.c_contiguous and values.dtype.isnative:
-        if _native.all_finite(values, threads):
-            return
-    elif np.isfinite(values).all():
+    if all_finite(values, threads):
         return
     bad = ~np.isfinite(values)
     if is_sparse(X):

@@ -15,7 +15,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distance_rows import DenseRows, DistanceRows, blocks_of
 from lowland._engines.filter_space import FilterSpace, PackedPoints
 
-__all__ = ["full_ranks", "partner_ranks"]
+__all__ = ["full_ranks", "partner_ranks", "ranks_in"]
 
 STEPS = 20  # of the progress bar
 MANY = 200  # ranks per row from which on sorting the row is cheaper than counting
@@ -23,7 +23,14 @@ MANY = 200  # ranks per row from which on sorting the row is cheaper than counti
 
 def full_ranks(source: DistanceRows, rows: np.ndarray, threads: int) -> np.ndarray:
     """Ranks of all rows seen from some: (len(rows), n), 0 for the row itself."""
-    D = source.of(rows)
+    kept = getattr(source, "ranks_of", None)
+    if kept is not None:
+        return kept(rows)
+    return ranks_in(source.of(rows), rows, threads)
+
+
+def ranks_in(D: np.ndarray, rows: np.ndarray, threads: int) -> np.ndarray:
+    """Ranks in whole rows of distances, which are overwritten."""
     D[np.arange(len(rows)), rows] = -1.0  # the row itself comes first
     ranks = np.empty(D.shape, np.int32)
     _native.sort_rows(D, True, ranks, threads)

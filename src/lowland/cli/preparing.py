@@ -142,14 +142,12 @@ def _without_holes(table: Table, choices: Choices, log: list[str]) -> tuple[Tabl
     import numpy as np
 
     from lowland._core.errors import DataError
-    from lowland._core.validation import is_sparse
+    from lowland._core.validation import all_finite, is_sparse
     from lowland.io.finite import listing
 
-    if is_sparse(table.features):
+    if is_sparse(table.features) or all_finite(np.asarray(table.features)):
         return table, []
     missing = np.isnan(np.asarray(table.features))
-    if not missing.any():
-        return table, []
     if choices.impute is None:
         names = table.feature_names or [f"column {i}" for i in range(table.shape[1])]
         counts = missing.sum(axis=0)

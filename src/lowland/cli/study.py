@@ -20,6 +20,8 @@ __all__ = ["Measures", "Settings", "Study", "first_columns", "measure", "run", "
 
 NEIGHBORHOOD = 10
 FEWEST_ROWS = 4  # of which a neighborhood can be told from the rest
+ALL_ROWS = 20_000  # up to so many are all measured
+NUMBERS_MEASURED = 1e10  # rows of the sample times all numbers, of larger tables
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 
 
@@ -184,7 +186,9 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
     start = time.perf_counter()
     if len(Y) < FEWEST_ROWS:
         return Measures(None, {}, 0.0)
-    both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs)
+    both = Comparison(
+        ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=_rows_measured(*ready.X.shape)
+    )
     table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
     k = table.n_neighbors
     per_point = {
@@ -192,6 +196,13 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
         "continuity": point_continuity(both, None, k),
     }
     return Measures(table, per_point, time.perf_counter() - start)
+
+
+def _rows_measured(n: int, p: int) -> int | None:
+    """All rows, or as many as tell enough in a few seconds; error bars say how much that is."""
+    if n <= ALL_ROWS:
+        return None
+    return int(min(1000, max(n // 10_000, NUMBERS_MEASURED / (n * p), 150)))
 
 
 def classes_in(ready: Ready, label: str | None) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.validation import all_finite
 
 if TYPE_CHECKING:
     import polars as pl
@@ -116,6 +117,8 @@ def finite_array(
         check_width(source, matrix, columns)
         frame = pl.from_numpy(np.asfortranarray(matrix), schema=list(columns), orient="row")
         return float_frame(source, frame, allow_missing=allow_missing)
+    if all_finite(matrix):
+        return matrix
     is_bad = np.isinf(matrix) if allow_missing else ~np.isfinite(matrix)
     if is_bad.any():
         bad = np.flatnonzero(is_bad.any(axis=0))

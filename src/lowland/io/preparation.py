@@ -13,7 +13,13 @@ import numpy as np
 from lowland._core.constraints import Null, OneOf
 from lowland._core.errors import DataError
 from lowland._core.params import Declared, fitted, param
-from lowland._core.validation import check_columns, check_same_columns, column_names, is_sparse
+from lowland._core.validation import (
+    all_finite,
+    check_columns,
+    check_same_columns,
+    column_names,
+    is_sparse,
+)
 from lowland.io.finite import listing
 from lowland.io.scales import Scale, choose_scale, robust_scale, standard_scale
 
@@ -84,7 +90,7 @@ class Preparation(Declared):
             self.feature_names_in_ = names
         self.level_columns_, self.levels_ = _levels(X)
         numbers = self._numbers(X)
-        self.n_filled_ = 0 if is_sparse(numbers) else int(np.isnan(numbers).sum())
+        self.n_filled_ = _n_missing(numbers)
         self.fill_ = self._fill_values(numbers) if self.n_filled_ else None
         ready = self._with_levels(self._filled(numbers), X)
         found = self._scale(ready, names)
@@ -128,11 +134,9 @@ class Preparation(Declared):
         return X.select([name for name in X.columns if name not in texts]).to_numpy(order="c")
 
     def _filled(self, numbers: Any) -> Any:
-        if is_sparse(numbers):
+        if not _n_missing(numbers):
             return numbers
         missing = np.isnan(numbers)
-        if not missing.any():
-            return numbers
         columns = np.flatnonzero(missing.any(axis=0))
         if self.impute is None:
             raise DataError(
@@ -185,6 +189,12 @@ class Preparation(Declared):
             return choose_scale(ready, self.column_names_out())
         make = standard_scale if self.scale == "standard" else robust_scale
         return make(ready, "as asked")
+
+
+def _n_missing(numbers: Any) -> int:
+    if is_sparse(numbers) or all_finite(numbers):
+        return 0
+    return int(np.isnan(numbers).sum())
 
 
 def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ __all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
 ALIKE = 10.0
 # So many columns with the same least value are counts, intensities or pixels of one kind.
 MANY, SHARE = 16, 0.9
+ROWS_LOOKED_AT = 5000  # to choose; more would not choose better
 # The interquartile range of a normal law, so that "robust" and "standard" are alike there.
 QUARTILES_OF_NORMAL = 1.3489795
 
@@ -37,6 +38,8 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
     """
     if is_sparse(X):
         return Scale("none", "the data are sparse")
+    whole = X
+    X = X[:: max(1, len(X) // ROWS_LOOKED_AT)]
     deviations = _deviations(X)
     varying = np.flatnonzero(deviations > 0)
     if not len(varying):
@@ -58,7 +61,7 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
         floor = values[np.argmax(counts)]
         return Scale("none", f"the columns are of one kind: nearly all start at {floor:g}")
     return standard_scale(
-        X,
+        whole,
         f"units seem to differ: deviations range from {deviations[small]:.2g} "
         f"({names[small]!r}) to {deviations[large]:.2g} ({names[large]!r})",
     )

@@ -8,14 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
 from lowland._engines import ranks
 from lowland._engines.distance_rows import DistanceRows, distance_rows
 from lowland._engines.knn_tree import FEW_COLUMNS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query
+from lowland._engines.remembered_rows import RememberedRows
 
 __all__ = ["GraphView", "Near", "View"]
+
+# From so many columns on, whole rows of distances are kept where they take this share of memory.
+WIDE, SHARE = 200, 0.25
 
 
 class Near(NamedTuple):
@@ -43,6 +48,7 @@ class View:
         self.metric, self.params = metric, params
         self._near: Near | None = None
         self._source: DistanceRows | None = None
+        self._remembered: RememberedRows | None = None
 
     @property
     def table(self) -> Any:
@@ -70,6 +76,9 @@ class View:
         known = {"metric": self.metric, "metric_params": self.params, "threads": self.threads}
         # "auto" would be approximate for very many rows, unless a tree does for few columns
         method = "auto" if self.X.shape[1] <= FEW_COLUMNS else "exact"
+        source = self._rows_kept()
+        if source is not None:
+            return Near(*source.nearest(self.rows, k))
         if not self.sampled:
             graph = neighbor_graph(self.X, k, method=method, monitor=monitor, **known)
             return Near(graph.indices, graph.distances)
@@ -80,9 +89,23 @@ class View:
         shape = (len(self.rows), k)
         return Near(found.indices[~own].reshape(shape), found.distances[~own].reshape(shape))
 
+    def _rows_kept(self) -> RememberedRows | None:
+        """Whole rows of distances from the measured rows, where it pays to keep them."""
+        pays = self.sampled and self.X.shape[1] >= WIDE
+        if pays and self._remembered is None:
+            n_bytes = RememberedRows.BYTES * len(self.rows) * self.n
+            if n_bytes > SHARE * available_memory():
+                return None
+            source = distance_rows(self.X, self.metric, self.params, self.threads)
+            self._remembered = RememberedRows(source, self.rows, self.threads)
+        return self._remembered
+
     @property
     def source(self) -> DistanceRows:
         """Whole rows of distances."""
+        kept = self._rows_kept()
+        if kept is not None:
+            return kept
         if self._source is None:
             self._source = distance_rows(self.X, self.metric, self.params, self.threads)
         return self._source
