@@ -106,6 +106,18 @@ def test_the_docstring_has_its_sections_and_names_the_paper(method):
 # --- fitting ------------------------------------------------------------------------------------
 
 
+def test_the_card_says_what_to_know_before_choosing(method):
+    for text in method.card:
+        assert 10 < len(text) < 220
+        assert not text.endswith(".")  # it goes into tables
+
+
+def test_estimates_grow_with_the_data(method):
+    small, large = method.estimate(1000, 20), method.estimate(4000, 40)
+    assert 0 < small.seconds < large.seconds
+    assert 0 < small.n_bytes < large.n_bytes
+
+
 def test_fit_returns_the_estimator_and_equals_fit_transform(make, X):
     first, second = make(), make()
     assert first.fit(X) is first
@@ -352,7 +364,7 @@ def test_it_works_in_a_pipeline_and_a_grid_search(make, X):
     pipeline = make_pipeline(make(), KNeighborsClassifier(3))
     step = type(make()).__name__.lower()
     search = GridSearchCV(pipeline, {f"{step}__n_components": [1, 2]}, cv=2).fit(X, y)
-    assert search.best_score_ > 0.5
+    assert search.best_score_ > 0.45  # chance is a third
     assert search.predict(X).shape == (len(X),)
 
 

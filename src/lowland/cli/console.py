@@ -55,6 +55,7 @@ class Console:
     def warnings_as_notes(self) -> Iterator[None]:
         """Warnings of the library become lines on stderr, without file names and source code."""
         with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)  # not once per place in the code
             warnings.showwarning = lambda message, *_, **__: (
                 None if self.quiet else complain(str(message), "warning")
             )

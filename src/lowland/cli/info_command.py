@@ -7,7 +7,7 @@ from typing import Any
 from lowland.cli import options
 from lowland.cli.console import Console, aligned, count, listing
 from lowland.cli.preparing import Choices, read
-from lowland.cli.study import FEWEST_ROWS
+from lowland.cli.study import FEWEST_ROWS, NEIGHBORHOOD
 
 __all__ = ["info_command"]
 
@@ -103,7 +103,8 @@ def _dimensions(X: Any, seed: int, jobs: int | None) -> dict[str, Any]:
         rows = np.sort(chosen)
     some = X[rows]
     dimension = intrinsic_dimension(some, n_jobs=jobs)
-    concentration = distance_concentration(some, n_jobs=jobs)
+    k = min(NEIGHBORHOOD, len(some) - 1)
+    concentration = distance_concentration(some, k, n_jobs=jobs)
     pca = PCA(None, n_jobs=jobs, random_state=seed).fit(some)
     shares = np.cumsum(pca.explained_variance_ratio_)
     return {
