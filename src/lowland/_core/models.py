@@ -13,7 +13,7 @@ from lowland._core.params import Fitted
 from lowland._core.validation import is_sparse
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer
+    from lowland._core.estimator import Estimator
 
 __all__ = ["load", "save"]
 
@@ -22,19 +22,23 @@ REQUIRED = {"n_features_in_": Fitted(None, int, "columns of the fitted data")}
 POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str, "their names")}
 
 
-def save(estimator: Reducer, path: str | Path) -> None:
+def save(estimator: Estimator, path: str | Path) -> None:
     """Write a fitted estimator."""
-    params = {name: _lasting(value) for name, value in estimator.get_params().items()}
+    params = {name: _lasting(value) for name, value in estimator.get_params(deep=False).items()}
     known = {**estimator.fitted_attributes, **REQUIRED, **POSSIBLE}
     state = {name: value for name, value in vars(estimator).items() if name in known}
     persistence.write_model(path, type(estimator).__name__, params, state)
 
 
 def _lasting(value: Any) -> Any:
-    """A parameter as it is saved; callbacks and generators belong to one run only."""
+    """A parameter as it is saved; callbacks and generators belong to one run only.
+
+    So does an estimator that columns were tried with, or a way to split rows: the result of the
+    selection does not need it any more.
+    """
     if callable(value) or isinstance(value, np.random.Generator | np.random.RandomState):
         return None
-    return value
+    return None if hasattr(value, "get_params") or hasattr(value, "get_n_splits") else value
 
 
 def load(path: str | Path) -> Any:
@@ -45,7 +49,7 @@ def load(path: str | Path) -> Any:
     """
     model = persistence.read_model(path)
     try:
-        cls = registry.get(model.class_name)
+        cls = registry.get_any(model.class_name)
         estimator = cls().set_params(**model.params)
         estimator.check_params()
     except ParameterError as error:

@@ -49,6 +49,12 @@ numpy definition.
 - ``distance_sums(a, b, own, scale, out)``: per row, sums of a, b, a^2, b^2, a b, (a - scale b)^2
   and (a - scale b)^2 / a over all columns but ``own``; ``add_column_sums(a, b, first, scale, out)``
   adds the same per column.
+- ``class_digammas(values, codes, n_classes, k, psi, out)``: for each sorted row of values, the sum
+  over them of ``psi[c]``, where c values lie nearer than the k-th nearest of the same class.
+- ``pair_digammas(x, y_of_x, y_rank, y, x_of_y, k, psi, out)``: for each sorted row x, whose
+  partners in y are ``y_of_x``, the sum of ``psi[c_x] + psi[c_y]``, where c_x values of x and c_y of
+  y lie nearer than the k-th nearest pair (larger of the two gaps). Always with the value itself.
+- ``manhattan_rows(panels, rows, out)``: sums of absolute differences of rows to packed points.
 """
 
 from lowland._native.kernels import (
@@ -62,6 +68,7 @@ from lowland._native.kernels import (
     all_finite,
     attract,
     calibrate,
+    class_digammas,
     complete,
     count_nested,
     count_ranks,
@@ -72,8 +79,10 @@ from lowland._native.kernels import (
     inner,
     instruction_sets,
     join_rounds,
+    manhattan_rows,
     mid_ranks,
     pack_points,
+    pair_digammas,
     permute_edges,
     probe_lists,
     project,
@@ -104,6 +113,7 @@ __all__ = [
     "all_finite",
     "attract",
     "calibrate",
+    "class_digammas",
     "complete",
     "count_nested",
     "count_ranks",
@@ -114,8 +124,10 @@ __all__ = [
     "inner",
     "instruction_sets",
     "join_rounds",
+    "manhattan_rows",
     "mid_ranks",
     "pack_points",
+    "pair_digammas",
     "permute_edges",
     "probe_lists",
     "project",

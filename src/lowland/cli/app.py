@@ -14,6 +14,7 @@ from lowland.cli.console import write
 from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command
+from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
 
 __all__ = ["main"]
@@ -57,6 +58,7 @@ def program(
 
 app.command("map", cls=MethodCommand, short_help="Reduce a table to a map.")(map_command)
 app.command("transform", cls=PlainCommand)(transform_command)
+app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)
 app.command("methods", cls=PlainCommand)(methods_command)
 
 
