@@ -20,7 +20,7 @@ FLOORS = [
     {"_core"},
     {"errors"},
     {"_engines"},
-    {*registry.FAMILIES, "datasets", "neighbors"},
+    {*registry.FAMILIES, *registry.SELECTION, "datasets", "neighbors"},
     {"metrics", "plot", "io"},
     {"report", "distributed"},
     {"cli"},

@@ -25,7 +25,8 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         from lowland._core import registry
 
-        path = registry.modules().get(registry.snake_case(name))
+        known = registry.modules(registry.FAMILIES + registry.SELECTION)
+        path = known.get(registry.snake_case(name))
         if path is not None and hasattr(importlib.import_module(path), name):
             return getattr(importlib.import_module(path), name)
     raise AttributeError(f"module 'lowland' has no attribute {name!r}")
@@ -34,5 +35,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from lowland._core import registry
 
-    methods = [cls.__name__ for cls in registry.all_methods()]
+    classes = [*registry.all_methods(), *registry.all_selectors()]
+    methods = [cls.__name__ for cls in classes]
     return sorted([*methods, *_MODULES, *_FUNCTIONS, "__version__"])

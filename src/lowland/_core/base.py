@@ -1,49 +1,22 @@
-"""What every method inherits: it declares its parameters and writes ``_fit``, no more.
-
-``fit``, ``fit_transform``, ``transform`` and ``inverse_transform`` are written once, here: they
-check parameters and data, bound the threads, seed the generator, drive the monitor, name the
-output columns and keep the data type. The class follows scikit-learn's protocol without importing
-scikit-learn, whose import alone costs over a second; it is loaded only when scikit-learn itself
-asks for tags, or an error needs its ``NotFittedError``.
-"""
+"""The base of every map: a method declares its parameters and writes ``_fit``, no more."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lowland._core.card import Card, Estimate
-from lowland._core.constraints import Boolean, Integer, Null, Seed
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.monitor import Monitor
-from lowland._core.params import Declared, param
-from lowland._core.random import generator
-from lowland._core.targets import require_target
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.validation import (
-    check_columns,
-    check_matrix,
-    check_same_columns,
-    column_names,
-)
+from lowland._core.constraints import Integer
+from lowland._core.errors import DataError
+from lowland._core.estimator import Estimator, Run
+from lowland._core.params import param
+from lowland._core.validation import check_matrix
 
 __all__ = ["Invertible", "Reducer", "Run"]
 
 
-class Run(NamedTuple):
-    """What one fit carries through the engines: randomness, threads, progress."""
-
-    rng: np.random.Generator
-    threads: int
-    monitor: Monitor
-
-
-class Reducer(Declared):
+class Reducer(Estimator):
     """Base of every method.
 
     A subclass declares its parameters (``param``) and fitted attributes (``fitted``), names its
@@ -52,139 +25,12 @@ class Reducer(Declared):
     """
 
     n_components: Any = param(Integer(1), default=2, doc="dimension of the map", kw_only=False)
-    random_state: Any = param(
-        Seed(), default=None, doc="seed or generator; None draws a fresh seed"
-    )
-    n_jobs: int | None = param(
-        Null() | Integer(), default=None, doc="threads, BLAS included; None uses every allowed core"
-    )
-    verbose: bool = param(Boolean(), default=False, doc="show progress on stderr")
-
-    reference: ClassVar[str] = ""
     card: ClassVar[Card]
-    accepts_sparse: ClassVar[bool] = False
-    needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
-    min_rows: ClassVar[int] = 2
-    fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
-    transform_uses_blas: ClassVar[bool] = True  # bounding BLAS costs a millisecond per call
-
-    # --- what a method writes ---------------------------------------------------------------
-
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray | None:
-        """Set the fitted attributes; return the map of X, or None to have it transformed."""
-        raise NotImplementedError
-
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
-        """Place rows; each row's place must not depend on the other rows."""
-        raise NotImplementedError
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """Time and memory that a fit of n rows and p columns will about need, with defaults."""
         raise NotImplementedError
-
-    # --- what it inherits -------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the map of X; ``y`` is ignored unless the method says otherwise."""
-        self._fit_checked(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Learn the map of X and return it: the same as ``fit(X).transform(X)``."""
-        checked, embedding = self._fit_checked(X, y)
-        if embedding is None:
-            with self._running(bound_blas=self.transform_uses_blas) as run:
-                embedding = self._transform(checked, run)
-        return self._in_container(embedding, X)
-
-    def transform(self, X: Any) -> Any:
-        """Place rows in the fitted map, each as if it came alone. Changes nothing."""
-        checked = self._check_new_rows(X)
-        with self._running(bound_blas=self.transform_uses_blas) as run:
-            return self._in_container(self._transform(checked, run), X)
-
-    def _fit_checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray | None]:
-        self.check_params()
-        if self.needs_target:
-            require_target(y, owner=type(self).__name__)
-        checked = self._check_training_rows(X)
-        self._forget()
-        self._remember_columns(X, checked)
-        with self._running() as run:
-            embedding = self._fit(checked, y, run)
-        return checked, embedding
-
-    def _check_training_rows(self, X: Any) -> Any:
-        return check_matrix(
-            X,
-            owner=type(self).__name__,
-            accept_sparse=self.accepts_sparse,
-            min_rows=self.min_rows,
-            finite=not self.fit_checks_finite,
-            threads=resolve_n_jobs(self.n_jobs),
-        )
-
-    def _check_new_rows(self, X: Any) -> Any:
-        self._require_fitted()
-        owner = type(self).__name__
-        check_same_columns(column_names(X), getattr(self, "feature_names_in_", None), owner=owner)
-        checked = check_matrix(
-            X,
-            owner=owner,
-            accept_sparse=self.accepts_sparse,
-            threads=resolve_n_jobs(self.n_jobs),
-        )
-        check_columns(checked, self.n_features_in_, owner=owner)
-        return checked
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
-    def _remember_columns(self, X: Any, checked: Any) -> None:
-        self.n_features_in_ = checked.shape[1]
-        names = column_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
-
-    @contextlib.contextmanager
-    def _running(self, *, bound_blas: bool = True) -> Iterator[Run]:
-        threads = resolve_n_jobs(self.n_jobs)
-        monitor = Monitor(
-            label=type(self).__name__,
-            verbose=bool(self.verbose),
-            callback=getattr(self, "callback", None),
-        )
-        with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
-            self._monitor = monitor
-            try:
-                yield Run(generator(self.random_state), threads, monitor)
-            finally:
-                del self._monitor
-
-    def cancel(self) -> None:
-        """Stop a running ``fit`` as soon as it can; callable from a signal handler or a thread.
-
-        An optimization that has begun keeps the map it has and ``fit`` returns as usual; before
-        that, ``fit`` raises ``StoppedError``. Does nothing when nothing runs.
-        """
-        monitor = getattr(self, "_monitor", None)
-        if monitor is not None:
-            monitor.cancel()
-
-    # --- scikit-learn's protocol ------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return all(name in vars(self) for name in self.fitted_attributes)
-
-    def _require_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet; call 'fit' first."
-            )
 
     @property
     def _n_features_out(self) -> int:
@@ -195,72 +41,6 @@ class Reducer(Declared):
         self._require_fitted()
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{i}" for i in range(self._n_features_out)], dtype=object)
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose the container of ``transform``: "default", "pandas" or "polars"."""
-        if transform is not None:
-            if transform not in ("default", "pandas", "polars"):
-                raise ParameterError(
-                    f"set_output: transform={transform!r} is not allowed; "
-                    "expected 'default' | 'pandas' | 'polars' or None."
-                )
-            self._sklearn_output_config = {"transform": transform}
-        return self
-
-    def _in_container(self, Y: np.ndarray, X: Any) -> Any:
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if chosen is None and "sklearn" in sys.modules:
-            chosen = sys.modules["sklearn"].get_config()["transform_output"]
-        if chosen == "pandas":
-            import pandas
-
-            index = X.index if isinstance(X, pandas.DataFrame) else None
-            return pandas.DataFrame(Y, index=index, columns=self.get_feature_names_out())
-        if chosen == "polars":
-            import polars
-
-            return polars.DataFrame(Y, schema=list(self.get_feature_names_out()), orient="row")
-        return Y
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type="transformer",
-            target_tags=TargetTags(required=self.needs_target),
-            transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
-            input_tags=InputTags(sparse=self.accepts_sparse),
-        )
-
-    def _repr_html_(self) -> str:
-        from sklearn.utils import estimator_html_repr
-
-        return estimator_html_repr(self)
-
-    # --- registry and documentation ---------------------------------------------------------
-
-    @classmethod
-    def family(cls) -> str:
-        """The folder the method lives in: ``linear``, ``spectral``, ..."""
-        return cls.__module__.split(".")[1]
-
-    @classmethod
-    def summary(cls) -> str:
-        """The first line of the docstring."""
-        return (cls.__doc__ or "").strip().split("\n")[0]
-
-    # --- model files ------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to ``path``: a zip of JSON and plain arrays, without pickle.
-
-        Everything that ``transform`` needs is saved. A ``callback`` and a generator given as
-        ``random_state`` are not; they come back as None. Read it with ``lowland.load``.
-        """
-        from lowland._core.models import save
-
-        self._require_fitted()
-        save(self, path)
 
 
 class Invertible(Reducer):

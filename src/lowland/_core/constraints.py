@@ -18,6 +18,7 @@ __all__ = [
     "Constraint",
     "Either",
     "Function",
+    "Having",
     "Integer",
     "Mapping",
     "Null",
@@ -25,6 +26,7 @@ __all__ = [
     "Real",
     "Seed",
     "Several",
+    "Text",
 ]
 
 
@@ -184,6 +186,36 @@ class Function(Constraint):
 
     def describe(self) -> str:
         return "a function"
+
+
+class Having(Function):
+    """An object (not a class) with certain methods, such as an estimator of scikit-learn."""
+
+    def __init__(self, what: str, *methods: str) -> None:
+        self.what, self.methods = what, methods
+
+    def allows(self, value: Any) -> bool:
+        has_all = all(callable(getattr(value, name, None)) for name in self.methods)
+        return has_all and not isinstance(value, type | str)
+
+    def describe(self) -> str:
+        return self.what
+
+
+class Text(Constraint):
+    """A name that somebody else understands."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value)
+
+    def describe(self) -> str:
+        return self.what
+
+    def parse(self, text: str) -> str:
+        return text
 
 
 class Several(Constraint):

@@ -14,7 +14,7 @@ from lowland._core.params import Fitted
 from lowland._core.validation import is_sparse
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer
+    from lowland._core.estimator import Estimator
 
 __all__ = ["load", "save", "save_chain"]
 
@@ -25,7 +25,7 @@ REQUIRED = {"n_features_in_": Fitted(None, int, "columns of the fitted data")}
 POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str, "their names")}
 
 
-def save(estimator: Reducer, path: str | Path) -> None:
+def save(estimator: Estimator, path: str | Path) -> None:
     """Write a fitted estimator."""
     persistence.write_model(path, *_parts(estimator))
 
@@ -38,17 +38,21 @@ def save_chain(chain: Chain, path: str | Path) -> None:
 
 def _parts(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Class, parameters and fitted state."""
-    params = {name: _lasting(value) for name, value in estimator.get_params().items()}
+    params = {name: _lasting(value) for name, value in estimator.get_params(deep=False).items()}
     known = {**estimator.fitted_attributes, **REQUIRED, **POSSIBLE}
     state = {name: value for name, value in vars(estimator).items() if name in known}
     return type(estimator).__name__, params, state
 
 
 def _lasting(value: Any) -> Any:
-    """A parameter as it is saved; callbacks and generators belong to one run only."""
+    """A parameter as it is saved; callbacks and generators belong to one run only.
+
+    So does an estimator that columns were tried with, or a way to split rows: the result of the
+    selection does not need it any more.
+    """
     if callable(value) or isinstance(value, np.random.Generator | np.random.RandomState):
         return None
-    return value
+    return None if hasattr(value, "get_params") or hasattr(value, "get_n_splits") else value
 
 
 def load(path: str | Path) -> Any:
@@ -82,7 +86,7 @@ def _steps(model: persistence.Model) -> list[tuple[Any, ...]]:
 
 def _restored(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     """The estimator, once everything about it has been checked."""
-    cls = registry.model_class(class_name)
+    cls = registry.get_any(class_name)
     if cls.__name__ != class_name:
         raise ModelFileError(f"there is no method {class_name!r}.")
     estimator = cls().set_params(**params)

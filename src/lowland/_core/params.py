@@ -74,8 +74,14 @@ class Declared:
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
-        """The declared parameters by name, as dataclass fields with ``constraint`` and ``doc``."""
-        return {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        """The declared parameters by name, as dataclass fields with ``constraint`` and ``doc``.
+
+        In the order of the signature: those that may be given by position come first.
+        """
+        declared: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)  # type: ignore[arg-type]
+        return {
+            field.name: field for field in sorted(declared, key=lambda field: field.kw_only is True)
+        }
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name (``deep`` exists for scikit-learn; no parameter is an estimator)."""

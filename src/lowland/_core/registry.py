@@ -2,6 +2,8 @@
 
 The class ``LaplacianEigenmaps`` lives in ``lowland/<family>/laplacian_eigenmaps.py``: the file
 name is the class name in snake case, so a name can be looked up without importing its neighbors.
+Selectors, which keep columns instead of making a map, live in ``lowland/selection`` under the same
+rule; they have lists of their own, so that nothing takes one for a map.
 """
 
 from __future__ import annotations
@@ -17,9 +19,24 @@ from lowland._core.errors import ParameterError, unknown_name
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
-__all__ = ["FAMILIES", "all_methods", "get", "model_class", "names", "snake_case"]
+__all__ = [
+    "FAMILIES",
+    "SELECTION",
+    "all_methods",
+    "all_selectors",
+    "get",
+    "get_any",
+    "get_selector",
+    "modules",
+    "names",
+    "selector_names",
+    "snake_case",
+]
 
 FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
+SELECTION = ("selection",)
+# What selectors are called elsewhere; any unambiguous beginning of a name will do as well.
+SELECTOR_ALIASES = {"chi2": "chi_square", "rfe": "recursive_elimination", "f": "anova_f"}
 
 
 def snake_case(class_name: str) -> str:
@@ -27,10 +44,10 @@ def snake_case(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
-def modules() -> dict[str, str]:
+def modules(families: tuple[str, ...] = FAMILIES) -> dict[str, str]:
     """Module path of every method by its name (``pca``), sorted; imports no method."""
     found = {}
-    for family in FAMILIES:
+    for family in families:
         spec = importlib.util.find_spec(f"lowland.{family}")
         if spec is None:  # a family whose first method is still to come
             continue
@@ -47,11 +64,14 @@ def names() -> list[str]:
 
 def get(name: str) -> type[Reducer]:
     """The class of a method by name; case, ``-`` and ``_`` do not matter."""
-    wanted = re.sub(r"[-_]", "", name).lower()
     known = modules()
     for method, path in known.items():
-        if method.replace("_", "") == wanted:
+        if _plain(method) == _plain(name):
             return _class_in(path, method)
+    if any(_plain(selector) == _plain(name) for selector in selector_names()):
+        raise ParameterError(
+            f"{name} keeps columns instead of making a map; use it with 'lowland select'."
+        )
     raise ParameterError(unknown_name("method", name, list(known)))
 
 
@@ -60,14 +80,41 @@ def all_methods() -> list[type[Reducer]]:
     return [_class_in(path, method) for method, path in modules().items()]
 
 
-def model_class(name: str) -> Any:
-    """The class of a model file: a method, or what prepares columns for one."""
-    if name == "Preparation":
+def selector_names() -> list[str]:
+    """The selectors' names as the command line spells them, sorted."""
+    return list(modules(SELECTION))
+
+
+def get_selector(name: str) -> Any:
+    """The class of a selector by name, by an alias, or by a beginning that only one name has."""
+    known, wanted = modules(SELECTION), _plain(name)
+    wanted = _plain(SELECTOR_ALIASES.get(wanted, wanted))
+    exact = [method for method in known if _plain(method) == wanted]
+    found = exact or [method for method in known if wanted and _plain(method).startswith(wanted)]
+    if len(found) == 1:
+        return _class_in(known[found[0]], found[0])
+    raise ParameterError(unknown_name("selector", name, found or list(known)))
+
+
+def all_selectors() -> list[Any]:
+    """Every selector's class, in the order of :func:`selector_names`."""
+    return [_class_in(path, method) for method, path in modules(SELECTION).items()]
+
+
+def get_any(class_name: str) -> Any:
+    """The class of a map, a selector or a preparation by its own name, as model files give it."""
+    if class_name == "Preparation":
         return _class_in("lowland.io.preparation", "preparation")
-    return get(name)
+    method = snake_case(class_name)
+    path = modules(SELECTION).get(method)
+    return get(class_name) if path is None else _class_in(path, method)
 
 
-def _class_in(path: str, method: str) -> type[Reducer]:
+def _plain(name: str) -> str:
+    return re.sub(r"[-_]", "", name).lower()
+
+
+def _class_in(path: str, method: str) -> Any:
     for value in vars(importlib.import_module(path)).values():
         here = isinstance(value, type) and value.__module__ == path
         if here and snake_case(value.__name__) == method:

@@ -1,4 +1,4 @@
-"""The one place where labels are checked: one class per row, nothing missing, nothing continuous.
+"""The one place where targets are checked: one class or one number per row, nothing missing.
 
 Like :mod:`lowland._core.validation`, the messages keep scikit-learn's key phrases and add which
 row, which value, what to do.
@@ -14,7 +14,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 
-__all__ = ["Labels", "check_labels", "join_classes", "require_target"]
+__all__ = ["Labels", "check_labels", "check_numbers", "join_classes", "require_target"]
 
 
 class Labels(NamedTuple):
@@ -47,6 +47,21 @@ def check_labels(y: Any, n_rows: int, *, owner: str) -> Labels:
             "or all numbers."
         ) from error
     return Labels(classes, codes.reshape(-1))
+
+
+def check_numbers(y: Any, n_rows: int, *, owner: str) -> np.ndarray:
+    """A target of measurements as finite float64 numbers, one per row."""
+    require_target(y, owner=owner)
+    values = _one_per_row(y, n_rows, owner)
+    if values.dtype.kind not in "biuf":
+        shown = next(iter(values.tolist()), None)
+        raise DataError(
+            f"{owner}: y must hold numbers here, but it holds {shown!r}; give measurements, or "
+            "say that these are classes."
+        )
+    numbers = values.astype(np.float64)
+    _check_finite(numbers)
+    return numbers
 
 
 def _one_per_row(y: Any, n_rows: int, owner: str) -> np.ndarray:
@@ -98,11 +113,7 @@ def _check_present(labels: np.ndarray) -> None:
                 raise DataError(f"Input y contains NaN: {label!r} in row {row}. Drop these rows.")
     if labels.dtype.kind != "f":
         return
-    bad = ~np.isfinite(labels)
-    if bad.any():
-        row = int(bad.argmax())
-        what = "NaN" if np.isnan(labels[row]) else "infinity"
-        raise DataError(f"Input y contains {what} in row {row}. Drop or repair these rows.")
+    _check_finite(labels)
     fractional = labels != np.floor(labels)
     if fractional.any():
         row = int(fractional.argmax())
@@ -110,6 +121,14 @@ def _check_present(labels: np.ndarray) -> None:
             f"Unknown label type: continuous. y holds {float(labels[row])!r} in row {row}, which "
             "looks like a measurement, not a class; give classes as integers or text."
         )
+
+
+def _check_finite(values: np.ndarray) -> None:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        what = "NaN" if np.isnan(values[row]) else "infinity"
+        raise DataError(f"Input y contains {what} in row {row}. Drop or repair these rows.")
 
 
 def _is_missing(label: Any) -> bool:

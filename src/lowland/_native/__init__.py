@@ -52,6 +52,12 @@ numpy definition.
 - ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
   rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
   of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+- ``class_digammas(values, codes, n_classes, k, psi, out)``: for each sorted row of values, the sum
+  over them of ``psi[c]``, where c values lie nearer than the k-th nearest of the same class.
+- ``pair_digammas(x, y_of_x, y_rank, y, x_of_y, k, psi, out)``: for each sorted row x, whose
+  partners in y are ``y_of_x``, the sum of ``psi[c_x] + psi[c_y]``, where c_x values of x and c_y of
+  y lie nearer than the k-th nearest pair (larger of the two gaps). Always with the value itself.
+- ``manhattan_rows(panels, rows, out)``: sums of absolute differences of rows to packed points.
 """
 
 from lowland._native.kernels import (
@@ -67,6 +73,7 @@ from lowland._native.kernels import (
     all_finite,
     attract,
     calibrate,
+    class_digammas,
     complete,
     count_nested,
     count_ranks,
@@ -79,8 +86,10 @@ from lowland._native.kernels import (
     join_rounds,
     kernel_rows,
     kernel_times,
+    manhattan_rows,
     mid_ranks,
     pack_points,
+    pair_digammas,
     permute_edges,
     probe_lists,
     project,
@@ -113,6 +122,7 @@ __all__ = [
     "all_finite",
     "attract",
     "calibrate",
+    "class_digammas",
     "complete",
     "count_nested",
     "count_ranks",
@@ -125,8 +135,10 @@ __all__ = [
     "join_rounds",
     "kernel_rows",
     "kernel_times",
+    "manhattan_rows",
     "mid_ranks",
     "pack_points",
+    "pair_digammas",
     "permute_edges",
     "probe_lists",
     "project",

@@ -360,3 +360,28 @@ def kernel_times(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def class_digammas(
+    values: np.ndarray,
+    codes: np.ndarray,
+    n_classes: int,
+    k: int,
+    psi: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_digammas(
+    x: np.ndarray,
+    y_of_x: np.ndarray,
+    y_rank: np.ndarray,
+    y: np.ndarray,
+    x_of_y: np.ndarray,
+    k: int,
+    psi: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def manhattan_rows(
+    panels: np.ndarray, rows: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
+) -> None: ...

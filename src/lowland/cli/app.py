@@ -17,6 +17,7 @@ from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command
 from lowland.cli.score_command import score_command
+from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
 
 __all__ = ["main"]
@@ -67,6 +68,7 @@ app.command("score", cls=PlainCommand, short_help="Measure a map that any tool h
     score_command
 )
 app.command("info", cls=PlainCommand, short_help="Tell what a table is like.")(info_command)
+app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)
 app.command("methods", cls=PlainCommand, short_help="List the methods, or show one.")(
     methods_command
 )

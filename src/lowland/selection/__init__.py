@@ -1,0 +1,1 @@
+"""Keep original columns instead of making new ones."""

@@ -1,0 +1,120 @@
+"""What every selector inherits: it ranks the columns, and the best of them are kept as they are."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from typing import Any
+
+import numpy as np
+
+from lowland._core.constraints import Integer, Null, Real
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.estimator import Estimator
+from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
+
+__all__ = ["Selector"]
+
+
+class Selector(Estimator):
+    """Base of every selector: a method writes ``_fit`` and calls ``_keep``.
+
+    ``transform`` gives the chosen columns of what it is given, in their order and their type:
+    integers stay integers, sparse data stay sparse.
+    """
+
+    n_features: Any = param(
+        Integer(1) | Real(0, 1) | Null(),
+        default=None,
+        doc="columns to keep: how many, or which share of them; None lets the method decide",
+        kw_only=False,
+    )
+
+    support_: np.ndarray = fitted("n_features", type=bool, doc="whether a column is kept")
+    ranking_: np.ndarray = fitted("n_features", type=int, doc="rank of each column, 1 is the best")
+    scores_: np.ndarray = fitted("n_features", doc="what each column is worth to the method")
+
+    accepts_sparse = True
+
+    def get_support(self, indices: bool = False) -> np.ndarray:
+        """Which columns are kept: a mask, or their numbers in ascending order."""
+        self._require_fitted()
+        return np.flatnonzero(self.support_) if indices else self.support_.copy()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the kept columns: their own, or ``x0``, ``x1``, ... where they have none."""
+        self._require_fitted()
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            p = self.n_features_in_
+            names = [f"x{i}" for i in range(p)] if known is None else known
+            return np.asarray(names, dtype=object)[self.support_]
+        names = np.asarray(input_features, dtype=object)
+        if len(names) != self.n_features_in_:
+            raise DataError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(names)}."
+            )
+        if known is not None and not np.array_equal(names, known):
+            raise DataError("input_features is not equal to feature_names_in_.")
+        return names[self.support_]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.support_.sum())
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Choose columns and return them: the same as ``fit(X, y).transform(X)``."""
+        checked, _ = self._fit_checked(X, y)
+        return self._kept(X, checked)
+
+    def transform(self, X: Any) -> Any:
+        """The kept columns of X, unchanged."""
+        return self._kept(X, self._check_new_rows(X))
+
+    def _kept(self, X: Any, checked: Any) -> Any:
+        """The kept columns of X in its own type; where X is no array of numbers, as floats."""
+        columns = np.flatnonzero(self.support_)
+        if is_sparse(X):
+            return X.tocsr()[:, columns]
+        frame = self._frame(X, columns)
+        if frame is not None:
+            return frame
+        array = np.asarray(X)
+        rows = array if array.dtype.kind in "fiub" else checked
+        return self._in_container(np.ascontiguousarray(rows[:, columns]), X)
+
+    def _frame(self, X: Any, columns: np.ndarray) -> Any:
+        """A frame's own columns, if a frame of its kind is wanted: each keeps its type."""
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if wanted is None and "sklearn" in sys.modules:
+            wanted = sys.modules["sklearn"].get_config()["transform_output"]
+        if wanted == "pandas" and hasattr(X, "iloc"):
+            return X.iloc[:, columns]
+        if wanted == "polars" and type(X).__module__.startswith("polars"):
+            return X[:, columns.tolist()]
+        return None
+
+    # --- for the methods --------------------------------------------------------------------
+
+    def _number_wanted(self, p: int) -> int | None:
+        """``n_features`` as a number of columns; None where the method is to decide."""
+        if self.n_features is None:
+            return None
+        if not isinstance(self.n_features, numbers.Integral):
+            return max(1, int(self.n_features * p))
+        if self.n_features > p:
+            raise ParameterError(
+                f"{type(self).__name__}: n_features={self.n_features} is more than the {p} "
+                f"columns there are; ask for at most {p}."
+            )
+        return int(self.n_features)
+
+    def _keep(self, order: np.ndarray, n_kept: int, scores: np.ndarray) -> None:
+        """Set the fitted attributes from the columns' numbers, the best first."""
+        p = len(order)
+        self.ranking_ = np.empty(p, dtype=np.int64)
+        self.ranking_[order] = np.arange(1, p + 1)
+        self.support_ = self.ranking_ <= n_kept
+        self.scores_ = np.asarray(scores, dtype=np.float64)

@@ -1,0 +1,88 @@
+"""Filters: every column gets a score of its own, and the best are kept."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowland._core.constraints import Null, Real
+from lowland._core.errors import DataError
+from lowland._core.estimator import Run
+from lowland._core.params import param
+from lowland._core.validation import is_sparse
+from lowland.selection._base import Selector
+from lowland.selection._targets import read_target
+
+__all__ = ["Filter", "constant_columns"]
+
+
+def constant_columns(X: Any) -> np.ndarray:
+    """Which columns hold one value only."""
+    if is_sparse(X):
+        largest, smallest = X.max(axis=0).toarray(), X.min(axis=0).toarray()
+        return (largest == smallest).ravel()
+    same = np.ones(X.shape[1], dtype=bool)
+    step = max(1, 2**22 // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        same &= (X[start : start + step] == X[0]).all(axis=0)
+    return same
+
+
+class Filter(Selector):
+    """A score per column: a method writes ``_score``.
+
+    Ranks follow the scores, ties the order of the columns. A column that never varies ranks last
+    whatever the formula says of it (often 0/0).
+    """
+
+    threshold: float | None = param(
+        Real() | Null(),
+        default=None,
+        doc="keep only columns that vary and whose score is better than this",
+    )
+
+    target_kind: ClassVar[str | None] = None  # "classes", "numbers", "auto"; None: no target
+    lower_is_better: ClassVar[bool] = False
+    constant_score: ClassVar[float] = 0.0
+
+    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+        """The score of each column; what it says of constant columns does not matter."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, run: Run) -> None:
+        n, p = X.shape
+        wanted, target = self._number_wanted(p), self._read_target(y, n)
+        constant = constant_columns(X)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.asarray(self._score(X, target, run), dtype=np.float64)
+        most = np.finfo(np.float64).max  # perfect separation: x / 0
+        scores = np.nan_to_num(scores, nan=self.constant_score, posinf=most, neginf=-most)
+        scores[constant] = self.constant_score
+        with run.monitor.phase("ranking"):
+            order = np.lexsort((scores if self.lower_is_better else -scores, constant))
+            self._keep(order, self._number_kept(scores, constant, wanted), scores)
+
+    def _read_target(self, y: Any, n: int) -> Any:
+        """y as ``_score`` wants it; the parameter ``target``, where there is one, says how."""
+        if self.target_kind is None:
+            return None
+        kind = getattr(self, "target", self.target_kind)
+        return read_target(y, n, kind, owner=type(self).__name__)
+
+    def _number_kept(self, scores: np.ndarray, constant: np.ndarray, wanted: int | None) -> int:
+        if self.threshold is None:
+            return max(1, len(scores) // 2) if wanted is None else wanted
+        better = scores < self.threshold if self.lower_is_better else scores > self.threshold
+        good = int((better & ~constant).sum())
+        if good == 0:
+            raise DataError(
+                f"{type(self).__name__}: no column has a score "
+                f"{'below' if self.lower_is_better else 'above'} threshold={self.threshold!r}; "
+                f"the best is {self._best(scores, constant):g}."
+            )
+        return good if wanted is None else min(good, wanted)
+
+    def _best(self, scores: np.ndarray, constant: np.ndarray) -> float:
+        varying = scores[~constant] if (~constant).any() else scores
+        return float(varying.min() if self.lower_is_better else varying.max())

@@ -1,0 +1,49 @@
+"""Is a target a class or a number? Asked once, for every selector that takes both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.targets import Labels, check_labels, check_numbers, require_target
+
+__all__ = ["holds_classes", "holds_numbers", "read_classes", "read_target"]
+
+
+def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.ndarray:
+    """Classes or numbers; ``kind`` is "classes", "numbers" or "auto"."""
+    require_target(y, owner=owner)
+    if kind == "classes" or (kind == "auto" and holds_classes(y)):
+        return read_classes(y, n_rows, owner=owner)
+    return check_numbers(y, n_rows, owner=owner)
+
+
+def read_classes(y: Any, n_rows: int, *, owner: str) -> Labels:
+    """At least two classes."""
+    labels = check_labels(y, n_rows, owner=owner)
+    if len(labels.classes) < 2:
+        raise DataError(
+            f"{owner} needs at least two classes, but y has only one class, "
+            f"{labels.classes.tolist()[0]!r}; give rows of another class, too."
+        )
+    return labels
+
+
+def holds_numbers(y: Any) -> bool:
+    """Whether y holds numbers; booleans are none, numbers as Python objects are."""
+    values = np.asarray(y)
+    if values.dtype != object:
+        return values.dtype.kind in "iuf"
+    return all(isinstance(value, int | float) for value in values.ravel().tolist())
+
+
+def holds_classes(y: Any) -> bool:
+    """Text and booleans are classes; so are whole numbers that recur thrice on average."""
+    if not holds_numbers(y):
+        return True
+    values = np.asarray(y).astype(np.float64)
+    if not np.array_equal(values, np.floor(values)):
+        return False
+    return len(np.unique(values)) <= max(2, values.size // 3)

@@ -1,0 +1,200 @@
+"""Wrappers: sets of columns are judged by how well a model predicts from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lowland._core.constraints import Function, Having, Integer, Null, Text
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.estimator import Run
+from lowland._core.params import fitted, param
+from lowland._core.targets import Labels
+from lowland._core.threads import limit_blas
+from lowland._core.validation import is_sparse
+from lowland.selection._base import Selector
+from lowland.selection._filter import constant_columns
+from lowland.selection._targets import holds_classes, read_target
+
+__all__ = ["Found", "Path", "Trials", "Wrapper"]
+
+
+class Path(NamedTuple):
+    """What a wrapper saw on its way, by number of columns: ``plot(path.sizes, path.scores)``.
+
+    ``errors`` are standard errors over the folds, ``support`` says which columns were in.
+    """
+
+    sizes: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+    support: np.ndarray
+
+
+class Found(NamedTuple):
+    """Columns, the best first, how many to keep, a score for each; then one row per step.
+
+    Steps ascend by the number of columns: which were in, and the score on each fold.
+    """
+
+    order: np.ndarray
+    n_kept: int
+    scores: np.ndarray
+    support: np.ndarray
+    fold_scores: np.ndarray
+
+
+class Wrapper(Selector):
+    """A search over sets of columns: a method writes ``_search``."""
+
+    estimator: Any = param(
+        Null() | Having("an estimator with fit and predict", "fit", "predict", "get_params"),
+        default=None,
+        doc="the model to select for; None: a linear one on standardized columns",
+    )
+    cv: Any = param(
+        Integer(2) | Null() | Having("an object that splits rows", "split", "get_n_splits"),
+        default=5,
+        doc="folds of the cross-validation (None: 5), or a splitter of scikit-learn",
+    )
+    scoring: Any = param(
+        Null() | Text("the name of a scorer of scikit-learn") | Function(),
+        default=None,
+        doc="what is maximized; None: the model's own score",
+    )
+
+    path_sizes_: np.ndarray = fitted("n_steps", type=int, doc="numbers of columns seen, ascending")
+    path_scores_: np.ndarray = fitted("n_steps", doc="cross-validated score at each of them")
+    path_errors_: np.ndarray = fitted("n_steps", doc="its standard error over the folds")
+    path_support_: np.ndarray = fitted(
+        "n_steps", "n_features", type=bool, doc="which columns were in"
+    )
+
+    needs_target = True
+
+    def _search(self, trials: Trials, wanted: int | None, run: Run) -> Found:
+        """Rank the columns, all of which vary; ``wanted`` of them are asked for."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, run: Run) -> None:
+        from sklearn.base import is_classifier
+
+        owner = type(self).__name__
+        model = self.estimator
+        classes = holds_classes(y) if model is None else is_classifier(model)
+        target = read_target(y, X.shape[0], "classes" if classes else "numbers", owner=owner)
+        model = default_model(classes, is_sparse(X)) if model is None else model
+        values = target.classes[target.codes] if isinstance(target, Labels) else target
+        constant = constant_columns(X)
+        varying = np.flatnonzero(~constant) if not constant.all() else np.arange(X.shape[1])
+        wanted, rest = self._number_wanted(X.shape[1]), np.setdiff1d(np.arange(X.shape[1]), varying)
+        shown = X[:, varying] if len(rest) else X
+        trials = Trials(shown, values, model, self.scoring, self._folds(target, run))
+        most = None if wanted is None else min(wanted, len(varying))
+        with limit_blas(1):  # many small models: threads would only get in each other's way
+            found = self._search(trials, most, run)
+        scores = np.full(X.shape[1], found.scores.min())
+        scores[varying] = found.scores
+        order = np.concatenate([varying[found.order], rest])
+        self._keep(order, found.n_kept if wanted is None else wanted, scores)
+        self._keep_path(found, varying)
+
+    def _folds(self, target: Any, run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows to fit and rows to judge by; folds are shuffled, with classes in balance."""
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        is_class = isinstance(target, Labels)
+        values = target.codes if is_class else target
+        if hasattr(self.cv, "split"):
+            return list(self.cv.split(np.zeros((len(values), 1)), values))
+        rarest = int(np.bincount(values).min()) if is_class else len(values)
+        if rarest < 2:
+            which = target.classes.tolist()[np.bincount(values).argmin()]
+            raise DataError(
+                f"{type(self).__name__}: class {which!r} has one row, n_samples=1, and "
+                "cross-validation needs two of each; drop the class or add rows."
+            )
+        kind = StratifiedKFold if is_class else KFold
+        seed = int(run.rng.integers(2**31))
+        folds = kind(min(int(self.cv or 5), rarest), shuffle=True, random_state=seed)
+        return list(folds.split(np.zeros((len(values), 1)), values))
+
+    @property
+    def path_(self) -> Path:
+        """Score by number of columns, to be plotted."""
+        self._require_fitted()
+        return Path(self.path_sizes_, self.path_scores_, self.path_errors_, self.path_support_)
+
+    def _keep_path(self, found: Found, varying: np.ndarray) -> None:
+        self.path_sizes_ = found.support.sum(axis=1)
+        self.path_support_ = np.zeros((len(found.support), self.n_features_in_), dtype=bool)
+        self.path_support_[:, varying] = found.support
+        self.path_scores_ = found.fold_scores.mean(axis=1)
+        self.path_errors_ = found.fold_scores.std(axis=1) / np.sqrt(found.fold_scores.shape[1])
+
+    # --- parameters of the model, as scikit-learn spells them: estimator__alpha ----------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` those of the model, too."""
+        params = super().get_params(deep)
+        if deep and self.estimator is not None and hasattr(self.estimator, "get_params"):
+            inner = self.estimator.get_params(deep=True)
+            params.update({f"estimator__{name}": value for name, value in inner.items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, ``estimator__...`` for those of the model."""
+        own = {name: value for name, value in params.items() if not name.startswith("estimator__")}
+        super().set_params(**own)
+        inner = {name[len("estimator__") :]: params[name] for name in params if name not in own}
+        if inner and self.estimator is None:
+            raise ParameterError(
+                f"{type(self).__name__}: estimator is None, so it has no {next(iter(inner))!r}."
+            )
+        if inner:
+            self.estimator.set_params(**inner)
+        return self
+
+
+class Trials:
+    """Scores of sets of columns by cross-validation, the same folds for all; each set once."""
+
+    def __init__(self, X: Any, y: np.ndarray, model: Any, scoring: Any, folds: list) -> None:
+        from sklearn.metrics import check_scoring
+
+        self.X, self.y, self.model, self.p = X, y, model, X.shape[1]
+        self.scorer = check_scoring(model, scoring=scoring)
+        by_column = X.tocsc() if is_sparse(X) else X
+        self.folds = [
+            (by_column[train], y[train], by_column[test], y[test]) for train, test in folds
+        ]
+        self._known: dict[tuple[int, ...], np.ndarray] = {}
+
+    def fold_scores(self, columns: Sequence[int]) -> np.ndarray:
+        """The score on each fold of the model fitted on the others."""
+        from sklearn.base import clone
+
+        key = tuple(sorted(columns))
+        if key not in self._known:
+            chosen, scores = list(key), []
+            for X, y, X_test, y_test in self.folds:
+                fitted_model = clone(self.model).fit(X[:, chosen], y)
+                scores.append(float(self.scorer(fitted_model, X_test[:, chosen], y_test)))
+            self._known[key] = np.array(scores)
+        return self._known[key]
+
+    def score(self, columns: Sequence[int]) -> float:
+        """The mean over the folds."""
+        return float(self.fold_scores(columns).mean())
+
+
+def default_model(classes: bool, sparse: bool) -> Any:
+    """A linear model on standardized columns: quick, and its coefficients can be compared."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = LogisticRegression(max_iter=1000) if classes else Ridge()
+    return make_pipeline(StandardScaler(with_mean=not sparse), model)

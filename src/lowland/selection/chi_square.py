@@ -1,0 +1,74 @@
+"""Selection of counts by the chi-square test (Pearson 1900)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.estimator import Run
+from lowland._core.validation import column_label, is_sparse
+from lowland.selection._filter import Filter
+
+__all__ = ["ChiSquare"]
+
+
+class ChiSquare(Filter):
+    """Keep the counts that depend on the class: chi2 = sum_c (o_c - e_c)^2 / e_c.
+
+    o_c is the sum of a column over class c, e_c its share of the total by the size of the class.
+    For counts, frequencies and 0/1 columns, such as words in texts; values must not be negative.
+    Computed by scikit-learn's ``chi2``. Cost: O(n p), or O(stored) for sparse data.
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
+    threshold : float or None, default=None
+        Keep only columns with a larger chi2.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        chi2 of each column; 0 for one that does not vary.
+    support_, ranking_ : ndarrays of shape (n_features,)
+        Whether a column is kept; its rank, from 1.
+
+    References
+    ----------
+    Pearson (1900), Philosophical Magazine 50; Liu & Setiono (1995), Proc. 7th IEEE Int. Conf. on
+    Tools with Artificial Intelligence.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> ChiSquare(2).fit(iris().X, iris().y).scores_.round(1)
+    array([ 10.8,   3.7, 116.3,  67. ])
+    """
+
+    reference = "Pearson (1900)"
+    needs_target = True
+    target_kind = "classes"
+
+    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+        from sklearn.feature_selection import chi2
+
+        self._check_counts(X)
+        return chi2(X, target.codes)[0]
+
+    def _check_counts(self, X: Any) -> None:
+        smallest = X.min(axis=0)
+        smallest = smallest.toarray().ravel() if is_sparse(smallest) else smallest
+        if (smallest < 0).any():
+            column = int(np.argmax(smallest < 0))
+            label = column_label(getattr(self, "feature_names_in_", None), column)
+            raise DataError(
+                f"Negative values in data passed to ChiSquare: {label} holds "
+                f"{float(smallest[column]):g}, but only counts can be tested; use AnovaF."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

@@ -1,0 +1,74 @@
+"""Selection of the columns that correlate with a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.estimator import Run
+from lowland._core.targets import check_numbers
+from lowland._core.validation import is_sparse
+from lowland._engines.statistics import column_moments
+from lowland.selection._filter import Filter
+from lowland.selection._targets import holds_numbers, read_classes
+
+__all__ = ["CorrelationScore"]
+
+
+class CorrelationScore(Filter):
+    """Keep the columns most correlated with a target: |r_j|, r_j = cov(x_j, y) / (s_j s_y).
+
+    Sees straight-line relations only; ``MutualInformation`` sees others as well. The target is a
+    column of numbers, or of text with two different values. Cost: O(n p).
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
+    threshold : float or None, default=None
+        Keep only columns with a larger |r|.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        |r| of each column; 0 for one that does not vary.
+    support_, ranking_ : ndarrays of shape (n_features,)
+        Whether a column is kept; its rank, from 1.
+
+    References
+    ----------
+    Pearson (1895), Proc. Royal Society of London 58; Guyon & Elisseeff (2003), J. Machine Learning
+    Research 3.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X, width = iris().X[:, :3], iris().X[:, 3]
+    >>> CorrelationScore(1).fit(X, width).scores_.round(3)
+    array([0.818, 0.366, 0.963])
+    """
+
+    reference = "Pearson (1895)"
+    needs_target = True
+
+    def _read_target(self, y: Any, n: int) -> np.ndarray:
+        """Numbers as they are, two classes as 0 and 1."""
+        if holds_numbers(y):
+            return check_numbers(y, n, owner="CorrelationScore")
+        classes, codes = read_classes(y, n, owner="CorrelationScore")
+        if len(classes) > 2:
+            raise DataError(
+                f"CorrelationScore: y has {len(classes)} classes, and only two have an order; use "
+                "AnovaF, or give numbers."
+            )
+        return codes
+
+    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+        from sklearn.feature_selection import r_regression
+
+        y = target - np.mean(target, dtype=np.float64)
+        if not is_sparse(X):  # scikit-learn subtracts sums of squares, which lose digits
+            X = X - column_moments(X)[0]
+        return np.abs(r_regression(X, y, force_finite=True))

@@ -1,0 +1,191 @@
+"""Principal variables (McCabe 1984): the columns that reconstruct the others best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.constraints import Boolean, OneOf, Real
+from lowland._core.errors import DataError
+from lowland._core.estimator import Run
+from lowland._core.memory import require_memory
+from lowland._core.params import fitted, param
+from lowland._core.threads import limit_blas
+from lowland._core.validation import check_matrix
+from lowland._engines.linalg import solve_eigenproblem
+from lowland._engines.principal import column_scale
+from lowland._engines.statistics import moments
+from lowland.selection._base import Selector
+
+__all__ = ["PrincipalVariables"]
+
+
+class PrincipalVariables(Selector):
+    """Columns from which least squares give back most of the rest: max tr(S_.K S_KK^-1 S_K.).
+
+    PCA with original columns instead of mixtures: a few measurements that stand for all, without a
+    target. Chosen one after another, each the one that explains most of what is left. Cost:
+    O(n p^2) for the covariance S, then O(p^2) per column.
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        Columns to keep: how many, or which share of them. None: as few as explain ``variance``.
+    variance : float, default=0.9
+        Share of the total variance to be explained if ``n_features`` is None.
+    scale : bool, default=False
+        Give all columns the same weight (correlations instead of covariances).
+    rule : {"reconstruction", "loadings"}, default="reconstruction"
+        "loadings": for one principal axis after the other, the column with the largest loading on
+        it that is not taken yet (Jolliffe's B4), for comparison.
+
+    Attributes
+    ----------
+    explained_variance_ratio_ : ndarray of shape (n_selected,)
+        What each kept column adds to the share of variance explained, the best ranked first.
+    reconstruction_ : ndarray of shape (n_selected, n_features)
+        Coefficients of all columns on the kept ones: ``inverse_transform`` is
+        ``mean_ + (X - mean_[kept]) @ reconstruction_``.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the columns.
+    scores_ : ndarray of shape (n_features,)
+        The share of variance that a column added when it was chosen, or would add at the end.
+    support_, ranking_ : ndarrays of shape (n_features,)
+        Whether a column is kept; its rank, from 1, in the order they were chosen.
+
+    Notes
+    -----
+    No k columns explain more than k principal components do. Columns that are sums of others add
+    nothing once those are taken, and rank behind all that do. Nothing is random.
+
+    References
+    ----------
+    McCabe (1984), Principal variables, Technometrics 26; Jolliffe (1972), Applied Statistics 21;
+    Farahat, Ghodsi & Kamel (2011), Efficient greedy feature selection for unsupervised learning,
+    ICDM.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> chosen = PrincipalVariables(2).fit(iris().X)
+    >>> chosen.get_support(indices=True), chosen.explained_variance_ratio_.round(3)
+    (array([0, 2]), array([0.921, 0.048]))
+    """
+
+    variance: float = param(
+        Real(0, 1, closed="right"),
+        default=0.9,
+        doc="share of the variance to be explained if n_features is None",
+    )
+    scale: bool = param(Boolean(), default=False, doc="give all columns the same variance first")
+    rule: str = param(
+        OneOf("reconstruction", "loadings"),
+        default="reconstruction",
+        doc="what explains most of the rest, or the largest loading on each principal axis",
+    )
+
+    explained_variance_ratio_: np.ndarray = fitted(
+        "n_selected", doc="what each kept column adds, the best first"
+    )
+    reconstruction_: np.ndarray = fitted(
+        "n_selected", "n_features", doc="coefficients of all columns on the kept ones"
+    )
+    mean_: np.ndarray = fitted("n_features", doc="mean of the columns")
+
+    reference = "McCabe (1984); Jolliffe (1972)"
+
+    def _fit(self, X: Any, y: Any, run: Run) -> None:
+        p = X.shape[1]
+        wanted = self._number_wanted(p)
+        require_memory(
+            32 * p * p,
+            task=f"PrincipalVariables with {p} x {p} covariances",
+            alternative="drop columns first, for example with VarianceScore",
+        )
+        sums = moments(X, run.threads, run.monitor)
+        S = sums.scatter / sums.n_rows
+        constant = np.diag(S) <= 0
+        S[constant], S[:, constant] = 0.0, 0.0
+        unit = column_scale(np.diag(S), 2) if self.scale else np.ones(p)
+        scaled = S / np.outer(unit, unit)
+        given = jolliffe_order(scaled, constant) if self.rule == "loadings" else None
+        with run.monitor.phase("columns", total=wanted or p) as phase, limit_blas(1):
+            total = float(np.trace(scaled)) or 1.0
+            chosen, gains, left = [], [], Residual(scaled)
+            while len(chosen) < (wanted or p):
+                worth = left.gains()
+                best = int(np.lexsort((-worth, constant, left.taken))[0])
+                best = best if given is None else int(given[len(chosen)])
+                chosen.append(best)
+                gains.append(worth[best] / total)
+                left.take(best)
+                phase.advance()
+                if wanted is None and sum(gains) >= self.variance * (1 - 1e-12):
+                    break
+            scores = left.gains() / total
+            scores[chosen] = gains
+            rest = np.lexsort((-scores, constant, left.taken))[: p - len(chosen)]
+            order = np.array([*chosen, *rest.tolist()])
+            self._keep(order, len(chosen), scores)
+            self.explained_variance_ratio_ = np.array(gains)
+            self.mean_, self.reconstruction_ = sums.mean, regression(S, self.support_)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """All columns for rows of the kept ones, by least squares; those come back as they are."""
+        self._require_fitted()
+        kept = check_matrix(X, owner="PrincipalVariables", accept_sparse=True)
+        if kept.shape[1] != self._n_features_out:
+            raise DataError(
+                f"X has {kept.shape[1]} columns, but this PrincipalVariables kept "
+                f"{self._n_features_out}."
+            )
+        dense = kept if isinstance(kept, np.ndarray) else kept.toarray()
+        with limit_blas(1):
+            back = self.mean_ + (dense - self.mean_[self.support_]) @ self.reconstruction_
+        back[:, self.support_] = dense
+        return back.astype(dense.dtype, copy=False)
+
+
+class Residual:
+    """The covariance R of what the columns taken so far do not explain, updated in O(p^2)."""
+
+    def __init__(self, S: np.ndarray) -> None:
+        self.R = S.copy()
+        self.taken = np.zeros(len(S), dtype=bool)
+        self.least = 1e-10 * np.diag(S)  # below this the rest of a column is rounding
+
+    def gains(self) -> np.ndarray:
+        """Variance that each column would explain: sum_i R_ij^2 / R_jj."""
+        diagonal = np.diag(self.R)
+        real = diagonal > self.least
+        squares = np.einsum("ij,ij->j", self.R, self.R)
+        return np.divide(squares, diagonal, out=np.zeros(len(squares)), where=real)
+
+    def take(self, j: int) -> None:
+        """R - r_j r_j^T / R_jj."""
+        column = self.R[:, j].copy()
+        if column[j] > self.least[j]:
+            self.R -= np.outer(column, column / column[j])
+        self.R[j], self.R[:, j] = 0.0, 0.0
+        self.taken[j] = True
+
+
+def jolliffe_order(S: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Columns by their largest loadings, one principal axis after the other; constant ones last."""
+    axes = solve_eigenproblem(S, len(S)).vectors
+    taken, order = constant.copy(), []
+    for axis in np.abs(axes).T:
+        if taken.all():
+            break
+        best = int(np.argmax(np.where(taken, -1.0, axis)))
+        taken[best] = True
+        order.append(best)
+    return np.array([*order, *np.flatnonzero(constant)], dtype=np.int64)
+
+
+def regression(S: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """S_KK^+ S_K., with the identity for the kept columns themselves."""
+    coefficients = np.linalg.pinv(S[np.ix_(kept, kept)], hermitian=True) @ S[kept]
+    coefficients[:, kept] = np.eye(int(kept.sum()))
+    return coefficients
