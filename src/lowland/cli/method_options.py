@@ -126,11 +126,24 @@ class PlainCommand(TyperCommand):
 class MethodCommand(TyperCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
+    def method_named(self, name: str | None) -> Any:
+        """The class that ``--method`` means; None if it is not given."""
+        from lowland._core import registry
+
+        return registry.get(name or DEFAULT_METHOD)
+
+    def others(self) -> list[Any]:
+        """All classes that ``--method`` could mean."""
+        from lowland._core import registry
+
+        return registry.all_methods()
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         _remember(ctx, args)
         own = _own_options(self)
         if any(name not in own for name, _ in _long_options(self, args)):
-            args, ctx.meta[KEY] = _take_method_options(self, args)
+            cls = self.method_named(_method_named_in(args))
+            args, ctx.meta[KEY] = _take_method_options(self, args, cls)
         return super().parse_args(ctx, args)
 
 
@@ -170,24 +183,21 @@ def _long_options(command: TyperCommand, args: list[str]) -> Iterator[tuple[str,
         i += 2 if takes_next else 1
 
 
-def _method_named_in(args: list[str]) -> str:
+def _method_named_in(args: list[str]) -> str | None:
     for i, arg in enumerate(args):
         if arg in ("-m", "--method"):
-            return args[i + 1] if i + 1 < len(args) else DEFAULT_METHOD
+            return args[i + 1] if i + 1 < len(args) else None
         if arg.startswith("--method="):
             return arg.partition("=")[2]
         if arg.startswith("-m") and len(arg) > 2:
             return arg[2:]
-    return DEFAULT_METHOD
+    return None
 
 
 def _take_method_options(
-    command: TyperCommand, args: list[str]
+    command: MethodCommand, args: list[str], cls: Any
 ) -> tuple[list[str], dict[str, Any]]:
     """The arguments without the method's options, and the values of those."""
-    from lowland._core import registry
-
-    cls = registry.get(_method_named_in(args))
     own, options = _own_options(command), method_options(cls)
     taken: set[int] = set()
     values = {}
@@ -195,7 +205,7 @@ def _take_method_options(
         if name in own or place in taken:
             continue
         if name not in options:
-            raise ParameterError(_unknown_method_option(name, cls, [*own, *options]))
+            raise ParameterError(_unknown_method_option(name, cls, command, [*own, *options]))
         option = options[name]
         text = args[place].partition("=")[2] if "=" in args[place] else None
         taken.add(place)
@@ -216,13 +226,15 @@ def _unknown_option(name: str, known: list[str]) -> str:
     return f"no such option {name}" + (f"; did you mean {near[0]}?" if near else "; see --help.")
 
 
-def _unknown_method_option(name: str, cls: type[Reducer], known: list[str]) -> str:
+def _unknown_method_option(
+    name: str, cls: type[Reducer], command: MethodCommand, known: list[str]
+) -> str:
     from lowland._core import registry
 
     parameter = name.removeprefix("--").replace("-", "_")
     if parameter in SPELLED:
         return f"no such option {name}; it is spelled {SPELLED[parameter]}."
-    others = [c for c in registry.all_methods() if name in method_options(c)]
+    others = [c for c in command.others() if name in method_options(c)]
     if others:
         owners = ", ".join(registry.snake_case(c.__name__) for c in others)
         method = registry.snake_case(cls.__name__)

@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
 
 from lowland._core.errors import DataError, ParameterError
 from lowland.cli import options
 from lowland.cli.console import Console, count, listing
-from lowland.cli.map_command import plain_value
-from lowland.cli.method_options import (
-    KEY,
-    MethodOption,
-    _long_options,
-    _own_options,
-    _unknown_option,
-    method_options,
-)
+from lowland.cli.map_command import result_stem
+from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
+from lowland.cli.summary import plain_value
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,14 +26,20 @@ WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"
 MOST_LINES = 40
 
 
-class SelectCommand(TyperCommand):
+class SelectCommand(MethodCommand):
     """A command that also takes the options of the selector named by ``--method``."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        own = _own_options(self)
-        if any(name not in own for name, _ in _long_options(self, args)):
-            args, ctx.meta[KEY] = take_options(self, args)
-        return super().parse_args(ctx, args)
+    def method_named(self, name: str | None) -> Any:
+        """The selector's class."""
+        from lowland._core import registry
+
+        return registry.get_selector(name or WITH_TARGET)
+
+    def others(self) -> list[Any]:
+        """All selectors."""
+        from lowland._core import registry
+
+        return registry.all_selectors()
 
 
 def select_command(
@@ -109,12 +108,12 @@ def select_command(
     check_free([output], force=force, sources=[source])
 
     with console.warnings_as_notes():
-        labels = list(dict.fromkeys([*(labels or ()), *([target] if target else [])]))
+        labels = list(dict.fromkeys([*options.split(labels), *([target] if target else [])]))
         table = read_table(source, labels=labels, id_column=id_column)
         for note in table.notes:
             console.note(note)
         cls, target = choose(method, target, table)
-        given = {"n_features": chosen_number(cls, n_features), **ctx.meta.get(KEY, {})}
+        given = {"n_features": chosen_number(cls, n_features), **chosen_parameters(ctx)}
         selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
         y = None if target is None else table.column(target).to_numpy()
         start = time.perf_counter()
@@ -128,9 +127,8 @@ def select_command(
 
 def default_output(source: str) -> Path:
     """A file in the current folder, named and typed like the input."""
-    path = Path(source)
-    suffix = ".parquet" if path.suffix.lower() == ".parquet" else ".csv"
-    return Path(f"{path.stem}-selected{suffix}")
+    suffix = ".parquet" if source.lower().endswith(".parquet") else ".csv"
+    return Path(f"{result_stem(source)}-selected{suffix}")
 
 
 def choose(method: str | None, target: str | None, table: Table) -> tuple[Any, str | None]:
@@ -179,54 +177,14 @@ def reduced_frame(table: Table, selector: Any) -> pl.DataFrame:
 
     kept = selector.get_support(indices=True)
     names = [column_names(table)[i] for i in kept]
-    if isinstance(table.features, np.ndarray):
-        frame = pl.from_numpy(
-            np.ascontiguousarray(table.features[:, kept]), schema=names, orient="row"
-        )
-    else:
+    if isinstance(table.features, pl.DataFrame):
         frame = table.features.select(names)
+    else:
+        values = table.features[:, kept]
+        dense = values.toarray() if table.is_sparse else values
+        frame = pl.from_numpy(np.ascontiguousarray(dense), schema=names, orient="row")
     ids = [] if table.ids.name == "row" else [table.ids]
     return pl.DataFrame([*ids, *frame.get_columns(), *table.labels.get_columns()])
-
-
-def take_options(command: TyperCommand, args: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The arguments without the selector's options, and the values of those."""
-    from lowland._core import registry
-
-    cls = registry.get_selector(named_method(args) or WITH_TARGET)
-    own, known = _own_options(command), method_options(cls)
-    taken: set[int] = set()
-    values = {}
-    for name, place in _long_options(command, args):
-        if name in own or place in taken:
-            continue
-        if name not in known:
-            method = registry.snake_case(cls.__name__)
-            raise ParameterError(f"{method}: {_unknown_option(name, [*own, *known])}")
-        option = known[name]
-        text = args[place].partition("=")[2] if "=" in args[place] else None
-        taken.add(place)
-        if option.is_flag and text is None:
-            values[option.parameter] = name == option.name
-            continue
-        if text is None:
-            if place + 1 >= len(args):
-                raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
-            text = args[place + 1]
-            taken.add(place + 1)
-        values[option.parameter] = option.read(text)
-    return [arg for i, arg in enumerate(args) if i not in taken], values
-
-
-def named_method(args: list[str]) -> str | None:
-    """What follows -m or --method."""
-    for i, arg in enumerate(args):
-        if arg in ("-m", "--method") and i + 1 < len(args):
-            return args[i + 1]
-        for start in ("--method=", "-m"):
-            if arg.startswith(start) and len(arg) > len(start) and not arg.startswith("--m-"):
-                return arg[len(start) :]
-    return None
 
 
 class Selection(NamedTuple):

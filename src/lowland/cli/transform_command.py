@@ -11,6 +11,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, count, listing
+from lowland.cli.map_command import result_stem
 
 if TYPE_CHECKING:
     from lowland.io import Table
@@ -95,9 +96,8 @@ def transform_command(
 
 def default_output(source: str) -> Path:
     """A file in the current folder, named and typed like the input."""
-    path = Path(source)
-    suffix = ".parquet" if path.suffix.lower() == ".parquet" else ".csv"
-    return Path(f"{path.stem}-map{suffix}")
+    suffix = ".parquet" if source.lower().endswith(".parquet") else ".csv"
+    return Path(f"{result_stem(source)}-map{suffix}")
 
 
 def read_for(
