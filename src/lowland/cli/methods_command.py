@@ -56,6 +56,10 @@ def card(cls: type[Reducer]) -> dict[str, Any]:
     return {
         **entry(cls),
         "description": description(cls),
+        **cls.card._asdict(),
+        "needs_target": cls.needs_target,
+        "inverse": hasattr(cls, "inverse_transform"),
+        "sparse": cls.accepts_sparse,
         "options": [
             {
                 "option": option.name,
@@ -98,6 +102,16 @@ def card_lines(method: dict[str, Any]) -> list[str]:
     lines = [f"{method['name']} ({method['family']})", "", *wrapped(method["summary"])]
     if method["description"]:
         lines += ["", method["description"]]
+    lines += [""]
+    for term, key in (("keeps", "keeps"), ("use it", "use"), ("not", "avoid"), ("cost", "cost")):
+        lines += wrapped(method[key], f"  {term:<8}", 10)
+    able = [
+        "places new rows",
+        *(["goes back to the data"] if method["inverse"] else []),
+        *(["takes sparse data"] if method["sparse"] else []),
+        *(["learns from labels (--target)"] if method["needs_target"] else []),
+    ]
+    lines += wrapped(", ".join(able), f"  {'able':<8}", 10)
     lines += ["", f"options of 'lowland map INPUT -m {method['name']}':"]
     for option in method["options"]:
         lines += [f"  {option['usage']}"]
