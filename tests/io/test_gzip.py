@@ -56,13 +56,13 @@ def test_a_compressed_file_is_read_like_the_plain_one(plain, name):
 
 def test_several_members_one_after_the_other_are_one_file(tmp_path):
     path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"3,4\n"))
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n", mtime=0) + gzip.compress(b"3,4\n", mtime=0))
     assert read_table(path).features.rows() == [(1.0, 2.0), (3.0, 4.0)]
 
 
 def test_distances_may_be_compressed(tmp_path):
     path = tmp_path / "d.csv.gz"
-    path.write_bytes(gzip.compress(b"0,1\n1,0\n"))
+    path.write_bytes(gzip.compress(b"0,1\n1,0\n", mtime=0))
     np.testing.assert_array_equal(read_distances(path).features, [[0, 1], [1, 0]])
 
 
@@ -70,13 +70,19 @@ def test_distances_may_be_compressed(tmp_path):
     ("content", "message"),
     [
         (b"", "t.csv.gz: the file is empty"),
-        (gzip.compress(b""), "t.csv.gz: the file is empty once unpacked"),
+        (gzip.compress(b"", mtime=0), "t.csv.gz: the file is empty once unpacked"),
         (b"a,b\n1,2\n", "t.csv.gz: is called .gz, but is not compressed by gzip"),
-        (gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "t.csv.gz: the gzip file is cut short"),
-        (gzip.compress(b"a,b\n1,2\n")[:-8] + bytes(8), "t.csv.gz: the gzip file is damaged: CRC"),
+        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "t.csv.gz: the gzip file is cut short"),
+        (
+            gzip.compress(b"a,b\n1,2\n", mtime=0)[:-8] + bytes(8),
+            "t.csv.gz: the gzip file is damaged: CRC",
+        ),
         (b"\x1f\x8b\x08" + bytes(50), "t.csv.gz: the gzip file"),
-        (gzip.compress(b"a,b\n1,2\n3\n"), "t.csv.gz, line 3: 1 fields where the first line has 2"),
-        (gzip.compress(b"a,b\n1,2\n3,\n"), "t.csv.gz: missing values"),
+        (
+            gzip.compress(b"a,b\n1,2\n3\n", mtime=0),
+            "t.csv.gz, line 3: 1 fields where the first line has 2",
+        ),
+        (gzip.compress(b"a,b\n1,2\n3,\n", mtime=0), "t.csv.gz: missing values"),
     ],
 )
 def test_a_broken_file_is_refused_under_its_own_name(tmp_path, content, message):
@@ -88,7 +94,7 @@ def test_a_broken_file_is_refused_under_its_own_name(tmp_path, content, message)
 
 def test_a_compressed_file_of_unknown_kind_is_refused(tmp_path):
     for name, kind in [("t.gz", "without a suffix"), ("t.tar.gz", "ending in '.tar'")]:
-        (tmp_path / name).write_bytes(gzip.compress(b"a"))
+        (tmp_path / name).write_bytes(gzip.compress(b"a", mtime=0))
         with pytest.raises(DataError, match=f"{kind} are not read"):
             read_table(tmp_path / name)
 
@@ -101,7 +107,7 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"a\n1\n"))
+    path.write_bytes(gzip.compress(b"a\n1\n", mtime=0))
     monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(DataError, match=r"t\.csv\.gz: no room to unpack it .* or set TMPDIR"):
         read_table(path)

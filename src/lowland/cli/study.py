@@ -186,9 +186,7 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
     start = time.perf_counter()
     if len(Y) < FEWEST_ROWS:
         return Measures(None, {}, 0.0)
-    both = Comparison(
-        ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=_rows_measured(*ready.X.shape)
-    )
+    both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=_rows_measured(ready.X))
     table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
     k = table.n_neighbors
     per_point = {
@@ -198,11 +196,14 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
     return Measures(table, per_point, time.perf_counter() - start)
 
 
-def _rows_measured(n: int, p: int) -> int | None:
+def _rows_measured(X: Any) -> int | None:
     """All rows, or as many as tell enough in a few seconds; error bars say how much that is."""
-    if n <= ALL_ROWS:
+    n, p = X.shape
+    if hasattr(X, "nnz"):  # a stored number costs far more than one of an array
+        p = 50 * X.nnz / n
+    if n <= ALL_ROWS and n * n * p <= 4 * NUMBERS_MEASURED:
         return None
-    return int(min(1000, max(n // 10_000, NUMBERS_MEASURED / (n * p), 150)))
+    return int(min(1000, max(NUMBERS_MEASURED / (n * p), 150)))
 
 
 def classes_in(ready: Ready, label: str | None) -> np.ndarray | None:
