@@ -90,14 +90,17 @@ def test_it_is_as_good_as_scikit_learn_on_digits(full):
         assert label_accuracy(model.embedding_, y) > label_accuracy(theirs.embedding_, y) - 0.005
 
 
-@pytest.mark.parametrize("n_components", [2, 3])  # in one, points cannot pass each other
+@pytest.mark.parametrize("n_components", [1, 2, 3])
 def test_all_methods_reach_the_same_divergence(n_components):
+    """From a half-done map, so that all go to the same one of the many local minima."""
     X = digits().X[:600]
+    settings = {"n_components": n_components, "random_state": 0, "tol": 0}
+    start = TSNE(method="exact", max_iter=400, **settings).fit(X).embedding_
     losses = [
-        TSNE(n_components, method=method, random_state=0, max_iter=400, tol=0).fit(X).kl_divergence_
-        for method in ("exact", "barnes_hut", *(["mesh"] if n_components < 3 else []))
+        TSNE(method=method, init=start, max_iter=200, **settings).fit(X).kl_divergence_
+        for method in ("exact", "barnes_hut", "mesh")
     ]
-    assert max(losses) < 1.03 * min(losses)  # local minima differ
+    assert max(losses) < 1.015 * min(losses)
 
 
 def test_exaggeration_draws_clusters_together(full):
