@@ -44,3 +44,14 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 str(quality(X, X[:, :2], np.arange(40) % 2))
 """
     assert not loaded_by(code) & {"sklearn", "pandas", "polars", "matplotlib", "rich", "typer"}
+
+
+def test_a_small_map_needs_no_scipy():
+    """It takes longer to import than the map takes to make."""
+    code = """
+import numpy as np
+from lowland import TSNE
+X = np.random.default_rng(0).standard_normal((300, 10))
+TSNE(max_iter=5, random_state=0).fit(X)
+"""
+    assert not loaded_by(code) & {"scipy", "sklearn", "polars", "matplotlib"}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import is_sparse
@@ -75,6 +74,8 @@ class DistanceSource:
         if self.precomputed:
             here, there = self.X[rows][:, columns], self.X[columns][:, rows].T
             return np.minimum(here, there).astype(np.float64)
+        from scipy.spatial.distance import cdist
+
         here, there = self.dense(rows), self.X[columns]
         # only sparse rows become dense by parts, so that the table as a whole never does
         step = max(1, TILE // self.n_features) if is_sparse(self.X) else max(1, there.shape[0])

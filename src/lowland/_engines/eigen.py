@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
@@ -83,6 +82,8 @@ def top_pairs(
 
 
 def _by_lapack(A: np.ndarray, n_pairs: int) -> TopPairs:
+    import scipy.linalg  # slow to import
+
     values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
     top, V = values[::-1][:n_pairs], fix_signs(vectors[:, ::-1][:, :n_pairs])
     scale = np.abs(values).max(initial=0.0) or 1.0
@@ -106,6 +107,8 @@ def _block_lanczos(
     |C Q y - l Q y|. The basis grows, fully reorthogonalized, until all residuals are below
     ``tol`` times the largest l (Golub & Underwood 1977; Musco & Musco 2015 on random starts).
     """
+    import scipy.linalg  # slow to import
+
     width = min(width, order)
     most = min(order, 10 * n_pairs + 20 * width)
     # In columns, and untouched until needed: memory is taken as the basis grows.

@@ -10,8 +10,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.linalg
 
 from lowland._core.base import Run
 from lowland._core.errors import ConvergenceWarning, DataError
@@ -51,6 +49,8 @@ def spectral_layout(P: Any, d: int, run: Run) -> np.ndarray:
 
     Only a start: the eigenvectors are found to some 1 %. What the solver does not find is noise.
     """
+    import scipy.sparse.linalg  # here: it takes longer to import than small maps take to make
+
     n = P.shape[0]
     root = 1 / np.sqrt(np.maximum(np.asarray(P.sum(axis=1)).ravel(), 1e-300))
     A = scipy.sparse.diags(root) @ P @ scipy.sparse.diags(root)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
 
 from lowland._core.threads import limit_blas
 
 __all__ = ["EigenPairs", "fix_signs", "solve_eigenproblem"]
 
+# Up to this order all pairs cost less than the import of scipy.
+SMALL_ORDER = 150
 # Below this order LAPACK finds all pairs faster than Lanczos finds a few.
 DENSE_ORDER = 400
 
@@ -31,20 +31,30 @@ def solve_eigenproblem(A: np.ndarray, n_pairs: int) -> EigenPairs:
     all else, and whatever Lanczos does not reach, from LAPACK. Runs on one BLAS thread, so that
     the number of threads cannot change a digit.
     """
-    n = A.shape[0]
     with limit_blas(1):
-        pairs = None
-        if n > DENSE_ORDER and n_pairs <= n // 10:
-            pairs = _lanczos(A, n_pairs)
-        if pairs is None:
-            pairs = scipy.linalg.eigh(A, subset_by_index=[n - n_pairs, n - 1], check_finite=False)
-    values, vectors = pairs
+        values, vectors = _largest(A, n_pairs)
     order = np.argsort(-values, kind="stable")
     return EigenPairs(np.maximum(values[order], 0.0), fix_signs(vectors[:, order]))
 
 
+def _largest(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    n = A.shape[0]
+    if n <= SMALL_ORDER:
+        values, vectors = np.linalg.eigh(A)
+        return values[n - n_pairs :], vectors[:, n - n_pairs :]
+    import scipy.linalg  # here: it takes longer to import than small maps take to make
+
+    if n > DENSE_ORDER and n_pairs <= n // 10:
+        pairs = _lanczos(A, n_pairs)
+        if pairs is not None:
+            return pairs
+    return scipy.linalg.eigh(A, subset_by_index=[n - n_pairs, n - 1], check_finite=False)
+
+
 def _lanczos(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray] | None:
     """ARPACK's pairs, or None when they are not eigenpairs to working precision."""
+    import scipy.sparse.linalg
+
     start = np.random.default_rng(0).standard_normal(A.shape[0])
     try:
         values, vectors = scipy.sparse.linalg.eigsh(A, n_pairs, which="LA", v0=start)
