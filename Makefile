@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src -type f \
-	\( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.h' -o -name '*.html' \))
+	\( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.h' -o -name '*.html' \
+	-o -name '*.css' -o -name '*.js' \))
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint format bench wheel clean
+.PHONY: help demo docs test lint format bench wheel clean
 
 help:
-	@echo "make demo    build, install into .venv, make a map of the digits"
+	@echo "make demo    build, install into .venv, show the main job in a temporary folder"
 	@echo "make test    build, install into .venv, run all tests"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
+	@echo "make docs    write what the documentation says about the code; draw missing pictures"
 	@echo "make bench   lowland beside its peers (long; wants a quiet machine)"
 	@echo "make wheel   a wheel in dist/       make clean   remove what was made"
 
@@ -39,7 +41,11 @@ $(VENV)/.bench: $(VENV)/.base pyproject.toml
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/lowland map digits --force
+	@$(BIN)/python examples/demo.py
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_pages.py
 
 test: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python -m pytest tests --pyargs lowland -n auto --dist worksteal $(ARGS)

@@ -4,12 +4,13 @@ PCA turns the plane, and the rings stay inside one another. Their images under a
 apart, so that in two kernel components a straight line separates them.
 
     python examples/two_rings.py
-    python examples/two_rings.py --rows 2000 --gamma 8 --out rings.png
+    python examples/two_rings.py --rows 2000 --gamma 8 --out pictures
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--gamma", type=float, default=4.0)
-    parser.add_argument("--out", default="two_rings.png")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for the picture")
     options = parser.parse_args(arguments)
     X, ring = rings(options.rows)
     maps = {
@@ -60,8 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     }
     for name, Y in maps.items():
         print(f"{name:12}{share_right(Y, ring):6.1%} of the rows on the right side of a line")
-    picture(maps, ring).savefig(options.out, dpi=150)
-    print(f"wrote {options.out}")
+    picture(maps, ring).savefig(options.out / "two_rings.png", dpi=150)
 
 
 if __name__ == "__main__":

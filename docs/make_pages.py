@@ -1,0 +1,175 @@
+"""Write what the documentation says about the code, from the code.
+
+    python docs/make_pages.py             # write
+    python docs/make_pages.py --check     # only tell which pages are out of date, exit code 1
+
+The pages in docs/methods are made whole. In the others, and in the README, only what stands between
+``<!-- made: name -->`` and ``<!-- end -->`` is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from commands import command_page
+from docstrings import cell, sections
+from method_pages import abilities, method_page, name_of, table
+
+from lowland._core import registry
+
+DOCS = Path(__file__).resolve().parent
+METHODS = sorted(
+    registry.all_methods(), key=lambda cls: (registry.FAMILIES.index(cls.family()), cls.__name__)
+)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+COLUMNS = 50
+BLOCK = re.compile(r"(<!-- made: ([\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+# --- the blocks of pages -----------------------------------------------------------------------
+
+
+def readme_methods() -> str:
+    """The table of the README."""
+    rows = [
+        (
+            f"[`{cls.__name__}`](docs/methods/{name_of(cls)}.md)",
+            cell(cls.card.use),
+            *list(abilities(cls).values())[:3],
+        )
+        for cls in METHODS
+    ]
+    return table(["method", "use it", "new rows", "back", "sparse"], rows)
+
+
+def choices() -> str:
+    """What each method is for."""
+    rows = [
+        (f"[{cls.__name__}](methods/{name_of(cls)}.md)", *map(cell, cls.card)) for cls in METHODS
+    ]
+    return table(["method", "keeps", "use it", "do not use it", "cost"], rows)
+
+
+def abilities_table() -> str:
+    """What each method can do."""
+    rows = [(cls.__name__, cls.family(), *abilities(cls).values()) for cls in METHODS]
+    return table(["method", "family", *abilities(METHODS[0])], rows)
+
+
+def costs() -> str:
+    """Estimates for some sizes."""
+    rows = []
+    for cls in METHODS:
+        needs = [cls.estimate(n, COLUMNS) for n in SIZES]
+        shown = [f"{seconds(need.seconds)}, {size(need.n_bytes)}" for need in needs]
+        rows.append((f"`{name_of(cls)}`", *shown))
+    heads = [f"{n:,} rows".replace(",", " ") for n in SIZES]
+    return table(["method", *heads], rows)
+
+
+def seconds(value: float) -> str:
+    """A rough time: one or two digits."""
+    if value < 0.1:
+        return "below 0.1 s"
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if value < limit:
+            return f"{value / unit:.1f} {name}" if value < 1 else f"{value / unit:.0f} {name}"
+    return f"{value / 86400:.0f} days"
+
+
+def size(n_bytes: float) -> str:
+    """A rough amount of memory."""
+    for power, name in ((4, "TB"), (3, "GB"), (2, "MB")):
+        value = n_bytes / 1000**power
+        if value >= 1:
+            return f"{value:.0f} {name}" if value >= 10 else f"{value:.1f} {name}"
+    return "below 1 MB"
+
+
+def method_list() -> str:
+    """Links to the methods' pages, by family."""
+    lines = []
+    for family in registry.FAMILIES:
+        links = [
+            f"[{cls.__name__}](methods/{name_of(cls)}.md)"
+            for cls in METHODS
+            if cls.family() == family
+        ]
+        lines += [f"- {family}: {', '.join(links)}"] if links else []
+    return "\n".join(lines) + "\n"
+
+
+def command(name: str) -> str:
+    """A command's usage and options, as the program declares them."""
+    usage, text, rows = command_page(name)
+    return f"```\n{usage}\n```\n\n{text}\n\n" + table(["option", "what it does"], rows)
+
+
+def functions(module_name: str) -> str:
+    """The public names of a module, each with its first sentence."""
+    module = importlib.import_module(module_name)
+    rows = [
+        (f"`{name}`", cell(sections(getattr(module, name))["summary"])) for name in module.__all__
+    ]
+    return table(["name", "what it is"], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "readme-methods": readme_methods,
+    "choices": choices,
+    "abilities": abilities_table,
+    "costs": costs,
+    "method-list": method_list,
+}
+MADE_FROM = {"command": command, "module": functions}  # <!-- made: module.lowland.metrics -->
+
+
+def block(name: str) -> str:
+    """The text of a block."""
+    if name in BLOCKS:
+        return BLOCKS[name]()
+    kind, _, argument = name.partition(".")
+    return MADE_FROM[kind](argument)
+
+
+# --- all of it ---------------------------------------------------------------------------------
+
+
+def pages() -> dict[Path, str]:
+    """Every page with something made in it, as it should be."""
+    found = {DOCS / "methods" / f"{name_of(cls)}.md": method_page(cls) for cls in METHODS}
+    for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        found[path] = BLOCK.sub(lambda m: f"{m[1]}{block(m[2])}{m[3]}", text)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the pages, or tell which are out of date."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if stale")
+    check = parser.parse_args(arguments).check
+    made = pages()
+    stale = [
+        path
+        for path, text in made.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    stale += [path for path in (DOCS / "methods").glob("*.md") if path not in made]
+    for path in stale:
+        sys.stdout.write(
+            f"{'out of date' if check else 'wrote'}: {path.relative_to(DOCS.parent)}\n"
+        )
+        if not check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(made[path], encoding="utf-8") if path in made else path.unlink()
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

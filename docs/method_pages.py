@@ -1,0 +1,140 @@
+"""The page of a method: card, picture, parameters, what a fit leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from docstrings import cell, items, markdown, sections
+from make_pictures import call
+
+from lowland._core import registry
+from lowland._core.base import Invertible, Reducer
+from lowland.cli.method_options import SPELLED, method_options
+
+__all__ = ["abilities", "method_page", "name_of", "table"]
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(heads)]
+    lines += [["---"] * len(lines[0]), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def yes(fact: bool) -> str:
+    """A fact in a table."""
+    return "yes" if fact else "no"
+
+
+def abilities(cls: type[Reducer]) -> dict[str, str]:
+    """What a method can do, by the head of its column."""
+    return {
+        "new rows": yes(cls._transform is not Reducer._transform),
+        "back": yes(issubclass(cls, Invertible)),
+        "sparse": yes(cls.accepts_sparse),
+        "distances": yes("metric" in cls.parameters()),
+        "classes": "needs them" if cls.needs_target else "no",
+    }
+
+
+def name_of(cls: type[Reducer]) -> str:
+    return registry.snake_case(cls.__name__)
+
+
+def method_page(cls: type[Reducer]) -> str:
+    """Card, picture, parameters, notes, references."""
+    parts, name = sections(cls), name_of(cls)
+    card = "\n".join(f"- **{head}**: {markdown(text)}" for head, text in card_items(cls))
+    shown = "Left: the digits, by class. Right: the swiss roll, by the length along its spiral."
+    if cls.needs_target:
+        shown = "The digits, by class."
+    page = f"""<!-- made by docs/make_pages.py from the class's docstring and declarations -->
+# {cls.__name__}
+
+{markdown(parts["summary"])}
+
+{markdown(parts["text"])}
+
+{card}
+
+![maps by {cls.__name__}](../pictures/{name}.png)
+
+{shown} Made by `{call(cls)}`.
+
+```
+lowland map INPUT -m {name}
+```
+
+## Parameters
+
+{parameters(cls, parts)}
+## After `fit`
+
+{attributes(cls)}"""
+    for title in ("Notes", "References"):
+        if title in parts:
+            page += f"\n## {title}\n\n{markdown(parts[title])}\n"
+    if "Examples" in parts:
+        page += f"\n## Example\n\n```pycon\n{parts['Examples']}\n```\n"
+    return page + "\n[Choosing a method](../choosing.md) · [all documentation](../README.md)\n"
+
+
+def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
+    """The card and the abilities, in words."""
+    able = abilities(cls)
+    return [
+        ("Keeps", cls.card.keeps),
+        ("Use it", cls.card.use),
+        ("Do not use it", cls.card.avoid),
+        ("Cost", cls.card.cost),
+        ("New rows (`transform`)", able["new rows"]),
+        ("Back to the data (`inverse_transform`)", able["back"]),
+        ("Sparse data", able["sparse"]),
+        ("Distances in place of rows", able["distances"]),
+        *([("Learns from classes", "`fit(X, y)`")] if cls.needs_target else []),
+        ("Paper", cls.reference),
+    ]
+
+
+def parameters(cls: type[Reducer], parts: dict[str, str]) -> str:
+    """A table of all parameters; the docstring's words where it has any."""
+    words = {name: item.text for item in items(parts["Parameters"]) for name in item.names}
+    rows = []
+    # what the method declares itself first, then what it shares with all
+    fields = sorted(cls.parameters().items(), key=lambda item: item[0] in Reducer.parameters())
+    for name, field in fields:
+        allowed = field.metadata["constraint"].describe()
+        text = words.get(name) or field.metadata["doc"]
+        option, there = option_of(cls, name)
+        shown = (
+            f"`{field.default!r}`" if there == field.default else f"`{field.default!r}`; {there}"
+        )
+        rows.append((f"`{name}`", option, shown, cell(allowed), cell(text)))
+    return table(["parameter", "option", "default", "allowed", "what it does"], rows)
+
+
+def option_of(cls: type[Reducer], name: str) -> tuple[str, Any]:
+    """How the command line spells a parameter, and its default there."""
+    default = cls.parameters()[name].default
+    if name in SPELLED:
+        return (f"`{SPELLED[name]}`", default) if name != "verbose" else ("", default)
+    for option in method_options(cls).values():
+        if option.parameter == name:
+            same = option.default == default
+            return f"`{option.name}`", default if same else f"`{option.default!r}` as an option"
+    return "", default
+
+
+def attributes(cls: type[Reducer]) -> str:
+    """What a fit leaves behind."""
+    rows = []
+    for name, fitted in cls.fitted_attributes.items():
+        kind = fitted.type.__name__ if fitted.shape is None else shape(fitted.shape)
+        rows.append((f"`{name}`", kind, cell(fitted.doc)))
+    return table(["attribute", "shape or type", "what it is"], rows)
+
+
+def shape(names: tuple[str, ...]) -> str:
+    """``(n_rows,)``, ``(n_rows, n_columns)``."""
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
