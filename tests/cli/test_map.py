@@ -218,3 +218,32 @@ def test_warnings_of_a_method_are_lines_on_stderr(run, monkeypatch):
 
     monkeypatch.setattr(cls, "fit_transform", warn)
     assert run("map", "iris", "-m", "pca", "--no-report").err == "lowland: warning: not converged\n"
+
+
+def test_several_perplexities_make_a_map_and_a_report(run, tmp_path):
+    outcome = run("map", "iris", "--perplexity", "5,20", "-o", "out", "--max-iter", 30, "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["parameters"]["perplexity"] == [5.0, 20.0]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_names_of_rows_are_no_classes(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"sample": [f"s{i}" for i in range(60)], "type": list("abc") * 20})
+    frame = frame.hstack(pl.from_numpy(rng.standard_normal((60, 3)), schema=list("uvw")))
+    frame.write_csv(tmp_path / "t.csv")
+    found = json.loads(run("map", "t.csv", "-m", "lda", "-o", "out", "--json").out)
+    assert found["color"] == "type"
+    assert list(lowland.load(tmp_path / "out" / "model.lowland").classes_) == ["a", "b", "c"]
+
+
+def test_rows_that_are_all_equal_make_a_map_without_numbers(run, tmp_path):
+    np.save(tmp_path / "t.npy", np.ones((20, 3)))
+    outcome = run("map", "t.npy", "-m", "pca", "-o", "out")
+    assert outcome.code == 0
+    assert "the map was not measured: X: all rows are equal" in outcome.err
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_empty_name_is_refused(refused):
+    assert "the name of the input is empty" in refused("map", "")

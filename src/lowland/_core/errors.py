@@ -52,10 +52,15 @@ class ConvergenceWarning(UserWarning):
     """An iterative method stopped before it reached its tolerance."""
 
 
+MOST_NAMES = 30  # in a message
+
+
 def unknown_name(kind: str, name: str, known: list[str]) -> str:
     """The message for a name that does not exist, with the nearest one that does."""
     import difflib
 
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    there = ", ".join(known[:MOST_NAMES])
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {there}{more}."
     return f"unknown {kind} {name!r}; {hint}"

@@ -73,10 +73,13 @@ def compare_command(
     Each method has its default parameters; the maps are turned so that they can be compared by eye.
     """
     from lowland._core import registry
+    from lowland._core.errors import ParameterError
     from lowland.io import check_free
 
     console = Console(quiet=quiet, as_json=as_json)
     classes = [registry.get(name) for name in options.split([methods])]
+    if not classes:
+        raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
     folder = output or Path("lowland-out") / f"{result_stem(source)}-compare"
     names = [registry.snake_case(cls.__name__) for cls in classes]
     outputs = Outputs.place(folder, names)
@@ -89,7 +92,7 @@ def compare_command(
         ready = make_ready(choices)
         for note in ready.table.notes:
             console.note(note)
-        color = color or target or next(iter(ready.table.labels.columns), None)
+        color = color or target or study.first_class(ready.table)
         if color is not None:
             ready.table.column(color)
         entries = [_run_one(ready, cls, target, color, settings, console) for cls in classes]

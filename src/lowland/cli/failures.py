@@ -36,7 +36,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, LowlandError):
         complain(str(error))
     elif hasattr(error, "format_message"):  # typer's usage errors, whichever class they are
-        complain(error.format_message())
+        complain(_in_our_words(error.format_message()))
     elif isinstance(error, OSError):
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     elif isinstance(error, MemoryError):
@@ -45,6 +45,12 @@ def report(error: BaseException) -> int:
         complain(f"{type(error).__name__}: {error} (set LOWLAND_DEBUG=1 for the traceback)")
         return DEFECT
     return BAD_INPUT
+
+
+def _in_our_words(message: str) -> str:
+    """Typer's sentences without the words that only its authors need."""
+    message = message.replace("Value error, ", "").replace("Input should be", "it should be")
+    return f"{message} See --help." if message.startswith("Missing argument") else message
 
 
 def _silence_stdout() -> None:

@@ -87,7 +87,7 @@ def map_command(
         ready = make_ready(choices)
         for note in ready.table.notes:
             console.note(note)
-        color = color or target or next(iter(ready.table.labels.columns), None)
+        color = color or target or study.first_class(ready.table)
         if color is not None:
             ready.table.column(color)  # an unknown column must not cost a long fit first
         y = study.target_values(ready, cls, target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lowland.cli import options, study
-from lowland.cli.console import Console, count
+from lowland.cli.console import Console, count, listing
 from lowland.cli.method_options import typed_command
 from lowland.cli.preparing import Choices, Ready, make_ready
 
@@ -84,7 +84,7 @@ def score_command(
         for note in ready.table.notes:
             console.note(note)
         Y, names = read_map(map_file, options.split(coordinates), ready, id_column)
-        label = next(iter(ready.table.labels.columns), None)
+        label = study.first_class(ready.table)
         measures = study.measure(ready, Y, label, jobs)
         if measures.table is None:
             raise DataError(f"{source}: {count(len(Y), 'row')} are too few to measure a map.")
@@ -93,7 +93,7 @@ def score_command(
     lines = [
         f"{source}: {ready.log[0]}",
         *(f"  {line}" for line in ready.log[1:]),
-        f"{map_file}: {', '.join(names)}",
+        f"{map_file}: {listing(names)}",
         *str(measures.table).split("\n"),
         *([f"  report   {report}"] if report is not None else []),
     ]
@@ -211,6 +211,6 @@ def write_report_of(
         "facts": {},
         "pictures": {},
     }
-    color = next(iter(ready.table.labels.columns), None)
+    color = study.first_class(ready.table)
     with staged_outputs([path], force=force) as [staged]:
         write_report(summarize(ready, [entry], [], command, color), staged)

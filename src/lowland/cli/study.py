@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland.cli.interrupt import stopped_by_interrupt
@@ -14,9 +15,19 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lowland._core.base import Reducer
+    from lowland.io import Table
     from lowland.metrics._table import Quality
 
-__all__ = ["Measures", "Settings", "Study", "first_columns", "measure", "run", "target_values"]
+__all__ = [
+    "Measures",
+    "Settings",
+    "Study",
+    "first_class",
+    "first_columns",
+    "measure",
+    "run",
+    "target_values",
+]
 
 NEIGHBORHOOD = 10
 FEWEST_ROWS = 4  # of which a neighborhood can be told from the rest
@@ -104,7 +115,7 @@ def first_columns(
     share = float(pca.explained_variance_ratio_.sum())
     log.append(
         f"reduced from {ready.X.shape[1]} to {n_columns} columns by PCA, which keep {share:.1%} of "
-        "the variance (--pca none does not)"
+        "the variance (leave this out with --pca none)"
     )
     return X, pca
 
@@ -170,7 +181,7 @@ def target_values(ready: Ready, cls: type[Reducer], target: str | None) -> Any:
     if not cls.needs_target:
         return None
     table = ready.table
-    target = target or next(iter(table.labels.columns), None)
+    target = target or first_class(table)
     if target is None:
         raise DataError(
             f"{cls.__name__} learns from classes, and {table.source} has no column of labels; "
@@ -181,19 +192,32 @@ def target_values(ready: Ready, cls: type[Reducer], target: str | None) -> Any:
 
 def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) -> Measures:
     """The quality of a map against the prepared rows, and of its points."""
+    from lowland._core.errors import DataError
     from lowland.metrics import Comparison, point_continuity, point_trust, quality
 
     start = time.perf_counter()
     if len(Y) < FEWEST_ROWS:
         return Measures(None, {}, 0.0)
     both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=_rows_measured(ready.X))
-    table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
+    try:
+        table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
+    except DataError as error:  # the map is made, whatever can be said about it
+        warnings.warn(f"the map was not measured: {error}", stacklevel=2)
+        return Measures(None, {}, 0.0)
     k = table.n_neighbors
     per_point = {
         "trustworthiness": point_trust(both, None, k),
         "continuity": point_continuity(both, None, k),
     }
     return Measures(table, per_point, time.perf_counter() - start)
+
+
+def first_class(table: Table) -> str | None:
+    """The first label whose values recur, as those of classes do; a name of rows does not."""
+    for name in table.labels.columns:
+        if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
+            return name
+    return None
 
 
 def _rows_measured(X: Any) -> int | None:

@@ -109,4 +109,6 @@ def variance_shares(estimator: Reducer) -> list[float] | None:
 
 def plain_value(value: Any) -> Any:
     """A parameter as JSON can hold it."""
+    if isinstance(value, list | tuple):
+        return [plain_value(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

@@ -50,7 +50,9 @@ def read_images(folder: Path) -> Contents:
     """
     import polars as pl
 
-    found = [path for path in folder.rglob("*") if not _is_hidden(path, folder) and path.is_file()]
+    # not deeper: a folder named by mistake may be the root of a disk
+    inside = [*folder.glob("*"), *folder.glob("*/*"), *folder.glob("*/*/*")]
+    found = [path for path in inside if not _is_hidden(path, folder) and path.is_file()]
     names = {path.relative_to(folder).as_posix(): path for path in found}
     paths = {
         name: names[name]

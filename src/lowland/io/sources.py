@@ -45,6 +45,8 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     from lowland import datasets
 
     text = os.fspath(source)
+    if not text.strip():
+        raise DataError("the name of the input is empty; give a file, a folder or a data set.")
     path = Path(text)
     bare = not path.suffix and path.name == text
     if bare and text.lower().replace("-", "_") in datasets.names():

@@ -157,7 +157,7 @@ class KernelPCA(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         return Estimate(
-            0.02 + 2e-10 * n * n * (1 + p / 50), 8 * n * (p + 100) + min(2 * n * n, 2e9)
+            0.05 + 6e-9 * n * n * (1 + p / 100), 8 * n * (p + 100) + min(2 * n * n, 2e9)
         )
 
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray | None:

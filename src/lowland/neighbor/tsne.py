@@ -123,7 +123,7 @@ class TSNE(NeighborEmbedding):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         neighbors = 1.2e-11 * min(n * n, 1e5 * n) * p
-        return Estimate(0.1 + neighbors + 1.2e-4 * n, n * (16 * p + 4000))
+        return Estimate(0.5 + neighbors + 1.5e-4 * n, n * (16 * p + 4000))
 
     def _dof(self) -> float:
         return float(self.dof)
