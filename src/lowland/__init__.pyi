@@ -13,5 +13,8 @@ from lowland.linear.pca import PCA as PCA
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
 from lowland.neighbor.tsne import TSNE as TSNE
+from lowland.spectral.diffusion_maps import DiffusionMaps as DiffusionMaps
+from lowland.spectral.isomap import Isomap as Isomap
+from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as LaplacianEigenmaps
 
 __version__: str
