@@ -25,5 +25,8 @@ from lowland.selection.recursive_elimination import RecursiveElimination as Recu
 from lowland.selection.relief_f import ReliefF as ReliefF
 from lowland.selection.sequential_selection import SequentialSelection as SequentialSelection
 from lowland.selection.variance_score import VarianceScore as VarianceScore
+from lowland.spectral.diffusion_maps import DiffusionMaps as DiffusionMaps
+from lowland.spectral.isomap import Isomap as Isomap
+from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as LaplacianEigenmaps
 
 __version__: str

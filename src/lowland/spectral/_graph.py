@@ -1,0 +1,269 @@
+"""What methods on the graph of neighbors share: the graph in one piece, and new rows beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.base import Reducer, Run
+from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
+from lowland._engines.distance_table import distance_table
+from lowland._engines.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.knn_blocks import check_distances
+from lowland._engines.neighbor_choices import METRICS
+from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
+
+__all__ = ["GraphReducer", "equal_rows_together", "float_of", "heat_weights", "typical_square"]
+
+LEAST_WEIGHT = 1e-9  # of an edge, however long: it is there to hold the graph together
+DENSE_NUMBERS = 2**23  # sparse data up to this size are searched faster as a dense table
+
+
+class GraphReducer(Reducer):
+    """A method that sees the data through the graph of nearest neighbors."""
+
+    n_neighbors: Any = param(Integer(1), default=10, doc="neighbors of each row in the graph")
+    metric: Any = param(
+        OneOf(*METRICS) | Function(), default="euclidean", doc="distance between rows"
+    )
+    metric_params: dict[str, Any] | None = param(
+        Null() | Mapping(), default=None, doc="parameters of the metric"
+    )
+    on_disconnected: str = param(
+        OneOf("bridge", "largest", "raise"),
+        default="bridge",
+        doc="a graph in pieces: join them by shortest edges, keep the largest, or refuse",
+    )
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
+    eigenvalues_: np.ndarray = fitted("n_components", doc="of the axes of the map")
+    residual_: float = fitted(doc="largest relative residual of the eigenpairs")
+    n_connected_components_: int = fitted(type=int, doc="pieces that the graph was in at first")
+    excluded_: np.ndarray = fitted(
+        "n_excluded", type=int, doc="rows outside the largest piece, which had no say in the map"
+    )
+    rows_: Any = fitted(
+        "n_kept",
+        "n_features",
+        doc="the rows that made the map; None if distances or a graph were given",
+        optional=True,
+    )
+
+    accepts_sparse = True
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _check_training_rows(self, X: Any) -> Any:
+        return X if isinstance(X, NeighborGraph) else super()._check_training_rows(X)
+
+    def _as_searched(self, X: Any) -> Any:
+        """X as the search takes it: distances checked, small sparse tables dense."""
+        if isinstance(X, NeighborGraph):
+            if len(X) != X.n_points:
+                raise DataError(
+                    f"{type(self).__name__}: the graph has the neighbors of {len(X)} new rows; a "
+                    f"fit needs those of the {X.n_points} fitted rows (knn_graph)."
+                )
+            return X
+        if self.metric == "precomputed":
+            check_distances(X, "X", square=True)
+            return X
+        small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
+        return X.toarray() if small else X
+
+    def _distance(self) -> Any:
+        """The metric in use: squared distances are taken back to distances."""
+        return "euclidean" if self.metric == "sqeuclidean" else self.metric
+
+    def _search(self, rows: Any, k: int, run: Run) -> NeighborGraph:
+        """The k nearest other rows of every row."""
+        return neighbor_graph(
+            rows,
+            k,
+            metric=self._distance(),
+            metric_params=self.metric_params,
+            threads=run.threads,
+            rng=run.rng,
+            monitor=run.monitor,
+        )
+
+    def _neighbor_distances(self, rows: Any, k: int, run: Run) -> scipy.sparse.csr_matrix:
+        """Distances of neighbors, in both directions if in one: w_ij = d(x_i, x_j)."""
+        if isinstance(rows, NeighborGraph):
+            found = _in_distances(rows)
+        elif self.metric == "precomputed" and is_sparse(rows):
+            found = stored_graph(rows, k)
+        else:
+            found = self._search(rows, k, run)
+        return symmetrize(_stored(found), "union")
+
+    def _in_one_piece(self, graph: scipy.sparse.csr_matrix, rows: Any, run: Run) -> ConnectedGraph:
+        """The graph connected by the policy; remembers what became of the rows."""
+        without_lengths = isinstance(rows, NeighborGraph) or (
+            self.metric == "precomputed" and is_sparse(rows)
+        )
+        if without_lengths and self.on_disconnected == "bridge":
+            n_components = connected_components(graph)[0]
+            if n_components > 1:
+                raise DataError(
+                    f"{type(self).__name__}: the graph falls into {n_components} components, and "
+                    "no distances between them were given to join them by; give the rows or all "
+                    "distances, more neighbors, or set on_disconnected='largest'."
+                )
+        found = connect(
+            graph,
+            rows,
+            self.on_disconnected,  # type: ignore[arg-type]
+            metric=self._distance(),
+            metric_params=self.metric_params,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+        n = graph.shape[0]
+        self.n_connected_components_ = found.n_components
+        self.excluded_ = np.setdiff1d(np.arange(n), found.kept)
+        no_rows = isinstance(rows, NeighborGraph) or self.metric == "precomputed"
+        self.rows_ = None if no_rows else _copied(rows, found.kept)
+        return found
+
+    def _check_axes(self, n_rows: int, most: int) -> int:
+        q = int(self.n_components)
+        if q > most:
+            raise ParameterError(
+                f"{type(self).__name__}: n_components={q} is more than {n_rows} rows in one piece "
+                f"allow (n_samples={n_rows}); ask for at most {most}."
+            )
+        return q
+
+    def _with_excluded(self, Y: np.ndarray, X: Any, dtype: Any, run: Run) -> np.ndarray:
+        """The map of all rows: those outside the largest piece are placed like new ones.
+
+        NaN where only a graph was given, which tells nothing about their places.
+        """
+        self.embedding_ = Y.astype(dtype)
+        if self.excluded_.size:
+            n = len(Y) + self.excluded_.size
+            whole = np.full((n, Y.shape[1]), np.nan, dtype)
+            whole[self._kept(n)] = Y
+            self.embedding_ = whole
+            stored_only = isinstance(X, NeighborGraph) or (
+                self.metric == "precomputed" and is_sparse(X)
+            )
+            if not stored_only:
+                whole[self.excluded_] = self._transform(X[self.excluded_], run)
+        return self.embedding_.copy()
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _check_new_rows(self, X: Any) -> Any:
+        self._require_fitted()
+        if self.rows_ is None and self.metric != "precomputed":
+            raise ParameterError(
+                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
+                "compare new ones with; fit on the rows, or set metric='precomputed' and give the "
+                "distances of the new rows to the fitted ones."
+            )
+        return super()._check_new_rows(X)
+
+    def _kept(self, n: int) -> np.ndarray:
+        return np.setdiff1d(np.arange(n), self.excluded_)
+
+    def _nearest_fitted(self, X: Any, k: int, run: Run) -> NeighborGraph:
+        """The k nearest of the rows that made the map; with fewer, all of them."""
+        n_kept = len(self.embedding_) - self.excluded_.size
+        points, queries = self.rows_, X
+        if points is None:
+            points = np.broadcast_to(np.float32(0), (n_kept, n_kept))  # only its shape is asked for
+            queries = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
+        elif is_sparse(X) and not is_sparse(points):
+            queries = X.toarray()
+        return neighbor_query(
+            points,
+            queries,
+            min(k, n_kept),
+            metric=self._distance(),
+            metric_params=self.metric_params,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+
+    def _distances_to_fitted(self, X: Any) -> np.ndarray:
+        """Distances to all rows that made the map, in float64."""
+        if self.metric == "precomputed":
+            X = X.toarray() if is_sparse(X) else X
+            return X[:, self._kept(X.shape[1])].astype(np.float64)
+        return distance_table(self.rows_, X, self._distance(), self.metric_params)
+
+    def _at_home(self, Z: np.ndarray, links: scipy.sparse.csr_matrix) -> np.ndarray:
+        """Rows at distance 0 from a fitted one get its place; ``links`` holds distances to some."""
+        new = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
+        home, first = np.unique(new[links.data == 0], return_index=True)
+        kept = self._kept(len(self.embedding_))
+        Z[home] = self.embedding_[kept[links.indices[links.data == 0][first]]]
+        return Z
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+
+def _in_distances(graph: NeighborGraph) -> NeighborGraph:
+    if graph.metric != "sqeuclidean":
+        return graph
+    return dataclasses.replace(graph, distances=np.sqrt(graph.distances), metric="euclidean")
+
+
+def _stored(graph: NeighborGraph) -> scipy.sparse.csr_matrix:
+    """Distances of the neighbors that exist: rows of a sparse matrix may have stored fewer."""
+    there = graph.indices >= 0
+    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return scipy.sparse.csr_matrix(
+        (graph.distances[there], graph.indices[there], starts), shape=graph.shape
+    )
+
+
+def _copied(rows: Any, kept: np.ndarray) -> Any:
+    return rows.copy() if kept.size == rows.shape[0] else rows[kept]
+
+
+def float_of(X: Any) -> Any:
+    """The float type of the map of X."""
+    dtype = X.distances.dtype if isinstance(X, NeighborGraph) else X.dtype
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
+    """exp(-d^2 / t) in float64, and a little for edges that are far too long for it."""
+    d = distances.astype(np.float64) / np.sqrt(bandwidth)
+    return np.maximum(np.exp(-d * d), LEAST_WEIGHT)
+
+
+def typical_square(distances: np.ndarray) -> float:
+    """The median squared distance among those that are not 0; 1 where all are."""
+    real = distances[distances > 0].astype(np.float64)
+    return float(np.median(real) ** 2) if real.size else 1.0
+
+
+def equal_rows_together(Y: np.ndarray, graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """Rows joined by edges of length 0 get one place, their mean.
+
+    Equal rows have different neighbors where ties are cut off, and so slightly different places; a
+    new row equal to all of them could have only one.
+    """
+    none = graph.data == 0
+    if not none.any():
+        return Y
+    starts = np.concatenate([[0], np.cumsum(none)])[graph.indptr]
+    equal = scipy.sparse.csr_matrix((graph.data[none], graph.indices[none], starts), graph.shape)
+    _, group = connected_components(equal)
+    members = np.bincount(group)
+    places = [np.bincount(group, weights=column) / members for column in Y.T]
+    return np.column_stack(places)[group]

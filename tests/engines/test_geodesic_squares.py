@@ -1,0 +1,62 @@
+"""Squared geodesic distances as a matrix that multiplies, kept or made for each product."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import cosine_distances
+
+from lowland._core.monitor import Monitor
+from lowland._engines.distance_table import distance_table
+from lowland._engines.geodesic_axes import residual_variance
+from lowland._engines.geodesic_squares import GeodesicSquares
+from lowland._engines.geodesics import shortest_paths
+from lowland._engines.graph import symmetrize
+from lowland._engines.neighbors import neighbor_graph
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("limit", ["1GB", "3MB"])
+@pytest.mark.parametrize("n", [3, 240, 605, 1000])
+def test_products_and_sums_are_those_of_the_matrix(irregular, monkeypatch, dtype, limit, n):
+    X = irregular(n, 3)
+    graph = symmetrize(neighbor_graph(X, min(12, n - 1)))
+    D = shortest_paths(graph)
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", limit)
+    sample = np.array([0, n // 2])
+    squares = GeodesicSquares(graph, dtype, sample, 2, Monitor())
+    assert squares.kept == (limit == "1GB" or n <= 240 or (n == 605 and dtype == np.float32))
+    V = np.random.default_rng(0).standard_normal((n, 5))
+    eps = float(np.finfo(dtype).eps)
+    bound = 20 * eps * np.sqrt(n) * (D**2).max()
+    np.testing.assert_allclose(squares.times(V), D**2 @ V, atol=bound)
+    np.testing.assert_allclose(squares.times(V), D**2 @ V, atol=bound)  # and once more
+    np.testing.assert_allclose(squares.row_sums, (D**2).sum(axis=1), rtol=200 * eps)
+    assert squares.sum_of_squares == pytest.approx((D**4).sum(), rel=200 * eps)
+    np.testing.assert_allclose(squares.sampled, D[sample], rtol=100 * eps)
+
+
+def test_residual_variance_of_constant_sides():
+    Y = np.arange(5.0)[:, None]
+    D = np.abs(Y - Y.T)
+    np.testing.assert_allclose(residual_variance(D, Y, Y), [0], atol=1e-12)
+    np.testing.assert_array_equal(residual_variance(D, 0 * Y, 0 * Y), [1])
+    np.testing.assert_array_equal(residual_variance(0 * D, 0 * Y, 0 * Y), [0])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "correlation", "minkowski"])
+def test_distances_to_fitted_rows_are_those_of_scipy(irregular, metric):
+    X, new = irregular(30, 4), irregular(7, 4, seed=1)
+    params = {"p": 3} if metric == "minkowski" else {}
+    expected = cdist(new, X, metric, **params)
+    found = distance_table(X, new, metric, params)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    alone = np.vstack([distance_table(X, row[None], metric, params) for row in new])
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_rows_without_direction_are_at_distance_one_from_others(irregular):
+    X, new = irregular(10, 3), irregular(4, 3, seed=1)
+    X[2], new[1] = 0, 0
+    expected = cosine_distances(new, X)
+    expected[1], expected[:, 2], expected[1, 2] = 1, 1, 0
+    np.testing.assert_allclose(distance_table(X, new, "cosine"), expected, atol=1e-12)
