@@ -13,5 +13,9 @@ from lowland.linear.pca import PCA as PCA
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
 from lowland.neighbor.tsne import TSNE as TSNE
+from lowland.spectral.hessian_lle import HessianLLE as HessianLLE
+from lowland.spectral.lle import LLE as LLE
+from lowland.spectral.ltsa import LTSA as LTSA
+from lowland.spectral.modified_lle import ModifiedLLE as ModifiedLLE
 
 __version__: str

@@ -52,6 +52,10 @@ numpy definition.
 - ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
   rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
   of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+- ``patch_counts(members, starts, entries, counts)``, ``patch_sums(members, starts, entries,
+  factors, identity, sign, out_starts, columns, values)``: the sum over patches of ``identity * I +
+  sign * F @ F.T``, each on its members, as a CSR matrix; first how much is in each row, then what.
+  ``entries[starts[v]:starts[v + 1]]`` are the places of v in ``members``.
 """
 
 from lowland._native.kernels import (
@@ -81,6 +85,8 @@ from lowland._native.kernels import (
     kernel_times,
     mid_ranks,
     pack_points,
+    patch_counts,
+    patch_sums,
     permute_edges,
     probe_lists,
     project,
@@ -127,6 +133,8 @@ __all__ = [
     "kernel_times",
     "mid_ranks",
     "pack_points",
+    "patch_counts",
+    "patch_sums",
     "permute_edges",
     "probe_lists",
     "project",

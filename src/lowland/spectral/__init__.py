@@ -1,0 +1,1 @@
+"""Methods that solve for eigenvectors of a matrix of neighbors."""
