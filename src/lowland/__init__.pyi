@@ -26,7 +26,11 @@ from lowland.selection.relief_f import ReliefF as ReliefF
 from lowland.selection.sequential_selection import SequentialSelection as SequentialSelection
 from lowland.selection.variance_score import VarianceScore as VarianceScore
 from lowland.spectral.diffusion_maps import DiffusionMaps as DiffusionMaps
+from lowland.spectral.hessian_lle import HessianLLE as HessianLLE
 from lowland.spectral.isomap import Isomap as Isomap
 from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as LaplacianEigenmaps
+from lowland.spectral.lle import LLE as LLE
+from lowland.spectral.ltsa import LTSA as LTSA
+from lowland.spectral.modified_lle import ModifiedLLE as ModifiedLLE
 
 __version__: str

@@ -22,8 +22,8 @@ class Distinct(NamedTuple):
     member_of: np.ndarray
 
 
-def distinct_rows(X: np.ndarray, threads: int) -> Distinct | None:
-    """The sets of equal rows, or None when few rows are repeated."""
+def distinct_rows(X: np.ndarray, threads: int, *, all_sets: bool = False) -> Distinct | None:
+    """The sets of equal rows, or None when few rows are repeated (none, if ``all_sets``)."""
     n, d = X.shape
     weights = np.random.default_rng(0).standard_normal((d, 1))
     # Equal rows have bit-equal products, whatever their neighbors; only those can be equal.
@@ -34,7 +34,8 @@ def distinct_rows(X: np.ndarray, threads: int) -> Distinct | None:
     repeated = np.flatnonzero(same_mark)
     same = np.zeros(n - 1, bool)
     same[repeated] = (X[order[repeated]] == X[order[repeated + 1]]).all(axis=1)
-    if same.sum() < n // 50 and not _long_run(same):
+    few = not same.any() if all_sets else same.sum() < n // 50 and not _long_run(same)
+    if few:
         return None
     set_of = np.empty(n, np.int64)
     set_of[order] = np.concatenate([[0], np.cumsum(~same)])

@@ -58,6 +58,10 @@ numpy definition.
   partners in y are ``y_of_x``, the sum of ``psi[c_x] + psi[c_y]``, where c_x values of x and c_y of
   y lie nearer than the k-th nearest pair (larger of the two gaps). Always with the value itself.
 - ``manhattan_rows(panels, rows, out)``: sums of absolute differences of rows to packed points.
+- ``patch_counts(members, starts, entries, counts)``, ``patch_sums(members, starts, entries,
+  factors, identity, sign, out_starts, columns, values)``: the sum over patches of ``identity * I +
+  sign * F @ F.T``, each on its members, as a CSR matrix; first how much is in each row, then what.
+  ``entries[starts[v]:starts[v + 1]]`` are the places of v in ``members``.
 """
 
 from lowland._native.kernels import (
@@ -90,6 +94,8 @@ from lowland._native.kernels import (
     mid_ranks,
     pack_points,
     pair_digammas,
+    patch_counts,
+    patch_sums,
     permute_edges,
     probe_lists,
     project,
@@ -139,6 +145,8 @@ __all__ = [
     "mid_ranks",
     "pack_points",
     "pair_digammas",
+    "patch_counts",
+    "patch_sums",
     "permute_edges",
     "probe_lists",
     "project",

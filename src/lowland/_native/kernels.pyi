@@ -155,6 +155,27 @@ def complete(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def patch_counts(
+    members: np.ndarray,
+    starts: np.ndarray,
+    entries: np.ndarray,
+    counts: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def patch_sums(
+    members: np.ndarray,
+    starts: np.ndarray,
+    entries: np.ndarray,
+    factors: np.ndarray,
+    identity: float,
+    sign: float,
+    out_starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def shortest_paths(
     starts: np.ndarray,
     columns: np.ndarray,

@@ -1,1 +1,1 @@
-"""Spectral methods: the map is made of eigenvectors of a matrix that neighbors define."""
+"""Methods whose map is a few eigenvectors of a matrix made from neighbors."""

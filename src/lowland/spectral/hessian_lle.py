@@ -1,0 +1,109 @@
+"""Hessian eigenmaps (Donoho & Grimes 2003)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.base import Run
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import OneOf
+from lowland._core.params import param
+from lowland._engines.local import hessian_estimators, tangent_weights
+from lowland._engines.patches import sum_of_patches
+from lowland.spectral._local import LocalReducer, Neighborhoods
+
+__all__ = ["HessianLLE"]
+
+
+class HessianLLE(LocalReducer):
+    """Functions without curvature: min sum_i |H_i^T Y_i|^2, H_i the Hessian in tangent coordinates.
+
+    On a sheet that is bent but not stretched only linear functions of its own coordinates have no
+    Hessian, whatever the outline of the sheet: it may have holes, where Isomap fails. Needs more
+    rows and less noise than its relatives, since it estimates second derivatives. Not for clusters.
+    Cost: O(n^2 p) for neighbors, O(n k (p min(k, p) + q^4)) for Hessians, and factors of a sparse
+    matrix, whose size grows with the width of the data's shape.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension q of the map and of the tangent planes.
+    n_neighbors : int, default=12
+        Neighbors of a row, at least 1 + q + q (q + 1) / 2, so that a quadratic form can be told.
+        All other rows if there are fewer.
+    normalize : {"isometric", "orthonormal"}, default="isometric"
+        "isometric": stretched so that patches have the size and shape they have in the data.
+        "orthonormal": coordinates of variance 1.
+    metric, metric_params
+        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
+        Euclidean always.
+    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
+        When the neighbor graph is in several pieces: let rows at the shortest edges between them
+        see both sides; map the largest piece and place the others like new rows (``excluded_``);
+        refuse.
+    tol : float, default=0.0001
+        A warning says when the residual of the eigenvectors is larger.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the Hessian form: 0 where the data are flat.
+    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
+        See the family's attributes.
+
+    Notes
+    -----
+    The paper makes the map orthonormal on one neighborhood, which is isometric if that is round;
+    here all neighborhoods decide together, with their tangent coordinates, so that the map has the
+    units of the data. A patch is the neighbors without the row itself, as in the authors' program;
+    only rows that are nobody's neighbor, which would fall out of the map, take the place of their
+    farthest neighbor. scikit-learn's "hessian" takes all directions beside the tangent plane, not
+    those of the quadratic forms alone, and so is LTSA. Equal rows count once and get one place. A
+    new row is placed by the affine map from the tangent plane of its nearest fitted rows to their
+    places; ``inverse_transform`` uses weights as LLE does.
+
+    References
+    ----------
+    Donoho & Grimes (2003), Hessian eigenmaps: locally linear embedding techniques for
+    high-dimensional data, PNAS 100, doi:10.1073/pnas.1031596100.
+
+    Examples
+    --------
+    >>> from lowland.datasets import s_curve
+    >>> HessianLLE(2).fit_transform(s_curve(300, random_state=0).X).shape
+    (300, 2)
+    """
+
+    normalize: str = param(
+        OneOf("isometric", "orthonormal"),
+        default="isometric",
+        doc="the scale of the data, or unit variance in all coordinates",
+    )
+
+    card = Card(
+        keeps="lengths within a sheet that is bent but not stretched, also around holes",
+        use="to unroll a sheet of any outline that is sampled densely",
+        avoid="for noisy or sparse samples and for clusters; second derivatives need many rows",
+        cost="O(n^2 p + n k^2 p) time and factors of a sparse matrix, O(n k^2) memory and more",
+    )
+    reference = "Donoho & Grimes (2003)"
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.02 + 8e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+
+    def _least_neighbors(self, q: int) -> int:
+        return 1 + q + q * (q + 1) // 2
+
+    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+        patches = hoods.neighbors.copy()
+        orphans = np.setdiff1d(np.arange(len(patches)), patches)  # no patch would hold them
+        patches[orphans, -1] = orphans
+        H = hessian_estimators(self._tangents(hoods.points, patches, run).bases)
+        return sum_of_patches(patches, H, n=len(patches), threads=run.threads)
+
+    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+        return tangent_weights(points, ids, X, int(self.n_components))

@@ -1,0 +1,112 @@
+"""Locally linear embedding (Roweis & Saul 2000)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.base import Run
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import Real
+from lowland._core.params import param
+from lowland._engines.local import barycentric, in_chunks
+from lowland._engines.patches import sum_of_patches
+from lowland.spectral._local import LocalReducer, Neighborhoods
+
+__all__ = ["LLE"]
+
+
+class LLE(LocalReducer):
+    """Rows stay the same mixtures of their neighbors: min |Y - W Y|^2, with Y^T Y = n I.
+
+    W_i are the weights, of sum 1, that make row i best of its neighbors. Use it to unroll smooth,
+    evenly sampled sheets. Not for clusters, nor where density varies much: the map then folds or
+    collapses into spikes; ModifiedLLE and LTSA, which look at more than one mixture, are steadier.
+    Cost: O(n^2 p) for neighbors, O(n k^2 (k + p)) for weights, and factors of a sparse matrix,
+    whose size grows with the width of the data's shape.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the map.
+    n_neighbors : int, default=12
+        Neighbors of a row. More than the dimension of the sheet, and so few that they lie on a
+        nearly flat piece of it. All other rows if there are fewer.
+    reg : float, default=0.001
+        Share of the trace of the local Gram matrix that is added to its diagonal, which makes the
+        weights unique where there are more neighbors than columns.
+    normalize : {"orthonormal", "isometric"}, default="orthonormal"
+        "orthonormal": coordinates of variance 1, as in the paper. "isometric": stretched so that
+        patches have, on the average, the size and shape they have in the data.
+    metric, metric_params
+        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
+        Euclidean always.
+    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
+        When the neighbor graph is in several pieces: let rows at the shortest edges between them
+        see both sides; map the largest piece and place the others like new rows (``excluded_``);
+        refuse.
+    tol : float, default=0.0001
+        A warning says when the residual of the eigenvectors is larger.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of M = (I - W)^T (I - W): the mean squared error of each coordinate.
+    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
+        See the family's attributes.
+
+    Notes
+    -----
+    Equal rows count once and get one place; so few different rows that they are one patch are shown
+    in its tangent plane. New rows are placed by their own weights.
+    ``inverse_transform`` makes the weights in the map and applies them to the data.
+
+    References
+    ----------
+    Roweis & Saul (2000), Nonlinear dimensionality reduction by locally linear embedding, Science
+    290, doi:10.1126/science.290.5500.2323; Saul & Roweis (2003), Think globally, fit locally,
+    Journal of Machine Learning Research 4.
+
+    Examples
+    --------
+    >>> from lowland.datasets import s_curve
+    >>> LLE(2).fit_transform(s_curve(300, random_state=0).X).shape
+    (300, 2)
+    """
+
+    reg: float = param(
+        Real(1e-12, closed="left"), default=1e-3, doc="ridge of the weights, relative to the trace"
+    )
+
+    card = Card(
+        keeps="how each row is mixed of its neighbors",
+        use="to unroll a smooth sheet that is sampled evenly",
+        avoid="for clusters or uneven sampling, where the map collapses into spikes",
+        cost="O(n^2 p + n k^3) time and factors of a sparse matrix, O(n k^2) memory and more",
+    )
+    reference = "Roweis & Saul (2000)"
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.02 + 6e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+
+    def _least_neighbors(self, q: int) -> int:
+        return 1
+
+    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+        points, neighbors = hoods
+        n, k = neighbors.shape
+
+        def weights(rows: slice) -> np.ndarray:
+            return self._weights(points, neighbors[rows], points[rows])
+
+        size = k * (points.shape[1] + k)
+        parts = in_chunks(weights, n, size, run.threads, run.monitor, "weights")
+        errors = np.ones((n, k + 1, 1))  # rows of I - W
+        errors[:, 1:, 0] = -np.concatenate(parts)
+        return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
+
+    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+        return barycentric(points, ids, X, self.reg)

@@ -1,0 +1,97 @@
+"""Local tangent space alignment (Zhang & Zha 2004)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.base import Run
+from lowland._core.card import Card, Estimate
+from lowland._engines.local import tangent_weights
+from lowland._engines.patches import sum_of_patches
+from lowland.spectral._local import LocalReducer, Neighborhoods
+
+__all__ = ["LTSA"]
+
+
+class LTSA(LocalReducer):
+    """Tangent planes aligned: min sum_i |(I - G_i G_i^T) Y_i|^2, G_i = [1/sqrt(k), U_i].
+
+    U_i are the coordinates of a row and its neighbors in their tangent plane, the leading left
+    singular vectors of the centered patch; the map of each patch must be an affine image of them.
+    Use it to unroll smooth sheets, also unevenly sampled ones. Not for clusters or strong noise,
+    where patches have no tangent plane. Cost: O(n^2 p) for neighbors, O(n k p min(k, p)) for
+    tangents, and factors of a sparse matrix, whose size grows with the width of the data's shape.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the map and of the tangent planes.
+    n_neighbors : int, default=12
+        Neighbors of a row, at least n_components + 1, and so few that they lie on a nearly flat
+        piece. All other rows if there are fewer.
+    normalize : {"orthonormal", "isometric"}, default="orthonormal"
+        "orthonormal": coordinates of variance 1, as in the paper. "isometric": stretched so that
+        patches have, on the average, the size and shape they have in the data.
+    metric, metric_params
+        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
+        Euclidean always.
+    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
+        When the neighbor graph is in several pieces: let rows at the shortest edges between them
+        see both sides; map the largest piece and place the others like new rows (``excluded_``);
+        refuse.
+    tol : float, default=0.0001
+        A warning says when the residual of the eigenvectors is larger.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the alignment matrix: 0 where the data are flat.
+    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
+        See the family's attributes.
+
+    Notes
+    -----
+    The patch of a row has the row itself in it, as in the paper (scikit-learn leaves it out). A
+    patch of fewer dimensions than the map demands no more than it can see. Equal rows count once
+    and get one place. A new row is placed by the affine map from the tangent plane of its nearest
+    fitted rows to their places; ``inverse_transform`` uses weights as LLE does.
+
+    References
+    ----------
+    Zhang & Zha (2004), Principal manifolds and nonlinear dimensionality reduction via tangent space
+    alignment, SIAM Journal on Scientific Computing 26, doi:10.1137/S1064827502419154.
+
+    Examples
+    --------
+    >>> from lowland.datasets import s_curve
+    >>> LTSA(2).fit_transform(s_curve(300, random_state=0).X).shape
+    (300, 2)
+    """
+
+    card = Card(
+        keeps="the flat surroundings of each row, up to a linear change of scale",
+        use="to unroll a smooth sheet, also one sampled unevenly",
+        avoid="for clusters and noise as large as a neighborhood",
+        cost="O(n^2 p + n k^2 p) time and factors of a sparse matrix, O(n k^2) memory and more",
+    )
+    reference = "Zhang & Zha (2004)"
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.02 + 6e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+
+    def _least_neighbors(self, q: int) -> int:
+        return q + 1
+
+    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+        patches = hoods.with_self
+        n, size = patches.shape
+        U = self._tangents(hoods.points, patches, run).bases
+        G = np.concatenate([np.full((n, size, 1), size**-0.5), U], axis=2)
+        return sum_of_patches(patches, G, complement=True, n=n, threads=run.threads)
+
+    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+        return tangent_weights(points, ids, X, int(self.n_components))

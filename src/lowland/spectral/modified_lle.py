@@ -1,0 +1,158 @@
+"""Modified locally linear embedding (Zhang & Wang 2006)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.base import Run
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import OneOf, Real
+from lowland._core.params import param
+from lowland._engines.local import barycentric, in_chunks, spectra
+from lowland._engines.patches import sum_of_patches
+from lowland.spectral._local import LocalReducer, Neighborhoods
+
+__all__ = ["ModifiedLLE"]
+
+ROUNDING = 1e-12  # shares of variance below this are none
+
+
+class ModifiedLLE(LocalReducer):
+    """LLE with all good mixtures of each row: min sum_i sum_l |y_i - sum_j w_ij^(l) y_j|^2.
+
+    With more neighbors than dimensions many weights make a row almost equally well; LLE takes one
+    of them and its maps suffer from the choice. Here s_i independent ones count per row. Use it
+    where LLE would be used; it hardly ever collapses. Not for clusters. Cost: O(n^2 p) for
+    neighbors, O(n k^2 (k + p)) for weights, and factors of a sparse matrix, whose size grows with
+    the width of the data's shape.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the map.
+    n_neighbors : int, default=12
+        Neighbors of a row, at least n_components + 1, and so few that they lie on a nearly flat
+        piece. All other rows if there are fewer.
+    reg : float, default=0.001
+        Share of the trace of the local Gram matrix that is added to its diagonal for LLE's weights.
+    normalize : {"isometric", "orthonormal"}, default="isometric"
+        "isometric": stretched so that patches have, on the average, the size and shape they have in
+        the data. "orthonormal": coordinates of variance 1, as in the paper.
+    metric, metric_params
+        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
+        Euclidean always.
+    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
+        When the neighbor graph is in several pieces: let rows at the shortest edges between them
+        see both sides; map the largest piece and place the others like new rows (``excluded_``);
+        refuse.
+    tol : float, default=0.0001
+        A warning says when the residual of the eigenvectors is larger.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the sum of squared errors over all mixtures: 0 where the data are flat.
+    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
+        See the family's attributes.
+
+    Notes
+    -----
+    s_i is at least 1 and at most k - n_components, as in the paper (scikit-learn has no upper bound
+    and ignores ``reg``). Equal rows count once and get one place. New rows are placed by LLE's
+    weights; ``inverse_transform`` makes them in the map and applies them to the data.
+
+    References
+    ----------
+    Zhang & Wang (2006), MLLE: modified locally linear embedding using multiple weights, NIPS 19.
+
+    Examples
+    --------
+    >>> from lowland.datasets import s_curve
+    >>> ModifiedLLE(2).fit_transform(s_curve(300, random_state=0).X).shape
+    (300, 2)
+    """
+
+    normalize: str = param(
+        OneOf("isometric", "orthonormal"),
+        default="isometric",
+        doc="the scale of the data, or unit variance in all coordinates",
+    )
+    reg: float = param(
+        Real(1e-12, closed="left"), default=1e-3, doc="ridge of the weights, relative to the trace"
+    )
+
+    card = Card(
+        keeps="how each row is mixed of its neighbors, in all good ways",
+        use="to unroll a smooth sheet; steadier than LLE",
+        avoid="for clusters and noise as large as a neighborhood",
+        cost="O(n^2 p + n k^3) time and factors of a sparse matrix, O(n k^2) memory and more",
+    )
+    reference = "Zhang & Wang (2006)"
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        return Estimate(0.02 + 1.5e-4 * n + 1.2e-11 * n * n * p, n * (16 * p + 10000))
+
+    def _least_neighbors(self, q: int) -> int:
+        return q + 1
+
+    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+        points, neighbors = hoods
+        n, k = neighbors.shape
+
+        def local(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+            near, at = neighbors[rows], points[rows]
+            return spectra(points, near, at)
+
+        size = k * (points.shape[1] + 2 * k)
+        parts = in_chunks(local, n, size, run.threads, run.monitor, "weights")
+        squares, V = (np.concatenate(part) for part in zip(*parts, strict=True))
+        w = regularized(squares, V, self.reg)
+        counts = almost_null(squares, int(self.n_components))
+        errors = np.zeros((n, k + 1, counts.max()))
+        for s in np.unique(counts):
+            rows = counts == s
+            errors[rows, 0, :s] = -1.0
+            errors[rows, 1:, :s] = several_weights(V[rows, :, k - s :], w[rows])
+        return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
+
+    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+        return barycentric(points, ids, X, self.reg)
+
+
+def regularized(squares: np.ndarray, V: np.ndarray, reg: float) -> np.ndarray:
+    """LLE's weights, (C + reg tr(C) I) w = 1 scaled to sum 1, from C = V diag(squares) V^T."""
+    ridge = reg * squares.sum(axis=1, keepdims=True)
+    w = (V @ (V.sum(axis=1) * (ridge / (squares + ridge)))[:, :, None])[:, :, 0]
+    return w / w.sum(axis=1, keepdims=True)
+
+
+def almost_null(squares: np.ndarray, q: int) -> np.ndarray:
+    """s_i, the largest l <= k - q whose l smallest eigenvalues are less than eta of the others.
+
+    eta is the median over rows of (sum of all but the q largest) / (sum of these).
+    """
+    k = squares.shape[1]
+    smallest = np.cumsum(squares[:, ::-1], axis=1)[:, : k - q]  # column l - 1: the l smallest
+    largest = np.cumsum(squares, axis=1)[:, q - 1 : k - 1][:, ::-1]  # the others
+    share = smallest / largest
+    eta = max(float(np.median(share[:, -1])), ROUNDING)
+    return np.maximum((share < eta).sum(axis=1), 1)
+
+
+def several_weights(V: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """W = (1 - a) w 1^T + V H: s columns of weights, each of sum 1.
+
+    V are s eigenvectors, a = |V^T 1| / sqrt(s), and H = I - 2 h h^T takes V^T 1 to a 1.
+    """
+    sums = V.sum(axis=1)
+    s = sums.shape[1]
+    a = np.sqrt((sums**2).sum(axis=1) / s)
+    h = a[:, None] - sums
+    length = np.sqrt((h**2).sum(axis=1, keepdims=True))
+    h = np.where(length > ROUNDING, h / np.where(length > ROUNDING, length, 1.0), 0.0)
+    reflected = V - 2 * (V @ h[:, :, None]) * h[:, None, :]
+    return reflected + ((1 - a)[:, None] * w)[:, :, None]
