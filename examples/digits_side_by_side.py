@@ -12,13 +12,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lowland import PCA, TSNE
+from lowland import LLE, PCA, TSNE, Isomap
 from lowland.datasets import digits
 from lowland.metrics import Comparison, neighbor_recall, shepard_correlation
 from lowland.plot import compare_maps, save_figure
 
 METHODS = {
     "PCA": PCA(2),
+    "LLE": LLE(2, n_neighbors=12),
+    "Isomap": Isomap(2, n_neighbors=10),
     "t-SNE": TSNE(random_state=0),
 }
 
