@@ -52,6 +52,13 @@ numpy definition.
 - ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
   rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
   of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+- ``stress_rows(z, y, delta, weights, power, stress, forces)``: for every point of z, with
+  ``gap = delta - |z_i - y_j|``, ``stress_i = sum_j w gap^2`` and half its gradient; w are the
+  weights or, if they are empty, ``delta^-power``. NaN is a distance that nobody knows.
+- ``stress_pairs(y, first, second, delta, weights, stress, forces)``: the same for listed pairs of
+  one map; ``pair_distances(y, first, second, out)``: their distances.
+- ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
+  put in any order within ``groups[g] .. groups[g + 1]``.
 """
 
 from lowland._native.kernels import (
@@ -81,7 +88,9 @@ from lowland._native.kernels import (
     kernel_times,
     mid_ranks,
     pack_points,
+    pair_distances,
     permute_edges,
+    pool_adjacent,
     probe_lists,
     project,
     query_groups,
@@ -95,6 +104,8 @@ from lowland._native.kernels import (
     sort_rows,
     sparse_times,
     spread,
+    stress_pairs,
+    stress_rows,
     transpose,
     union_starts,
     union_sum,
@@ -127,7 +138,9 @@ __all__ = [
     "kernel_times",
     "mid_ranks",
     "pack_points",
+    "pair_distances",
     "permute_edges",
+    "pool_adjacent",
     "probe_lists",
     "project",
     "query_groups",
@@ -141,6 +154,8 @@ __all__ = [
     "sort_rows",
     "sparse_times",
     "spread",
+    "stress_pairs",
+    "stress_rows",
     "transpose",
     "union_starts",
     "union_sum",

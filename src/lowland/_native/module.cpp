@@ -13,6 +13,7 @@ void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_stress(nb::module_& m);
 }
 
 namespace {
@@ -153,6 +154,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_knn(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
+    lowland::bind_stress(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);
