@@ -26,7 +26,8 @@ def test_every_declared_parameter_is_an_option_or_has_a_spelling_of_its_own(meth
     for name in cls.parameters():
         if name in SPELLED:
             assert SPELLED[name].split()[0] in own_options()
-        elif name in ("callback", "metric_params"):  # no text spells a function or a dictionary
+        elif name in ("callback", "metric_params", "weights"):
+            # no text spells a function, a dictionary or a matrix
             assert "--" + name.replace("_", "-") not in options
         else:
             assert options["--" + RENAMED.get(name, name).replace("_", "-")].parameter == name

@@ -62,6 +62,13 @@ numpy definition.
   factors, identity, sign, out_starts, columns, values)``: the sum over patches of ``identity * I +
   sign * F @ F.T``, each on its members, as a CSR matrix; first how much is in each row, then what.
   ``entries[starts[v]:starts[v + 1]]`` are the places of v in ``members``.
+- ``stress_rows(z, y, delta, weights, power, stress, forces)``: for every point of z, with
+  ``gap = delta - |z_i - y_j|``, ``stress_i = sum_j w gap^2`` and half its gradient; w are the
+  weights or, if they are empty, ``delta^-power``. NaN is a distance that nobody knows.
+- ``stress_pairs(y, first, second, delta, weights, stress, forces)``: the same for listed pairs of
+  one map; ``pair_distances(y, first, second, out)``: their distances.
+- ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
+  put in any order within ``groups[g] .. groups[g + 1]``.
 """
 
 from lowland._native.kernels import (
@@ -94,9 +101,11 @@ from lowland._native.kernels import (
     mid_ranks,
     pack_points,
     pair_digammas,
+    pair_distances,
     patch_counts,
     patch_sums,
     permute_edges,
+    pool_adjacent,
     probe_lists,
     project,
     query_groups,
@@ -110,6 +119,8 @@ from lowland._native.kernels import (
     sort_rows,
     sparse_times,
     spread,
+    stress_pairs,
+    stress_rows,
     transpose,
     union_starts,
     union_sum,
@@ -145,9 +156,11 @@ __all__ = [
     "mid_ranks",
     "pack_points",
     "pair_digammas",
+    "pair_distances",
     "patch_counts",
     "patch_sums",
     "permute_edges",
+    "pool_adjacent",
     "probe_lists",
     "project",
     "query_groups",
@@ -161,6 +174,8 @@ __all__ = [
     "sort_rows",
     "sparse_times",
     "spread",
+    "stress_pairs",
+    "stress_rows",
     "transpose",
     "union_starts",
     "union_sum",

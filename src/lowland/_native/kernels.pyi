@@ -406,3 +406,41 @@ def pair_digammas(
 def manhattan_rows(
     panels: np.ndarray, rows: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
+def stress_rows(
+    z: np.ndarray,
+    y: np.ndarray,
+    delta: np.ndarray,
+    weights: np.ndarray,
+    power: int,
+    stress: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def stress_pairs(
+    y: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    delta: np.ndarray,
+    weights: np.ndarray,
+    stress: np.ndarray,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_distances(
+    y: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pool_adjacent(
+    d: np.ndarray,
+    weights: np.ndarray,
+    groups: np.ndarray,
+    fit: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-import numpy as np
-
-from lowland import _native
 from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._engines.monotone import TIES, monotone_fit
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_pairs
 from lowland.metrics._options import Keywords
 
-__all__ = ["kruskal_stress1", "monotone_fit", "stable_order"]
+__all__ = ["kruskal_stress1"]
 
-DISPARITIES = ("primary", "secondary", "index", "metric")
+DISPARITIES = (*TIES, "metric")
 
 
 def kruskal_stress1(
@@ -68,29 +66,3 @@ def kruskal_stress1(
     d2 = pairs.d**2
     influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
     return from_pairs(stress, influence, compared.n)
-
-
-def stable_order(values: np.ndarray, threads: int) -> np.ndarray:
-    """The order of a vector, ties by position."""
-    order = np.empty((1, len(values)), np.int32)
-    _native.sort_rows(np.ascontiguousarray(values, np.float64)[None, :], False, order, threads)
-    return order[0]
-
-
-def monotone_fit(delta: np.ndarray, d: np.ndarray, ties: str, threads: int = 1) -> np.ndarray:
-    """The non-decreasing function of delta nearest to d in least squares, at every pair."""
-    from scipy.optimize import isotonic_regression
-
-    if ties == "secondary":
-        _, group, counts = np.unique(delta, return_inverse=True, return_counts=True)
-        means = np.bincount(group, d) / counts
-        return isotonic_regression(means, weights=counts).x[group]
-    order = stable_order(delta, threads)
-    if ties == "primary":  # within a tie, in the order of d: then the fit may follow d there
-        ordered = delta[order]
-        equal = ordered[1:] == ordered[:-1]
-        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
-        order[tied] = order[tied][np.lexsort((d[order[tied]], ordered[tied]))]
-    fit = np.empty(len(d))
-    fit[order] = isotonic_regression(d[order]).x
-    return fit

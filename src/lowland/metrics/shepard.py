@@ -8,10 +8,10 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.errors import ParameterError, unknown_name
+from lowland._engines.monotone import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
 from lowland.metrics._options import Keywords
-from lowland.metrics.kruskal import monotone_fit, stable_order
 from lowland.metrics.stress import check_spread
 
 __all__ = ["ShepardDiagram", "residual_variance", "shepard_correlation", "shepard_diagram"]

@@ -1,0 +1,66 @@
+"""Distances of new rows to fitted rows, each row as if it came alone: any metric, by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.validation import is_sparse
+from lowland._engines.distance_rows import BUSY_ROWS
+from lowland._engines.distance_source import TILE, DistanceSource
+from lowland._engines.filter_space import panel_width
+from lowland._engines.metric_rows import rows_of
+from lowland._engines.neighbor_choices import PRODUCT_METRICS
+
+__all__ = ["CrossDistances"]
+
+
+class CrossDistances:
+    """d(x, y_j) for rows x that come later and the fitted rows y_j, in float64.
+
+    Rows that are equal to a fitted one are at distance 0 from it. Sparse rows become dense, a block
+    at a time.
+    """
+
+    def __init__(
+        self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
+    ) -> None:
+        self.points, self.metric, self.threads = _dense(points), metric, threads
+        self.params, self.n = metric_params or {}, points.shape[0]
+        self.panels: np.ndarray | None = None
+        if metric in PRODUCT_METRICS:
+            rows, self.empty = rows_of(self.points, metric, "X")
+            width, d = panel_width(rows.dtype), rows.shape[1]
+            self.panels = np.empty((-(-self.n // width), d, width), rows.dtype)
+            _native.pack_points(rows, self.panels, threads)
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some rows of X at a time, with their distances to all fitted rows."""
+        step = max(BUSY_ROWS, TILE // max(self.n, X.shape[1]))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, min(start + step, X.shape[0]))
+            yield rows, self.of(_dense(X[rows]))
+
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """Distances of a few dense rows."""
+        if self.panels is None:
+            both = DistanceSource(np.vstack([self.points, X]), self.metric, self.params)
+            n = len(self.points)
+            return both.tile(slice(n, None), slice(0, n))
+        rows, empty = rows_of(X, self.metric, "X")
+        D = np.empty((len(X), self.n))
+        _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
+        if self.metric in ("cosine", "correlation"):
+            D /= 2
+            assert self.empty is not None
+            assert empty is not None
+            D[empty[:, None] != self.empty] = 1.0
+        return D
+
+
+def _dense(X: Any) -> np.ndarray:
+    dense = X.toarray() if is_sparse(X) else X
+    return np.ascontiguousarray(dense, np.float64)

@@ -1,0 +1,151 @@
+"""Majorization, hastened: the loop that all stress methods share (de Leeuw 1977).
+
+A majorizing function touches the loss at the present map and lies above it everywhere else, so that
+its minimum, the Guttman transform Y - V^+ slope, never has a higher loss. Each step first tries a
+quasi-Newton step, L-BFGS with V^+ as the first guess of the inverse Hessian, and keeps it if the
+loss falls enough; if not, the memory is cleared and the Guttman transform is taken. So the loss
+never rises, and far fewer steps suffice.
+
+References: de Leeuw (1977), Applications of convex analysis to multidimensional scaling; Nocedal
+(1980), Updating quasi-Newton matrices with limited storage, Mathematics of Computation 35.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+
+__all__ = ["Height", "Majorized", "Objective", "majorize"]
+
+MEMORY = 8
+ENOUGH = 1e-4  # share of the fall that the slope promises, below which a step is not taken
+LOOK_BACK = 5  # steps over which the fall is judged: a single one may be short by chance
+
+
+class Height(NamedTuple):
+    """The loss at a map, and half its gradient."""
+
+    loss: float
+    slope: np.ndarray
+
+
+class Objective(Protocol):
+    """A loss with a majorizer: ``Y - guttman_step(here)`` never has a higher loss than ``Y``.
+
+    A loss of ``floor`` is 0 but for rounding.
+    """
+
+    floor: float
+
+    def __call__(self, Y: np.ndarray) -> Height: ...
+
+    def guttman_step(self, Y: np.ndarray, here: Height) -> np.ndarray: ...
+
+    def precondition(self, slope: np.ndarray) -> np.ndarray:
+        """V^+ slope, or the same with a matrix above V."""
+
+
+class Majorized(NamedTuple):
+    """Where it ended: the map, the loss at the start and after each step, whether it settled."""
+
+    Y: np.ndarray
+    losses: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def majorize(
+    objective: Objective,
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    monitor: Monitor,
+    shown: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
+) -> Majorized:
+    """Follow the loss down from ``start`` until it falls by less than ``tol`` of itself per step.
+
+    ``shown`` makes of the variables the map that a callback sees.
+    """
+    with limit_blas(1):  # sums over all points must not depend on the number of threads
+        return _descend(objective, start, max_iter, tol, monitor, shown)
+
+
+def _descend(
+    objective: Objective,
+    start: np.ndarray,
+    max_iter: int,
+    tol: float,
+    monitor: Monitor,
+    shown: Callable[[np.ndarray], np.ndarray],
+) -> Majorized:
+    Y, here = start, objective(start)
+    losses, memory = [here.loss], _Memory(objective)
+    converged = here.loss <= objective.floor
+    while len(losses) <= max_iter and not converged:
+        found = memory.step(Y, here) or _guttman(objective, Y, here)
+        if found is None:  # not even the Guttman transform: what is left is rounding
+            converged = True
+            break
+        tried, there = found
+        memory.learn(tried - Y, there.slope - here.slope)
+        Y, here = tried, there
+        losses.append(here.loss)
+        if monitor.iteration(len(losses) - 1, lambda: shown(tried), here.loss, total=max_iter):  # noqa: B023
+            break
+        before = losses[max(0, len(losses) - 1 - LOOK_BACK)]
+        settled = len(losses) > LOOK_BACK and before - here.loss <= LOOK_BACK * tol * before
+        converged = settled or here.loss <= objective.floor
+    return Majorized(Y, np.array(losses), len(losses) - 1, converged)
+
+
+def _guttman(objective: Objective, Y: np.ndarray, here: Height) -> tuple[np.ndarray, Height] | None:
+    tried = Y - objective.guttman_step(Y, here)
+    there = objective(tried)
+    return (tried, there) if there.loss <= here.loss else None
+
+
+class _Memory:
+    """The last steps and the changes of slope along them: all that L-BFGS knows of the Hessian."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
+
+    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
+        curvature = float(np.vdot(step, change))
+        if curvature > 0:
+            self.pairs.append((step, change, curvature))
+
+    def step(self, Y: np.ndarray, here: Height) -> tuple[np.ndarray, Height] | None:
+        """A step that lowers the loss enough, or None; a failure clears the memory."""
+        if not self.pairs:
+            return None
+        direction = -self._newton(here.slope)
+        promised = 2 * float(np.vdot(here.slope, direction))
+        if promised < 0:
+            tried = Y + direction
+            there = self.objective(tried)
+            if there.loss <= here.loss + ENOUGH * promised:
+                return tried, there
+        self.pairs.clear()
+        return None
+
+    def _newton(self, slope: np.ndarray) -> np.ndarray:
+        """The two loops of L-BFGS (Nocedal 1980)."""
+        q, shares = slope.copy(), []
+        for step, change, curvature in reversed(self.pairs):
+            shares.append(float(np.vdot(step, q)) / curvature)
+            q -= shares[-1] * change
+        _, change, curvature = self.pairs[-1]
+        r = self.objective.precondition(q)
+        r *= curvature / float(np.vdot(change, self.objective.precondition(change)))
+        for (step, change, curvature), share in zip(self.pairs, reversed(shares), strict=True):
+            r += (share - float(np.vdot(change, r)) / curvature) * step
+        return r

@@ -1,0 +1,1 @@
+"""Multidimensional scaling: from distances to positions."""

@@ -1,0 +1,103 @@
+"""What methods that start from distances share: where the distances come from, and new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowland._core.base import Reducer, Run
+from lowland._core.constraints import Function, Mapping, Null, OneOf
+from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
+from lowland._engines.cross_distances import CrossDistances
+from lowland._engines.dissimilarities import (
+    check_new_distances,
+    distance_matrix,
+    given_dissimilarities,
+)
+from lowland._engines.neighbor_choices import METRICS
+
+__all__ = ["DENSE_NUMBERS", "DistanceReducer"]
+
+DENSE_NUMBERS = 2**23  # sparse data up to this size are handled faster as a dense table
+DOUBLE_ROWS = 1000  # distances of more rows are kept in float32, which halves what is read
+
+
+class DistanceReducer(Reducer):
+    """A map of rows with a metric, or of distances that are given."""
+
+    metric: Any = param(
+        OneOf(*METRICS) | Function(), default="euclidean", doc="distance between rows"
+    )
+    metric_params: dict[str, Any] | None = param(
+        Null() | Mapping(), default=None, doc="parameters of the metric"
+    )
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
+    stress_per_point_: np.ndarray = fitted(
+        "n_samples", doc="sqrt(sum_j w (delta - d)^2 / sum_j w delta^2) of each row"
+    )
+    rows_: Any = fitted(
+        "n_kept",
+        "n_features",
+        doc="the rows that new ones are compared with; None if distances were given",
+        optional=True,
+    )
+
+    accepts_sparse = True
+    may_miss: ClassVar[bool] = False  # whether some distances may be unknown
+
+    @property
+    def _given(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    # --- what comes in ------------------------------------------------------------------------
+
+    def _check_training_rows(self, X: Any) -> Any:
+        if self._given:
+            return given_dissimilarities(X, owner=type(self).__name__, may_miss=self.may_miss)
+        checked = super()._check_training_rows(X)
+        small = is_sparse(checked) and checked.shape[0] * checked.shape[1] <= DENSE_NUMBERS
+        return checked.toarray() if small else checked
+
+    def _check_new_rows(self, X: Any) -> Any:
+        if not self._given:
+            return super()._check_new_rows(X)
+        self._require_fitted()
+        owner, n = type(self).__name__, self.n_features_in_
+        return check_new_distances(X, n, owner=owner, may_miss=self.may_miss)
+
+    def _distances(self, X: Any, run: Run, advice: str) -> np.ndarray:
+        """The matrix of all distances: given, or those of the rows of X."""
+        if self._given:
+            return X
+        return distance_matrix(
+            X,
+            self.metric,
+            self.metric_params,
+            np.float64 if X.shape[0] <= DOUBLE_ROWS else np.float32,
+            owner=type(self).__name__,
+            advice=advice,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _blocks_of_distances(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some new rows at a time, with their distances to the kept rows."""
+        if self._given:
+            step = max(1, 2**22 // X.shape[1])
+            for start in range(0, X.shape[0], step):
+                rows = slice(start, min(start + step, X.shape[0]))
+                yield rows, np.ascontiguousarray(X[rows], np.float64)
+            return
+        cross = CrossDistances(self.rows_, self.metric, self.metric_params, run.threads)
+        yield from cross.blocks(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._given
+        return tags

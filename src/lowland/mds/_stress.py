@@ -1,0 +1,225 @@
+"""What methods that minimize a stress share: pairs, starts, the descent, places for new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.base import Run
+from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
+from lowland._core.errors import ParameterError
+from lowland._core.memory import available_memory
+from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
+from lowland._engines import stress_start
+from lowland._engines.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.majorize import Majorized, majorize
+from lowland._engines.sparse_pairs import choose_pairs, distances_to_some
+from lowland._engines.stress import AllPairs, ListedPairs
+from lowland._engines.stress_placement import place_by_stress
+from lowland.mds._base import DOUBLE_ROWS, DistanceReducer
+
+__all__ = ["Problem", "StressReducer"]
+
+SPARSE_GIVEN_ROWS = 2000  # a sparse matrix of distances up to this size becomes dense
+
+
+class Problem(NamedTuple):
+    """A loss over maps whose unit of length is ``unit``, a start, and rows that are the same."""
+
+    objective: Any
+    unit: float
+    start: Callable[[], np.ndarray]
+    twin_of: np.ndarray | None
+
+
+class StressReducer(DistanceReducer):
+    """Minimize a stress over the places of all points."""
+
+    init: Any = param(
+        OneOf("classical", "random") | Array(), default="classical", doc="where the map starts"
+    )
+    n_init: int = param(
+        Integer(1), default=1, doc="starts, all but the first at random; the best counts"
+    )
+    max_iter: int = param(Integer(0), default=300, doc="steps at most")
+    tol: float = param(
+        Real(0, closed="left"), default=1e-6, doc="stop when the loss falls less per step"
+    )
+    pairs: str = param(
+        OneOf("auto", "all", "sparse"),
+        default="auto",
+        doc="all pairs, or neighbors and a sample; auto: all that fit in memory",
+    )
+    callback: Callable[..., Any] | None = param(
+        Null() | Function(), default=None, doc="called as callback(step, map, loss); True stops"
+    )
+
+    stress_: float = fitted(doc="the loss of the map")
+    loss_history_: np.ndarray = fitted("n_steps", doc="loss at the start and after each step")
+    n_iter_: int = fitted(type=int, doc="steps done")
+
+    # --- what a method may say otherwise -------------------------------------------------------
+
+    def _power(self) -> int:
+        """Weights are delta^-power."""
+        return 0
+
+    def _weights(self, n: int, dtype: Any) -> np.ndarray | None:
+        return None
+
+    def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
+        """Losses as the method states them, from those of the objective."""
+        raise NotImplementedError
+
+    def _targets(self, D: np.ndarray) -> np.ndarray:
+        """What the map's distances should be, for the dissimilarities of new rows."""
+        return D
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+        problem = self._problem(X, run)
+        best: Majorized | None = None
+        for start in self._starts(X.shape[0], problem, run):
+            found = majorize(
+                problem.objective,
+                start,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                monitor=run.monitor,
+                shown=lambda Y: Y * problem.unit,
+            )
+            if best is None or found.losses[-1] < best.losses[-1]:
+                best = found
+            if run.monitor.stopped:
+                break
+        assert best is not None
+        self._keep(best, problem, X)
+        self.rows_ = None if self._given else X.copy()
+        return self.embedding_.copy()
+
+    def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
+        objective, Y = problem.objective, found.Y - found.Y.mean(axis=0)
+        self.embedding_ = (Y * problem.unit).astype(X.dtype)
+        self.loss_history_ = self._loss(found.losses, problem)
+        self.stress_, self.n_iter_ = float(self.loss_history_[-1]), found.n_iter
+        size = objective.size_per_point()
+        stress = objective.per_point(Y)[0]
+        self.stress_per_point_ = np.sqrt(stress / np.where(size > 0, size, 1.0))
+
+    def _problem(self, X: Any, run: Run) -> Problem:
+        if self._given and is_sparse(X):
+            if X.shape[0] > SPARSE_GIVEN_ROWS:
+                return self._listed(X, run)
+            X = _with_unknowns(X)
+        if not self._given and self._wants_sparse(X.shape[0]):
+            return self._sparse(X, run)
+        D = self._distances(X, run, "use pairs='sparse'")
+        return self._dense(D, run)
+
+    def _wants_sparse(self, n: int) -> bool:
+        if self.pairs != "auto":
+            return self.pairs == "sparse"
+        return n > 4 * DOUBLE_ROWS and 4 * n * n > available_memory() // 2
+
+    def _dense(self, D: np.ndarray, run: Run) -> Problem:
+        n, q = len(D), int(self.n_components)
+        dtype = np.float64 if n <= DOUBLE_ROWS else np.float32
+        unit = _root_mean_square(D)
+        target = D if not self._given and D.dtype == dtype else np.empty((n, n), dtype)
+        delta = np.divide(D, unit, out=target, casting="same_kind")
+        weights = self._weights(n, dtype)
+        if weights is not None or np.isnan(delta.sum(dtype=np.float64)):
+            known = ~np.isnan(delta) & (True if weights is None else weights > 0)
+            check_connected(n, *np.nonzero(np.triu(known, 1)), type(self).__name__)
+            delta = np.where(known, delta, np.nan).astype(dtype)
+            np.fill_diagonal(delta, 0.0)
+        objective = AllPairs(delta, weights, self._power(), run.threads)
+        return Problem(
+            objective, unit, lambda: stress_start.classical_start(delta, q, run), twins(delta)
+        )
+
+    def _listed(self, D: Any, run: Run) -> Problem:
+        i, j, delta = known_pairs(D)
+        n, q = D.shape[0], int(self.n_components)
+        weights = None
+        W = self._weights(n, np.float64)
+        if W is not None or self._power():
+            weights = delta ** -float(self._power()) if W is None else W[i, j]
+        kept = np.ones(len(i), bool) if weights is None else (weights > 0) & np.isfinite(weights)
+        i, j, delta = i[kept], j[kept], delta[kept]
+        check_connected(n, i, j, type(self).__name__)
+        unit = float(np.sqrt(np.mean(delta**2))) or 1.0
+        weights = None if weights is None else weights[kept]
+        objective = ListedPairs(n, i, j, delta / unit, weights, run.threads)
+        return Problem(objective, unit, lambda: stress_start.landmark_start(D / unit, q, run), None)
+
+    def _sparse(self, X: Any, run: Run) -> Problem:
+        if self._weights(X.shape[0], np.float32) is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: weights need all pairs; set pairs='all', or give a sparse "
+                "matrix of distances with metric='precomputed'."
+            )
+        chosen = choose_pairs(X, self.metric, self.metric_params, run)
+        unit, q = chosen.unit(), int(self.n_components)
+        objective = chosen.objective(unit, self._power(), run.threads)
+
+        def start() -> np.ndarray:
+            n = X.shape[0]
+            some = np.sort(run.rng.choice(n, min(n, stress_start.LANDMARKS), replace=False))
+            D = distances_to_some(X, some, self.metric, self.metric_params, run)
+            return stress_start.landmark_map(D / unit, some, q, run)
+
+        return Problem(objective, unit, start, None)
+
+    def _starts(self, n: int, problem: Problem, run: Run) -> Iterator[np.ndarray]:
+        q = int(self.n_components)
+        for number in range(self.n_init):
+            if number > 0 or (isinstance(self.init, str) and self.init == "random"):
+                Y = stress_start.random_start(n, q, run.rng)
+            elif isinstance(self.init, str):
+                Y = problem.start()
+            else:
+                Y = stress_start.given_start(self.init, n, q) / problem.unit
+            objective = problem.objective
+            if self.max_iter > 0 and objective(Y).loss > 1e-12 * objective.scale:
+                Y = _together(stress_start.parted(Y, run.rng), problem.twin_of)
+            yield Y
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _transform(self, X: Any, run: Run) -> np.ndarray:
+        Z = np.empty((X.shape[0], int(self.n_components)))
+        for rows, D in self._blocks_of_distances(X, run):
+            known = np.where(np.isnan(D), np.inf, D)
+            home = np.where(known.min(axis=1) == 0, known.argmin(axis=1), -1)
+            Z[rows] = place_by_stress(
+                self._targets(D), self.embedding_, self._power(), home, run.threads
+            )
+        return Z.astype(X.dtype)
+
+
+def _root_mean_square(D: np.ndarray) -> float:
+    """Of the known entries, a block of rows at a time; 1 if all are 0."""
+    total, count = 0.0, 0
+    for start in range(0, len(D), 256):
+        known = np.square(D[start : start + 256], dtype=np.float64)
+        total, count = total + float(np.nansum(known)), count + int((~np.isnan(known)).sum())
+    return float(np.sqrt(total / count)) or 1.0
+
+
+def _with_unknowns(D: Any) -> np.ndarray:
+    """The upper triangle of a sparse matrix as a symmetric array, NaN where nothing is stored."""
+    dense = np.full(D.shape, np.nan, D.dtype)
+    i, j, delta = known_pairs(D)
+    dense[i, j] = dense[j, i] = delta
+    np.fill_diagonal(dense, 0.0)
+    return dense
+
+
+def _together(Y: np.ndarray, twin_of: np.ndarray | None) -> np.ndarray:
+    """Rows without any distance between them start on one place, and so stay together."""
+    return Y if twin_of is None else Y[twin_of]
