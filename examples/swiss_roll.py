@@ -23,8 +23,8 @@ METHODS = {
     "PCA": PCA(2),
     "kernel PCA": KernelPCA(2, gamma="median"),
     "t-SNE": TSNE(perplexity=50, random_state=0),
-    "Isomap": Isomap(2, n_neighbors=10),
-    "modified LLE": ModifiedLLE(2, n_neighbors=12),
+    "Isomap": Isomap(2, n_neighbors=8),
+    "modified LLE": ModifiedLLE(2, n_neighbors=10),
 }
 
 

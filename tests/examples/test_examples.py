@@ -29,7 +29,7 @@ def test_tsne_keeps_neighbors_and_pca_the_gross_layout(example):
 
 
 def test_the_swiss_roll_is_unrolled_by_neighbors_alone(example):
-    lines = example("swiss_roll", "--rows", 500).splitlines()
+    lines = example("swiss_roll", "--rows", 1000).splitlines()
     trust = {line[:12].strip(): numbers(line[12:])[0] for line in lines}
     assert list(trust) == ["PCA", "kernel PCA", "t-SNE", "Isomap", "modified LLE"]
     alone = min(trust["t-SNE"], trust["Isomap"], trust["modified LLE"])
