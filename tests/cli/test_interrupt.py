@@ -46,12 +46,29 @@ def test_an_interrupt_during_optimization_keeps_the_partial_map(slow, tmp_path):
     assert "stopped early" in (tmp_path / "out" / "report.html").read_text()
 
 
+class Running:
+    """Something that can be cancelled, or not."""
+
+    def __init__(self, runs):
+        self.runs = runs
+
+    def cancel(self):
+        return self.runs
+
+
 def test_the_second_interrupt_ends_the_program():
-    with stopped_by_interrupt(lowland.PCA()) as stop:
+    with stopped_by_interrupt(Running(True)) as stop:
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.asked
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_when_nothing_runs_ends_the_program():
+    with stopped_by_interrupt(Running(False)) as stop:
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert not stop.asked
 
 
 def test_the_old_handler_comes_back():
@@ -68,5 +85,5 @@ def test_cancel_keeps_the_map_of_a_running_optimization():
     model.fit(X)
     assert model.n_iter_ <= 31
     assert np.isfinite(model.embedding_).all()
-    model.cancel()  # nothing runs: nothing happens
+    assert not model.cancel()  # nothing runs: nothing happens
     assert "_monitor" not in vars(model)

@@ -154,15 +154,16 @@ class Estimator(Declared):
             finally:
                 del self._monitor
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         """Stop a running ``fit`` as soon as it can; callable from a signal handler or a thread.
 
         An optimization that has begun keeps the map it has and ``fit`` returns as usual; before
-        that, ``fit`` raises ``StoppedError``. Does nothing when nothing runs.
+        that, ``fit`` raises ``StoppedError``. Returns whether anything was running.
         """
         monitor = getattr(self, "_monitor", None)
         if monitor is not None:
             monitor.cancel()
+        return monitor is not None
 
     # --- scikit-learn's protocol ------------------------------------------------------------
 

@@ -26,10 +26,9 @@ def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
         return
 
     def on_interrupt(number: int, frame: Any) -> None:
-        if stop.asked:
+        if stop.asked or not estimator.cancel():
             raise KeyboardInterrupt
         stop.asked = True
-        estimator.cancel()
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
