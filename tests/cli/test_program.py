@@ -75,7 +75,7 @@ def test_an_interrupt_ends_in_one_line_and_code_130(tmp_path):
     code = (
         "import os, signal, sys; from lowland._core import registry; from lowland.cli import main; "
         "registry.get('pca').fit_transform = lambda *_: os.kill(os.getpid(), signal.SIGINT); "
-        "sys.exit(main(['map', 'iris']))"
+        "sys.exit(main(['map', 'iris', '-m', 'pca']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
