@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import cosine_distances
 
 from lowland._core.monitor import Monitor
-from lowland._engines.distance_table import distance_table
 from lowland._engines.geodesic_axes import residual_variance
 from lowland._engines.geodesic_squares import GeodesicSquares
 from lowland._engines.geodesics import shortest_paths
@@ -41,22 +38,3 @@ def test_residual_variance_of_constant_sides():
     np.testing.assert_allclose(residual_variance(D, Y, Y), [0], atol=1e-12)
     np.testing.assert_array_equal(residual_variance(D, 0 * Y, 0 * Y), [1])
     np.testing.assert_array_equal(residual_variance(0 * D, 0 * Y, 0 * Y), [0])
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "correlation", "minkowski"])
-def test_distances_to_fitted_rows_are_those_of_scipy(irregular, metric):
-    X, new = irregular(30, 4), irregular(7, 4, seed=1)
-    params = {"p": 3} if metric == "minkowski" else {}
-    expected = cdist(new, X, metric, **params)
-    found = distance_table(X, new, metric, params)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    alone = np.vstack([distance_table(X, row[None], metric, params) for row in new])
-    np.testing.assert_array_equal(found, alone)
-
-
-def test_rows_without_direction_are_at_distance_one_from_others(irregular):
-    X, new = irregular(10, 3), irregular(4, 3, seed=1)
-    X[2], new[1] = 0, 0
-    expected = cosine_distances(new, X)
-    expected[1], expected[:, 2], expected[1, 2] = 1, 1, 0
-    np.testing.assert_allclose(distance_table(X, new, "cosine"), expected, atol=1e-12)

@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import read_distances, read_table
 
-h5py = pytest.importorskip("h5py")
+h5py = pytest.importorskip("h5py", reason="H5AD files are read by h5py")
 
 X = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0]], np.float32)
 GENES = ["CD3E", "MS4A1", "NKG7"]
@@ -199,8 +199,8 @@ def test_the_layout_before_anndata_0_7_is_read(tmp_path):
 
 
 def test_what_anndata_wrote_comes_back(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    pandas = pytest.importorskip("pandas")
+    anndata = pytest.importorskip("anndata", reason="compares with what anndata writes")
+    pandas = pytest.importorskip("pandas", reason="anndata holds data frames")
     obs = pandas.DataFrame(
         {
             "kind": pandas.Categorical(["T", None, "B", "T"]),

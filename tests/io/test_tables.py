@@ -64,7 +64,7 @@ def test_nested_columns_are_left_out_and_the_table_says_so(tmp_path):
 
 
 def test_the_index_of_a_pandas_parquet_is_the_row_id(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="reads a data frame")
     pandas.DataFrame({"a": [1.0, 2.0]}, index=["r", "s"]).to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").ids.to_list() == ["r", "s"]
 

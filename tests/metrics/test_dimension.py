@@ -109,7 +109,7 @@ def test_equal_axes_share_the_variance_equally():
 @pytest.mark.parametrize(("method", "peer"), [("twonn", "TwoNN"), ("mle", "MLE")])
 @pytest.mark.parametrize("shape", ["swiss roll", "4-sphere", "flat torus"])
 def test_beside_scikit_dimension(shape, method, peer):
-    skdim = pytest.importorskip("skdim")
+    skdim = pytest.importorskip("skdim", reason="compares with scikit-dimension")
     X = SHAPES[shape][1]()
     theirs = getattr(skdim.id, peer)().fit(X).dimension_
     assert metrics.intrinsic_dimension(X, method) == pytest.approx(theirs, rel=0.05)

@@ -70,7 +70,7 @@ def test_it_exports_to_dict_and_frame(table):
     assert set(found["continuity"]) == {
         *("value", "standard_error", "sample_size", "pca", "random", "better", "meaning")
     }
-    frame = pytest.importorskip("pandas") and table.to_frame()
+    frame = pytest.importorskip("pandas", reason="makes a data frame") and table.to_frame()
     assert list(frame.index) == [row.name for row in table]
     assert frame.loc["continuity", "value"] == table["continuity"].value
 

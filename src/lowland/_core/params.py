@@ -37,6 +37,7 @@ class Fitted(NamedTuple):
     type: type
     doc: str
     optional: bool = False
+    may_miss: bool = False
 
 
 def fitted(
@@ -44,6 +45,7 @@ def fitted(
     type: type = float,  # noqa: A002
     doc: str,
     optional: bool = False,
+    may_miss: bool = False,
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute: ``fitted("n_components", "n_features", doc=...)``.
@@ -51,10 +53,10 @@ def fitted(
     Sizes are names: the same name means the same size within one model, ``n_features`` is
     ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
     is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
-    ``optional`` attribute may be None. ``init`` only tells type checkers that this is not a
-    parameter.
+    ``optional`` attribute may be None; one that ``may_miss`` values may hold NaN, and no other may.
+    ``init`` only tells type checkers that this is not a parameter.
     """
-    return Fitted(shape or None, type, doc, optional)
+    return Fitted(shape or None, type, doc, optional, may_miss)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))

@@ -22,8 +22,11 @@ __all__ = [
     "check_same_columns",
     "column_label",
     "column_names",
+    "dense_if_small",
     "is_sparse",
 ]
+
+DENSE_NUMBERS = 2**23  # up to so many, stored zeros cost less than sparse arithmetic
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -158,6 +161,12 @@ def _check_shape(X: Any, owner: str, argument: str, min_rows: int) -> None:
             f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required "
             f"by {owner}."
         )
+
+
+def dense_if_small(X: Any) -> Any:
+    """Sparse rows that are faster as a dense table become one; all else stays what it is."""
+    small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
+    return X.toarray() if small else X
 
 
 def all_finite(values: np.ndarray, threads: int = 1) -> bool:

@@ -21,17 +21,18 @@ __all__ = ["CrossDistances"]
 class CrossDistances:
     """d(x, y_j) for rows x that come later and the fitted rows y_j, in float64.
 
-    Rows that are equal to a fitted one are at distance 0 from it. Sparse rows become dense, a block
-    at a time.
+    Rows that are equal to a fitted one are at distance 0 from it. Sparse rows become dense, a part
+    at a time: the table as a whole never does.
     """
 
     def __init__(
         self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
     ) -> None:
-        self.points, self.metric, self.threads = _dense(points), metric, threads
+        self.metric, self.threads = metric, threads
         self.params, self.n = metric_params or {}, points.shape[0]
         self.panels: np.ndarray | None = None
-        if metric in PRODUCT_METRICS:
+        self.points = points if is_sparse(points) else _dense(points)
+        if metric in PRODUCT_METRICS and not is_sparse(points):
             rows, self.empty = rows_of(self.points, metric, "X")
             width, d = panel_width(rows.dtype), rows.shape[1]
             self.panels = np.empty((-(-self.n // width), d, width), rows.dtype)
@@ -46,6 +47,11 @@ class CrossDistances:
 
     def of(self, X: np.ndarray) -> np.ndarray:
         """Distances of a few dense rows."""
+        if is_sparse(self.points):
+            step = max(1, TILE // X.shape[1])
+            parts = [self.points[start : start + step] for start in range(0, self.n, step)]
+            shared = (self.metric, self.params, self.threads)
+            return np.hstack([CrossDistances(_dense(part), *shared).of(X) for part in parts])
         if self.panels is None:
             both = DistanceSource(np.vstack([self.points, X]), self.metric, self.params)
             n = len(self.points)

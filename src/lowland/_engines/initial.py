@@ -6,40 +6,28 @@ A start from the data makes maps that agree between runs and keep the large-scal
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from lowland._core.base import Run
-from lowland._core.errors import ConvergenceWarning, DataError
-from lowland._core.validation import is_sparse
+from lowland._core.errors import DataError
 from lowland._engines import products
 from lowland._engines.linalg import fix_signs
-from lowland._engines.principal import by_covariance, by_gram, by_krylov
-from lowland._engines.statistics import moments
+from lowland._engines.principal import leading_axes
 
 __all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
 
 SMALL = 1e-4  # standard deviation along the first axis: repulsion must not see the start
 CROWDED, PARTED = 1e-5, 1e-3  # rows nearer than this (in units of SMALL) are parted by about that
 WIDEST = 1e9  # coordinates beyond lose the distances of neighbors in float32
-COVARIANCE_COLUMNS = 3000
-GRAM_ROWS = 2000
 
 
 def principal_layout(X: Any, d: int, run: Run) -> np.ndarray:
     """The first d principal components of dense or sparse rows."""
     n, p = X.shape
     q = min(d, n - 1, p)
-    if p <= COVARIANCE_COLUMNS and not is_sparse(X):
-        found = by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
-    elif n <= GRAM_ROWS and not is_sparse(X):
-        found = by_gram(X, q, False, run.threads)
-    else:
-        with warnings.catch_warnings():  # inexact axes are good enough for a start
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = by_krylov(X, q, False, run.threads, run.rng, run.monitor)
+    found = leading_axes(X, q, run.threads, run.rng, run.monitor)
     Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
     return _parted(_small(_filled(Y, d, run.rng)), run.rng)
 

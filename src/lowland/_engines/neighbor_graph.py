@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,12 @@ class NeighborGraph:
     def __repr__(self) -> str:
         recall = "exact" if self.recall_ is None else f"recall {self.recall_:.3f}"
         return f"NeighborGraph({len(self)} rows x {self.n_neighbors} neighbors, {recall})"
+
+    def in_distances(self) -> NeighborGraph:
+        """The same graph with squared distances taken back to distances."""
+        if self.metric != "sqeuclidean":
+            return self
+        return replace(self, distances=np.sqrt(self.distances), metric="euclidean")
 
     def to_csr(self) -> Any:
         """Directed n x n_points CSR matrix of distances; zero distances are stored entries."""

@@ -10,19 +10,31 @@ X the centered (and perhaps scaled) data, n x p:
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.eigen import top_pairs
 from lowland._engines.linalg import fix_signs, solve_eigenproblem
-from lowland._engines.statistics import Moments, column_moments
+from lowland._engines.statistics import Moments, column_moments, moments
 
-__all__ = ["PrincipalAxes", "by_covariance", "by_gram", "by_krylov", "column_scale"]
+__all__ = [
+    "PrincipalAxes",
+    "by_covariance",
+    "by_gram",
+    "by_krylov",
+    "column_scale",
+    "leading_axes",
+]
+
+# Where a few axes of unscaled rows are wanted: up to so many columns, else up to so many rows.
+COVARIANCE_COLUMNS, GRAM_ROWS = 3000, 2000
 
 
 class PrincipalAxes(NamedTuple):
@@ -50,6 +62,20 @@ def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np
     """Variances of the columns after scaling."""
     variances = squares / (count - 1)
     return variances if scale is None else variances / scale**2
+
+
+def leading_axes(
+    X: Any, n_axes: int, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> PrincipalAxes:
+    """A few axes by the cheapest road; those of Krylov's may be inexact, without a warning."""
+    n, p = X.shape
+    if p <= COVARIANCE_COLUMNS and not is_sparse(X):
+        return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
+    if n <= GRAM_ROWS and not is_sparse(X):
+        return by_gram(X, n_axes, False, threads)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return by_krylov(X, n_axes, False, threads, rng, monitor)
 
 
 def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:

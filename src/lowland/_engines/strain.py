@@ -11,20 +11,17 @@ where a constant added to b or t drops out, because Y^T 1 = 0.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines import products
 from lowland._engines.eigen import top_pairs
 from lowland._engines.linalg import DENSE_ORDER, fix_signs
-from lowland._engines.principal import by_covariance, by_gram, by_krylov
-from lowland._engines.statistics import moments
+from lowland._engines.principal import leading_axes
 
 __all__ = [
     "Scaling",
@@ -34,8 +31,6 @@ __all__ = [
     "of_rows",
     "triangulate",
 ]
-
-COVARIANCE_COLUMNS, GRAM_ROWS = 2000, 2000
 
 
 class Scaling(NamedTuple):
@@ -139,14 +134,7 @@ def of_rows(X: Any, q: int, *, threads: int, rng: np.random.Generator, monitor: 
     """From rows with Euclidean distances, where classical scaling is PCA."""
     n, p = X.shape
     k = min(q, n, p)
-    if p <= COVARIANCE_COLUMNS:
-        found = by_covariance(moments(X, threads, monitor), k, scaled=False)
-    elif n <= GRAM_ROWS:
-        found = by_gram(X, k, False, threads)
-    else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = by_krylov(X, k, False, threads, rng, monitor)
+    found = leading_axes(X, k, threads, rng, monitor)
     axes = np.zeros((q, p))
     axes[:k] = found.axes
     Y = products.times(X, found.mean, axes.T, threads).astype(np.float64)

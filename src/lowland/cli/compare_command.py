@@ -42,15 +42,7 @@ def compare_command(
         ),
     ] = "pca,tsne",
     output: options.ResultFolder = None,
-    color: Annotated[
-        str | None,
-        typer.Option(
-            "--color",
-            metavar="COLUMN",
-            help="The column that colors the maps; default the first label.",
-            show_default=False,
-        ),
-    ] = None,
+    color: options.Color = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     labels: options.Labels = None,

@@ -35,15 +35,7 @@ def map_command(
             "--format", help="Format of the map; default as the input.", show_default=False
         ),
     ] = None,
-    color: Annotated[
-        str | None,
-        typer.Option(
-            "--color",
-            metavar="COLUMN",
-            help="The column that colors the picture; default the first label.",
-            show_default=False,
-        ),
-    ] = None,
+    color: options.Color = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     labels: options.Labels = None,

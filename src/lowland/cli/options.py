@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Color",
     "Columns",
     "Distances",
     "Drop",
@@ -76,6 +77,15 @@ Input = Annotated[
         metavar="INPUT",
         help="A bundled data set (digits, iris, ...), a file (.csv, .tsv, .parquet, .arrow, "
         ".ndjson, .npy, .npz, .mtx, .h5ad, also with .gz) or a folder of images.",
+        show_default=False,
+    ),
+]
+Color = Annotated[
+    str | None,
+    typer.Option(
+        "--color",
+        metavar="COLUMN",
+        help="The column that colors the pictures; default the first label.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
+from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines import kernel_axes, preimage
 from lowland._engines.kernel_rows import median_distance
 from lowland._engines.kernels import KERNELS, Kernel, checked_values, kernel_matrix
@@ -22,7 +22,6 @@ from lowland._engines.kernels import KERNELS, Kernel, checked_values, kernel_mat
 __all__ = ["KernelPCA"]
 
 DENSE_ROWS = 1000  # up to so many the matrix is cheaper than any iteration
-DENSE_NUMBERS = 2**23  # sparse data up to this size are faster as a dense table
 DEFAULT_LANDMARKS = 500
 
 
@@ -189,8 +188,7 @@ class KernelPCA(Invertible):
         """X as the engines take it: small sparse data dense, a matrix of kernel values checked."""
         if self.kernel == "precomputed":
             return checked_values(X.toarray() if is_sparse(X) else X, owner="KernelPCA")
-        small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
-        return X.toarray() if small else X
+        return dense_if_small(X)
 
     def _scale(self, rows: Any) -> float:
         if self.gamma is None or self.kernel == "precomputed" or callable(self.kernel):

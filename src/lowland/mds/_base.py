@@ -10,7 +10,7 @@ import numpy as np
 from lowland._core.base import Reducer, Run
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
+from lowland._core.validation import dense_if_small
 from lowland._engines.cross_distances import CrossDistances
 from lowland._engines.dissimilarities import (
     check_new_distances,
@@ -19,9 +19,8 @@ from lowland._engines.dissimilarities import (
 )
 from lowland._engines.neighbor_choices import METRICS
 
-__all__ = ["DENSE_NUMBERS", "DistanceReducer"]
+__all__ = ["DOUBLE_ROWS", "DistanceReducer"]
 
-DENSE_NUMBERS = 2**23  # sparse data up to this size are handled faster as a dense table
 DOUBLE_ROWS = 1000  # distances of more rows are kept in float32, which halves what is read
 
 
@@ -58,9 +57,7 @@ class DistanceReducer(Reducer):
     def _check_training_rows(self, X: Any) -> Any:
         if self._given:
             return given_dissimilarities(X, owner=type(self).__name__, may_miss=self.may_miss)
-        checked = super()._check_training_rows(X)
-        small = is_sparse(checked) and checked.shape[0] * checked.shape[1] <= DENSE_NUMBERS
-        return checked.toarray() if small else checked
+        return dense_if_small(super()._check_training_rows(X))
 
     def _check_new_rows(self, X: Any) -> Any:
         if not self._given:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from lowland._core.base import Reducer, Run
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
+from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines import initial
 from lowland._engines.affinity import (
     check_perplexity,
@@ -33,7 +32,6 @@ from lowland._engines.repulsion import Repulsion, pairwise_repulsion
 __all__ = ["NeighborEmbedding"]
 
 MOMENTUM = 0.8
-DENSE_NUMBERS = 2**23  # sparse data up to this size are searched faster as a dense table
 
 
 class NeighborEmbedding(Reducer):
@@ -117,8 +115,10 @@ class NeighborEmbedding(Reducer):
 
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
         given_graph = isinstance(X, NeighborGraph)
-        rows = X if given_graph else _as_dense_if_small(X, self.metric)
-        graph = _in_distances(rows if given_graph else self._neighbors_of(rows, run))
+        as_it_is = given_graph or self.metric == "precomputed"
+        rows = X if as_it_is else dense_if_small(X)
+        # affinities square the distances
+        graph = (rows if given_graph else self._neighbors_of(rows, run)).in_distances()
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
@@ -236,7 +236,7 @@ class NeighborEmbedding(Reducer):
             threads=run.threads,
             monitor=run.monitor,
         )
-        near = _in_distances(near)
+        near = near.in_distances()
         p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
         mean = None if self.by_rows else self.mean_potential_
         Z = place_rows(FrozenMap(self.embedding_, self._dof(), mean), near.indices, p, run.threads)
@@ -249,18 +249,6 @@ class NeighborEmbedding(Reducer):
         several = isinstance(self.perplexity, Sequence | np.ndarray)
         wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
         return [min(float(value), float(k)) for value in wanted]
-
-
-def _as_dense_if_small(X: Any, metric: Any) -> Any:
-    small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
-    return X.toarray() if small and metric != "precomputed" else X
-
-
-def _in_distances(graph: NeighborGraph) -> NeighborGraph:
-    """Affinities square the distances: squared ones are taken back to distances first."""
-    if graph.metric != "sqeuclidean":
-        return graph
-    return dataclasses.replace(graph, distances=np.sqrt(graph.distances), metric="euclidean")
 
 
 def _equal_rows_together(Y: np.ndarray, graph: NeighborGraph) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from lowland._core.base import Reducer, Run
 from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
-from lowland._engines.distance_table import distance_table
+from lowland._core.validation import dense_if_small, is_sparse
+from lowland._engines.cross_distances import CrossDistances
 from lowland._engines.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.kernels import blocks_of
 from lowland._engines.knn_blocks import check_distances
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
@@ -23,7 +24,6 @@ from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_gr
 __all__ = ["GraphReducer", "equal_rows_together", "float_of", "heat_weights", "typical_square"]
 
 LEAST_WEIGHT = 1e-9  # of an edge, however long: it is there to hold the graph together
-DENSE_NUMBERS = 2**23  # sparse data up to this size are searched faster as a dense table
 
 
 class GraphReducer(Reducer):
@@ -42,7 +42,12 @@ class GraphReducer(Reducer):
         doc="a graph in pieces: join them by shortest edges, keep the largest, or refuse",
     )
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
+    embedding_: np.ndarray = fitted(
+        "n_samples",
+        "n_components",
+        doc="the map of the fitted rows; NaN for an excluded row of which only a graph is known",
+        may_miss=True,
+    )
     eigenvalues_: np.ndarray = fitted("n_components", doc="of the axes of the map")
     residual_: float = fitted(doc="largest relative residual of the eigenpairs")
     n_connected_components_: int = fitted(type=int, doc="pieces that the graph was in at first")
@@ -75,8 +80,7 @@ class GraphReducer(Reducer):
         if self.metric == "precomputed":
             check_distances(X, "X", square=True)
             return X
-        small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
-        return X.toarray() if small else X
+        return dense_if_small(X)
 
     def _distance(self) -> Any:
         """The metric in use: squared distances are taken back to distances."""
@@ -97,7 +101,7 @@ class GraphReducer(Reducer):
     def _neighbor_distances(self, rows: Any, k: int, run: Run) -> scipy.sparse.csr_matrix:
         """Distances of neighbors, in both directions if in one: w_ij = d(x_i, x_j)."""
         if isinstance(rows, NeighborGraph):
-            found = _in_distances(rows)
+            found = rows.in_distances()
         elif self.metric == "precomputed" and is_sparse(rows):
             found = stored_graph(rows, k)
         else:
@@ -194,12 +198,17 @@ class GraphReducer(Reducer):
             monitor=run.monitor,
         )
 
-    def _distances_to_fitted(self, X: Any) -> np.ndarray:
-        """Distances to all rows that made the map, in float64."""
-        if self.metric == "precomputed":
-            X = X.toarray() if is_sparse(X) else X
-            return X[:, self._kept(X.shape[1])].astype(np.float64)
-        return distance_table(self.rows_, X, self._distance(), self.metric_params)
+    def _distances_to_fitted(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some rows at a time, with their distances to all rows that made the map, in float64."""
+        if self.metric != "precomputed":
+            distance = self._distance()
+            cross = CrossDistances(self.rows_, distance, self.metric_params, run.threads)
+            yield from cross.blocks(X)
+            return
+        kept = self._kept(X.shape[1])
+        for some in blocks_of(X.shape[0], X.shape[1]):
+            part = X[some].toarray() if is_sparse(X) else X[some]
+            yield some, part[:, kept].astype(np.float64)
 
     def _at_home(self, Z: np.ndarray, links: scipy.sparse.csr_matrix) -> np.ndarray:
         """Rows at distance 0 from a fitted one get its place; ``links`` holds distances to some."""
@@ -213,12 +222,6 @@ class GraphReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def _in_distances(graph: NeighborGraph) -> NeighborGraph:
-    if graph.metric != "sqeuclidean":
-        return graph
-    return dataclasses.replace(graph, distances=np.sqrt(graph.distances), metric="euclidean")
 
 
 def _stored(graph: NeighborGraph) -> scipy.sparse.csr_matrix:

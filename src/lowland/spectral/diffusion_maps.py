@@ -15,7 +15,7 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines import products
-from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, blocks_of, kernel_matrix
+from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, kernel_matrix
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.slow_modes import (
     DENSE_ROWS,
@@ -203,7 +203,7 @@ class DiffusionMaps(GraphReducer):
         require_memory(
             32 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors"
         )
-        D = self._distances_to_fitted(rows)
+        D = np.vstack([part for _, part in self._distances_to_fitted(rows, run)])
         D = np.minimum(D, D.T)
         return GivenKernel(np.exp(-(D**2) / self.bandwidth_), run.threads)
 
@@ -232,8 +232,8 @@ class DiffusionMaps(GraphReducer):
         places = self.right_vectors_ * _power(self.eigenvalues_, steps)
         if self.n_neighbors is None:
             Z = np.empty((X.shape[0], places.shape[1]))
-            for some in blocks_of(X.shape[0], len(places)):
-                p = self._steps_to(self._distances_to_fitted(X[some]), self.densities_)
+            for some, D in self._distances_to_fitted(X, run):
+                p = self._steps_to(D, self.densities_)
                 Z[some] = products.times(p, np.zeros(len(places)), places, run.threads)
             return Z.astype(float_of(X), copy=False)
         near = self._nearest_fitted(X, int(self.n_neighbors), run)

@@ -210,12 +210,12 @@ class Isomap(GraphReducer):
         """Edges from new rows to fitted ones, (n_new, n_kept)."""
         if self.radius is None:
             return self._nearest_fitted(X, int(self.n_neighbors), run).to_csr()
-        D = self._distances_to_fitted(X)
-        near = np.maximum(D.min(axis=1, keepdims=True), self.radius) >= D  # the nearest at least
-        return scipy.sparse.csr_matrix(
-            (D[near], np.nonzero(near)[1], np.concatenate([[0], np.cumsum(near.sum(axis=1))])),
-            D.shape,
-        )
+        parts = []
+        for _, D in self._distances_to_fitted(X, run):
+            near = np.maximum(D.min(axis=1, keepdims=True), self.radius) >= D  # one at least
+            starts = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+            parts.append(scipy.sparse.csr_matrix((D[near], np.nonzero(near)[1], starts), D.shape))
+        return scipy.sparse.vstack(parts, format="csr")
 
     def _geodesics_from(self, links: scipy.sparse.csr_matrix, run: Run) -> np.ndarray:
         """Distances to the landmarks of new rows that only have edges to fitted ones.

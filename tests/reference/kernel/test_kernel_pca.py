@@ -468,7 +468,7 @@ def test_sparse_rows_are_placed_like_dense_ones(irregular, named, solver, writte
     X[X < 1], new[new < 1] = 0, 0
     S = scipy.sparse.csr_array(X)
     if not written_out:
-        monkeypatch.setattr("lowland.kernel.kernel_pca.DENSE_NUMBERS", 0)
+        monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)
     shared = {"solver": solver, "n_landmarks": 150, "tol": 1e-9, "random_state": 0, **named}
     dense, found = KernelPCA(2, **shared).fit(X), KernelPCA(2, **shared).fit(S)
     assert scipy.sparse.issparse(found.rows_) != written_out
@@ -516,7 +516,7 @@ def test_memory_is_asked_for_before_it_is_taken(irregular, monkeypatch):
 
 @pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
 def test_a_saved_model_places_rows_and_comes_back(irregular, named, solver, tmp_path, monkeypatch):
-    monkeypatch.setattr("lowland.kernel.kernel_pca.DENSE_NUMBERS", 0)
+    monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)
     X = irregular(120, 4)
     X[X < 0] = 0
     for given in (X, scipy.sparse.csr_array(X)):

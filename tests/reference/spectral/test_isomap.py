@@ -10,6 +10,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist, squareform
 from sklearn import manifold
 
+import lowland
 from lowland import PCA, Isomap
 from lowland._core.base import Run
 from lowland._core.monitor import Monitor
@@ -334,11 +335,14 @@ def test_the_largest_piece_alone_makes_the_map_and_others_are_placed(two_rolls):
     np.testing.assert_allclose(given.embedding_, model.embedding_, atol=1e-9 * scale)
 
 
-def test_a_graph_in_pieces_has_no_place_for_those_left_out(two_rolls):
+def test_a_graph_in_pieces_has_no_place_for_those_left_out(two_rolls, tmp_path):
     graph = knn_graph(two_rolls, 8)
     model = Isomap(2, on_disconnected="largest").fit(graph)
     assert np.isnan(model.embedding_[120:]).all()
     assert np.isfinite(model.embedding_[:120]).all()
+    model.save(tmp_path / "model.lowland")
+    loaded = lowland.load(tmp_path / "model.lowland")
+    np.testing.assert_array_equal(loaded.embedding_, model.embedding_)
     with pytest.raises(DataError, match="falls into 2 components, and no distances between"):
         Isomap(2).fit(graph)
     sparse = graph.to_csr()
