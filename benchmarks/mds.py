@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from _harness import DATA, Case, main
@@ -22,10 +22,6 @@ import lowland
 def mnist(n: int, columns: int | None = None) -> np.ndarray:
     X = np.load(DATA / "mnist.npz")["X"][:n].astype(np.float64) / 255
     return X if columns is None else lowland.PCA(columns).fit_transform(X)
-
-
-def distances(n: int) -> np.ndarray:
-    return squareform(pdist(mnist(n)))
 
 
 # --- metric ---------------------------------------------------------------------------------------
@@ -82,28 +78,39 @@ def stress1(X: np.ndarray, Y: np.ndarray) -> float:
     return float(lowland.metrics.kruskal_stress1(X, Y, sample=None))
 
 
-def classical(D: np.ndarray) -> np.ndarray:
-    return lowland.ClassicalMDS(metric="precomputed", random_state=0).fit_transform(_square(D))
+class Given(NamedTuple):
+    """Rows and their distances, cut together."""
+
+    X: np.ndarray
+    D: np.ndarray
+
+    def __getitem__(self, rows: Any) -> Given:  # type: ignore[override]
+        return Given(self.X[rows], np.ascontiguousarray(self.D[rows, rows]))
 
 
-def sklearn_classical(D: np.ndarray) -> np.ndarray:
+def with_distances(n: int, columns: int) -> Given:
+    X = mnist(n, columns)
+    return Given(X, squareform(pdist(X)))
+
+
+def classical(data: Given) -> np.ndarray:
+    return lowland.ClassicalMDS(metric="precomputed", random_state=0).fit_transform(data.D)
+
+
+def sklearn_classical(data: Given) -> np.ndarray:
     from sklearn.manifold import ClassicalMDS
 
-    return ClassicalMDS(2, metric="precomputed").fit_transform(_square(D))
+    return ClassicalMDS(2, metric="precomputed").fit_transform(data.D)
 
 
-def tapkee_classical(D: np.ndarray) -> np.ndarray:
+def tapkee_classical(data: Given) -> np.ndarray:
+    """From the rows, as its Python interface takes no distances: so they must be few and cheap."""
     import tapkee
 
-    return np.asarray(tapkee.embed(_square(D), method="mds", target_dimension=2))
+    return np.asarray(tapkee.embed(data.X.T, method="mds", target_dimension=2))
 
 
-def _square(D: np.ndarray) -> np.ndarray:
-    """The harness warms up with the first rows of its data."""
-    return np.ascontiguousarray(D[:, : len(D)])
-
-
-def spread(D: np.ndarray, Y: np.ndarray) -> float:
+def spread(data: Given, Y: np.ndarray) -> float:
     return float(((Y - Y.mean(axis=0)) ** 2).sum())
 
 
@@ -152,8 +159,8 @@ CASES = [
     ),
     Case(
         "classical 5000, distances",
-        partial(distances, 5_000),
-        with_peers(classical, tapkee=tapkee_classical),
+        partial(with_distances, 5_000, 5),
+        with_peers(classical, scikit_learn=sklearn_classical, tapkee=tapkee_classical),
         spread,
         "sum of eigenvalues",
     ),

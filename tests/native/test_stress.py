@@ -132,6 +132,26 @@ def test_within_a_group_the_order_is_free(most, isa):
     np.testing.assert_allclose(fit, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 30_000])
+def test_long_sequences_are_pooled_in_parts_with_the_same_bytes_for_any_threads(size, isa):
+    """Parts are 16 384 long; groups may reach over several of them."""
+    rng = np.random.default_rng(0)
+    n = 100_003
+    d = np.sort(rng.normal(size=n)) + rng.normal(size=n)
+    d[20_000:70_000] -= np.linspace(0, 3, 50_000)  # one block over parts
+    bounds = np.append(np.arange(0, n, size), n).astype(np.int32) if size else np.empty(0, np.int32)
+    group = np.arange(n) // max(size, 1)
+    order = np.lexsort((np.arange(n), d, group)) if size else np.arange(n)
+    expected = np.empty(n)
+    expected[order] = isotonic_regression(d[order]).x
+    fits = [np.full(n, np.nan) for _ in range(3)]
+    for threads, fit in enumerate(fits, start=1):
+        _native.pool_adjacent(d, np.empty(0), bounds, fit, threads, isa)
+    np.testing.assert_allclose(fits[0], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(fits[0], fits[1])
+    np.testing.assert_array_equal(fits[0], fits[2])
+
+
 def test_wrong_shapes_are_refused(isa):
     Y, one = np.zeros((4, 2)), np.zeros(4)
     pair = np.array([0], np.int32), np.array([4], np.int32)

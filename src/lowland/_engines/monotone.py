@@ -37,7 +37,7 @@ def monotone_fit(delta: np.ndarray, d: np.ndarray, ties: str, threads: int = 1) 
     """The non-decreasing function of delta nearest to d in least squares, at every pair."""
     order = stable_order(delta, threads)
     fit = np.empty(len(d))
-    fit[order] = MonotoneCone(delta[order], ties).nearest(d[order])
+    fit[order] = MonotoneCone(delta[order], ties, threads=threads).nearest(d[order])
     return fit
 
 
@@ -48,20 +48,23 @@ class MonotoneCone:
     there, "secondary" keeps it equal, "index" lets it rise in the order given.
     """
 
-    def __init__(self, ordered: np.ndarray, ties: str, weights: np.ndarray | None = None) -> None:
-        self.ties = ties
+    def __init__(
+        self, ordered: np.ndarray, ties: str, weights: np.ndarray | None = None, threads: int = 1
+    ) -> None:
+        self.ties, self.threads = ties, threads
         self.weights = np.empty(0) if weights is None else weights.astype(np.float64)
         rises = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         bounds = np.concatenate([[0], rises, [len(ordered)]]).astype(np.int32)
-        self.bounds = bounds if ties != "index" else np.empty(0, np.int32)
         self.members = np.diff(bounds)
+        order_is_fixed = ties == "index" or (ties == "primary" and len(rises) + 1 == len(ordered))
+        self.bounds = np.empty(0, np.int32) if order_is_fixed else bounds
 
     def nearest(self, d: np.ndarray) -> np.ndarray:
         """The function nearest to d in (weighted) least squares."""
         d = np.ascontiguousarray(d, np.float64)
         if self.ties != "secondary":
             fit = np.empty(len(d))
-            _native.pool_adjacent(d, self.weights, self.bounds, fit, 1)
+            _native.pool_adjacent(d, self.weights, self.bounds, fit, self.threads)
             return fit
         starts = self.bounds[:-1]
         sizes = self.members.astype(np.float64)
@@ -70,7 +73,7 @@ class MonotoneCone:
             sizes, sums = np.add.reduceat(self.weights, starts), d * self.weights
         fit = np.empty(len(starts))
         means = np.add.reduceat(sums, starts) / sizes
-        _native.pool_adjacent(means, sizes, np.empty(0, np.int32), fit, 1)
+        _native.pool_adjacent(means, sizes, np.empty(0, np.int32), fit, self.threads)
         return np.repeat(fit, self.members)
 
 

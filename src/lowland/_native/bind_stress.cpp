@@ -10,11 +10,13 @@ namespace {
 using Numbers = Vector<std::int32_t>;
 
 void check_below(const Numbers& numbers, std::int64_t n, const char* message) {
-    std::int64_t worst = 0;
+    const std::int32_t* at = numbers.data();
+    std::uint32_t largest = 0;  // of a negative number: too large, too
     for (std::int64_t i = 0; i < size(numbers, 0); ++i) {
-        worst |= static_cast<std::int64_t>(numbers(i) < 0 || numbers(i) >= n);
+        const auto number = static_cast<std::uint32_t>(at[i]);
+        largest = number > largest ? number : largest;
     }
-    check(worst == 0, message);
+    check(size(numbers, 0) == 0 || largest < static_cast<std::uint64_t>(n), message);
 }
 
 void check_out(std::int64_t m, std::int64_t d, const OutVector<double>& stress,
@@ -85,15 +87,14 @@ void pool_adjacent(Vector<double> d, Vector<double> weights, Numbers groups, Out
     check(n < (std::int64_t{1} << 31), "pool_adjacent: too many numbers");
     check(size(weights, 0) == 0 || size(weights, 0) == n, "pool_adjacent: weights must be (n,) or empty");
     check(size(fit, 0) == n, "pool_adjacent: fit must be (n,)");
-    for (std::int64_t g = 0; g < n_bounds; ++g) {
-        check(groups(g) >= (g ? groups(g - 1) : 0) && groups(g) <= n,
-              "pool_adjacent: groups must rise and end within d");
-    }
+    bool rising = n_bounds == 0 || (groups(0) >= 0 && groups(n_bounds - 1) <= n);
+    for (std::int64_t g = 1; g < n_bounds; ++g) rising &= groups(g) >= groups(g - 1);
+    check(rising, "pool_adjacent: groups must rise and end within d");
     const double* given = size(weights, 0) ? weights.data() : nullptr;
     const std::int64_t n_groups = n_bounds ? n_bounds - 1 : 0;
-    if (!LOWLAND_RUN(isa, pool_adjacent(d.data(), given, n, groups.data(), n_groups, fit.data()))) {
-        throw std::bad_alloc();
-    }
+    const auto done = LOWLAND_RUN(
+        isa, pool_adjacent(d.data(), given, n, groups.data(), n_groups, fit.data(), threads));
+    if (!done) throw std::bad_alloc();
 }
 
 template <class T>

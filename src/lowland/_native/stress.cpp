@@ -152,14 +152,48 @@ bool all_rows(const TwoMaps<T>& maps, const Targets<T>& targets, StressOut out, 
 }
 
 // |y_i - y_j| in double: pairs are gathered one by one, and the loads are what costs.
-template <class T>
+template <int D, class T>
 static inline double distance_of(const T* a, const T* b, Index d) {
     double square = 0;
-    for (Index k = 0; k < d; ++k) {
+    for (Index k = 0; k < (D == kAnyDimension ? d : D); ++k) {
         const double along = static_cast<double>(a[k]) - static_cast<double>(b[k]);
         square += along * along;
     }
     return sqrt(square);
+}
+
+// Adds what pairs begin .. end do to their points: own has d + 1 numbers of each, forces and stress.
+template <int D, class T>
+static void add_pairs(const T* y, Index given_d, const PairList<T>& pairs, Index begin, Index end,
+                      double* own) {
+    const Index d = D == kAnyDimension ? given_d : D, wide = d + 1;
+    for (Index p = begin; p < end; ++p) {
+        const Index i = pairs.first[p], j = pairs.second[p];
+        const T* a = y + i * d;
+        const T* b = y + j * d;
+        const double distance = distance_of<D>(a, b, d);
+        const double gap = static_cast<double>(pairs.delta[p]) - distance;
+        const double pull = pairs.weights ? gap * static_cast<double>(pairs.weights[p]) : gap;
+        const double share = distance > 0 ? pull / distance : 0;
+        own[i * wide + d] += pull * gap;
+        own[j * wide + d] += pull * gap;
+        for (Index k = 0; k < d; ++k) {
+            const double along = share * (static_cast<double>(a[k]) - static_cast<double>(b[k]));
+            own[i * wide + k] -= along;
+            own[j * wide + k] += along;
+        }
+    }
+}
+
+template <int D, class T>
+static void measure_pairs(const T* y, Index given_d, const PairList<T>& pairs, Index begin, Index end,
+                          T* out) {
+    const Index d = D == kAnyDimension ? given_d : D;
+    for (Index p = begin; p < end; ++p) {
+        const T* a = y + static_cast<Index>(pairs.first[p]) * d;
+        const T* b = y + static_cast<Index>(pairs.second[p]) * d;
+        out[p] = static_cast<T>(distance_of<D>(a, b, d));
+    }
 }
 
 }  // namespace
@@ -185,23 +219,8 @@ bool stress_pairs(TwoMaps<T> maps, PairList<T> pairs, StressOut out, int n_threa
     parallel(n_parts, n_threads, [&](Index part, int) {
         double* own = sums + part * size;
         for (Index e = 0; e < size; ++e) own[e] = 0;
-        const Index end = (part + 1) * pairs.count / n_parts;
-        for (Index p = part * pairs.count / n_parts; p < end; ++p) {
-            const Index i = pairs.first[p], j = pairs.second[p];
-            const T* a = maps.y + i * d;
-            const T* b = maps.y + j * d;
-            const double distance = distance_of(a, b, d);
-            const double gap = static_cast<double>(pairs.delta[p]) - distance;
-            const double pull = pairs.weights ? gap * static_cast<double>(pairs.weights[p]) : gap;
-            const double share = distance > 0 ? pull / distance : 0;
-            own[i * wide + d] += pull * gap;
-            own[j * wide + d] += pull * gap;
-            for (Index k = 0; k < d; ++k) {
-                const double along = share * (static_cast<double>(a[k]) - static_cast<double>(b[k]));
-                own[i * wide + k] -= along;
-                own[j * wide + k] += along;
-            }
-        }
+        const Index begin = part * pairs.count / n_parts, end = (part + 1) * pairs.count / n_parts;
+        (d == 2 ? add_pairs<2, T> : add_pairs<kAnyDimension, T>)(maps.y, d, pairs, begin, end, own);
     });
     constexpr Index kPointsPerTask = 256;
     parallel(ceil_div(maps.n, kPointsPerTask), n_threads, [&](Index task, int) {
@@ -224,11 +243,8 @@ bool pair_distances(TwoMaps<T> maps, PairList<T> pairs, T* out, int n_threads) {
     const Index d = maps.d;
     parallel(ceil_div(pairs.count, kPairsPerTask), n_threads, [&](Index task, int) {
         const Index end = min_of(pairs.count, (task + 1) * kPairsPerTask);
-        for (Index p = task * kPairsPerTask; p < end; ++p) {
-            const T* a = maps.y + static_cast<Index>(pairs.first[p]) * d;
-            const T* b = maps.y + static_cast<Index>(pairs.second[p]) * d;
-            out[p] = static_cast<T>(distance_of(a, b, d));
-        }
+        const auto measure = d == 2 ? measure_pairs<2, T> : measure_pairs<kAnyDimension, T>;
+        measure(maps.y, d, pairs, task * kPairsPerTask, end, out);
     });
     return true;
 }

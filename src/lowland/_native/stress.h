@@ -55,7 +55,8 @@ struct StressOut {
     bool pair_distances(TwoMaps<T> maps, PairList<T> pairs, T* out, int n_threads);               \
     /* The non-decreasing sequence nearest to d; see monotone.cpp. */                             \
     bool pool_adjacent(const double* d, const double* weights, std::int64_t n,                    \
-                       const std::int32_t* groups, std::int64_t n_groups, double* fit);           \
+                       const std::int32_t* groups, std::int64_t n_groups, double* fit,            \
+                       int n_threads);                                                            \
     }
 
 LOWLAND_DECLARE_STRESS(baseline)

@@ -141,7 +141,8 @@ class NonmetricMDS(StressReducer):
 
         # a dissimilarity of 0 between given objects is a value; between rows it says they are equal
         twin_of = None if self._given else twins(D)
-        return Problem(Disparities(pairs, MonotoneCone(delta, self.ties)), 1.0, start, twin_of)
+        cone = MonotoneCone(delta, self.ties, threads=run.threads)
+        return Problem(Disparities(pairs, cone), 1.0, start, twin_of)
 
     def _listed(self, D: Any, run: Run) -> Problem:
         raise ParameterError(
