@@ -1,4 +1,4 @@
-"""bottom_pairs by each road, block Cholesky factors, and patches, against dense numpy."""
+"""bottom_pairs by each road, of matrices and functions, against dense numpy."""
 
 import warnings
 
@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.errors import ConvergenceWarning
+from lowland._core.errors import ConvergenceWarning, MemoryLimitError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines import bottom
-from lowland._engines.block_cholesky import BlockCholesky, line_up, plan_blocks
 from lowland._engines.bottom import bottom_pairs
-from lowland._engines.bridges import Edges
-from lowland._engines.patches import across_bridges, sum_of_patches
 
 ROADS = ["dense", "factor", "filter"]
 
@@ -136,6 +133,27 @@ def test_a_residual_above_the_tolerance_is_said(monkeypatch):
         pairs(M, 2, "factor", tol=1e-6)
 
 
+@pytest.mark.parametrize("n", [150, 900])
+def test_functions_and_dense_matrices_give_the_same_pairs(n):
+    M, _ = strip(n, wide=30)
+    dense = M.toarray()
+    values = np.linalg.eigvalsh(dense)
+    norm = float(np.abs(dense).sum(axis=1).max())
+    by_matrix = pairs(dense, 2, "auto")
+    by_function = pairs(lambda V: dense @ V, 2, "auto", trivial=np.ones(n), norm=norm)
+    for found in (by_matrix, by_function):
+        assert found.road == ("dense" if n == 150 else "filter")
+        np.testing.assert_allclose(found.values, values[1:3], rtol=1e-6)
+        np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-10)
+
+
+def test_the_dense_road_asks_for_its_memory_first(monkeypatch):
+    M, _ = strip(900)
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1 MB")
+    with pytest.raises(MemoryLimitError, match="100 eigenvectors of 900 rows needs"):
+        pairs(M, 100, "auto")
+
+
 def test_a_matrix_of_zeros_has_no_preferred_vectors():
     empty = scipy.sparse.csr_matrix((500, 500))
     empty.setdiag(0.0)
@@ -143,81 +161,3 @@ def test_a_matrix_of_zeros_has_no_preferred_vectors():
         found = pairs(scipy.sparse.csr_matrix(empty), 2, road)
         assert (found.values == 0).all()
         np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-12)
-
-
-# --- factors --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [2, 50, 400, 1500])
-def test_factors_solve_to_rounding(n):
-    M, along = strip(max(n, 30), seed=n)
-    M = M[:n, :n].tocsr()
-    plan = plan_blocks(M, along[:n])
-    assert plan.ends[-1] == n
-    assert sorted(plan.order) == list(range(n))
-    V = rng().standard_normal((n, 3))
-    solved = BlockCholesky(M, plan, 0.1).solve(V)
-    expected = np.linalg.solve(M.toarray() + 0.1 * np.eye(n), V)
-    np.testing.assert_allclose(solved, expected, atol=1e-10)
-
-
-def test_places_along_the_strip_make_small_blocks():
-    M, along = strip(3000)
-    random = plan_blocks(M, rng().random(3000))
-    lined_up = plan_blocks(M, along)
-    assert lined_up.flops <= random.flops  # Cuthill and McKee's order is the alternative
-    assert len(lined_up.ends) > 20
-    assert lined_up.n_bytes < 8 * 3000 * 3000 / 10
-    # the plan knows what the factors will need
-    factors = BlockCholesky(M, lined_up, 0.1)
-    held = sum(part.nbytes for part in [*factors.inverses, *factors.couplings])
-    assert held == lined_up.n_bytes
-
-
-def test_an_indefinite_matrix_is_refused():
-    M, along = strip(200)
-    with pytest.raises(np.linalg.LinAlgError):
-        BlockCholesky(M, plan_blocks(M, along), -0.5)
-
-
-def test_line_up_starts_at_an_end():
-    path = scipy.sparse.diags(np.arange(1.0, 30), 1, shape=(30, 30)).tocsr()
-    shuffled = rng().permutation(30)
-    along = line_up(path[shuffled][:, shuffled])
-    places = np.r_[0, np.cumsum(np.arange(1.0, 30))][shuffled]
-    assert np.allclose(along, places) or np.allclose(along, places.max() - places)
-
-
-# --- patches --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("complement", [False, True])
-def test_patches_are_summed(complement):
-    members = np.array([rng(i).permutation(30)[:6] for i in range(40)])
-    factors = rng().standard_normal((40, 6, 2))
-    M = sum_of_patches(members, factors, complement=complement, n=30, threads=2)
-    expected = np.zeros((30, 30))
-    for patch, F in zip(members, factors, strict=True):
-        expected[np.ix_(patch, patch)] += np.eye(6) - F @ F.T if complement else F @ F.T
-    np.testing.assert_allclose(M.toarray(), expected, atol=1e-12)
-    assert M.has_sorted_indices
-
-
-def test_ends_of_bridges_see_both_sides():
-    neighbors = np.array([[(5 * (i // 5)) + (i + s) % 5 for s in range(1, 5)] for i in range(10)])
-    joined = across_bridges(neighbors, Edges(np.array([0]), np.array([7]), np.array([1.0])))
-    assert joined.shape == neighbors.shape
-    assert sorted(joined[0]) == [1, 2, 7, 8]  # its own two nearest, the other end and its nearest
-    assert sorted(joined[7]) == [0, 1, 8, 9]
-    untouched = [i for i in range(10) if i not in (0, 7)]
-    assert np.array_equal(joined[untouched], neighbors[untouched])
-
-
-def test_a_hub_of_many_bridges_keeps_the_length_of_its_list():
-    k, n = 4, 60
-    neighbors = np.array([[(5 * (i // 5)) + (i + s) % 5 for s in range(1, 5)] for i in range(n)])
-    ends = np.arange(5, n, 5)
-    hub = across_bridges(neighbors, Edges(np.zeros(len(ends), int), ends, np.ones(len(ends))))
-    assert hub.shape == (n, k)
-    assert all(len(set(row)) == k and i not in row for i, row in enumerate(hub.tolist()))
-    assert all(0 in hub[end] for end in ends)

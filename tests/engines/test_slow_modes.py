@@ -1,37 +1,26 @@
-"""The slow modes of a walk: closed forms, LAPACK, and all three ways to them."""
+"""The slow modes of a walk: closed forms, LAPACK, and all roads to them."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
 
+from lowland._core.base import Run
 from lowland._core.monitor import Monitor
 from lowland._engines import slow_modes as engine
+from lowland._engines.bottom import bottom_pairs
 from lowland._engines.graph import symmetrize
 from lowland._engines.neighbors import neighbor_graph
 
-WAYS = ["matrix", "inverse", "operator", "polynomial"]
+ROADS = ["dense", "factor", "filter"]
 
 
-def modes(W, q, way, monkeypatch, seed=0):
-    """The engine, led to one of its ways."""
-    rng, monitor = np.random.default_rng(seed), Monitor()
-    monkeypatch.setattr(engine, "DENSE_ROWS", 10**6 if way == "matrix" else 0)
-    monkeypatch.setattr(engine, "THIN", 10**6 if way == "inverse" else 0)
-    taken = []
-    polynomial = engine.top_pairs
-
-    def noted(A, *arguments, **options):
-        taken.append(A)
-        if way == "polynomial" and len(taken) == 1:
-            options["tol"] = 0.5  # so rough that it cannot be the last word
-            return polynomial(A, *arguments, **options)._replace(converged=False)
-        return polynomial(A, *arguments, **options)
-
-    monkeypatch.setattr(engine, "top_pairs", noted)
-    found, degrees = engine.slow_modes(W, q, rng, monitor)
-    assert len(taken) == (2 if way == "polynomial" else 1)
-    return found, degrees
+def modes(W, q, road, monkeypatch, seed=0):
+    """The engine, led along one of the roads of its eigensolver."""
+    monkeypatch.setattr(engine, "bottom_pairs", partial(bottom_pairs, road=road))
+    return engine.slow_modes(W, q, Run(np.random.default_rng(seed), 1, Monitor()))
 
 
 def cycle(n):
@@ -52,10 +41,10 @@ def weights(irregular):
     return graph, values, vectors
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_leads_to_the_generalized_eigenpairs(weights, monkeypatch, way):
+@pytest.mark.parametrize("road", ROADS)
+def test_every_road_leads_to_the_generalized_eigenpairs(weights, monkeypatch, road):
     W, values, vectors = weights
-    found, degrees = modes(W, 4, way, monkeypatch)
+    found, degrees = modes(W, 4, road, monkeypatch)
     np.testing.assert_allclose(degrees, W.toarray().sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(1 - found.values, values[1:5], rtol=1e-7)
     Y = found.vectors / np.sqrt(degrees)[:, None]
@@ -65,26 +54,19 @@ def test_every_way_leads_to_the_generalized_eigenpairs(weights, monkeypatch, way
     np.testing.assert_allclose(found.vectors.T @ np.sqrt(degrees), 0, atol=1e-10)
 
 
-@pytest.mark.parametrize("way", ["matrix", "inverse"])
-def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, way):
-    found, _ = modes(cycle(501), 4, way, monkeypatch)
+@pytest.mark.parametrize("road", ["dense", "factor"])
+def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, road):
+    found, _ = modes(cycle(501), 4, road, monkeypatch)
     m = np.array([1, 1, 2, 2])
     np.testing.assert_allclose(1 - found.values, 1 - np.cos(2 * np.pi * m / 501), rtol=1e-7)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_there_is_one_zero_for_each_further_piece(monkeypatch, way):
+@pytest.mark.parametrize("road", ROADS)
+def test_there_is_one_zero_for_each_further_piece(monkeypatch, road):
     W = scipy.sparse.csr_matrix(scipy.sparse.block_diag([cycle(60), cycle(41), cycle(30)]))
-    found, degrees = modes(W, 3, way, monkeypatch)
+    found, degrees = modes(W, 3, road, monkeypatch)
     np.testing.assert_allclose(1 - found.values[:2], 0, atol=1e-9)
     assert 1 - found.values[2] == pytest.approx(1 - np.cos(2 * np.pi / 60), rel=1e-6)
     Y = found.vectors[:, :2] / np.sqrt(degrees)[:, None]
     for piece in (slice(0, 60), slice(60, 101), slice(101, 131)):
         assert np.ptp(Y[piece], axis=0).max() < 1e-6
-
-
-def test_the_envelope_bounds_the_factors():
-    W = cycle(300)
-    assert engine._envelope(W) <= 2 * 300
-    full = scipy.sparse.csr_matrix(np.ones((50, 50)))
-    assert engine._envelope(full) == 50 * 49 // 2

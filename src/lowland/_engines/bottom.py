@@ -1,22 +1,32 @@
-"""The smallest eigenpairs of a sparse symmetric positive semidefinite matrix, without a known one.
+"""The smallest eigenpairs of a symmetric positive semidefinite matrix, without a known one.
 
     found = bottom_pairs(M, 2, tol=1e-6, rng=rng, monitor=monitor, along=along)
 
-The trivial vector, of which the eigenvalue 0 is known beforehand, is taken out by projection: where
-several eigenvalues are 0 no position would tell it from the others. Three roads, by cost:
+M is a sparse or dense matrix, or a function V -> M V with a bound of its norm. The trivial vector,
+of which the eigenvalue 0 is known beforehand, is taken out by projection: where several eigenvalues
+are 0 no position would tell it from the others. Three roads, by cost:
 
     dense      LAPACK, for small matrices
-    factor     block Lanczos on (M + s I)^{-1} with a small shift s, by Cholesky factors
+    factor     block Lanczos on (M + s I)^-1 with a small shift s, by Cholesky factors
     filter     block Lanczos on a Chebyshev polynomial of M, where factors would be too large
 
-All dense steps run on one BLAS thread and products sum in one order, so that the number of
-threads cannot change a digit.
+Sheets and curves have eigenvalues so near to 0 (and to each other) that products with M part them
+only after thousands of steps, but their factors are thin; graphs of many dimensions are the other
+way round. A generalized problem A v = l D v with a diagonal D is that of D^-1/2 A D^-1/2. All dense
+steps run on one BLAS thread and products sum in one order, so that the number of threads cannot
+change a digit.
+
+References
+----------
+George & Liu (1981), Computer solution of large sparse positive definite systems; Zhou, Saad, Tiago
+& Chelikowsky (2006), Self-consistent-field calculations using Chebyshev-filtered subspace
+iteration, doi:10.1016/j.jcp.2006.03.017.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -24,20 +34,25 @@ import scipy.sparse
 
 from lowland import _native
 from lowland._core.errors import ConvergenceWarning
-from lowland._core.memory import available_memory
+from lowland._core.memory import available_memory, require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.block_cholesky import BlockCholesky, Plan, plan_blocks
+from lowland._core.validation import is_sparse
+from lowland._engines.chebyshev import low_pass
 from lowland._engines.eigen import Operator, TopPairs, top_pairs
 from lowland._engines.linalg import DENSE_ORDER, fix_signs
+from lowland._engines.skyline import Skyline, SkylineCholesky, plan_skyline
 
 __all__ = ["BottomPairs", "bottom_pairs"]
 
 MOST_FLOPS = 1e12  # of a factor: about a minute
 FIRST_SHIFT = 1e-13  # relative to the norm of M; grown until M + s I is positive definite
 ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart reliably
-DEGREES = (40, 160, 640)  # of the filter, until the residual is small enough
-FACTOR_COST = 1e5  # operations per entry of M that are as long as a filter of the first degree
+DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
+FILTER_TOLERANCE = 1e-8  # of its eigenpairs
+INVERSE_TOLERANCE, TOLD_APART = 1e-10, 1e-5  # relative to the largest value of the inverse
+PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
+FACTOR_COST = 1e5  # operations per entry of M, above which a short filter is tried first
 
 
 class BottomPairs(NamedTuple):
@@ -59,7 +74,7 @@ class BottomPairs(NamedTuple):
 
 
 def bottom_pairs(
-    M: scipy.sparse.csr_matrix,
+    M: Any,
     n_pairs: int,
     *,
     tol: float,
@@ -68,14 +83,16 @@ def bottom_pairs(
     threads: int = 1,
     along: np.ndarray | None = None,
     trivial: np.ndarray | None = None,
+    norm: float | None = None,
     road: str = "auto",
 ) -> BottomPairs:
     """The ``n_pairs`` smallest eigenpairs of M orthogonal to ``trivial``, by value.
 
     Parameters
     ----------
-    M : CSR matrix
-        Symmetric, positive semidefinite, with M @ trivial = 0.
+    M : CSR matrix, ndarray or callable
+        Symmetric, positive semidefinite, with M @ trivial = 0. A function needs ``trivial`` and
+        ``norm``.
     tol : float
         A ``ConvergenceWarning`` says when the residual is larger.
     along : ndarray of shape (n,) or None
@@ -83,16 +100,18 @@ def bottom_pairs(
         make factors cheaper and change nothing else.
     trivial : ndarray of shape (n,) or None
         The vector to leave out; None is the constant one.
+    norm : float or None
+        No eigenvalue is larger; None: the largest sum of a row.
     road : str
         "auto" takes the cheapest.
     """
-    n = M.shape[0]
-    known = np.ones(n) if trivial is None else np.asarray(trivial, dtype=np.float64)
-    known = known / np.linalg.norm(known)
-    norm = float(abs(M).sum(axis=1).max()) if M.nnz else 0.0
-    problem = _Problem(M, known, norm or 1.0, n_pairs, tol, rng, monitor, threads)
+    known = np.ones(M.shape[0]) if trivial is None else np.asarray(trivial, dtype=np.float64)
+    known = known[:, None] / np.linalg.norm(known)
+    if norm is None:
+        norm = float(np.asarray(abs(M).sum(axis=1)).max(initial=0.0)) or 1.0
+    problem = _Problem(_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
     with limit_blas(1):
-        found = _solve(problem, road, along)
+        found = _solve(problem, M, road, along, threads)
     if found.residual > tol:
         warnings.warn(
             "the last coordinates may be inexact: the eigensolver stopped at a relative residual "
@@ -104,52 +123,60 @@ def bottom_pairs(
     return found
 
 
-def _solve(problem: _Problem, road: str, along: np.ndarray | None) -> BottomPairs:
+def _solve(
+    problem: _Problem, M: Any, road: str, along: np.ndarray | None, threads: int
+) -> BottomPairs:
     n = len(problem.known)
     small = n <= DENSE_ORDER or problem.n_pairs > n // 10
     if road == "dense" or (road == "auto" and small):
-        return problem.finish(_by_lapack(problem), "dense")
+        return problem.finish(_by_lapack(problem, M), "dense")
+    if not is_sparse(M):  # products are dear, and often some are enough
+        return _by_filter(problem, (1, *DEGREES))
+    plan = plan_skyline(M, along)
     if road == "filter":
-        return _by_filter(problem, DEGREES)
-    plan = plan_blocks(problem.M, along)
-    tried = None
-    if road == "auto" and plan.flops > FACTOR_COST * problem.M.nnz:
-        tried = _by_filter(problem, DEGREES[:1])
+        return _reordered_filter(problem, M, plan, threads, DEGREES)
+    if road == "auto" and plan.flops > FACTOR_COST * M.nnz:
+        tried = _reordered_filter(problem, M, plan, threads, DEGREES[:1])
         if tried.residual <= problem.tol:
             return tried
     feasible = plan.flops <= MOST_FLOPS and plan.n_bytes < available_memory()
     if road == "factor" or feasible:
-        factor = _factor(problem, plan)
+        factor = _factor(problem, M, plan, threads)
         if factor is not None:
-            found = _lanczos(problem, factor.solve, 1e-10)
-            # one more step takes out what rounding left along large eigenvalues
-            return problem.finish(factor.solve(found.vectors), "factor")
-    return _by_filter(problem, DEGREES, tried)
+            return problem.finish(_by_inverse(problem, factor.solve), "factor")
+    return _reordered_filter(problem, M, plan, threads, DEGREES)
+
+
+def _times(M: Any, threads: int) -> Operator:
+    """V -> M V, each row summed in one order."""
+    if callable(M):
+        return M
+    if not is_sparse(M):
+        return lambda V: M @ V
+
+    def times(V: np.ndarray) -> np.ndarray:
+        V, out = np.ascontiguousarray(V), np.empty(V.shape)
+        zero = np.zeros(V.shape[1])
+        _native.sparse_times(M.indptr, M.indices, M.data, V, zero, out, threads)
+        return out
+
+    return times
 
 
 class _Problem(NamedTuple):
-    M: scipy.sparse.csr_matrix
+    times: Operator
     known: np.ndarray
     norm: float
     n_pairs: int
     tol: float
     rng: np.random.Generator
     monitor: Monitor
-    threads: int
 
     def without_known(self, V: np.ndarray) -> np.ndarray:
-        return V - self.known[:, None] * (self.known @ V)
-
-    def times(self, V: np.ndarray) -> np.ndarray:
-        """M V, each row summed in one order."""
-        V, out = np.ascontiguousarray(V), np.empty(V.shape)
-        zero = np.zeros(V.shape[1])
-        M = self.M
-        _native.sparse_times(M.indptr, M.indices, M.data, V, zero, out, self.threads)
-        return out
+        return V - self.known @ (self.known.T @ V)
 
     def finish(self, V: np.ndarray, road: str) -> BottomPairs:
-        """The best pairs within the span of V, and how good they are."""
+        """The best pairs within the span of V (Rayleigh and Ritz), and how good they are."""
         V = np.linalg.qr(self.without_known(V))[0]
         V = np.linalg.qr(self.without_known(V))[0]
         image = self.times(V)
@@ -161,26 +188,52 @@ class _Problem(NamedTuple):
         return BottomPairs(np.maximum(values, 0.0), fix_signs(V), residual, road)
 
 
-def _by_lapack(problem: _Problem) -> np.ndarray:
+def _by_lapack(problem: _Problem, M: Any) -> np.ndarray:
     """The known vector is moved to the top of the spectrum, where nobody asks for it."""
-    dense = problem.M.toarray() + 2 * problem.norm * np.outer(problem.known, problem.known)
+    n = len(problem.known)
+    require_memory(
+        32 * n * n,
+        task=f"{problem.n_pairs} eigenvectors of {n} rows",
+        alternative="use fewer components",
+    )
+    dense = M(np.eye(n)) if callable(M) else M.toarray() if is_sparse(M) else M
+    dense = dense + 2 * problem.norm * (problem.known @ problem.known.T)
     last = problem.n_pairs - 1
     return scipy.linalg.eigh(dense, subset_by_index=[0, last], check_finite=False)[1]
 
 
-def _factor(problem: _Problem, plan: Plan) -> BlockCholesky | None:
+def _factor(problem: _Problem, M: Any, plan: Skyline, threads: int) -> SkylineCholesky | None:
     """Factors of M + s I with the smallest shift that rounding allows; None: M is indefinite."""
     shift = FIRST_SHIFT * problem.norm
     with problem.monitor.phase("factors"):
         while shift < 1e-6 * problem.norm:
             try:
-                return BlockCholesky(problem.M, plan, shift)
+                return SkylineCholesky(M, plan, shift, threads)
             except np.linalg.LinAlgError:
                 shift *= 30.0
     return None
 
 
-def _lanczos(problem: _Problem, operator: Operator, tol: float) -> TopPairs:
+def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
+    """Vectors whose span holds the pairs, from products with the inverse.
+
+    Where some eigenvalues are 0 but for the shift, the others vanish beside them in the inverse:
+    they are looked for again once the first are known.
+    """
+    found = np.empty((len(problem.known), 0))
+    while (missing := problem.n_pairs - found.shape[1]) > 0:
+        rest = problem._replace(
+            known=np.linalg.qr(np.column_stack([problem.known, found]))[0], n_pairs=missing
+        )
+        top = _lanczos(rest, solve, INVERSE_TOLERANCE, problem.n_pairs + 2)
+        seen = top.values > TOLD_APART * top.values[0]
+        seen[0] = True
+        # one more step takes out what rounding left along large eigenvalues
+        found = np.column_stack([found, solve(top.vectors[:, seen])])
+    return found
+
+
+def _lanczos(problem: _Problem, operator: Operator, tol: float, width: int) -> TopPairs:
     """Top pairs of an operator on the complement of the known vector."""
 
     def apply(V: np.ndarray) -> np.ndarray:
@@ -195,45 +248,43 @@ def _lanczos(problem: _Problem, operator: Operator, tol: float) -> TopPairs:
             tol=tol,
             rng=problem.rng,
             monitor=problem.monitor,
-            width=min(16, problem.n_pairs + 2),
+            width=width,
         )
 
 
-def _by_filter(
-    problem: _Problem, degrees: tuple[int, ...], best: BottomPairs | None = None
+def _reordered_filter(
+    problem: _Problem, M: Any, plan: Skyline, threads: int, degrees: tuple[int, ...]
 ) -> BottomPairs:
+    """The filter, with rows that share entries side by side: they then share cache lines."""
+    order = plan.order
+    lined = M[order][:, order]
+    there = problem._replace(times=_times(lined, threads), known=problem.known[order])
+    found = _by_filter(there, degrees)
+    vectors = np.empty_like(found.vectors)
+    vectors[order] = found.vectors
+    return found._replace(vectors=fix_signs(vectors))
+
+
+def _by_filter(problem: _Problem, degrees: tuple[int, ...]) -> BottomPairs:
     """T_m maps [a, |M|] into [-1, 1] and grows steeply below a: small eigenvalues become large.
 
-    a = 4 |M| / m^2 is what degree m can resolve; Lanczos on top of it resolves far less. The degree
-    grows until the residual suffices. Values found are never too small, so that an a above them is
-    above the eigenvalues that are looked for.
+    a = 10 |M| / m^2 is where degree m makes 0 some hundred times as large as anything above a;
+    Lanczos on top of it resolves far less. The degree grows until the residual suffices. Values
+    found are never too small, so that an a above them is above the eigenvalues looked for. Degree
+    1 is M itself, with more vectors at a time, as nothing else makes one product worth more.
     """
+    best: BottomPairs | None = None
     for degree in degrees:
-        a = 4 * problem.norm / degree**2
+        a = 10 * problem.norm / degree**2
         if best is not None:
             a = max(a, 1.2 * float(best.values[-1]))
-        a = min(a, problem.norm / 2)
-
-        def filtered(V: np.ndarray, degree: int = degree, a: float = a) -> np.ndarray:
-            return _chebyshev(problem, V, degree, a)
-
-        found = problem.finish(_lanczos(problem, filtered, 1e-12).vectors, "filter")
+        filtered = low_pass(problem.times, degree, min(a, problem.norm / 2), problem.norm)
+        width = PRODUCT_WIDTH if degree == 1 else max(4, problem.n_pairs + 2)
+        top = _lanczos(problem, filtered, FILTER_TOLERANCE, width)
+        found = problem.finish(top.vectors, "filter")
         if best is None or found.residual < best.residual:
             best = found
         if best.residual <= problem.tol:
             break
     assert best is not None
     return best
-
-
-def _chebyshev(problem: _Problem, V: np.ndarray, degree: int, a: float) -> np.ndarray:
-    """T_m((2 M - (a + b)) / (b - a)) V by its recurrence, times (-1)^m: 0 comes out on top."""
-    center, half = (a + problem.norm) / 2, (problem.norm - a) / 2
-
-    def mapped(W: np.ndarray) -> np.ndarray:
-        return (center * W - problem.times(W)) / half
-
-    before, now = V, mapped(V)
-    for _ in range(degree - 1):
-        before, now = now, 2 * mapped(now) - before
-    return now

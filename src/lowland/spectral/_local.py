@@ -16,7 +16,6 @@ from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf, R
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._engines.block_cholesky import line_up
 from lowland._engines.bottom import bottom_pairs
 from lowland._engines.duplicates import distinct_rows
 from lowland._engines.graph import connect
@@ -26,6 +25,7 @@ from lowland._engines.local import Tangents, barycentric, in_chunks, tangents
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbors import neighbor_graph, neighbor_query
 from lowland._engines.patches import across_bridges
+from lowland._engines.skyline import line_up
 
 __all__ = ["LocalReducer", "Neighborhoods"]
 

@@ -15,15 +15,11 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines import products
+from lowland._engines.graph import radius_graph
 from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, kernel_matrix
+from lowland._engines.linalg import DENSE_ORDER
 from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.slow_modes import (
-    DENSE_ROWS,
-    SlowModes,
-    modes_of_matrix,
-    modes_of_operator,
-    slow_modes,
-)
+from lowland._engines.slow_modes import SlowModes, modes_of_walk, slow_modes
 from lowland.spectral._graph import (
     GraphReducer,
     equal_rows_together,
@@ -35,8 +31,8 @@ from lowland.spectral._graph import (
 __all__ = ["DiffusionMaps"]
 
 SCALE_NEIGHBORS = 10  # the neighbor whose distance is the scale of the dense kernel
-DENSE_TOLERANCE = 1e-8
-PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
+VANISHED = 40.0  # exp(-40) = 4e-18 changes no sum that has a 1 in it
+SEEN_ROWS, FEW_PAIRS = 64, 0.2
 
 
 class DiffusionMaps(GraphReducer):
@@ -88,8 +84,8 @@ class DiffusionMaps(GraphReducer):
     n_connected_components_, excluded_
         Pieces the graph was in, 1 for the kernel of all pairs; rows that had no say in the map.
     residual_, rows_
-        The largest |S v - lambda v| / (1 - lambda), S the symmetric form of P; what new rows are
-        compared with.
+        The largest |S v - lambda v| relative to the largest 1 - lambda, S the symmetric form of P;
+        what new rows are compared with.
 
     Notes
     -----
@@ -163,6 +159,9 @@ class DiffusionMaps(GraphReducer):
         q = self._check_axes(n, n - 1)
         self._remember_rows(rows)
         self.bandwidth_ = float(self.bandwidth or self._scale(rows, run))
+        near = self._kernel_of_near_pairs(rows, run)
+        if near is not None:
+            return self._of_matrix(near, q, run)
         K = self._kernel_of(rows, run)
         self.densities_ = K.times(np.ones((n, 1)))[:, 0]
         divided = self.densities_ ** -float(self.alpha)
@@ -170,19 +169,11 @@ class DiffusionMaps(GraphReducer):
         scale = divided / np.sqrt(weights)
         self.stationary_ = weights / weights.sum()
         trivial = np.sqrt(self.stationary_)
-        if n <= DENSE_ROWS or q > n // 10:
-            require_memory(
-                40 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors"
-            )
-            S = K.matrix() * scale * scale[:, None]
-            modes = modes_of_matrix((S + S.T) / 2, trivial, q, run.rng, run.monitor)
-        else:
 
-            def walk(V: np.ndarray) -> np.ndarray:
-                return scale[:, None] * K.times(scale[:, None] * V)
+        def laplacian(V: np.ndarray) -> np.ndarray:
+            return V - scale[:, None] * K.times(scale[:, None] * V)
 
-            shared = (run.rng, run.monitor, DENSE_TOLERANCE, PRODUCT_WIDTH)
-            modes = modes_of_operator(walk, trivial, q, *shared)
+        modes = modes_of_walk(laplacian, trivial, q, run)
         self.right_vectors_ = modes.vectors / trivial[:, None]
         return modes
 
@@ -194,6 +185,24 @@ class DiffusionMaps(GraphReducer):
         k = min(SCALE_NEIGHBORS, rows.shape[0] - 1)
         near = self._search(rows, k, run)
         return typical_square(near.distances[:, -1])
+
+    def _kernel_of_near_pairs(self, rows: Any, run: Run) -> scipy.sparse.csr_matrix | None:
+        """All kernel values that do not vanish beside the 1 of a row with itself, if these are few.
+
+        Whether they are is seen from some rows.
+        """
+        n = rows.shape[0]
+        if n <= DENSE_ORDER:
+            return None
+        radius = np.sqrt(VANISHED * self.bandwidth_)
+        some = rows[:: -(-n // SEEN_ROWS)]
+        seen = [float((radius >= D).mean()) for _, D in self._distances_to_fitted(some, run)]
+        if np.mean(seen) > FEW_PAIRS:
+            return None
+        metric = {"metric": self._distance(), "metric_params": self.metric_params}
+        pairs = radius_graph(rows, radius, threads=run.threads, monitor=run.monitor, **metric)
+        values = np.exp(-(pairs.data.astype(np.float64) ** 2) / self.bandwidth_)
+        return scipy.sparse.csr_matrix((values, pairs.indices, pairs.indptr), (n, n))
 
     def _kernel_of(self, rows: Any, run: Run) -> KernelMatrix:
         """exp(-d^2 / eps) of all pairs: tiles made on the fly where distances are Euclidean."""
@@ -214,15 +223,20 @@ class DiffusionMaps(GraphReducer):
         q = self._check_axes(n, n - 1)
         self.bandwidth_ = float(self.bandwidth or typical_square(edges.data))
         weights = heat_weights(edges.data, self.bandwidth_)
-        K = scipy.sparse.csr_matrix((weights, edges.indices, edges.indptr), (n, n))
-        K = scipy.sparse.csr_matrix(K + scipy.sparse.identity(n, format="csr"))
+        others = scipy.sparse.csr_matrix((weights, edges.indices, edges.indptr), (n, n))
+        modes = self._of_matrix(others, q, run)
+        self.right_vectors_ = equal_rows_together(self.right_vectors_, edges)
+        return modes
+
+    def _of_matrix(self, others: scipy.sparse.csr_matrix, q: int, run: Run) -> SlowModes:
+        """The same for the kernel values of a row with others; with itself it is 1."""
+        K = scipy.sparse.csr_matrix(others + scipy.sparse.identity(others.shape[0], format="csr"))
         self.densities_ = np.asarray(K.sum(axis=1)).ravel()
         divided = self.densities_ ** -float(self.alpha)
         K.data *= np.repeat(divided, np.diff(K.indptr)) * divided[K.indices]
-        modes, sums = slow_modes(K, q, run.rng, run.monitor)
+        modes, sums = slow_modes(K, q, run)
         self.stationary_ = sums / sums.sum()
-        psi = modes.vectors / np.sqrt(self.stationary_)[:, None]
-        self.right_vectors_ = equal_rows_together(psi, edges)
+        self.right_vectors_ = modes.vectors / np.sqrt(self.stationary_)[:, None]
         return modes
 
     # --- new rows -----------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class LaplacianEigenmaps(GraphReducer):
     n_connected_components_, excluded_
         Pieces the graph was in; rows that had no say in the map under "largest".
     residual_ : float
-        The largest |S v - (1 - lambda) v| / lambda of the pairs of S = D^(-1/2) W D^(-1/2).
+        The largest |D^(-1/2) L D^(-1/2) v - lambda v| of the pairs, relative to the largest lambda.
     rows_
         What new rows are compared with.
 
@@ -123,7 +123,7 @@ class LaplacianEigenmaps(GraphReducer):
             (self._weights(joined.graph.data), joined.graph.indices, joined.graph.indptr),
             joined.graph.shape,
         )
-        modes, self.degrees_ = slow_modes(W, q, run.rng, run.monitor)
+        modes, self.degrees_ = slow_modes(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
         Y = equal_rows_together(modes.vectors / np.sqrt(self.degrees_)[:, None], joined.graph)
         return self._with_excluded(Y, rows, float_of(X), run)
