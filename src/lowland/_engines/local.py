@@ -2,7 +2,7 @@
 
 All are solved in batches of equal shape, each as if it came alone, and shared among threads by
 fixed chunks: neither company nor the number of threads changes a digit. Differences are measured in
-units of the largest of the patch, so that no scale of the data is too small or too large.
+units of the patch, so that no scale of the data is too small or too large.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._engines.patch_points import Points
 
 __all__ = [
     "Tangents",
+    "all_tangents",
     "barycentric",
-    "differences",
     "hessian_estimators",
     "in_chunks",
+    "mixtures",
     "spectra",
     "tangent_weights",
     "tangents",
@@ -72,22 +74,13 @@ def in_chunks(
     return found
 
 
-def differences(points: np.ndarray, ids: np.ndarray, centers: np.ndarray) -> tuple[Any, Any]:
-    """x_j - center for each patch, in units of the largest difference, and that unit."""
-    Z = points[ids].astype(np.float64) - centers[:, None, :]
-    unit = np.abs(Z).max(axis=(1, 2))
-    unit[unit == 0] = 1.0
-    Z /= unit[:, None, None]
-    return Z, unit
-
-
-def barycentric(points: np.ndarray, ids: np.ndarray, X: np.ndarray, reg: float) -> np.ndarray:
+def barycentric(points: Points, ids: np.ndarray, X: np.ndarray, reg: float) -> np.ndarray:
     """Weights w with sum 1 that minimize |x - sum_j w_j x_j|^2 + reg tr(C) |w|^2 for each row of X.
 
     (C + reg tr(C) I) w = 1, scaled to sum 1, with C_jl = (x_j - x).(x_l - x); equal weights where
     all neighbors are x itself. O(k^2 p + k^3) each.
     """
-    Z, _ = differences(points, ids, X.astype(np.float64))
+    Z, _ = points.differences(ids, X)
     C = Z @ Z.transpose(0, 2, 1)
     k = C.shape[1]
     trace = np.einsum("njj->n", C)
@@ -96,12 +89,12 @@ def barycentric(points: np.ndarray, ids: np.ndarray, X: np.ndarray, reg: float) 
     return w / w.sum(axis=1, keepdims=True)
 
 
-def tangents(points: np.ndarray, ids: np.ndarray, q: int) -> Tangents:
+def tangents(points: Points, ids: np.ndarray, q: int) -> Tangents:
     """The q leading left singular vectors and singular values of each centered patch.
 
     From the smaller of the two Gram matrices, k x k or p x p.
     """
-    Z, unit = differences(points, ids, points[ids[:, 0]].astype(np.float64))
+    Z, unit = points.differences(ids)
     Z -= Z.mean(axis=1, keepdims=True)
     n, k, p = Z.shape
     bases, lengths = np.zeros((n, k, q)), np.zeros((n, q))
@@ -119,13 +112,30 @@ def tangents(points: np.ndarray, ids: np.ndarray, q: int) -> Tangents:
     return Tangents(bases, lengths)
 
 
-def tangent_weights(points: np.ndarray, ids: np.ndarray, X: np.ndarray, q: int) -> np.ndarray:
+def all_tangents(
+    points: Points, ids: np.ndarray, q: int, threads: int, monitor: Monitor
+) -> Tangents:
+    """:func:`tangents` of all patches (n, k), some at a time."""
+    n, k = ids.shape
+    p = points.width(k)
+    parts = in_chunks(
+        lambda rows: tangents(points, ids[rows], q),
+        n,
+        k * (p + min(k, p) + q),
+        threads,
+        monitor,
+        "tangents",
+    )
+    return Tangents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def tangent_weights(points: Points, ids: np.ndarray, X: np.ndarray, q: int) -> np.ndarray:
     """Weights with sum 1 that apply the affine map of each row's patch to the row.
 
     With the patch's tangent coordinates Theta = U S and places Y the map of least squares is
     y = mean(Y) + (Theta^+ Y)^T V^T (x - mean), that is w = 1/k + U S^-2 U^T (Z (x - mean)).
     """
-    Z, unit = differences(points, ids, X.astype(np.float64))  # x is the origin
+    Z, unit = points.differences(ids, X)  # x is the origin
     mean = Z.mean(axis=1, keepdims=True)
     found = tangents(points, ids, q)
     inverse = np.zeros_like(found.lengths)
@@ -157,11 +167,38 @@ def hessian_estimators(bases: np.ndarray) -> np.ndarray:
     return Q[:, :, 1 + q :]
 
 
-def spectra(points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def spectra(points: Points, ids: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, largest first, and eigenvectors of each row's C_jl = (x_j - x).(x_l - x).
 
     In units of the largest difference of the patch.
     """
-    Z, _ = differences(points, ids, X.astype(np.float64))
+    Z, _ = points.differences(ids, X)
     squares, V = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
     return np.maximum(squares[:, ::-1], 0.0), V[:, :, ::-1]
+
+
+def mixtures(
+    points: Points,
+    X: np.ndarray,
+    values: np.ndarray,
+    ids: np.ndarray,
+    weights: Callable[[Points, np.ndarray, np.ndarray], np.ndarray],
+    threads: int,
+    monitor: Monitor,
+) -> np.ndarray:
+    """sum_j w_j values_j for each row of X, whose nearest points are ``ids``.
+
+    ``values`` belong to the points. A row that is one of the points gets its value itself.
+    """
+
+    def mix(part: slice) -> np.ndarray:
+        near, at = ids[part], X[part]
+        w = weights(points, near, at)
+        mixed = (w[:, None, :] @ values[near].astype(np.float64))[:, 0].astype(values.dtype)
+        home = points.home(at, near)
+        mixed[home >= 0] = values[home[home >= 0]]
+        return mixed
+
+    k = ids.shape[1]
+    size = k * (points.width(k) + values.shape[1] + k) + X.shape[1]
+    return np.concatenate(in_chunks(mix, len(X), size, threads, monitor, "places"))

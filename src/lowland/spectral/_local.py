@@ -13,17 +13,22 @@ import scipy.sparse
 
 from lowland._core.base import Invertible, Run
 from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf, Real
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, DataTypeError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.bottom import bottom_pairs
+from lowland._engines.dissimilarities import given_dissimilarities
 from lowland._engines.duplicates import distinct_rows
 from lowland._engines.graph import connect
 from lowland._engines.isometry import isometric
+from lowland._engines.knn_blocks import check_distances
 from lowland._engines.linalg import fix_signs
-from lowland._engines.local import Tangents, barycentric, in_chunks, tangents
+from lowland._engines.local import all_tangents, barycentric, mixtures, tangents
 from lowland._engines.neighbor_choices import METRICS
+from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query
+from lowland._engines.patch_points import PatchDistances, PatchRows, Points
 from lowland._engines.patches import across_bridges
 from lowland._engines.skyline import line_up
 
@@ -33,9 +38,9 @@ INVERSE_REG = 1e-3
 
 
 class Neighborhoods(NamedTuple):
-    """Different rows in one piece, in double, and the numbers of each one's neighbors (n, k)."""
+    """Different rows in one piece, and the numbers of each one's neighbors (n, k)."""
 
-    points: np.ndarray
+    points: Points
     neighbors: np.ndarray
 
     @property
@@ -75,8 +80,14 @@ class LocalReducer(Invertible):
     excluded_: np.ndarray = fitted(
         "n_excluded", type=int, doc="rows outside the largest piece, placed like new rows"
     )
-    rows_: np.ndarray = fitted("n_kept", "n_features", doc="the different rows that M is about")
+    rows_: np.ndarray = fitted(
+        "n_kept",
+        "n_features",
+        doc="the different rows that M is about, or their distances to all fitted rows",
+    )
     row_numbers_: np.ndarray = fitted("n_kept", type=int, doc="their numbers among the fitted rows")
+
+    accepts_sparse = True
 
     # --- what a method writes ------------------------------------------------------------------
 
@@ -88,9 +99,47 @@ class LocalReducer(Invertible):
         """The paper's M."""
         raise NotImplementedError
 
-    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Weights (m, k) that make each row of X, and its place, of its neighbors among points."""
         raise NotImplementedError
+
+    # --- what comes in -------------------------------------------------------------------------
+
+    @property
+    def _given(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _check_training_rows(self, X: Any) -> Any:
+        self._refuse_graphs(X)
+        checked = dense_if_small(super()._check_training_rows(X))
+        if is_sparse(checked):
+            raise DataTypeError(
+                f"Sparse data was passed as X, but {type(self).__name__} needs dense data, and a "
+                f"table of {X.shape[0]} x {X.shape[1]} would be large; reduce it by PCA first, or "
+                "use X.toarray() if that fits in memory."
+            )
+        if self._given:
+            given_dissimilarities(checked, owner=type(self).__name__, may_miss=False)
+        return checked
+
+    def _check_new_rows(self, X: Any) -> Any:
+        self._refuse_graphs(X)
+        checked = super()._check_new_rows(X)
+        if self._given:
+            check_distances(checked, "X", square=False)
+        return checked.toarray() if is_sparse(checked) else checked
+
+    def _refuse_graphs(self, X: Any) -> None:
+        if isinstance(X, NeighborGraph) or (self._given and is_sparse(X)):
+            raise DataTypeError(
+                f"{type(self).__name__}: a graph or a sparse matrix of distances is not enough, "
+                "because the distances of a row's neighbors from each other are needed, too; give "
+                "the rows, or with metric='precomputed' a dense matrix of all distances."
+            )
+
+    def _points(self, rows: np.ndarray, numbers: np.ndarray) -> Points:
+        """Fitted rows of these numbers as patches take them."""
+        return PatchDistances(rows, numbers) if self._given else PatchRows(rows)
 
     # --- fit -----------------------------------------------------------------------------------
 
@@ -99,17 +148,17 @@ class LocalReducer(Invertible):
         distinct = distinct_rows(X, run.threads, all_sets=True)
         every = np.arange(len(X))
         first, member_of = (every, every) if distinct is None else distinct
-        rows = X[first]
-        self.n_neighbors_ = max(1, min(int(self.n_neighbors), len(rows) - 1))
-        if len(rows) <= max(self._least_neighbors(self.n_components), self.n_components):
-            Y, kept = self._one_patch(rows), np.arange(len(rows))
+        points = self._points(X[first], first)
+        self.n_neighbors_ = max(1, min(int(self.n_neighbors), len(points) - 1))
+        if len(points) <= max(self._least_neighbors(self.n_components), self.n_components):
+            Y, kept = self._one_patch(points), np.arange(len(points))
         else:
-            Y, kept = self._map(rows, run)
-        self.rows_, self.row_numbers_ = rows[kept], first[kept].astype(np.int64)
-        places = np.zeros((len(rows), self.n_components), X.dtype)
+            Y, kept = self._map(points, run)
+        self.rows_, self.row_numbers_ = points.take(kept).rows, first[kept].astype(np.int64)
+        places = np.zeros((len(points), self.n_components), X.dtype)
         places[kept] = Y
         self.embedding_ = places[member_of]
-        inside = np.zeros(len(rows), bool)
+        inside = np.zeros(len(points), bool)
         inside[kept] = True
         self.excluded_ = np.flatnonzero(~inside[member_of])
         if self.excluded_.size:
@@ -118,11 +167,6 @@ class LocalReducer(Invertible):
 
     def _check_choices(self, X: np.ndarray) -> None:
         name, q = type(self).__name__, self.n_components
-        if self.metric == "precomputed":
-            raise ParameterError(
-                f"{name}: metric='precomputed' is not possible, because the matrix is made from "
-                "the rows themselves; give the rows, or use a method that takes distances."
-            )
         least = self._least_neighbors(q)
         if self.n_neighbors < least:
             raise ParameterError(
@@ -136,23 +180,23 @@ class LocalReducer(Invertible):
                 "normalize='orthonormal'."
             )
 
-    def _one_patch(self, rows: np.ndarray) -> np.ndarray:
+    def _one_patch(self, points: Points) -> np.ndarray:
         """Rows too few for more than one patch: what all of these methods make of a single one."""
         q = self.n_components
-        found = tangents(rows.astype(np.float64), np.arange(len(rows))[None, :], q)
+        found = tangents(points, np.arange(len(points))[None, :], q)
         self.eigenvalues_, self.residual_, self.n_connected_components_ = np.zeros(q), 0.0, 1
-        scale = found.lengths[0] if self.normalize == "isometric" else np.sqrt(len(rows))
+        scale = found.lengths[0] if self.normalize == "isometric" else np.sqrt(len(points))
         return fix_signs(found.bases[0] * scale)
 
-    def _map(self, rows: np.ndarray, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    def _map(self, points: Points, run: Run) -> tuple[np.ndarray, np.ndarray]:
         """Places of the kept ones of different rows, and which are kept."""
-        n, k = len(rows), self.n_neighbors_
+        n, k = len(points), self.n_neighbors_
         require_memory(
             8 * n * (k + 1) * (2 * k + 8),
             task=f"{type(self).__name__} with patches of {k} neighbors for {n} rows",
             alternative="use fewer n_neighbors or fewer rows",
         )
-        hoods, kept, along = self._neighborhoods(rows, k, run)
+        hoods, kept, along = self._neighborhoods(points, k, run)
         found = bottom_pairs(
             self._matrix(hoods, run),
             self.n_components,
@@ -167,9 +211,10 @@ class LocalReducer(Invertible):
         return (self._isometric(Y, hoods, run) if self.normalize == "isometric" else Y), kept
 
     def _neighborhoods(
-        self, rows: np.ndarray, k: int, run: Run
+        self, points: Points, k: int, run: Run
     ) -> tuple[Neighborhoods, np.ndarray, np.ndarray]:
         """Neighbors in a graph of one piece, the rows kept for it, and their places in a line."""
+        rows = points.searched(points.rows)
         shared = {"metric": self.metric, "metric_params": self.metric_params}
         graph = neighbor_graph(
             rows, k, threads=run.threads, rng=run.rng, monitor=run.monitor, **shared
@@ -190,28 +235,17 @@ class LocalReducer(Invertible):
             number = np.full(len(rows), -1, np.int32)
             number[joined.kept] = np.arange(len(joined.kept))
             neighbors = number[neighbors[joined.kept]]
-        points = rows[joined.kept].astype(np.float64)
+        points = points.take(joined.kept)
         return Neighborhoods(points, neighbors), joined.kept, line_up(joined.graph)
 
-    def _tangents(self, points: np.ndarray, ids: np.ndarray, run: Run) -> Tangents:
-        q, (n, k), p = int(self.n_components), ids.shape, points.shape[1]
-        parts = in_chunks(
-            lambda rows: tangents(points, ids[rows], q),
-            n,
-            k * (p + min(k, p) + q),
-            run.threads,
-            run.monitor,
-            "tangents",
-        )
-        return Tangents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
     def _isometric(self, Y: np.ndarray, hoods: Neighborhoods, run: Run) -> np.ndarray:
-        patches = hoods.with_self
-        flat = isometric(Y, self._tangents(hoods.points, patches, run), patches)
+        patches, q = hoods.with_self, int(self.n_components)
+        found = all_tangents(hoods.points, patches, q, run.threads, run.monitor)
+        flat = isometric(Y, found, patches)
         if flat is None:
             raise DataError(
                 f"{type(self).__name__}: no neighborhood of the data has n_components="
-                f"{self.n_components} dimensions; ask for fewer, or set normalize='orthonormal'."
+                f"{q} dimensions; ask for fewer, or set normalize='orthonormal'."
             )
         return flat
 
@@ -222,46 +256,38 @@ class LocalReducer(Invertible):
 
     def _place(self, X: np.ndarray, run: Run) -> np.ndarray:
         """sum_j w_j y_j over each row's neighbors; a fitted row has its place already."""
-        rows, places = self.rows_, self.embedding_[self.row_numbers_]
+        points = self._points(self.rows_, self.row_numbers_)
         near = neighbor_query(
-            rows,
-            X,
-            min(self.n_neighbors_, len(rows)),
+            points.searched(points.rows),
+            points.searched(X),
+            min(self.n_neighbors_, len(points)),
             metric=self.metric,
             metric_params=self.metric_params,
             threads=run.threads,
             monitor=run.monitor,
         )
-        return _mixed(rows, X, places, near.indices, self._weights, run)
+        places = self.embedding_[self.row_numbers_]
+        return mixtures(points, X, places, near.indices, self._weights, run.threads, run.monitor)
 
     def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+        if self._given:
+            raise ParameterError(
+                f"{type(self).__name__}: inverse_transform is not possible with metric="
+                "'precomputed', because there are no rows to mix; fit on the rows themselves."
+            )
         places = self.embedding_[self.row_numbers_]
         Y = Y.astype(places.dtype)
         k = min(self.n_neighbors_, len(places))
         near = neighbor_query(places, Y, k, threads=run.threads, monitor=run.monitor)
 
-        def weights(points: np.ndarray, ids: np.ndarray, at: np.ndarray) -> np.ndarray:
+        def weights(points: Points, ids: np.ndarray, at: np.ndarray) -> np.ndarray:
             return barycentric(points, ids, at, INVERSE_REG)
 
-        return _mixed(places, Y, self.rows_, near.indices, weights, run)
+        return mixtures(
+            PatchRows(places), Y, self.rows_, near.indices, weights, run.threads, run.monitor
+        )
 
-
-def _mixed(
-    points: np.ndarray, X: np.ndarray, values: np.ndarray, ids: np.ndarray, weights: Any, run: Run
-) -> np.ndarray:
-    """sum_j w_j values_j for each row of X with neighbors ``ids`` among points, whose values are
-    given; a row that is one of its neighbors gets that one's value itself."""
-
-    def mix(part: slice) -> np.ndarray:
-        near, at = ids[part], X[part]
-        w = weights(points, near, at)
-        mixed = (w[:, None, :] @ values[near].astype(np.float64))[:, 0]
-        same = (points[near] == at[:, None, :]).all(axis=2)
-        home = same.any(axis=1)
-        mixed = mixed.astype(values.dtype)
-        mixed[home] = values[near[home, same[home].argmax(axis=1)]]
-        return mixed
-
-    size = ids.shape[1] * (points.shape[1] + values.shape[1] + ids.shape[1])
-    parts = in_chunks(mix, len(X), size, run.threads, run.monitor, "places")
-    return np.concatenate(parts)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._given
+        return tags

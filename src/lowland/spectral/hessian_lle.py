@@ -9,7 +9,8 @@ from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf
 from lowland._core.params import param
-from lowland._engines.local import hessian_estimators, tangent_weights
+from lowland._engines.local import all_tangents, hessian_estimators, tangent_weights
+from lowland._engines.patch_points import Points
 from lowland._engines.patches import sum_of_patches
 from lowland.spectral._local import LocalReducer, Neighborhoods
 
@@ -37,7 +38,8 @@ class HessianLLE(LocalReducer):
         "orthonormal": coordinates of variance 1.
     metric, metric_params
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
-        Euclidean always.
+        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
+        neighbors and tangents; new rows come as their distances to the n fitted ones.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
         When the neighbor graph is in several pieces: let rows at the shortest edges between them
         see both sides; map the largest piece and place the others like new rows (``excluded_``);
@@ -63,6 +65,11 @@ class HessianLLE(LocalReducer):
     those of the quadratic forms alone, and so is LTSA. Equal rows count once and get one place. A
     new row is placed by the affine map from the tangent plane of its nearest fitted rows to their
     places; ``inverse_transform`` uses weights as LLE does.
+
+    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
+    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
+    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
+    numbers are made dense.
 
     References
     ----------
@@ -102,8 +109,10 @@ class HessianLLE(LocalReducer):
         patches = hoods.neighbors.copy()
         orphans = np.setdiff1d(np.arange(len(patches)), patches)  # no patch would hold them
         patches[orphans, -1] = orphans
-        H = hessian_estimators(self._tangents(hoods.points, patches, run).bases)
+        q = int(self.n_components)
+        U = all_tangents(hoods.points, patches, q, run.threads, run.monitor).bases
+        H = hessian_estimators(U)
         return sum_of_patches(patches, H, n=len(patches), threads=run.threads)
 
-    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return tangent_weights(points, ids, X, int(self.n_components))

@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Real
 from lowland._core.params import param
 from lowland._engines.local import barycentric, in_chunks
+from lowland._engines.patch_points import Points
 from lowland._engines.patches import sum_of_patches
 from lowland.spectral._local import LocalReducer, Neighborhoods
 
@@ -40,7 +41,8 @@ class LLE(LocalReducer):
         patches have, on the average, the size and shape they have in the data.
     metric, metric_params
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
-        Euclidean always.
+        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
+        neighbors and weights; new rows come as their distances to the n fitted ones.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
         When the neighbor graph is in several pieces: let rows at the shortest edges between them
         see both sides; map the largest piece and place the others like new rows (``excluded_``);
@@ -61,6 +63,11 @@ class LLE(LocalReducer):
     Equal rows count once and get one place; so few different rows that they are one patch are shown
     in its tangent plane. New rows are placed by their own weights.
     ``inverse_transform`` makes the weights in the map and applies them to the data.
+
+    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
+    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
+    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
+    numbers are made dense.
 
     References
     ----------
@@ -100,13 +107,13 @@ class LLE(LocalReducer):
         n, k = neighbors.shape
 
         def weights(rows: slice) -> np.ndarray:
-            return self._weights(points, neighbors[rows], points[rows])
+            return self._weights(points, neighbors[rows], points.rows[rows])
 
-        size = k * (points.shape[1] + k)
+        size = k * (points.width(k) + k)
         parts = in_chunks(weights, n, size, run.threads, run.monitor, "weights")
         errors = np.ones((n, k + 1, 1))  # rows of I - W
         errors[:, 1:, 0] = -np.concatenate(parts)
         return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
 
-    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return barycentric(points, ids, X, self.reg)

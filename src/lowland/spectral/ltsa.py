@@ -7,7 +7,8 @@ import scipy.sparse
 
 from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
-from lowland._engines.local import tangent_weights
+from lowland._engines.local import all_tangents, tangent_weights
+from lowland._engines.patch_points import Points
 from lowland._engines.patches import sum_of_patches
 from lowland.spectral._local import LocalReducer, Neighborhoods
 
@@ -35,7 +36,8 @@ class LTSA(LocalReducer):
         patches have, on the average, the size and shape they have in the data.
     metric, metric_params
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
-        Euclidean always.
+        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
+        neighbors and tangents; new rows come as their distances to the n fitted ones.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
         When the neighbor graph is in several pieces: let rows at the shortest edges between them
         see both sides; map the largest piece and place the others like new rows (``excluded_``);
@@ -57,6 +59,11 @@ class LTSA(LocalReducer):
     patch of fewer dimensions than the map demands no more than it can see. Equal rows count once
     and get one place. A new row is placed by the affine map from the tangent plane of its nearest
     fitted rows to their places; ``inverse_transform`` uses weights as LLE does.
+
+    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
+    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
+    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
+    numbers are made dense.
 
     References
     ----------
@@ -89,9 +96,10 @@ class LTSA(LocalReducer):
     def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
         patches = hoods.with_self
         n, size = patches.shape
-        U = self._tangents(hoods.points, patches, run).bases
+        q = int(self.n_components)
+        U = all_tangents(hoods.points, patches, q, run.threads, run.monitor).bases
         G = np.concatenate([np.full((n, size, 1), size**-0.5), U], axis=2)
         return sum_of_patches(patches, G, complement=True, n=n, threads=run.threads)
 
-    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return tangent_weights(points, ids, X, int(self.n_components))

@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf, Real
 from lowland._core.params import param
 from lowland._engines.local import barycentric, in_chunks, spectra
+from lowland._engines.patch_points import Points
 from lowland._engines.patches import sum_of_patches
 from lowland.spectral._local import LocalReducer, Neighborhoods
 
@@ -41,7 +42,8 @@ class ModifiedLLE(LocalReducer):
         the data. "orthonormal": coordinates of variance 1, as in the paper.
     metric, metric_params
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
-        Euclidean always.
+        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
+        neighbors and weights; new rows come as their distances to the n fitted ones.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
         When the neighbor graph is in several pieces: let rows at the shortest edges between them
         see both sides; map the largest piece and place the others like new rows (``excluded_``);
@@ -62,6 +64,11 @@ class ModifiedLLE(LocalReducer):
     s_i is at least 1 and at most k - n_components, as in the paper (scikit-learn has no upper bound
     and ignores ``reg``). Equal rows count once and get one place. New rows are placed by LLE's
     weights; ``inverse_transform`` makes them in the map and applies them to the data.
+
+    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
+    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
+    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
+    numbers are made dense.
 
     References
     ----------
@@ -104,10 +111,10 @@ class ModifiedLLE(LocalReducer):
         n, k = neighbors.shape
 
         def local(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-            near, at = neighbors[rows], points[rows]
+            near, at = neighbors[rows], points.rows[rows]
             return spectra(points, near, at)
 
-        size = k * (points.shape[1] + 2 * k)
+        size = k * (points.width(k) + 2 * k)
         parts = in_chunks(local, n, size, run.threads, run.monitor, "weights")
         squares, V = (np.concatenate(part) for part in zip(*parts, strict=True))
         w = regularized(squares, V, self.reg)
@@ -119,7 +126,7 @@ class ModifiedLLE(LocalReducer):
             errors[rows, 1:, :s] = several_weights(V[rows, :, k - s :], w[rows])
         return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
 
-    def _weights(self, points: np.ndarray, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return barycentric(points, ids, X, self.reg)
 
 

@@ -198,19 +198,15 @@ def test_new_rows_of_a_roll_land_where_they_belong():
         assert errors.max() < 4
 
 
-def test_the_original_roll_and_the_faces_are_found_as_well_as_by_scikit_learn():
+def test_the_original_roll_is_found_as_well_as_by_scikit_learn():
     if not DATA.exists():
         pytest.skip(f"{DATA} is not there (set LOWLAND_DATA)")
-    roll, faces = np.load(DATA / "swiss_roll_isomap.npz"), np.load(DATA / "isomap_faces_32.npz")
+    roll = np.load(DATA / "swiss_roll_isomap.npz")
     X, truth = roll["X"][::8].astype(float), roll["y"][::8].astype(float)
     ours = Isomap(2, n_neighbors=7, random_state=0).fit(X)
     theirs = manifold.Isomap(n_components=2, n_neighbors=7).fit_transform(X)
     assert align(truth, ours.embedding_, scaling=False).disparity < 1.5e-3
     assert explained(ours.embedding_, truth) >= explained(theirs, truth) - 1e-6
-    ours = Isomap(3, n_neighbors=6).fit(faces["X"].astype(float))
-    theirs = manifold.Isomap(n_components=3, n_neighbors=6).fit_transform(faces["X"].astype(float))
-    assert explained(ours.embedding_, faces["y"]) >= explained(theirs, faces["y"]) - 1e-6
-    assert explained(ours.embedding_, faces["y"]) > 0.85  # of light, pan and tilt
 
 
 def explained(Y, truth):
