@@ -24,6 +24,7 @@ FLOORS = [
     {"metrics", "plot", "io"},
     {"report", "distributed"},
     {"cli"},
+    {"__main__"},
 ]
 
 

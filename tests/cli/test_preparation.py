@@ -187,8 +187,25 @@ def test_distances_are_mapped_and_scored(run, refused, tmp_path):
     message = refused("map", "d.npy", "--distances", "-m", "pca")
     assert "PCA works on columns, not on distances" in message
     assert "tsne" in message
+    message = refused("map", "d.npy", "--distances", "-m", "linear-mds")
+    assert "LinearMDS works on columns, not on distances" in message
+    assert "linear_mds" not in message
     assert "no columns to choose, fill or scale" in refused(
         "map", "d.npy", "--distances", "--scale", "standard"
     )
     np.save(tmp_path / "bad.npy", D[:, :5])
     assert "square" in refused("map", "bad.npy", "--distances")
+
+
+def test_unknown_distances_are_for_methods_that_do_without(run, refused, tmp_path):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    D[2, 5] = D[5, 2] = np.nan
+    np.save(tmp_path / "d.npy", D)
+    outcome = run("map", "d.npy", "--distances", "-m", "mds", "-o", "out")
+    assert outcome.code == 0
+    assert "distances between 40 rows, as they are; 1 of them not known" in outcome.out
+    assert "the map was not measured" in outcome.err
+    assert run("transform", "out/model.lowland", "d.npy", "-o", "again.csv").code == 0
+    message = refused("map", "d.npy", "--distances", "-m", "classical-mds")
+    assert "is not known; fill it in, or allow missing distances (mds, nonmetric_mds" in message

@@ -63,7 +63,7 @@ def test_bad_input_ends_in_one_line_and_code_2(tmp_path):
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
-    command = [sys.executable, "-m", "lowland.cli", "methods"]
+    command = [sys.executable, "-m", "lowland", "methods"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

@@ -12,7 +12,7 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distance_rows import BUSY_ROWS
 from lowland._engines.distance_source import TILE, DistanceSource
 from lowland._engines.filter_space import panel_width
-from lowland._engines.metric_rows import rows_of
+from lowland._engines.metric_rows import in_units, largest, rows_of, scaled, unit_for
 from lowland._engines.neighbor_choices import PRODUCT_METRICS
 
 __all__ = ["CrossDistances"]
@@ -34,6 +34,8 @@ class CrossDistances:
         self.points = points if is_sparse(points) else _dense(points)
         if metric in PRODUCT_METRICS and not is_sparse(points):
             rows, self.empty = rows_of(self.points, metric, "X")
+            self.unit = unit_for(largest(rows), metric)
+            rows = scaled(rows, self.unit)
             width, d = panel_width(rows.dtype), rows.shape[1]
             self.panels = np.empty((-(-self.n // width), d, width), rows.dtype)
             _native.pack_points(rows, self.panels, threads)
@@ -58,13 +60,14 @@ class CrossDistances:
             return both.tile(slice(n, None), slice(0, n))
         rows, empty = rows_of(X, self.metric, "X")
         D = np.empty((len(X), self.n))
+        rows = scaled(rows, self.unit)
         _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
         if self.metric in ("cosine", "correlation"):
             D /= 2
             assert self.empty is not None
             assert empty is not None
             D[empty[:, None] != self.empty] = 1.0
-        return D
+        return in_units(D, self.unit, self.metric)
 
 
 def _dense(X: Any) -> np.ndarray:

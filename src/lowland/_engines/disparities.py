@@ -49,8 +49,8 @@ class Disparities:
     def __call__(self, Y: np.ndarray) -> Height:
         d, fit = self.fit(Y)
         size = self.size(d)
-        if not size > 0:  # a map of one point: it fits nothing
-            return Height(1.0, np.zeros_like(Y))
+        if not size > 0:  # a map of one point fits nothing, unless there is but one
+            return Height(float(self.pairs.delta.any()), np.zeros_like(Y))
         loss = self.size(d - fit) / size
         _, forces = self.pairs.per_point(Y, fit)
         return Height(loss, (forces - loss * self._spread(Y)) / size)
@@ -68,9 +68,6 @@ class Disparities:
         size = self.size(self.pairs.distances(Y))
         return self.pairs.precondition(here.slope) * (size / max(1 - here.loss, 1e-3))
 
-    def per_point(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.pairs.per_point(Y, self.fit(Y)[1])
-
-    def size_per_point_of(self, Y: np.ndarray) -> np.ndarray:
-        """sum_j w f^2 of each point."""
-        return self.pairs.size_per_point(self.fit(Y)[1])
+    def relative_per_point(self, Y: np.ndarray) -> np.ndarray:
+        """sqrt( sum_j w (d - f)^2 / sum_j w f^2 ) of each point."""
+        return self.pairs.relative_per_point(Y, self.fit(Y)[1])

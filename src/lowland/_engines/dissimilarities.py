@@ -14,11 +14,12 @@ import scipy.sparse
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._core.validation import canonical, check_matrix, is_sparse
+from lowland._core.validation import check_matrix, is_sparse
 from lowland._engines.distance_rows import DenseRows, blocks_of, distance_rows
 
 __all__ = [
     "check_connected",
+    "check_magnitude",
     "check_new_distances",
     "distance_matrix",
     "given_dissimilarities",
@@ -26,13 +27,15 @@ __all__ = [
     "twins",
 ]
 
-SAME = 1e-6  # of the largest: d_ij and d_ji may differ by rounding
+SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
+EXTREME = 1e140  # beyond it, and below its inverse, sums of squares are no numbers any more
 
 
 def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
     """A symmetric (n, n) array, zeros on the diagonal and NaN where nothing is known, or CSR."""
     if is_sparse(X):
-        return _given_sparse(X, owner, may_miss)
+        X = _given_sparse(X, owner, may_miss)
+        return X if may_miss else _filled(X)
     if np.ndim(X) == 1:
         X = _square(np.asarray(X), owner)
     D = check_matrix(X, owner=owner, min_rows=2, finite=False)
@@ -41,19 +44,17 @@ def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
         return D
     _check_values(D, owner, may_miss)
     largest = float(np.nanmax(D, initial=0.0))
-    off = np.nan_to_num(np.diagonal(D))
-    if off.max() > SAME * largest:
-        i = int(off.argmax())
-        raise DataError(
-            f"{owner}: the distance of row {i} to itself is {off[i]:g}; metric='precomputed' needs "
-            "zeros on the diagonal. Similarities must be turned into distances first."
-        )
+    _check_diagonal(np.diagonal(D), SAME * largest, owner)
     D = D.copy()
     for start in range(0, len(D), 512):
         rows = slice(start, start + 512)
         here, there = D[rows, start:], D[start:, rows].T
-        _check_symmetric(here, there, SAME * largest, start, owner)
-        both = np.where(np.isnan(here), there, here)
+        gap = np.nan_to_num(np.abs(here - there))
+        if gap.max(initial=0.0) > SAME * largest:
+            i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+            raise _asymmetric(start + int(i), start + int(j), here[i, j], there[i, j], owner)
+        mean = (here + there) / 2  # NaN if either is
+        both = np.where(np.isnan(mean), np.where(np.isnan(here), there, here), mean)
         D[rows, start:] = both
         D[start:, rows] = both.T
     np.fill_diagonal(D, 0.0)
@@ -73,17 +74,21 @@ def _flawless(D: np.ndarray) -> bool:
     )
 
 
-def _check_symmetric(
-    here: np.ndarray, there: np.ndarray, slack: float, start: int, owner: str
-) -> None:
-    gap = np.nan_to_num(np.abs(here - there))
-    if gap.max(initial=0.0) > slack:
-        i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+def _check_diagonal(diagonal: np.ndarray, slack: float, owner: str) -> None:
+    off = np.nan_to_num(diagonal)
+    if off.max(initial=0.0) > slack:
+        i = int(off.argmax())
         raise DataError(
-            f"{owner}: metric='precomputed' needs a symmetric matrix, but X[{start + i}, "
-            f"{start + j}] = {here[i, j]:g} and X[{start + j}, {start + i}] = {there[i, j]:g}; use "
-            "(X + X.T) / 2 if that is what you mean."
+            f"{owner}: the distance of row {i} to itself is {off[i]:g}; metric='precomputed' needs "
+            "zeros on the diagonal. Similarities must be turned into distances first."
         )
+
+
+def _asymmetric(i: int, j: int, there: float, back: float, owner: str) -> DataError:
+    return DataError(
+        f"{owner}: metric='precomputed' needs a symmetric matrix, but X[{i}, {j}] = {there:g} and "
+        f"X[{j}, {i}] = {back:g}; use (X + X.T) / 2 if that is what you mean."
+    )
 
 
 def _square(v: np.ndarray, owner: str) -> np.ndarray:
@@ -93,7 +98,8 @@ def _square(v: np.ndarray, owner: str) -> np.ndarray:
             f"{owner}: a condensed vector of distances has n (n - 1) / 2 entries, and {len(v)} is "
             "no such number; give the n x n matrix instead."
         )
-    D = np.zeros((n, n), v.dtype if v.dtype == np.float32 else np.float64)
+    v = check_matrix(v[:, None], owner=owner, min_rows=0, finite=False)[:, 0]
+    D = np.zeros((n, n), v.dtype)
     D[np.triu_indices(n, 1)] = v
     return D + D.T
 
@@ -106,46 +112,63 @@ def _check_square(D: Any, owner: str) -> None:
         )
 
 
-def _check_values(D: np.ndarray, owner: str, may_miss: bool) -> None:
+def _check_values(D: Any, owner: str, may_miss: bool) -> None:
     """Refuse infinity and negative values, and NaN where the method cannot do without."""
+    values = D.data if is_sparse(D) else D
+    others = "mark unknown distances as NaN" if may_miss else "use MDS if a distance is unknown"
     for bad, what, advice in (
-        (np.isinf(D), "infinity", "mark unknown distances as NaN"),
-        (D < 0, "a negative number", "similarities must be turned into distances first"),
+        (np.isinf(values), "infinity", others),
+        (values < 0, "a negative number", "similarities must be turned into distances first"),
         (
-            np.isnan(D) & (not may_miss),
+            np.isnan(values) & (not may_miss),
             "NaN",
-            f"{owner} needs all distances; MDS and NonmetricMDS do without some",
+            f"{owner} needs all distances; MDS, NonmetricMDS and Sammon do without some",
         ),
     ):
         if bad.any():
-            row, column = np.argwhere(bad)[0]
+            first = tuple(np.argwhere(bad)[0])
+            row, column = _place(D, first[0]) if is_sparse(D) else first
             raise DataError(
                 f"Input X contains {what}: column {column}, first in row {row} "
-                f"({D[row, column]:g}); {advice}."
+                f"({values[first]:g}); {advice}."
             )
 
 
+def _place(X: Any, stored: int) -> tuple[int, int]:
+    """Row and column of a stored entry of a CSR matrix."""
+    return int(np.searchsorted(X.indptr, stored, side="right")) - 1, int(X.indices[stored])
+
+
 def _given_sparse(X: Any, owner: str, may_miss: bool) -> Any:
+    """The upper triangle of what is stored in either, as CSR; a stored NaN is not known."""
     _check_square(X, owner)
-    if not may_miss:
-        raise DataError(
-            f"{owner}: a sparse matrix of distances leaves pairs unknown, but {owner} needs all "
-            "distances; give a dense matrix, or use MDS."
-        )
-    X = canonical(X.tocsr().astype(X.dtype if X.dtype == np.float32 else np.float64))
-    _check_values(X.data[None, :], owner, may_miss=False)
+    X = check_matrix(X, owner=owner, accept_sparse=True, min_rows=2, finite=False)
+    _check_values(X, owner, may_miss)
     n, coo = X.shape[0], X.tocoo()
     lower, upper = np.minimum(coo.row, coo.col), np.maximum(coo.row, coo.col)
-    if coo.data[lower == upper].any():
-        raise DataError(f"{owner}: metric='precomputed' needs zeros on the diagonal.")
-    off = lower < upper
-    key, first = np.unique(lower[off].astype(np.int64) * n + upper[off], return_index=True)
-    data = coo.data[off]
-    last = np.full(len(key), np.nan)
-    last[np.searchsorted(key, lower[off].astype(np.int64) * n + upper[off])] = data
-    largest = float(data.max(initial=0.0))
-    _check_symmetric(data[first][None, :], last[None, :], SAME * largest, 0, owner)
+    slack = SAME * float(np.nanmax(coo.data, initial=0.0))
+    _check_diagonal(X.diagonal(), slack, owner)
+    off = (lower < upper) & ~np.isnan(coo.data)
+    pair, data = lower[off].astype(np.int64) * n + upper[off], coo.data[off]
+    key, first, of = np.unique(pair, return_index=True, return_inverse=True)
+    gap = np.abs(data[first][of] - data)  # a pair that is stored twice must be so alike
+    if gap.max(initial=0.0) > slack:
+        at = int(gap.argmax())
+        i, j = int(coo.row[off][at]), int(coo.col[off][at])
+        raise _asymmetric(i, j, data[at], data[first][of][at], owner)
+    if not may_miss and len(key) < n * (n - 1) // 2:
+        raise DataError(
+            f"{owner}: a sparse matrix of distances leaves pairs unknown, {len(key)} of "
+            f"{n * (n - 1) // 2} are stored, but {owner} needs all distances; give a dense matrix, "
+            "or use MDS."
+        )
     return scipy.sparse.csr_array((data[first], (key // n, key % n)), shape=(n, n))
+
+
+def _filled(upper: Any) -> np.ndarray:
+    """A symmetric array from the upper triangle of a sparse matrix that holds all pairs."""
+    D = upper.toarray()
+    return D + D.T
 
 
 def known_pairs(D: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -176,6 +199,15 @@ def check_connected(n: int, i: np.ndarray, j: np.ndarray, owner: str) -> None:
         raise DataError(
             f"{owner}: the known distances (those with a weight above 0) leave {n_parts} groups of "
             f"rows unconnected, as of rows 0 and {other}; scale each group by itself."
+        )
+
+
+def check_magnitude(largest: float, owner: str, what: str = "distance") -> None:
+    """Refuse data whose squares would overflow, or vanish."""
+    if largest > EXTREME or 0 < largest < 1 / EXTREME:
+        raise DataError(
+            f"{owner}: the largest {what} of X is {largest:g}, and its square is beyond what "
+            f"numbers can hold; divide X by {largest if np.isfinite(largest) else EXTREME:.0e}."
         )
 
 

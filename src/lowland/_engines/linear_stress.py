@@ -17,6 +17,7 @@ from lowland._core.base import Run
 from lowland._core.threads import limit_blas
 from lowland._engines import products
 from lowland._engines.majorize import Height
+from lowland._engines.metric_rows import squarable
 from lowland._engines.principal import by_covariance, by_gram
 from lowland._engines.statistics import moments
 
@@ -46,6 +47,7 @@ class Basis(NamedTuple):
 
 def orthonormal_basis(X: Any, run: Run) -> Basis:
     """All directions in which the rows vary, the widest first."""
+    X = squarable(X)
     n, p = X.shape
     r = min(n, p)
     if p <= COVARIANCE_COLUMNS and p <= n:

@@ -68,13 +68,18 @@ def majorize(
     tol: float,
     monitor: Monitor,
     shown: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
+    told: Callable[[float], float] = lambda loss: loss,
 ) -> Majorized:
     """Follow the loss down from ``start`` until it falls by less than ``tol`` of itself per step.
 
-    ``shown`` makes of the variables the map that a callback sees.
+    A callback sees ``shown`` of the variables and is ``told`` of the loss in the method's terms.
     """
+
+    def report(step: int, Y: np.ndarray, loss: float) -> bool:
+        return monitor.iteration(step, lambda: shown(Y), told(loss), total=max_iter)
+
     with limit_blas(1):  # sums over all points must not depend on the number of threads
-        return _descend(objective, start, max_iter, tol, monitor, shown)
+        return _descend(objective, start, max_iter, tol, report)
 
 
 def _descend(
@@ -82,8 +87,7 @@ def _descend(
     start: np.ndarray,
     max_iter: int,
     tol: float,
-    monitor: Monitor,
-    shown: Callable[[np.ndarray], np.ndarray],
+    report: Callable[[int, np.ndarray, float], bool],
 ) -> Majorized:
     Y, here = start, objective(start)
     losses, memory = [here.loss], _Memory(objective)
@@ -97,7 +101,7 @@ def _descend(
         memory.learn(tried - Y, there.slope - here.slope)
         Y, here = tried, there
         losses.append(here.loss)
-        if monitor.iteration(len(losses) - 1, lambda: shown(tried), here.loss, total=max_iter):  # noqa: B023
+        if report(len(losses) - 1, Y, here.loss):
             break
         before = losses[max(0, len(losses) - 1 - LOOK_BACK)]
         settled = len(losses) > LOOK_BACK and before - here.loss <= LOOK_BACK * tol * before

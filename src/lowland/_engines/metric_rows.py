@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
 from lowland._engines.directions import Directions
 
-__all__ = ["in_units", "largest", "rows_of", "scaled", "true_distances", "unit_for"]
+__all__ = ["in_units", "largest", "rows_of", "scaled", "squarable", "true_distances", "unit_for"]
 
 
 def largest(rows: np.ndarray) -> float:
@@ -29,6 +30,13 @@ def unit_for(greatest: float, metric: Any) -> float:
     if 1e-9 < greatest < 1e9:
         return 1.0
     return float(2.0 ** -np.round(np.log2(greatest)))
+
+
+def squarable(X: Any) -> Any:
+    """X, or in float64 what is too large or too small for squares in float32."""
+    if X.dtype != np.float32 or unit_for(largest(X.data if is_sparse(X) else X), "euclidean") == 1:
+        return X
+    return X.astype(np.float64)
 
 
 def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:

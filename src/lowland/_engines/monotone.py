@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland import _native
+from lowland._core.threads import limit_blas
 
 __all__ = ["TIES", "IntervalCone", "MonotoneCone", "mid_ranks", "monotone_fit", "stable_order"]
 
@@ -83,10 +84,11 @@ class IntervalCone:
     def __init__(self, delta: np.ndarray, weights: np.ndarray | None = None) -> None:
         self.delta = delta
         self.low = float(delta.min())
-        self.w = np.ones(len(delta)) if weights is None else weights
+        self.w = np.ones(len(delta)) if weights is None else weights / weights.mean()
         self.span = delta - self.low
-        self.total, self.ones_span = float(self.w.sum()), float(self.w @ self.span)
-        self.span2 = float(self.w @ self.span**2)
+        with limit_blas(1):  # the sums must not depend on the number of threads
+            self.total, self.ones_span = float(self.w.sum()), float(self.w @ self.span)
+            self.span2 = float(self.w @ self.span**2)
 
     def coefficients(self, d: np.ndarray) -> tuple[float, float]:
         """(a, b) of the nearest a + b delta."""

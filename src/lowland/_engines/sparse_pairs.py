@@ -17,7 +17,7 @@ from lowland._core.base import Run
 from lowland._engines.cross_distances import CrossDistances
 from lowland._engines.distance_rows import distance_rows
 from lowland._engines.neighbors import neighbor_graph
-from lowland._engines.stress import ListedPairs, inverse_powers
+from lowland._engines.stress import ListedPairs, drop_negligible, inverse_powers
 
 __all__ = ["SparseSet", "choose_pairs", "distances_to_some"]
 
@@ -41,6 +41,7 @@ class SparseSet(NamedTuple):
 
     def objective(self, unit: float, power: int, threads: int) -> ListedPairs:
         delta = (self.delta / unit).astype(np.float32)
+        drop_negligible(delta, power)
         weights = (inverse_powers(delta, power) * self.stands_for).astype(np.float32)
         return ListedPairs(self.n, self.first, self.second, delta, weights, threads)
 
@@ -100,5 +101,7 @@ def distances_to_some(
     X: Any, chosen: np.ndarray, metric: Any, metric_params: dict[str, Any] | None, run: Run
 ) -> np.ndarray:
     """Distances (m, n) of chosen rows to all, for a start."""
+    if metric == "precomputed":
+        return X[chosen].astype(np.float64)
     cross = CrossDistances(X[chosen], metric, metric_params, run.threads)
     return np.vstack([D for _, D in cross.blocks(X)]).T

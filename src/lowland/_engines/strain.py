@@ -21,6 +21,7 @@ from lowland._core.threads import limit_blas
 from lowland._engines import products
 from lowland._engines.eigen import top_pairs
 from lowland._engines.linalg import DENSE_ORDER, fix_signs
+from lowland._engines.metric_rows import largest, squarable, unit_for
 from lowland._engines.principal import leading_axes
 
 __all__ = [
@@ -88,11 +89,8 @@ def of_distances(
         all_values = n <= DENSE_ORDER
     means = np.array([float(np.square(row, dtype=np.float64).mean()) for row in D])
     if all_values:
-        with limit_blas(1):
-            values, vectors = scipy.linalg.eigh(
-                double_centered(np.square(D, dtype=np.float64)), check_finite=False
-            )
-        values, vectors = values[::-1], vectors[:, ::-1]
+        B = double_centered(np.square(D, dtype=np.float64))
+        values, vectors = _all_values(B, q, rng, monitor, tol)
         absolute: float | None = float(np.abs(values).sum())
         positive: float | None = float(values[values > 0].sum())
     else:
@@ -101,23 +99,37 @@ def of_distances(
     return Scaling(_map(values, vectors, q), values.copy(), absolute, positive, means)
 
 
+def _all_values(
+    B: np.ndarray, q: int, rng: np.random.Generator, monitor: Monitor, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues, largest first, and at least q vectors: most are not worth their time."""
+    with limit_blas(1):
+        if len(B) <= DENSE_ORDER or q > len(B) // 10:
+            values, vectors = scipy.linalg.eigh(B, check_finite=False)
+            return values[::-1], vectors[:, ::-1]
+        vectors = top_pairs(B, q, tol=tol, rng=rng, monitor=monitor).vectors
+        return scipy.linalg.eigvalsh(B, overwrite_a=True, check_finite=False)[::-1], vectors
+
+
 def _leading(
     D: np.ndarray, q: int, threads: int, rng: np.random.Generator, monitor: Monitor, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
     step = max(1, 2**22 // n)
+    unit = D.dtype.type(unit_for(largest(D), "euclidean"))  # squares stay within float32
 
     def apply(V: np.ndarray) -> np.ndarray:
         V = V - V.mean(axis=0)
         out = np.empty(V.shape)
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            out[rows] = products.times(np.square(D[rows]), zero, V, threads)
+            part = D[rows] if unit == 1 else D[rows] * unit
+            out[rows] = products.times(np.square(part), zero, V, threads)
         return -0.5 * (out - out.mean(axis=0))
 
     found = top_pairs(apply, q, order=n, tol=tol, rng=rng, monitor=monitor, width=max(8, q + 4))
-    return found.values, found.vectors
+    return found.values / float(unit) ** 2, found.vectors
 
 
 def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
@@ -130,16 +142,25 @@ def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
     return fix_signs(Y)
 
 
-def of_rows(X: Any, q: int, *, threads: int, rng: np.random.Generator, monitor: Monitor) -> Scaling:
+def of_rows(
+    X: Any,
+    q: int,
+    *,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    all_values: bool = False,
+) -> Scaling:
     """From rows with Euclidean distances, where classical scaling is PCA."""
+    X = squarable(X)
     n, p = X.shape
-    k = min(q, n, p)
+    k = min(n, p) if all_values else min(q, n, p)
     found = leading_axes(X, k, threads, rng, monitor)
     axes = np.zeros((q, p))
-    axes[:k] = found.axes
+    axes[: min(q, k)] = found.axes[:q]
     Y = products.times(X, found.mean, axes.T, threads).astype(np.float64)
     signs = np.where((fix_signs(Y) == Y).all(axis=0), 1.0, -1.0)
-    values = np.zeros(q)
+    values = np.zeros(n if all_values else q)
     values[:k] = found.variances * (n - 1)
     total = float(found.column_variances.sum()) * (n - 1)
     return Scaling(Y * signs, values, total, total, None, axes * signs[:, None], found.mean)

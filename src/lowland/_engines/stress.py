@@ -19,10 +19,19 @@ from lowland import _native
 from lowland._core.threads import limit_blas
 from lowland._engines.majorize import Height
 
-__all__ = ["AllPairs", "Laplacian", "ListedPairs", "inverse_powers"]
+__all__ = ["AllPairs", "Laplacian", "ListedPairs", "drop_negligible", "inverse_powers"]
 
 FACTORED_ROWS = 1500
+NEGLIGIBLE = 1e-12  # of the root mean square: a distance that says no more than that rows are equal
 ROUNDING = {np.dtype(np.float32): 1e-13, np.dtype(np.float64): 1e-28}
+
+
+def drop_negligible(delta: np.ndarray, power: int) -> None:
+    """Set to 0, in place, what is so small that delta^-power would drown all other weights."""
+    step = max(1, 2**20 // max(1, int(np.prod(delta.shape[1:]))))
+    for start in range(0, len(delta) if power > 0 else 0, step):
+        part = delta[start : start + step]
+        part[part < NEGLIGIBLE] = 0
 
 
 def inverse_powers(delta: np.ndarray, power: int) -> np.ndarray:
@@ -127,9 +136,9 @@ class AllPairs(Quadratic):
         )
         return stress, forces
 
-    def size_per_point(self) -> np.ndarray:
-        """sum_j w delta^2 of each point: its stress in a map of one point."""
-        return self.per_point(np.zeros((self.n, 1)))[0]
+    def relative_per_point(self, Y: np.ndarray) -> np.ndarray:
+        """sqrt( sum_j w (delta - d)^2 / sum_j w delta^2 ): 1 in a map of one point."""
+        return _root_ratio(self.per_point(Y)[0], self.per_point(np.zeros((self.n, 1)))[0])
 
 
 class ListedPairs(Quadratic):
@@ -183,5 +192,11 @@ class ListedPairs(Quadratic):
         _native.pair_distances(at, self.first, self.second, out, self.threads)
         return out
 
-    def size_per_point(self, delta: np.ndarray | None = None) -> np.ndarray:
-        return self.per_point(np.zeros((self.n, 1)), delta)[0]
+    def relative_per_point(self, Y: np.ndarray, delta: np.ndarray | None = None) -> np.ndarray:
+        """As :meth:`AllPairs.relative_per_point`."""
+        size = self.per_point(np.zeros((self.n, 1)), delta)[0]
+        return _root_ratio(self.per_point(Y, delta)[0], size)
+
+
+def _root_ratio(stress: np.ndarray, size: np.ndarray) -> np.ndarray:
+    return np.sqrt(stress / np.where(size > 0, size, 1.0))

@@ -14,10 +14,11 @@ from collections.abc import Callable
 import numpy as np
 
 from lowland import _native
+from lowland._core.threads import limit_blas
 from lowland._engines import products
 from lowland._engines.stress import inverse_powers
 
-__all__ = ["place_by_stress"]
+__all__ = ["homes", "place_by_stress"]
 
 STEPS = 500
 CLOSE = 1e-9  # of the width of the map: a row that moves less has arrived
@@ -39,6 +40,25 @@ def place_by_stress(
     if new.size:
         Z[new] = _lowest(np.ascontiguousarray(delta[new]), Y, power, threads)
     return Z
+
+
+def homes(D: np.ndarray, delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
+    """The fitted point that each row is, by a distance of 0 in D, or -1.
+
+    Of several in different places it is the one whose place suits the targets ``delta`` best.
+    """
+    same = D == 0
+    home = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    Y, none = np.ascontiguousarray(Y, np.float64), np.empty((0, 0))
+    for row in np.flatnonzero(same.sum(axis=1) > 1):
+        points = np.flatnonzero(same[row])
+        if (Y[points] == Y[points[0]]).all():
+            continue
+        stress, forces = np.empty(len(points)), np.empty((len(points), Y.shape[1]))
+        targets = np.repeat(delta[row][None, :], len(points), axis=0)
+        _native.stress_rows(Y[points], Y, targets, none, power, stress, forces, threads)
+        home[row] = points[stress.argmin()]
+    return home
 
 
 def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
@@ -79,7 +99,8 @@ def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
     """Least squares on delta_j^2 = |z|^2 - 2 z.y_j + |y_j|^2 around the mean of the map."""
     mean = Y.mean(axis=0)
     centered = Y - mean
-    inverse = np.linalg.pinv(centered)  # q x n
+    with limit_blas(1):  # the last digits must not depend on the number of threads
+        inverse = np.linalg.pinv(centered)  # q x n
     squares = np.einsum("jd,jd->j", centered, centered)
     return products.times(delta**2, squares, -0.5 * inverse.T, threads) + mean
 

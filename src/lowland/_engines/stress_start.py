@@ -17,6 +17,7 @@ from lowland._engines import strain
 __all__ = [
     "LANDMARKS",
     "classical_start",
+    "given_numbers",
     "given_start",
     "landmark_map",
     "landmark_start",
@@ -26,10 +27,9 @@ __all__ = [
 
 ROUGH = 1e-3  # residual of the eigenvectors: it is only a start
 LANDMARKS = 100
-CROWDED, PARTED = (
-    1e-7,
-    1e-3,
-)  # of the map's width: points nearer than the one get noise of the other
+# of the map's width: points nearer than the one get noise of the other
+CROWDED, PARTED = 1e-7, 1e-3
+FARTHEST = 1e100  # of a place, in units of the distances
 PATH_ROWS = 2000
 
 
@@ -83,19 +83,32 @@ def random_start(n: int, q: int, rng: np.random.Generator) -> np.ndarray:
     return rng.standard_normal((n, q)) / np.sqrt(2 * q)
 
 
-def given_start(init: Any, n: int, q: int) -> np.ndarray:
-    """A map from the user, centered."""
-    Y = np.array(init.toarray() if is_sparse(init) else init, dtype=np.float64)
-    if Y.shape != (n, q):
-        raise DataError(f"init has shape {Y.shape}, but the map is {n} rows x {q} columns.")
-    if not np.isfinite(Y).all():
-        raise DataError("init holds NaN or infinity; every row needs a place to start from.")
+def given_start(init: Any, n: int, q: int, unit: float) -> np.ndarray:
+    """A map from the user, centered, in units of the distances."""
+    Y = given_numbers(init, (n, q), f"the map is {n} rows x {q} columns") / unit
+    if np.abs(Y).max() > FARTHEST:
+        raise DataError(
+            f"init holds {np.abs(Y).max() * unit:g}, but the distances are about {unit:g}: no step "
+            "leads back from there; give places of about the size of the distances."
+        )
     return Y - Y.mean(axis=0)
+
+
+def given_numbers(init: Any, shape: tuple[int, int], wanted: str) -> np.ndarray:
+    """``init`` as an array of finite numbers of the shape that is ``wanted``."""
+    Y = np.array(init.toarray() if is_sparse(init) else init, dtype=np.float64)
+    if Y.shape != shape:
+        raise DataError(f"init has shape {Y.shape}, but {wanted}.")
+    if not np.isfinite(Y).all():
+        i, j = np.argwhere(~np.isfinite(Y))[0]
+        raise DataError(f"init[{i}, {j}] = {Y[i, j]}; give finite numbers to start from.")
+    return Y
 
 
 def parted(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Points on one place would stay together for ever, and on a line: they get a little noise."""
-    width = float(np.abs(Y).max(initial=0.0)) or 1.0
+    width = float(np.abs(Y).max(initial=0.0))
+    width = width if width > 1 / FARTHEST else 1.0
     noise = rng.standard_normal(Y.shape)
     Y = Y.copy()
     flat = np.abs(Y).max(axis=0) <= CROWDED * width

@@ -71,9 +71,8 @@ def map_command(
     cls = registry.get(method)
     outputs = Outputs.place(source, registry.snake_case(cls.__name__), output, file_format, report)
     check_free(outputs.paths(), force=force, sources=[source])
-    choices = Choices(
-        source, columns, drop, labels, one_hot, id_column, target, scale, impute, distances, part
-    )
+    table = source, columns, drop, labels, one_hot, id_column, target, scale, impute, distances
+    choices = Choices(*table, part, unknown_distances=getattr(cls, "may_miss", False))
     settings = Settings(seed, jobs, console.shows_progress, pca)
     with console.warnings_as_notes():
         ready = make_ready(choices)

@@ -32,6 +32,7 @@ class Choices:
     impute: Imputing | None = None
     distances: bool = False
     part: str | None = None
+    unknown_distances: bool = False  # whether the method can do without some
 
 
 class Ready(NamedTuple):
@@ -64,7 +65,7 @@ def make_ready(choices: Choices) -> Ready:
                 "--distances: a matrix of distances has no columns to choose, fill or scale; "
                 "leave --columns, --drop, --one-hot, --impute and --scale out."
             )
-        log = [f"distances between {rows_read} rows, as they are"]
+        log = [f"distances between {rows_read} rows, as they are{_unknown(table.features)}"]
         return Ready(table, table.features, None, log, [], rows_read, True)
     log = [_columns_used(table)]
     table, dropped = _without_holes(table, choices, log)
@@ -75,12 +76,22 @@ def make_ready(choices: Choices) -> Ready:
     return Ready(table, ready, preparation, log, dropped, rows_read, False)
 
 
+def _unknown(D: Any) -> str:
+    """How many distances of an array are not known, if any."""
+    import numpy as np
+
+    missing = int(np.isnan(D).sum()) // 2 if isinstance(D, np.ndarray) else 0
+    return f"; {missing} of them not known" if missing else ""
+
+
 def read(choices: Choices) -> Table:
     """The table with the columns that were asked for; missing values are still in it."""
     from lowland.io import read_distances, read_table
 
     if choices.distances:
-        return read_distances(choices.source, part=choices.part)
+        return read_distances(
+            choices.source, part=choices.part, allow_missing=choices.unknown_distances
+        )
     labels = [*split(choices.labels), *([choices.target] if choices.target else [])]
     one_hot, drop = split(choices.one_hot), split(choices.drop)
     columns = [name for name in split(choices.columns) if name not in one_hot]

@@ -161,17 +161,27 @@ def _with_distances(cls: type[Reducer], parameters: dict[str, Any]) -> dict[str,
     from lowland._core import registry
     from lowland._core.errors import ParameterError
 
-    if "metric" not in cls.parameters():
+    if not _takes_distances(cls):
         able = [
             registry.snake_case(other.__name__)
             for other in registry.all_methods()
-            if "metric" in other.parameters()
+            if _takes_distances(other)
         ]
         raise ParameterError(
             f"--distances: {cls.__name__} works on columns, not on distances; "
             f"these methods take distances: {', '.join(able)}."
         )
     return {**parameters, "metric": "precomputed"}
+
+
+def _takes_distances(cls: type[Reducer]) -> bool:
+    from lowland._core.errors import ParameterError
+
+    try:
+        cls(metric="precomputed").check_params()
+    except (TypeError, ParameterError):
+        return False
+    return True
 
 
 def target_values(ready: Ready, cls: type[Reducer], target: str | None) -> Any:
@@ -198,8 +208,9 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
     start = time.perf_counter()
     if len(Y) < FEWEST_ROWS:
         return Measures(None, {}, 0.0)
-    both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=_rows_measured(ready.X))
     try:
+        sample = _rows_measured(ready.X)
+        both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=sample)
         table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
     except DataError as error:  # the map is made, whatever can be said about it
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)

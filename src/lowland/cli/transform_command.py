@@ -111,7 +111,8 @@ def read_for(
     names = getattr(model, "feature_names_in_", None)
     first = model.steps[0] if isinstance(model, Chain) else model
     fills = getattr(first, "fill_", None) is not None
-    how: dict[str, Any] = {"id_column": id_column, "part": part, "allow_missing": fills}
+    misses = getattr(first, "may_miss", False) and getattr(first, "metric", "") == "precomputed"
+    how: dict[str, Any] = {"id_column": id_column, "part": part, "allow_missing": fills or misses}
     if names is not None:
         texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
         numbers = [name for name in names if name not in texts]

@@ -25,7 +25,11 @@ def checked_dense(
     place = _Places(source, names)
     D, mirrored = _mirrored(D)
     if not allow_missing:
-        place.refuse_first(np.isnan(D), D, "is not known; fill it in, or allow missing distances")
+        place.refuse_first(
+            np.isnan(D),
+            D,
+            "is not known; fill it in, or allow missing distances (mds, nonmetric_mds, sammon)",
+        )
     place.refuse_first(np.isinf(D), D, "is infinite")
     place.refuse_first(D < 0, D, "is negative")
     largest = float(np.nanmax(D, initial=0.0))

@@ -10,13 +10,15 @@ import numpy as np
 from lowland._core.base import Reducer, Run
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.params import fitted, param
-from lowland._core.validation import dense_if_small
+from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.cross_distances import CrossDistances
 from lowland._engines.dissimilarities import (
+    check_magnitude,
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
+from lowland._engines.metric_rows import largest, unit_for
 from lowland._engines.neighbor_choices import METRICS
 
 __all__ = ["DOUBLE_ROWS", "DistanceReducer"]
@@ -47,6 +49,7 @@ class DistanceReducer(Reducer):
 
     accepts_sparse = True
     may_miss: ClassVar[bool] = False  # whether some distances may be unknown
+    only_order: ClassVar[bool] = False  # whether the size of distances means nothing
 
     @property
     def _given(self) -> bool:
@@ -74,7 +77,7 @@ class DistanceReducer(Reducer):
             X,
             self.metric,
             self.metric_params,
-            np.float64 if X.shape[0] <= DOUBLE_ROWS else np.float32,
+            np.float32 if X.shape[0] > DOUBLE_ROWS and _moderate(X) else np.float64,
             owner=type(self).__name__,
             advice=advice,
             threads=run.threads,
@@ -85,6 +88,12 @@ class DistanceReducer(Reducer):
 
     def _blocks_of_distances(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
         """Some new rows at a time, with their distances to the kept rows."""
+        for rows, D in self._any_distances(X, run):
+            if not self.only_order:
+                check_magnitude(float(np.nanmax(D)), type(self).__name__)
+            yield rows, D
+
+    def _any_distances(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
         if self._given:
             step = max(1, 2**22 // X.shape[1])
             for start in range(0, X.shape[0], step):
@@ -98,3 +107,8 @@ class DistanceReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._given
         return tags
+
+
+def _moderate(X: Any) -> bool:
+    """Whether distances of such rows, and their squares, are within float32."""
+    return unit_for(largest(X.data if is_sparse(X) else X), "euclidean") == 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +12,19 @@ from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Rea
 from lowland._core.errors import ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.params import fitted, param
+from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines import stress_start
-from lowland._engines.dissimilarities import check_connected, known_pairs, twins
-from lowland._engines.majorize import Majorized, majorize
+from lowland._engines.dissimilarities import (
+    check_connected,
+    check_magnitude,
+    known_pairs,
+    twins,
+)
+from lowland._engines.majorize import Majorized, Objective, majorize
 from lowland._engines.sparse_pairs import choose_pairs, distances_to_some
-from lowland._engines.stress import AllPairs, ListedPairs
-from lowland._engines.stress_placement import place_by_stress
+from lowland._engines.stress import AllPairs, ListedPairs, drop_negligible, inverse_powers
+from lowland._engines.stress_placement import homes, place_by_stress
 from lowland.mds._base import DOUBLE_ROWS, DistanceReducer
 
 __all__ = ["Problem", "StressReducer"]
@@ -67,12 +73,17 @@ class StressReducer(DistanceReducer):
         """Weights are delta^-power."""
         return 0
 
-    def _weights(self, n: int, dtype: Any) -> np.ndarray | None:
+    def _weights(self, n: int) -> Any:
+        """Weights of all pairs as they were given, checked: an array, CSR or None."""
         return None
 
     def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         """Losses as the method states them, from those of the objective."""
         raise NotImplementedError
+
+    def _length(self, Y: np.ndarray, problem: Problem) -> float:
+        """What the length 1 of the variables is in the map."""
+        return problem.unit
 
     def _targets(self, D: np.ndarray) -> np.ndarray:
         """What the map's distances should be, for the dissimilarities of new rows."""
@@ -82,56 +93,76 @@ class StressReducer(DistanceReducer):
 
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
         problem = self._problem(X, run)
+        with limit_blas(1):  # sums over all pairs must not depend on the number of threads
+            starts = self._starts(X.shape[0], problem, run)
+            found = self._lowest(problem.objective, starts, problem, run, lambda Y: Y)
+            self._keep(found, problem, X)
+        self.rows_ = None if self._given else X.copy()
+        return self.embedding_.copy()
+
+    def _lowest(
+        self,
+        objective: Objective,
+        starts: Iterable[np.ndarray],
+        problem: Problem,
+        run: Run,
+        points: Callable[[np.ndarray], np.ndarray],
+    ) -> Majorized:
+        """Where the best of all descents ended; ``points`` makes a map of the variables."""
         best: Majorized | None = None
-        for start in self._starts(X.shape[0], problem, run):
+        for start in starts:
             found = majorize(
-                problem.objective,
+                objective,
                 start,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 monitor=run.monitor,
-                shown=lambda Y: Y * problem.unit,
+                shown=lambda Y: self._map(points(Y), problem),
+                told=lambda loss: float(self._loss(np.array(loss), problem)),
             )
             if best is None or found.losses[-1] < best.losses[-1]:
                 best = found
             if run.monitor.stopped:
                 break
         assert best is not None
-        self._keep(best, problem, X)
-        self.rows_ = None if self._given else X.copy()
-        return self.embedding_.copy()
+        return best
+
+    def _map(self, Y: np.ndarray, problem: Problem) -> np.ndarray:
+        return (Y - Y.mean(axis=0)) * self._length(Y, problem)
 
     def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
-        objective, Y = problem.objective, found.Y - found.Y.mean(axis=0)
-        self.embedding_ = (Y * problem.unit).astype(X.dtype)
+        self.embedding_ = self._map(found.Y, problem).astype(X.dtype)
         self.loss_history_ = self._loss(found.losses, problem)
         self.stress_, self.n_iter_ = float(self.loss_history_[-1]), found.n_iter
-        size = objective.size_per_point()
-        stress = objective.per_point(Y)[0]
-        self.stress_per_point_ = np.sqrt(stress / np.where(size > 0, size, 1.0))
+        self.stress_per_point_ = problem.objective.relative_per_point(found.Y)
 
     def _problem(self, X: Any, run: Run) -> Problem:
         if self._given and is_sparse(X):
-            if X.shape[0] > SPARSE_GIVEN_ROWS:
+            if X.shape[0] > SPARSE_GIVEN_ROWS or self.pairs == "sparse":
                 return self._listed(X, run)
             X = _with_unknowns(X)
-        if not self._given and self._wants_sparse(X.shape[0]):
+        if self._wants_sparse(X.shape[0]):
             return self._sparse(X, run)
         D = self._distances(X, run, "use pairs='sparse'")
         return self._dense(D, run)
 
     def _wants_sparse(self, n: int) -> bool:
-        if self.pairs != "auto":
+        if self.pairs != "auto" or self._given:  # given distances fit in memory: they are there
             return self.pairs == "sparse"
         return n > 4 * DOUBLE_ROWS and 4 * n * n > available_memory() // 2
 
     def _dense(self, D: np.ndarray, run: Run) -> Problem:
         n, q = len(D), int(self.n_components)
+        check_magnitude(float(np.nanmax(D)), type(self).__name__)
         dtype = np.float64 if n <= DOUBLE_ROWS else np.float32
         unit = _root_mean_square(D)
         target = D if not self._given and D.dtype == dtype else np.empty((n, n), dtype)
         delta = np.divide(D, unit, out=target, casting="same_kind")
-        weights = self._weights(n, dtype)
+        drop_negligible(delta, self._power())
+        W = self._weights(n)
+        if is_sparse(W):
+            W = W.toarray()
+        weights = None if W is None else np.ascontiguousarray(W, dtype)
         if weights is not None or np.isnan(delta.sum(dtype=np.float64)):
             known = ~np.isnan(delta) & (True if weights is None else weights > 0)
             check_connected(n, *np.nonzero(np.triu(known, 1)), type(self).__name__)
@@ -145,25 +176,36 @@ class StressReducer(DistanceReducer):
     def _listed(self, D: Any, run: Run) -> Problem:
         i, j, delta = known_pairs(D)
         n, q = D.shape[0], int(self.n_components)
-        weights = None
-        W = self._weights(n, np.float64)
-        if W is not None or self._power():
-            weights = delta ** -float(self._power()) if W is None else W[i, j]
-        kept = np.ones(len(i), bool) if weights is None else (weights > 0) & np.isfinite(weights)
-        i, j, delta = i[kept], j[kept], delta[kept]
+        W, weights = self._weights(n), None
+        if W is not None:
+            weights = np.asarray(W[i, j], np.float64).ravel()
+            kept = weights > 0
+            i, j, delta, weights = i[kept], j[kept], delta[kept], weights[kept]
         check_connected(n, i, j, type(self).__name__)
-        unit = float(np.sqrt(np.mean(delta**2))) or 1.0
-        weights = None if weights is None else weights[kept]
-        objective = ListedPairs(n, i, j, delta / unit, weights, run.threads)
+        check_magnitude(float(delta.max()), type(self).__name__)
+        unit = float(np.sqrt(np.mean(np.square(delta, dtype=np.float64)))) or 1.0
+        delta = delta.astype(np.float64) / unit
+        if self._power():
+            drop_negligible(delta, self._power())
+            weights = inverse_powers(delta, self._power())
+        objective = ListedPairs(n, i, j, delta, weights, run.threads)
         return Problem(objective, unit, lambda: stress_start.landmark_start(D / unit, q, run), None)
 
     def _sparse(self, X: Any, run: Run) -> Problem:
-        if self._weights(X.shape[0], np.float32) is not None:
+        name = type(self).__name__
+        if self._weights(X.shape[0]) is not None:
             raise ParameterError(
-                f"{type(self).__name__}: weights need all pairs; set pairs='all', or give a sparse "
-                "matrix of distances with metric='precomputed'."
+                f"{name}: weights need all pairs; set pairs='all', or give a sparse matrix of "
+                "distances with metric='precomputed'."
+            )
+        if self._given and np.isnan(X.sum()):
+            i, j = np.argwhere(np.isnan(X))[0]
+            raise ParameterError(
+                f"{name}: pairs='sparse' chooses from all distances, but X[{i}, {j}] is not known; "
+                "set pairs='auto', or give the known ones as a sparse matrix."
             )
         chosen = choose_pairs(X, self.metric, self.metric_params, run)
+        check_magnitude(float(chosen.delta.max()), name)
         unit, q = chosen.unit(), int(self.n_components)
         objective = chosen.objective(unit, self._power(), run.threads)
 
@@ -183,22 +225,23 @@ class StressReducer(DistanceReducer):
             elif isinstance(self.init, str):
                 Y = problem.start()
             else:
-                Y = stress_start.given_start(self.init, n, q) / problem.unit
+                Y = stress_start.given_start(self.init, n, q, problem.unit)
             objective = problem.objective
-            if self.max_iter > 0 and objective(Y).loss > 1e-12 * objective.scale:
-                Y = _together(stress_start.parted(Y, run.rng), problem.twin_of)
+            if self.max_iter > 0:
+                Y = _together(Y, problem.twin_of)
+                if objective(Y).loss > 1e-12 * objective.scale:
+                    Y = _together(stress_start.parted(Y, run.rng), problem.twin_of)
             yield Y
 
     # --- new rows -----------------------------------------------------------------------------
 
     def _transform(self, X: Any, run: Run) -> np.ndarray:
         Z = np.empty((X.shape[0], int(self.n_components)))
+        shared = self.embedding_, self._power()
         for rows, D in self._blocks_of_distances(X, run):
-            known = np.where(np.isnan(D), np.inf, D)
-            home = np.where(known.min(axis=1) == 0, known.argmin(axis=1), -1)
-            Z[rows] = place_by_stress(
-                self._targets(D), self.embedding_, self._power(), home, run.threads
-            )
+            targets = self._targets(D)
+            home = homes(D, targets, *shared, run.threads)
+            Z[rows] = place_by_stress(targets, *shared, home, run.threads)
         return Z.astype(X.dtype)
 
 

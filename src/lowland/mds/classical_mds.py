@@ -11,12 +11,17 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, OneOf
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.validation import is_sparse
 from lowland._engines import products, strain
 from lowland._engines.cross_distances import CrossDistances
+from lowland._engines.dissimilarities import check_magnitude
+from lowland._engines.metric_rows import largest
 from lowland._engines.point_stress import chosen_partners, relative_stress
 from lowland.mds._base import DistanceReducer
 
 __all__ = ["ClassicalMDS"]
+
+WHOLE_SPECTRUM_ROWS = 1000  # up to so many, all eigenvalues take about a tenth of a second
 
 
 class ClassicalMDS(DistanceReducer):
@@ -41,7 +46,7 @@ class ClassicalMDS(DistanceReducer):
         eigenvalue is negative then. O(n^3).
     spectrum : {"auto", "all", "top"}, default="auto"
         Whether all eigenvalues are computed, in O(n^3), or those of the map alone. "auto" computes
-        all of up to 400 rows.
+        all of up to 1000 rows; of more, and of Euclidean rows, those of the map.
 
     Attributes
     ----------
@@ -52,7 +57,8 @@ class ClassicalMDS(DistanceReducer):
         distances are not Euclidean.
     goodness_of_fit_ : ndarray of shape (2,) or None
         Sum of the map's eigenvalues over the sum of all absolute, and of all positive ones. None
-        if not all are known.
+        for ``spectrum="top"``, and for "auto" with more than 1000 rows, unless they are Euclidean:
+        then the sum is known without the eigenvalues.
     additive_constant_ : float
         What was added to the distances.
     stress_per_point_ : ndarray of shape (n,)
@@ -118,16 +124,18 @@ class ClassicalMDS(DistanceReducer):
     def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
         n, q = X.shape[0], int(self.n_components)
         shared = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
-        constant, D = 0.0, None
+        constant, D, owner = 0.0, None, type(self).__name__
         if self.metric == "euclidean" and not self.additive_constant:
-            found = strain.of_rows(X, q, **shared)
+            check_magnitude(largest(X.data if is_sparse(X) else X), owner, "value")
+            found = strain.of_rows(X, q, all_values=self.spectrum == "all", **shared)
         else:
             D = self._distances(X, run, "use LandmarkMDS")
+            check_magnitude(largest(D), owner)
             if self.additive_constant:
                 constant = self._constant(D)
                 D = D + constant * (1 - np.eye(n))
-            everything = {"auto": None, "all": True, "top": False}[self.spectrum]
-            found = strain.of_distances(D, q, all_values=everything, **shared)
+            few = self.spectrum == "auto" and n <= WHOLE_SPECTRUM_ROWS
+            found = strain.of_distances(D, q, all_values=few or self.spectrum == "all", **shared)
         self._keep(found, X, constant)
         self.stress_per_point_ = self._point_stress(X, D, found.Y, run)
         return self.embedding_.copy()
@@ -182,9 +190,7 @@ class ClassicalMDS(DistanceReducer):
             out[rows] = strain.triangulate(
                 squares, fitted_map, lengths, self.mean_squares_, run.threads
             )
-            if (
-                self.additive_constant_
-            ):  # a fitted row is not at the constant's distance from itself
+            if self.additive_constant_:  # a fitted row is not so far from itself
                 at_home = D.min(axis=1) == 0
                 out[rows][at_home] = fitted_map[D[at_home].argmin(axis=1)]
         return out.astype(X.dtype)

@@ -13,6 +13,8 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._engines import strain
 from lowland._engines.cross_distances import CrossDistances
+from lowland._engines.dissimilarities import check_magnitude
+from lowland._engines.metric_rows import largest
 from lowland._engines.point_stress import relative_stress
 from lowland.mds._base import DistanceReducer
 
@@ -111,13 +113,9 @@ class LandmarkMDS(DistanceReducer):
         self.landmarks_ = chosen
         self.rows_ = None if self._given else X[chosen].copy()
         among = X[np.ix_(chosen, chosen)] if self._given else self._to_landmarks(X, run, chosen)
-        found = strain.of_distances(
-            np.ascontiguousarray(among, np.float64),
-            q,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        among = np.ascontiguousarray(among, np.float64)
+        check_magnitude(largest(among), type(self).__name__)
+        found = strain.of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._place(X, run)

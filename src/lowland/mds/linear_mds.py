@@ -14,8 +14,9 @@ from lowland._core.params import fitted, param
 from lowland._engines import products
 from lowland._engines.linalg import fix_signs
 from lowland._engines.linear_stress import Basis, LinearStress, orthonormal_basis
-from lowland._engines.majorize import Majorized, majorize
+from lowland._engines.majorize import Majorized
 from lowland._engines.neighbor_choices import METRICS
+from lowland._engines.stress_start import given_numbers
 from lowland.mds._stress import Problem, StressReducer
 
 __all__ = ["LinearMDS"]
@@ -121,22 +122,9 @@ class LinearMDS(StressReducer, Invertible):
         problem = self._problem(X, run)
         basis = orthonormal_basis(X, run)
         objective = LinearStress(problem.objective, basis.U, run.threads)
-        best: Majorized | None = None
-        for number in range(self.n_init):
-            found = majorize(
-                objective,
-                self._first(number, basis, problem.unit, run),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                monitor=run.monitor,
-                shown=lambda A: objective.points(A) * problem.unit,
-            )
-            if best is None or found.losses[-1] < best.losses[-1]:
-                best = found
-            if run.monitor.stopped:
-                break
-        assert best is not None
-        self._keep_linear(best, problem, basis, objective, X)
+        starts = (self._first(i, basis, problem.unit, run) for i in range(self.n_init))
+        found = self._lowest(objective, starts, problem, run, objective.points)
+        self._keep_linear(found, problem, basis, objective, X)
         self.rows_ = None
         return self.embedding_.copy()
 
@@ -148,12 +136,9 @@ class LinearMDS(StressReducer, Invertible):
             W = np.zeros((p, q))
             W[:, : min(q, r)] = basis.axes[:q].T
         else:
-            W = np.array(self.init, dtype=np.float64)
-            if W.shape != (p, q) or not np.isfinite(W).all():
-                raise DataError(
-                    f"init must be a finite matrix W of {p} columns x {q} components; got shape "
-                    f"{W.shape}."
-                )
+            W = given_numbers(self.init, (p, q), f"W is {p} columns of X x {q} components")
+            if not W.any():
+                raise DataError("init is 0 everywhere, from where no step leads; use init='pca'.")
         return basis.variables(W) / unit
 
     def _keep_linear(

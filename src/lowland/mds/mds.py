@@ -9,13 +9,13 @@ import numpy as np
 from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Null, OneOf
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
 from lowland._engines.disparities import Disparities
 from lowland._engines.dissimilarities import known_pairs
 from lowland._engines.majorize import Majorized
 from lowland._engines.monotone import IntervalCone
+from lowland._engines.pair_weights import checked_weights
 from lowland._engines.stress import ListedPairs
 from lowland.mds._stress import Problem, StressReducer
 
@@ -38,7 +38,7 @@ class MDS(StressReducer):
         "ratio": the map's distances aim at delta. "interval": at a + b delta, with the best a and
         b >= 0, for dissimilarities whose zero means nothing.
     weights : array or sparse matrix of shape (n, n) or None, default=None
-        w_ij >= 0, symmetric; 0 leaves a pair out. None: all 1.
+        w_ij >= 0, symmetric; 0, or nothing stored, leaves a pair out. None: all 1.
     metric : str or callable, default="euclidean"
         Distance between rows, as in ``lowland.neighbors.knn_graph``. "precomputed": X holds
         distances, n x n or condensed; unknown ones are NaN, or not stored in a sparse matrix.
@@ -79,8 +79,8 @@ class MDS(StressReducer):
     Notes
     -----
     Each step tries a quasi-Newton step and takes the Guttman transform where that fails, so that
-    stress never rises. Rows that are equal share one place. A new row, with weights of 1, lands
-    where its own stress is least.
+    stress never rises. Rows that are equal share one place (with sparse pairs, nearly). A new row,
+    with weights of 1, lands where its own stress is least.
 
     References
     ----------
@@ -118,22 +118,8 @@ class MDS(StressReducer):
         """See :meth:`Reducer.estimate`: 60 steps over all pairs."""
         return Estimate(0.05 + n * n * (1e-10 * p + 6e-8), 8 * n * p + 9 * n * n)
 
-    def _weights(self, n: int, dtype: Any) -> np.ndarray | None:
-        if self.weights is None:
-            return None
-        W = np.asarray(self.weights.toarray() if is_sparse(self.weights) else self.weights, dtype)
-        if W.shape != (n, n):
-            raise DataError(f"MDS: weights have shape {W.shape}; {n} rows need {n} x {n}.")
-        if not (np.isfinite(W).all() and (W >= 0).all()):
-            i, j = np.argwhere(~(np.isfinite(W) & (W >= 0)))[0]
-            raise DataError(f"MDS: weights[{i}, {j}] = {W[i, j]}; weights are finite and >= 0.")
-        if not np.allclose(W, W.T, rtol=1e-6, atol=0):
-            i, j = np.argwhere(~np.isclose(W, W.T, rtol=1e-6, atol=0))[0]
-            raise DataError(
-                f"MDS: weights[{i}, {j}] = {W[i, j]:g}, but weights[{j}, {i}] = {W[j, i]:g}; a "
-                "pair has one weight."
-            )
-        return np.ascontiguousarray(W)
+    def _weights(self, n: int) -> Any:
+        return None if self.weights is None else checked_weights(self.weights, n)
 
     def _dense(self, D: np.ndarray, run: Run) -> Problem:
         problem = super()._dense(D, run)
@@ -164,28 +150,26 @@ class MDS(StressReducer):
     def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         return np.sqrt(loss) if self.transformation == "interval" else loss * problem.unit**2
 
-    def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
-        self.coefficients_ = np.array([0.0, 1.0])
+    def _length(self, Y: np.ndarray, problem: Problem) -> float:
         if self.transformation == "ratio":
-            super()._keep(found, problem, X)
-            size = problem.objective.scale * problem.unit**2
-            self.normalized_stress_ = float(np.sqrt(self.stress_ / size)) if size > 0 else 0.0
-            return
-        objective: Disparities = problem.objective
-        d, fit = objective.fit(found.Y)
+            return problem.unit
         # in the units of the data: the targets are as large as the distances
-        known, size = objective.size(objective.pairs.delta), objective.size(fit)
-        grow = float(np.sqrt(known / size)) if size > 0 else 1.0
-        Y = (found.Y - found.Y.mean(axis=0)) * grow
-        self.embedding_ = (Y * problem.unit).astype(X.dtype)
-        self.loss_history_, self.n_iter_ = self._loss(found.losses, problem), found.n_iter
-        raw = objective.size(d - fit) * grow**2
-        self.stress_ = raw * problem.unit**2
-        self.normalized_stress_ = float(np.sqrt(raw / known)) if known > 0 else 0.0
-        a, b = objective.cone.coefficients(d)  # type: ignore[attr-defined]
-        self.coefficients_ = np.array([a * grow * problem.unit, b * grow])
-        sums, stress = objective.size_per_point_of(Y), objective.per_point(Y)[0]
-        self.stress_per_point_ = np.sqrt(stress / np.where(sums > 0, sums, 1.0))
+        objective: Disparities = problem.objective
+        known, size = objective.size(objective.pairs.delta), objective.size(objective.fit(Y)[1])
+        return float(np.sqrt(known / size)) * problem.unit if size > 0 else problem.unit
+
+    def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
+        super()._keep(found, problem, X)
+        objective, length = problem.objective, self._length(found.Y, problem)
+        if self.transformation == "ratio":
+            self.coefficients_, size = np.array([0.0, 1.0]), objective.scale * length**2
+        else:
+            d, fit = objective.fit(found.Y)
+            a, b = objective.cone.coefficients(d)
+            self.coefficients_ = np.array([a * length, b * length / problem.unit])
+            self.stress_ = objective.size(d - fit) * length**2
+            size = objective.size(objective.pairs.delta) * problem.unit**2
+        self.normalized_stress_ = float(np.sqrt(self.stress_ / size)) if size > 0 else 0.0
 
     def _targets(self, D: np.ndarray) -> np.ndarray:
         a, b = self.coefficients_

@@ -65,7 +65,7 @@ class NonmetricMDS(StressReducer):
     stress_ : float
         Kruskal's stress-1.
     loss_history_ : ndarray
-        Its square at the start and after each step, which never rises, as a root.
+        The same at the start and after each step; it never rises.
     dissimilarities_, disparities_, distances_ : ndarray of shape (n_pairs,)
         The Shepard diagram, in the order of the dissimilarities: what was given, what the map's
         distances aim at, and what they are.
@@ -76,6 +76,7 @@ class NonmetricMDS(StressReducer):
 
     Notes
     -----
+    The three arrays of the Shepard diagram take 12 n^2 bytes, and so does most of a model file.
     A strictly rising function of all dissimilarities changes nothing. The gradient of stress-1 with
     f at its best is followed by quasi-Newton steps, and by the Guttman transform where they fail.
     A new row aims at the disparities that its dissimilarities have between those of the fitted
@@ -110,6 +111,7 @@ class NonmetricMDS(StressReducer):
     )
     reference = "Kruskal (1964)"
     may_miss = True
+    only_order = True
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
@@ -130,7 +132,7 @@ class NonmetricMDS(StressReducer):
         check_connected(n, i, j, "NonmetricMDS")
         order = stable_order(delta, run.threads)
         i, j, delta = i[order], j[order], delta[order].astype(np.float64)
-        pairs = ListedPairs(n, i, j, delta, None, run.threads)
+        pairs = ListedPairs(n, i, j, delta / (delta[-1] or 1.0), None, run.threads)
         self.dissimilarities_ = delta
 
         def start() -> np.ndarray:
@@ -153,21 +155,22 @@ class NonmetricMDS(StressReducer):
     def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         return np.sqrt(loss)
 
-    def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
+    def _length(self, Y: np.ndarray, problem: Problem) -> float:
         objective: Disparities = problem.objective
-        d, fit = objective.fit(found.Y)
+        d = objective.pairs.distances(Y)
         size = objective.size(d)
-        shrink = np.sqrt(len(d) / size) if size > 0 else 1.0
-        Y = (found.Y - found.Y.mean(axis=0)) * shrink
-        self.embedding_ = Y.astype(X.dtype)
-        self.distances_, self.disparities_ = d * shrink, fit * shrink
-        self.loss_history_, self.n_iter_ = self._loss(found.losses, problem), found.n_iter
-        self.stress_ = float(self.loss_history_[-1])
-        sums, stress = objective.size_per_point_of(Y), objective.per_point(Y)[0]
-        self.stress_per_point_ = np.sqrt(stress / np.where(sums > 0, sums, 1.0))
+        return float(np.sqrt(len(d) / size)) if size > 0 else 1.0
+
+    def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
+        super()._keep(found, problem, X)
+        length = self._length(found.Y, problem)
+        d, fit = problem.objective.fit(found.Y)
+        self.distances_, self.disparities_ = d * length, fit * length
 
     def _targets(self, D: np.ndarray) -> np.ndarray:
         """Disparities between those of the fitted pairs; beyond them, that of the last."""
-        known, group = np.unique(self.dissimilarities_, return_inverse=True)
-        means = np.bincount(group, self.disparities_) / np.bincount(group)
-        return np.where(np.isnan(D), np.nan, np.interp(D, known, means))
+        given = self.dissimilarities_
+        starts = np.concatenate([[0], np.flatnonzero(given[1:] != given[:-1]) + 1])
+        members = np.diff(np.append(starts, len(given)))
+        means = np.add.reduceat(self.disparities_, starts) / members
+        return np.where(np.isnan(D), np.nan, np.interp(D, given[starts], means))

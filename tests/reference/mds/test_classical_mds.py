@@ -39,6 +39,31 @@ def test_few_pairs_of_many_rows_are_those_of_the_whole_spectrum(irregular):
     assert len(whole.eigenvalues_) == 600
 
 
+def test_goodness_of_fit_is_known_for_a_thousand_rows(irregular):
+    X = irregular(500, 4)
+    model = ClassicalMDS(metric="manhattan").fit(X)
+    D = np.abs(X[:, None] - X[None]).sum(axis=2)
+    center = np.eye(500) - 1 / 500
+    values = np.linalg.eigvalsh(-0.5 * center @ D**2 @ center)[::-1]
+    np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9 * values[0])
+    shares = values[:2].sum() / [np.abs(values).sum(), values[values > 0].sum()]
+    np.testing.assert_allclose(model.goodness_of_fit_, shares, rtol=1e-9)
+    norms = np.linalg.norm(model.embedding_, axis=0) ** 2
+    np.testing.assert_allclose(norms, values[:2], rtol=1e-9)
+    assert ClassicalMDS(metric="manhattan").fit(irregular(1001, 2)).goodness_of_fit_ is None
+
+
+def test_all_eigenvalues_of_euclidean_rows_if_asked_for(irregular, distances):
+    X = irregular(20, 5)
+    few, rows = ClassicalMDS().fit(X), ClassicalMDS(spectrum="all").fit(X)
+    given = ClassicalMDS(metric="precomputed").fit(distances(X))
+    assert len(few.eigenvalues_) == 2
+    scale = few.eigenvalues_[0]
+    np.testing.assert_allclose(rows.eigenvalues_, given.eigenvalues_, atol=1e-12 * scale)
+    np.testing.assert_allclose(rows.embedding_, few.embedding_, atol=1e-12)
+    np.testing.assert_allclose(rows.goodness_of_fit_, few.goodness_of_fit_, rtol=1e-12)
+
+
 def test_condensed_and_square_distances_are_the_same(eurodist):
     _, D = eurodist
     square = ClassicalMDS(metric="precomputed").fit(D)
