@@ -7,7 +7,7 @@ of which the eigenvalue 0 is known beforehand, is taken out by projection: where
 are 0 no position would tell it from the others. Three roads, by cost:
 
     dense      LAPACK, for small matrices
-    factor     block Lanczos on (M + s I)^-1 with a small shift s, by Cholesky factors
+    factor     block Lanczos on (M + s I)^-1 with a small shift s, by factors
     filter     block Lanczos on a Chebyshev polynomial of M, where factors would be too large
 
 Sheets and curves have eigenvalues so near to 0 (and to each other) that products with M part them
@@ -40,17 +40,17 @@ from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.chebyshev import low_pass
 from lowland._engines.eigen import Operator, TopPairs, top_pairs
+from lowland._engines.factors import inverse_of
 from lowland._engines.linalg import DENSE_ORDER, fix_signs
-from lowland._engines.skyline import Skyline, SkylineCholesky, plan_skyline
+from lowland._engines.skyline import Skyline, plan_skyline
 
 __all__ = ["BottomPairs", "bottom_pairs"]
 
 MOST_FLOPS = 1e12  # of a factor: about a minute
-FIRST_SHIFT = 1e-13  # relative to the norm of M; grown until M + s I is positive definite
 ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart reliably
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
-FILTER_TOLERANCE = 1e-8  # of its eigenpairs
-INVERSE_TOLERANCE, TOLD_APART = 1e-10, 1e-5  # relative to the largest value of the inverse
+LANCZOS_TOLERANCE = 1e-8  # relative to the largest value of the operator, if not less is needed
+TOLD_APART = 1e-3  # of the largest value: what is smaller is not known as well
 PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
 FACTOR_COST = 1e5  # operations per entry of M, above which a short filter is tried first
 
@@ -141,9 +141,10 @@ def _solve(
             return tried
     feasible = plan.flops <= MOST_FLOPS and plan.n_bytes < available_memory()
     if road == "factor" or feasible:
-        factor = _factor(problem, M, plan, threads)
-        if factor is not None:
-            return problem.finish(_by_inverse(problem, factor.solve), "factor")
+        with problem.monitor.phase("factors"):
+            solve = inverse_of(M, problem.norm, plan, threads)
+        if solve is not None:
+            return problem.finish(_by_inverse(problem, solve), "factor")
     return _reordered_filter(problem, M, plan, threads, DEGREES)
 
 
@@ -202,18 +203,6 @@ def _by_lapack(problem: _Problem, M: Any) -> np.ndarray:
     return scipy.linalg.eigh(dense, subset_by_index=[0, last], check_finite=False)[1]
 
 
-def _factor(problem: _Problem, M: Any, plan: Skyline, threads: int) -> SkylineCholesky | None:
-    """Factors of M + s I with the smallest shift that rounding allows; None: M is indefinite."""
-    shift = FIRST_SHIFT * problem.norm
-    with problem.monitor.phase("factors"):
-        while shift < 1e-6 * problem.norm:
-            try:
-                return SkylineCholesky(M, plan, shift, threads)
-            except np.linalg.LinAlgError:
-                shift *= 30.0
-    return None
-
-
 def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
     """Vectors whose span holds the pairs, from products with the inverse.
 
@@ -225,7 +214,7 @@ def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
         rest = problem._replace(
             known=np.linalg.qr(np.column_stack([problem.known, found]))[0], n_pairs=missing
         )
-        top = _lanczos(rest, solve, INVERSE_TOLERANCE, problem.n_pairs + 2)
+        top = _lanczos(rest, solve, problem.n_pairs + 2)
         seen = top.values > TOLD_APART * top.values[0]
         seen[0] = True
         # one more step takes out what rounding left along large eigenvalues
@@ -233,7 +222,7 @@ def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
     return found
 
 
-def _lanczos(problem: _Problem, operator: Operator, tol: float, width: int) -> TopPairs:
+def _lanczos(problem: _Problem, operator: Operator, width: int) -> TopPairs:
     """Top pairs of an operator on the complement of the known vector."""
 
     def apply(V: np.ndarray) -> np.ndarray:
@@ -245,7 +234,7 @@ def _lanczos(problem: _Problem, operator: Operator, tol: float, width: int) -> T
             apply,
             problem.n_pairs,
             order=len(problem.known),
-            tol=tol,
+            tol=min(LANCZOS_TOLERANCE, TOLD_APART * problem.tol),
             rng=problem.rng,
             monitor=problem.monitor,
             width=width,
@@ -280,7 +269,7 @@ def _by_filter(problem: _Problem, degrees: tuple[int, ...]) -> BottomPairs:
             a = max(a, 1.2 * float(best.values[-1]))
         filtered = low_pass(problem.times, degree, min(a, problem.norm / 2), problem.norm)
         width = PRODUCT_WIDTH if degree == 1 else max(4, problem.n_pairs + 2)
-        top = _lanczos(problem, filtered, FILTER_TOLERANCE, width)
+        top = _lanczos(problem, filtered, width)
         found = problem.finish(top.vectors, "filter")
         if best is None or found.residual < best.residual:
             best = found
