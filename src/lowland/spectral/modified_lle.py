@@ -117,13 +117,18 @@ class ModifiedLLE(LocalReducer):
         size = k * (points.width(k) + 2 * k)
         parts = in_chunks(local, n, size, run.threads, run.monitor, "weights")
         squares, V = (np.concatenate(part) for part in zip(*parts, strict=True))
-        w = regularized(squares, V, self.reg)
         counts = almost_null(squares, int(self.n_components))
         errors = np.zeros((n, k + 1, counts.max()))
-        for s in np.unique(counts):
-            rows = counts == s
-            errors[rows, 0, :s] = -1.0
-            errors[rows, 1:, :s] = several_weights(V[rows, :, k - s :], w[rows])
+
+        def fill(rows: slice) -> None:
+            w = regularized(squares[rows], V[rows], self.reg)
+            for s in np.unique(counts[rows]):
+                alike = counts[rows] == s
+                own = rows.start + np.flatnonzero(alike)
+                errors[own, 0, :s] = -1.0
+                errors[own, 1:, :s] = several_weights(V[own, :, k - s :], w[alike])
+
+        in_chunks(fill, n, 4 * k * k, run.threads, run.monitor, "errors")
         return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
