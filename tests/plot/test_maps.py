@@ -169,6 +169,24 @@ def test_names_in_a_map_do_not_cover_each_other():
         assert figure.axes[0].get_window_extent().contains(*box.get_points().mean(axis=0))
 
 
+def test_names_of_rows_stand_beside_their_points():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((25, 2))
+    figure = scatter_map(Y, names=[f"row number {i}" for i in range(25)])
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in axes.texts] == [f"row number {i}" for i in range(25)]
+    extents = [text.get_window_extent() for text in axes.texts]
+    points = axes.transData.transform(Y)
+    assert not any(extent.contains(*point) for extent in extents for point in points)
+    centers = np.array([[(e.x0 + e.x1) / 2, (e.y0 + e.y1) / 2] for e in extents])
+    assert np.median(np.linalg.norm(centers - points, axis=1)) < 70
+    with pytest.raises(DataError, match="names has 2 entries, but the map has 25 rows"):
+        scatter_map(Y, names=["a", "b"])
+    equal = scatter_map(np.zeros((3, 2)), names=["a", "b", "c"])  # nowhere to go, and no warning
+    assert len(equal.axes[0].texts) == 3
+
+
 def test_larger_maps_get_smaller_points():
     sizes = [
         scatter_map(np.zeros((n, 2))).axes[0].collections[0].get_sizes()[0] for n in (10, 9999)

@@ -48,3 +48,14 @@ def test_without_room_all_boxes_stay_within_the_bounds():
     assert (places <= BOUNDS[1]).all()
     wide = separate(np.zeros((1, 2)), np.array([[900.0, 10.0]]), BOUNDS)
     assert wide[0, 0] == 250
+
+
+def test_boxes_leave_fixed_ones_where_they_are():
+    wanted = np.array([[100.0, 100.0], [120.0, 104.0], [300.0, 200.0]])
+    sizes = np.full((3, 2), 30.0)
+    fixed = np.array([[104.0, 101.0], [310.0, 205.0]])
+    places = separate(wanted, sizes, BOUNDS, (fixed, np.full((2, 2), 8.0)))
+    assert places.shape == (3, 2)
+    for place in places:
+        assert (np.abs(place - fixed) >= 19.0 - 1e-6).any(axis=1).all()
+    assert (np.abs(places[0] - places[1]) >= 30.0 - 1e-6).any()

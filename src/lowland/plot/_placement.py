@@ -26,12 +26,15 @@ def write_names(
     *,
     outward: np.ndarray | None = None,
     size: float = 9.0,
+    beside: float = 0.0,
 ) -> list[Any]:
     """Names on white boxes at the anchors, or beside them on the ``outward`` side.
 
-    A name that had to leave its anchor is tied to it by a thin line.
+    A name that had to leave its anchor is tied to it by a thin line. With points so many pixels
+    wide at the anchors (``beside``) the names stay off them, and need no boxes.
     """
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.65, "linewidth": 0}
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0}
+    box["alpha"] = 0.0 if beside else 0.65
     texts = [
         axes.text(x, y, name, ha="center", va="center", fontsize=size, bbox=box, zorder=5, **TEXT)
         for name, (x, y) in zip(names, anchors, strict=True)
@@ -49,38 +52,51 @@ def write_names(
     wanted = tied.copy()
     if outward is not None:
         # as far out as it takes for the box to touch the anchor with an edge or a corner
-        wanted += outward / np.abs(outward).max(axis=1)[:, None] * (sizes / 2 + GAP)
+        wanted += outward / np.abs(outward).max(axis=1)[:, None] * ((sizes + beside) / 2 + GAP)
     inside = axes.get_window_extent()
     bounds = np.array([[inside.x0, inside.y0], [inside.x1, inside.y1]])
-    placed = separate(wanted, sizes, bounds)
+    points = np.full(tied.shape, beside)
+    placed = separate(wanted, sizes, bounds, (tied, points) if beside else None)
     to_data = axes.transData.inverted().transform
     moved = np.hypot(*(placed - wanted).T) > 0.6 * sizes[:, 1]
-    for text, start, place, far in zip(texts, tied, placed, moved, strict=True):
+    edges = np.clip(tied, placed - sizes / 2, placed + sizes / 2)
+    for text, start, edge, place, far in zip(texts, tied, edges, placed, moved, strict=True):
         text.set_position(tuple(to_data(place)))
-        if far:
-            ends = to_data(np.array([start, place]))
+        if far and (start != edge).any():
+            ends = to_data(np.array([start, edge]))
             (line,) = axes.plot(*ends.T, color=INK, linewidth=0.5, zorder=4)
             line.set_in_layout(False)
     return texts
 
 
 def separate(
-    centers: np.ndarray, sizes: np.ndarray, bounds: np.ndarray, rounds: int = 500
+    centers: np.ndarray,
+    sizes: np.ndarray,
+    bounds: np.ndarray,
+    fixed: tuple[np.ndarray, np.ndarray] | None = None,
+    rounds: int = 500,
 ) -> np.ndarray:
     """Move boxes apart, each pair along the axis on which they overlap least, within the bounds.
 
-    Where there is no room for all, the last state is returned.
+    ``fixed`` are centers and sizes of boxes that stay where they are. Where there is no room for
+    all, the last state is returned.
     """
+    n = len(centers)
+    if fixed is not None:
+        centers, sizes = np.vstack([centers, fixed[0]]), np.vstack([sizes, fixed[1]])
     low, high = bounds[0] + sizes / 2, bounds[1] - sizes / 2
     low = np.minimum(low, (bounds[0] + bounds[1]) / 2)  # a box wider than the bounds is centered
     high = np.maximum(high, low)
+    low[n:] = high[n:] = centers[n:]
     places = np.clip(centers, low, high)
-    first = np.sign(np.arange(len(places))[:, None] - np.arange(len(places))[None])
+    number = np.arange(len(places))
+    first = np.sign(number[:, None] - number[None])
+    share = np.where(number < n, 0.5, 1.0)  # a fixed box leaves the whole way to the other
     for turn in range(rounds):
         away = places[:, None] - places[None]
         overlap = (sizes[:, None] + sizes[None]) / 2 - np.abs(away)
         touching = (overlap > 1e-6).all(axis=2) & (first != 0)
-        if not touching.any():
+        if not touching[:n].any():
             break
         # Wedged boxes may push each other in circles; up and down alone, their order is kept.
         least = overlap.argmin(axis=2) if turn < rounds // 2 else np.ones_like(first)
@@ -88,6 +104,6 @@ def separate(
         for axis in (0, 1):
             mine = touching & (least == axis)
             side = np.where(away[:, :, axis] == 0, first, np.sign(away[:, :, axis]))
-            push[:, axis] = (mine * side * (overlap[:, :, axis] / 2 + SLACK)).sum(axis=1)
+            push[:, axis] = (mine * side * (overlap[:, :, axis] * share + SLACK)).sum(axis=1)
         places = np.clip(places + push, low, high)
-    return places
+    return places[:n]

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland.plot._centers import category_centers
-from lowland.plot._figure import PANEL, check_map, name_axes, new_figure, write_title
+from lowland.plot._figure import PANEL, check_map, clean, name_axes, new_figure, write_title
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["axis_labels", "draw_map", "scatter_map"]
+
+NAME_LENGTH = 24
+POINT = 8.0  # pixels that a point of a small map is wide
 
 
 def scatter_map(
@@ -32,6 +35,7 @@ def scatter_map(
     center: float | None = None,
     center_labels: bool = False,
     density: bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> Figure:
     """Draw a map, one point per row.
 
@@ -59,6 +63,8 @@ def scatter_map(
         Write the names of the categories into the map, where each is densest, not beside it.
     density : bool, optional
         Shade by density, or draw all points one by one. None shades more than 100 000 points.
+    names : sequence of str, optional
+        One per row, written beside the points of a map of two dimensions; for some dozen rows.
 
     Returns
     -------
@@ -75,7 +81,7 @@ def scatter_map(
     """
     Y = check_map(Y)
     coloring = None if labels is None else encode_labels(labels, len(Y), center)
-    return draw_map(
+    figure = draw_map(
         Y,
         coloring,
         title=title,
@@ -84,6 +90,24 @@ def scatter_map(
         center_labels=center_labels,
         density=density,
     )
+    if names is not None:
+        if len(names) != len(Y):
+            raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
+        if Y.shape[1] == 2:
+            written = [clean(str(name), NAME_LENGTH) for name in names]
+            outward = _away_from_others(Y)
+            write_names(figure.axes[0], written, Y, outward=outward, size=8.0, beside=POINT)
+    return figure
+
+
+def _away_from_others(Y: np.ndarray) -> np.ndarray:
+    """A direction for each point in which there are few others, the near ones counting most."""
+    away = Y[:, None] - Y[None]
+    squares = (away**2).sum(axis=2)
+    squares[squares == 0] = np.inf
+    outward = (away / squares[:, :, None]).sum(axis=1)
+    outward[~outward.any(axis=1)] = (0.0, 1.0)
+    return outward
 
 
 def draw_map(
