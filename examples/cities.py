@@ -12,10 +12,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 import lowland
+from lowland.plot import save_figure, scatter_map
 
 CITIES = ["Sydney", "Adelaide", "Brisbane", "Perth"]
 UNKNOWN = np.nan
@@ -40,19 +39,6 @@ def map_of(distances: np.ndarray) -> np.ndarray:
     return np.column_stack([places @ east, places @ north])
 
 
-def picture(places: np.ndarray) -> Figure:
-    figure = Figure(figsize=(7, 3.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    axes.scatter(*places.T, color="#4477aa")
-    for name, place in zip(CITIES, places, strict=True):
-        axes.annotate(name, place, xytext=(6, 6), textcoords="offset points")
-    axes.set_aspect("equal", "datalim")
-    axes.set_xlabel("km")
-    axes.margins(0.15)
-    return figure
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="cities.png")
@@ -62,7 +48,8 @@ def main(arguments: list[str] | None = None) -> None:
         drawn = np.linalg.norm(places[i] - places[j])
         road = "unknown" if np.isnan(KILOMETERS[i, j]) else f"{KILOMETERS[i, j]:.0f} km"
         print(f"{CITIES[i] + ' - ' + CITIES[j]:22}{road:>10} by road, {drawn:5.0f} km in the map")
-    picture(places).savefig(options.out, dpi=150)
+    axes = ["km to the east", "km to the north"]
+    save_figure(scatter_map(places, names=CITIES, axis_names=axes), options.out)
     print(f"wrote {options.out}")
 
 

@@ -58,11 +58,12 @@ def write_names(
     points = np.full(tied.shape, beside)
     placed = separate(wanted, sizes, bounds, (tied, points) if beside else None)
     to_data = axes.transData.inverted().transform
-    moved = np.hypot(*(placed - wanted).T) > 0.6 * sizes[:, 1]
     edges = np.clip(tied, placed - sizes / 2, placed + sizes / 2)
+    moved = np.hypot(*(placed - wanted).T) > 0.6 * sizes[:, 1]
+    moved &= np.hypot(*(edges - tied).T) > beside
     for text, start, edge, place, far in zip(texts, tied, edges, placed, moved, strict=True):
         text.set_position(tuple(to_data(place)))
-        if far and (start != edge).any():
+        if far:
             ends = to_data(np.array([start, edge]))
             (line,) = axes.plot(*ends.T, color=INK, linewidth=0.5, zorder=4)
             line.set_in_layout(False)
