@@ -51,6 +51,7 @@ ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart 
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
 LANCZOS_TOLERANCE = 1e-7  # relative to the largest value of the operator, if not less is needed
 TOLD_APART = 1e-3  # of the largest value: what is smaller is not known as well
+PROMISING = 0.1  # residual of a first filter, with which a second is tried before factors
 PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
 FACTOR_COST = 1e5  # operations per entry of M, above which a short filter is tried first
 
@@ -136,7 +137,7 @@ def _solve(
     if road == "filter":
         return _reordered_filter(problem, M, plan, threads, DEGREES)
     if road == "auto" and plan.flops > FACTOR_COST * M.nnz:
-        tried = _reordered_filter(problem, M, plan, threads, DEGREES[:1])
+        tried = _reordered_filter(problem, M, plan, threads, DEGREES[:2], PROMISING)
         if tried.residual <= problem.tol:
             return tried
     feasible = plan.flops <= MOST_FLOPS and plan.n_bytes < available_memory()
@@ -242,23 +243,31 @@ def _lanczos(problem: _Problem, operator: Operator, width: int) -> TopPairs:
 
 
 def _reordered_filter(
-    problem: _Problem, M: Any, plan: Skyline, threads: int, degrees: tuple[int, ...]
+    problem: _Problem,
+    M: Any,
+    plan: Skyline,
+    threads: int,
+    degrees: tuple[int, ...],
+    promising: float = np.inf,
 ) -> BottomPairs:
     """The filter, with rows that share entries side by side: they then share cache lines."""
     order = plan.order
     lined = M[order][:, order]
     there = problem._replace(times=_times(lined, threads), known=problem.known[order])
-    found = _by_filter(there, degrees)
+    found = _by_filter(there, degrees, promising)
     vectors = np.empty_like(found.vectors)
     vectors[order] = found.vectors
     return found._replace(vectors=fix_signs(vectors))
 
 
-def _by_filter(problem: _Problem, degrees: tuple[int, ...]) -> BottomPairs:
+def _by_filter(
+    problem: _Problem, degrees: tuple[int, ...], promising: float = np.inf
+) -> BottomPairs:
     """T_m maps [a, |M|] into [-1, 1] and grows steeply below a: small eigenvalues become large.
 
     a = 10 |M| / m^2 is where degree m makes 0 some hundred times as large as anything above a;
-    Lanczos on top of it resolves far less. The degree grows until the residual suffices. Values
+    Lanczos on top of it resolves far less. The degree grows until the residual suffices, or is no
+    longer promising. Values
     found are never too small, so that an a above them is above the eigenvalues looked for. Degree
     1 is M itself, with more vectors at a time, as nothing else makes one product worth more.
     """
@@ -273,7 +282,7 @@ def _by_filter(problem: _Problem, degrees: tuple[int, ...]) -> BottomPairs:
         found = problem.finish(top.vectors, "filter")
         if best is None or found.residual < best.residual:
             best = found
-        if best.residual <= problem.tol:
+        if best.residual <= problem.tol or best.residual > promising:
             break
     assert best is not None
     return best
