@@ -32,7 +32,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from lowland import _native
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.monitor import Monitor
@@ -40,7 +39,8 @@ from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.chebyshev import low_pass
 from lowland._engines.eigen import Operator, TopPairs, top_pairs
-from lowland._engines.linalg import DENSE_ORDER, fix_signs
+from lowland._engines.linalg import DENSE_ORDER, fix_signs, some_pairs
+from lowland._engines.products import matrix_times
 from lowland._engines.skyline import Skyline, SkylineCholesky, plan_skyline
 
 __all__ = ["BottomPairs", "bottom_pairs"]
@@ -49,7 +49,8 @@ MOST_FLOPS = 1e12  # of a factor: about a minute
 FIRST_SHIFT = 1e-13  # relative to the norm of M; grown until M + s I is positive definite
 ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart reliably
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
-FILTER_TOLERANCE = 1e-8  # of its eigenpairs
+FILTER_TOLERANCE = 1e-10  # of its eigenpairs
+MOST_STEPS = 6  # of the filter alone, after Lanczos
 INVERSE_TOLERANCE, TOLD_APART = 1e-10, 1e-5  # relative to the largest value of the inverse
 PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
 FACTOR_COST = 1e5  # operations per entry of M, above which a short filter is tried first
@@ -109,7 +110,7 @@ def bottom_pairs(
     known = known[:, None] / np.linalg.norm(known)
     if norm is None:
         norm = float(np.asarray(abs(M).sum(axis=1)).max(initial=0.0)) or 1.0
-    problem = _Problem(_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
+    problem = _Problem(matrix_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
     with limit_blas(1):
         found = _solve(problem, M, road, along, threads)
     if found.residual > tol:
@@ -143,24 +144,8 @@ def _solve(
     if road == "factor" or feasible:
         factor = _factor(problem, M, plan, threads)
         if factor is not None:
-            return problem.finish(_by_inverse(problem, factor.solve), "factor")
+            return problem.finish(_by_inverse(problem, factor), "factor")
     return _reordered_filter(problem, M, plan, threads, DEGREES)
-
-
-def _times(M: Any, threads: int) -> Operator:
-    """V -> M V, each row summed in one order."""
-    if callable(M):
-        return M
-    if not is_sparse(M):
-        return lambda V: M @ V
-
-    def times(V: np.ndarray) -> np.ndarray:
-        V, out = np.ascontiguousarray(V), np.empty(V.shape)
-        zero = np.zeros(V.shape[1])
-        _native.sparse_times(M.indptr, M.indices, M.data, V, zero, out, threads)
-        return out
-
-    return times
 
 
 class _Problem(NamedTuple):
@@ -198,8 +183,7 @@ def _by_lapack(problem: _Problem, M: Any) -> np.ndarray:
     )
     dense = M(np.eye(n)) if callable(M) else M.toarray() if is_sparse(M) else M
     dense = dense + 2 * problem.norm * (problem.known @ problem.known.T)
-    last = problem.n_pairs - 1
-    return scipy.linalg.eigh(dense, subset_by_index=[0, last], check_finite=False)[1]
+    return some_pairs(dense, 0, problem.n_pairs - 1)[1]
 
 
 def _factor(problem: _Problem, M: Any, plan: Skyline, threads: int) -> SkylineCholesky | None:
@@ -214,7 +198,7 @@ def _factor(problem: _Problem, M: Any, plan: Skyline, threads: int) -> SkylineCh
     return None
 
 
-def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
+def _by_inverse(problem: _Problem, factor: SkylineCholesky) -> np.ndarray:
     """Vectors whose span holds the pairs, from products with the inverse.
 
     Where some eigenvalues are 0 but for the shift, the others vanish beside them in the inverse:
@@ -225,11 +209,14 @@ def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
         rest = problem._replace(
             known=np.linalg.qr(np.column_stack([problem.known, found]))[0], n_pairs=missing
         )
-        top = _lanczos(rest, solve, INVERSE_TOLERANCE, problem.n_pairs + 2)
+        top = _lanczos(rest, factor.solve, INVERSE_TOLERANCE, problem.n_pairs + 2)
         seen = top.values > TOLD_APART * top.values[0]
         seen[0] = True
-        # one more step takes out what rounding left along large eigenvalues
-        found = np.column_stack([found, solve(top.vectors[:, seen])])
+        # one more step, and a correction of it, take out what rounding left along large eigenvalues
+        V = top.vectors[:, seen]
+        near = factor.solve(V)
+        near += factor.solve(V - problem.times(near) - factor.shift * near)
+        found = np.column_stack([found, near])
     return found
 
 
@@ -252,13 +239,29 @@ def _lanczos(problem: _Problem, operator: Operator, tol: float, width: int) -> T
         )
 
 
+def _cleaned(problem: _Problem, filtered: Operator, found: BottomPairs) -> BottomPairs:
+    """More steps of the filter, as long as each takes out much of what is left of large values.
+
+    Lanczos stops at a share of the filter's largest value; beside eigenvalues of nearly 0 that
+    can be a lot.
+    """
+    for _ in range(MOST_STEPS):
+        if found.residual <= problem.tol:
+            break
+        next_one = problem.finish(filtered(found.vectors), found.road)
+        if not next_one.residual < found.residual / 4:
+            break
+        found = next_one
+    return found
+
+
 def _reordered_filter(
     problem: _Problem, M: Any, plan: Skyline, threads: int, degrees: tuple[int, ...]
 ) -> BottomPairs:
     """The filter, with rows that share entries side by side: they then share cache lines."""
     order = plan.order
     lined = M[order][:, order]
-    there = problem._replace(times=_times(lined, threads), known=problem.known[order])
+    there = problem._replace(times=matrix_times(lined, threads), known=problem.known[order])
     found = _by_filter(there, degrees)
     vectors = np.empty_like(found.vectors)
     vectors[order] = found.vectors
@@ -281,7 +284,7 @@ def _by_filter(problem: _Problem, degrees: tuple[int, ...]) -> BottomPairs:
         filtered = low_pass(problem.times, degree, min(a, problem.norm / 2), problem.norm)
         width = PRODUCT_WIDTH if degree == 1 else max(4, problem.n_pairs + 2)
         top = _lanczos(problem, filtered, FILTER_TOLERANCE, width)
-        found = problem.finish(top.vectors, "filter")
+        found = _cleaned(problem, filtered, problem.finish(top.vectors, "filter"))
         if best is None or found.residual < best.residual:
             best = found
         if best.residual <= problem.tol:

@@ -85,7 +85,7 @@ class SkylineCholesky:
     def __init__(
         self, A: scipy.sparse.csr_matrix, plan: Skyline, shift: float, threads: int = 1
     ) -> None:
-        n = len(plan.order)
+        n, self.shift = len(plan.order), shift
         self.side_by_side = threads > 1 and plan.flops > WORTH_THREADS
         first = n // 2  # the middle: what rows before it reach; nothing of them reaches beyond
         last = int(plan.reach[first - 1]) + 1 if first else 0
@@ -184,6 +184,8 @@ def _add_entries(rows: np.ndarray, A: scipy.sparse.csr_matrix, start: int, stop:
 
 
 def _inverse_of_triangle(L: np.ndarray) -> np.ndarray:
-    """L^-1 of a lower triangle."""
+    """L^-1 of a lower triangle, which may be empty."""
+    if not len(L):
+        return L
     inverse, _ = scipy.linalg.lapack.dtrtri(L.T, lower=0)
     return np.tril(inverse.T)
