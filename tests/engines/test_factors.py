@@ -23,7 +23,7 @@ def test_the_inverse_is_that_of_the_matrix_with_hardly_a_shift(reach, thin, monk
     superlu = factors._superlu
     monkeypatch.setattr(factors, "_superlu", lambda *given: taken.append(1) or superlu(*given))
     norm = float(np.abs(M.toarray()).sum(axis=1).max())
-    solve = inverse_of(M, norm, plan_skyline(M), 1)
+    solve = inverse_of(M, norm, plan_skyline(M), 1).solve
     assert bool(taken) == thin
     V = np.random.default_rng(0).standard_normal((700, 3))
     V -= V.mean(axis=0)
@@ -39,5 +39,5 @@ def test_a_matrix_far_from_positive_has_no_factors():
 
 def test_a_singular_matrix_is_shifted():
     M = scipy.sparse.csr_matrix((500, 500))
-    found = inverse_of(M, 1.0, plan_skyline(M), 1)(np.ones((500, 1)))
+    found = inverse_of(M, 1.0, plan_skyline(M), 1).solve(np.ones((500, 1)))
     np.testing.assert_allclose(found, 1 / factors.FIRST_SHIFT, rtol=1e-6)

@@ -146,3 +146,11 @@ def test_signs_of_a_zero_vector_stay_finite_and_inputs_untouched():
     copy = vectors.copy()
     assert np.array_equal(fix_signs(vectors), [[0.0, 1.0], [0.0, 0.0]])
     assert np.array_equal(vectors, copy)
+
+
+def test_some_pairs_of_nearly_equal_eigenvalues_are_all_there():
+    u = np.random.default_rng(0).standard_normal(48)
+    A = np.eye(48) - np.outer(u, u) / (u @ u) * 0.8
+    values, vectors = linalg.some_pairs(A, 46, 47)
+    np.testing.assert_allclose(values, 1.0)
+    np.testing.assert_allclose(A @ vectors, vectors, atol=1e-12)

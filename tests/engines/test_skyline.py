@@ -79,3 +79,11 @@ def test_line_up_starts_at_an_end():
     along = line_up(path[shuffled][:, shuffled])
     places = np.r_[0, np.cumsum(np.arange(1.0, 30))][shuffled]
     assert np.allclose(along, places) or np.allclose(along, places.max() - places)
+
+
+def test_a_matrix_whose_halves_do_not_meet_prints_nothing(capfd):
+    A = scipy.sparse.identity(600, format="csr")
+    factor = SkylineCholesky(A, plan_skyline(A), 0.0)
+    V = np.random.default_rng(0).standard_normal((600, 2))
+    np.testing.assert_allclose(factor.solve(V), V)
+    assert capfd.readouterr().out == ""

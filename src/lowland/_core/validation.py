@@ -12,9 +12,11 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.errors import DataError, DataTypeError
+from lowland._core.memory import require_memory
 
 __all__ = [
     "all_finite",
+    "as_dense",
     "canonical",
     "check_columns",
     "check_finite",
@@ -167,6 +169,19 @@ def dense_if_small(X: Any) -> Any:
     """Sparse rows that are faster as a dense table become one; all else stays what it is."""
     small = is_sparse(X) and X.shape[0] * X.shape[1] <= DENSE_NUMBERS
     return X.toarray() if small else X
+
+
+def as_dense(X: Any, owner: str) -> np.ndarray:
+    """New rows as a dense table, if there is memory for it."""
+    if not is_sparse(X):
+        return X
+    m, p = X.shape
+    require_memory(
+        m * p * X.dtype.itemsize,
+        task=f"{owner}: a dense table of {m} new rows and {p} columns",
+        alternative="transform fewer rows at a time",
+    )
+    return X.toarray()
 
 
 def all_finite(values: np.ndarray, threads: int = 1) -> bool:

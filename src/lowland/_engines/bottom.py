@@ -32,7 +32,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from lowland import _native
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.monitor import Monitor
@@ -40,8 +39,9 @@ from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.chebyshev import low_pass
 from lowland._engines.eigen import Operator, TopPairs, top_pairs
-from lowland._engines.factors import inverse_of
-from lowland._engines.linalg import DENSE_ORDER, fix_signs
+from lowland._engines.factors import Inverse, inverse_of
+from lowland._engines.linalg import DENSE_ORDER, fix_signs, some_pairs
+from lowland._engines.products import matrix_times
 from lowland._engines.skyline import Skyline, plan_skyline
 
 __all__ = ["BottomPairs", "bottom_pairs"]
@@ -50,7 +50,9 @@ MOST_FLOPS = 1e12  # of a factor: about a minute
 ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart reliably
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
 LANCZOS_TOLERANCE = 1e-7  # relative to the largest value of the operator, if not less is needed
+DENSE_TOLERANCE = 1e-10  # the same where M is a function: then Lanczos is cheap beside products
 TOLD_APART = 1e-3  # of the largest value: what is smaller is not known as well
+MOST_STEPS = 6  # of the filter alone, after Lanczos
 PROMISING = 0.1  # residual of a first filter, with which a second is tried before factors
 PRODUCT_WIDTH = 48  # vectors: products with all pairs are dear, and more vectors need fewer
 FACTOR_COST = 1e5  # operations per entry of M, above which a short filter is tried first
@@ -110,7 +112,7 @@ def bottom_pairs(
     known = known[:, None] / np.linalg.norm(known)
     if norm is None:
         norm = float(np.asarray(abs(M).sum(axis=1)).max(initial=0.0)) or 1.0
-    problem = _Problem(_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
+    problem = _Problem(matrix_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
     with limit_blas(1):
         found = _solve(problem, M, road, along, threads)
     if found.residual > tol:
@@ -143,26 +145,10 @@ def _solve(
     feasible = plan.flops <= MOST_FLOPS and plan.n_bytes < available_memory()
     if road == "factor" or feasible:
         with problem.monitor.phase("factors"):
-            solve = inverse_of(M, problem.norm, plan, threads)
-        if solve is not None:
-            return problem.finish(_by_inverse(problem, solve), "factor")
+            inverse = inverse_of(M, problem.norm, plan, threads)
+        if inverse is not None:
+            return problem.finish(_by_inverse(problem, inverse), "factor")
     return _reordered_filter(problem, M, plan, threads, DEGREES)
-
-
-def _times(M: Any, threads: int) -> Operator:
-    """V -> M V, each row summed in one order."""
-    if callable(M):
-        return M
-    if not is_sparse(M):
-        return lambda V: M @ V
-
-    def times(V: np.ndarray) -> np.ndarray:
-        V, out = np.ascontiguousarray(V), np.empty(V.shape)
-        zero = np.zeros(V.shape[1])
-        _native.sparse_times(M.indptr, M.indices, M.data, V, zero, out, threads)
-        return out
-
-    return times
 
 
 class _Problem(NamedTuple):
@@ -200,11 +186,10 @@ def _by_lapack(problem: _Problem, M: Any) -> np.ndarray:
     )
     dense = M(np.eye(n)) if callable(M) else M.toarray() if is_sparse(M) else M
     dense = dense + 2 * problem.norm * (problem.known @ problem.known.T)
-    last = problem.n_pairs - 1
-    return scipy.linalg.eigh(dense, subset_by_index=[0, last], check_finite=False)[1]
+    return some_pairs(dense, 0, problem.n_pairs - 1)[1]
 
 
-def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
+def _by_inverse(problem: _Problem, inverse: Inverse) -> np.ndarray:
     """Vectors whose span holds the pairs, from products with the inverse.
 
     Where some eigenvalues are 0 but for the shift, the others vanish beside them in the inverse:
@@ -215,15 +200,20 @@ def _by_inverse(problem: _Problem, solve: Operator) -> np.ndarray:
         rest = problem._replace(
             known=np.linalg.qr(np.column_stack([problem.known, found]))[0], n_pairs=missing
         )
-        top = _lanczos(rest, solve, problem.n_pairs + 2)
+        top = _lanczos(rest, inverse.solve, problem.n_pairs + 2)
         seen = top.values > TOLD_APART * top.values[0]
         seen[0] = True
-        # one more step takes out what rounding left along large eigenvalues
-        found = np.column_stack([found, solve(top.vectors[:, seen])])
+        # one more step, and a correction of it, take out what rounding left along large eigenvalues
+        V = top.vectors[:, seen]
+        near = inverse.solve(V)
+        near += inverse.solve(V - problem.times(near) - inverse.shift * near)
+        found = np.column_stack([found, near])
     return found
 
 
-def _lanczos(problem: _Problem, operator: Operator, width: int) -> TopPairs:
+def _lanczos(
+    problem: _Problem, operator: Operator, width: int, tol: float = LANCZOS_TOLERANCE
+) -> TopPairs:
     """Top pairs of an operator on the complement of the known vector."""
 
     def apply(V: np.ndarray) -> np.ndarray:
@@ -235,11 +225,27 @@ def _lanczos(problem: _Problem, operator: Operator, width: int) -> TopPairs:
             apply,
             problem.n_pairs,
             order=len(problem.known),
-            tol=min(LANCZOS_TOLERANCE, TOLD_APART * problem.tol),
+            tol=min(tol, TOLD_APART * problem.tol),
             rng=problem.rng,
             monitor=problem.monitor,
             width=width,
         )
+
+
+def _cleaned(problem: _Problem, filtered: Operator, found: BottomPairs) -> BottomPairs:
+    """More steps of the filter, as long as each takes out much of what is left of large values.
+
+    Lanczos stops at a share of the filter's largest value; beside eigenvalues of nearly 0 that
+    can be a lot.
+    """
+    for _ in range(MOST_STEPS):
+        if found.residual <= problem.tol:
+            break
+        next_one = problem.finish(filtered(found.vectors), found.road)
+        if not next_one.residual < found.residual / 4:
+            break
+        found = next_one
+    return found
 
 
 def _reordered_filter(
@@ -253,7 +259,7 @@ def _reordered_filter(
     """The filter, with rows that share entries side by side: they then share cache lines."""
     order = plan.order
     lined = M[order][:, order]
-    there = problem._replace(times=_times(lined, threads), known=problem.known[order])
+    there = problem._replace(times=matrix_times(lined, threads), known=problem.known[order])
     found = _by_filter(there, degrees, promising)
     vectors = np.empty_like(found.vectors)
     vectors[order] = found.vectors
@@ -267,19 +273,20 @@ def _by_filter(
 
     a = 10 |M| / m^2 is where degree m makes 0 some hundred times as large as anything above a;
     Lanczos on top of it resolves far less. The degree grows until the residual suffices, or is no
-    longer promising. Values
-    found are never too small, so that an a above them is above the eigenvalues looked for. Degree
-    1 is M itself, with more vectors at a time, as nothing else makes one product worth more.
+    longer promising. Values found are never too small, so that an a above them is above the
+    eigenvalues looked for. Degree 1 is M itself, with more vectors at a time, as nothing else makes
+    one product worth more.
     """
     best: BottomPairs | None = None
+    tol = DENSE_TOLERANCE if degrees[0] == 1 else LANCZOS_TOLERANCE
     for degree in degrees:
         a = 10 * problem.norm / degree**2
         if best is not None:
             a = max(a, 1.2 * float(best.values[-1]))
         filtered = low_pass(problem.times, degree, min(a, problem.norm / 2), problem.norm)
         width = PRODUCT_WIDTH if degree == 1 else max(4, problem.n_pairs + 2)
-        top = _lanczos(problem, filtered, width)
-        found = problem.finish(top.vectors, "filter")
+        top = _lanczos(problem, filtered, width, tol)
+        found = _cleaned(problem, filtered, problem.finish(top.vectors, "filter"))
         if best is None or found.residual < best.residual:
             best = found
         if best.residual <= problem.tol or best.residual > promising:

@@ -25,6 +25,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.distance_source import TREE_METRICS, DistanceSource
+from lowland._engines.metric_rows import moderate
 
 __all__ = ["Edges", "shortest_bridges"]
 
@@ -53,6 +54,7 @@ def shortest_bridges(
     manhattan and chebyshev distances of few features O(n log n log^2 c), else one pass over all
     distances, O(n^2 d), and parts of a second.
     """
+    X, unit = moderate(X, metric)
     source = DistanceSource(X, metric, metric_params)
     if source.n != labels.size:
         raise DataError(f"the graph has {labels.size} rows, but X has {source.n}.")
@@ -64,7 +66,7 @@ def shortest_bridges(
             distance, i, j = search.shortest_edges(labels, phase)
             labels = _join(labels, distance, i, j, found)
     edges = np.array(sorted(found), dtype=[("d", float), ("i", np.int64), ("j", np.int64)])
-    return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"].copy())
+    return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"] / unit)
 
 
 class Search:

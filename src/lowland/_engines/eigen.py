@@ -20,7 +20,7 @@ import numpy as np
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.linalg import DENSE_ORDER, fix_signs
+from lowland._engines.linalg import DENSE_ORDER, fix_signs, some_pairs
 
 __all__ = ["TopPairs", "top_pairs"]
 
@@ -107,8 +107,6 @@ def _block_lanczos(
     |C Q y - l Q y|. The basis grows, fully reorthogonalized, until all residuals are below
     ``tol`` times the largest l (Golub & Underwood 1977; Musco & Musco 2015 on random starts).
     """
-    import scipy.linalg  # slow to import
-
     width = min(width, order)
     most = min(order, 10 * n_pairs + 20 * width)
     # In columns, and untouched until needed: memory is taken as the basis grows.
@@ -134,16 +132,14 @@ def _block_lanczos(
             phase.advance()
             if size < n_pairs:
                 continue
-            values, y = scipy.linalg.eigh(
-                T, subset_by_index=[size - n_pairs, size - 1], check_finite=False
-            )
+            values, y = some_pairs(T, size - n_pairs, size - 1)
             # no column of T is longer than its largest eigenvalue, of either sign
             scale = max(np.abs(values).max(), np.linalg.norm(T, axis=0).max()) or 1.0
             residual = np.linalg.norm(R @ y[-R.shape[1] :], axis=0).max() / scale
             converged = residual <= tol or size == order
             if converged or size >= most:
                 break
-    lowest = scipy.linalg.eigh(T, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0]
+    lowest = some_pairs(T, 0, 0)[0][0]
     vectors = fix_signs(basis @ y[:, ::-1])
     return TopPairs(values[::-1].copy(), vectors, float(residual), float(lowest), bool(converged))
 

@@ -6,7 +6,7 @@ SkylineCholesky   in the order along the graph; dense algebra, best where it doe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -15,19 +15,28 @@ import scipy.sparse.linalg
 from lowland._engines.eigen import Operator
 from lowland._engines.skyline import Skyline, SkylineCholesky
 
-__all__ = ["inverse_of"]
+__all__ = ["Inverse", "inverse_of"]
 
 FIRST_SHIFT, LAST_SHIFT = 1e-13, 1e-6  # relative to the norm
 FEW_ENTRIES, LOW = 24, 400  # entries and mean height of a row up to which SuperLU is faster
 
 
-def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Operator | None:
-    """V -> (M + s I)^-1 V with the smallest shift s that rounding allows; None: M is indefinite."""
+class Inverse(NamedTuple):
+    """``solve(V)`` = (M + shift I)^-1 V."""
+
+    solve: Operator
+    shift: float
+
+
+def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Inverse | None:
+    """(M + s I)^-1 with the smallest shift s that rounding allows; None: M is indefinite."""
     n, shift = M.shape[0], FIRST_SHIFT * norm
     thin = M.nnz <= FEW_ENTRIES * n and plan.n_bytes <= 8 * LOW * n
     while shift < LAST_SHIFT * norm:
         try:
-            return _superlu(M, shift) if thin else SkylineCholesky(M, plan, shift, threads).solve
+            if thin:
+                return Inverse(_superlu(M, shift), shift)
+            return Inverse(SkylineCholesky(M, plan, shift, threads).solve, shift)
         except np.linalg.LinAlgError:
             shift *= 30.0
     return None

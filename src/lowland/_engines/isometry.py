@@ -31,7 +31,8 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
         return None
     usual = float(np.median(shortest[full] / longest[full]))
     broad = full & (shortest >= min(ROUND, usual) * longest)
-    U, S = tangents.bases[broad], tangents.lengths[broad]
+    unit = 2.0 ** np.round(np.log2(longest.max()))  # squares of extreme lengths would not do
+    U, S = tangents.bases[broad], tangents.lengths[broad] / unit
     B = (U.transpose(0, 2, 1) @ Y[ids[broad]]) / S[:, :, None]
     G = np.einsum("nai,naj->ij", B, B) / len(B)
     values, axes = np.linalg.eigh(G)
@@ -39,4 +40,4 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
     flat = Y @ (axes / np.sqrt(values)) @ axes.T
     flat = flat - flat.mean(axis=0)
     turn = np.linalg.eigh(np.einsum("ni,nj->ij", flat, flat))[1][:, ::-1]
-    return fix_signs(flat @ turn).reshape(-1, q)
+    return fix_signs(flat @ turn).reshape(-1, q) * unit

@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 
-__all__ = ["EigenPairs", "fix_signs", "solve_eigenproblem"]
+__all__ = ["EigenPairs", "fix_signs", "solve_eigenproblem", "some_pairs"]
 
 # Up to this order all pairs cost less than the import of scipy.
 SMALL_ORDER = 150
@@ -42,13 +42,26 @@ def _largest(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
     if n <= SMALL_ORDER:
         values, vectors = np.linalg.eigh(A)
         return values[n - n_pairs :], vectors[:, n - n_pairs :]
-    import scipy.linalg  # here: it takes longer to import than small maps take to make
-
     if n > DENSE_ORDER and n_pairs <= n // 10:
         pairs = _lanczos(A, n_pairs)
         if pairs is not None:
             return pairs
-    return scipy.linalg.eigh(A, subset_by_index=[n - n_pairs, n - 1], check_finite=False)
+    return some_pairs(A, n - n_pairs, n - 1)
+
+
+def some_pairs(A: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenpairs number ``first`` to ``last``, ascending, of a symmetric matrix.
+
+    Where nearly all eigenvalues are equal LAPACK's search for some of them can come back with
+    fewer; then all are computed.
+    """
+    import scipy.linalg  # here: it takes longer to import than small maps take to make
+
+    values, vectors = scipy.linalg.eigh(A, subset_by_index=[first, last], check_finite=False)
+    if len(values) == last - first + 1:
+        return values, vectors
+    values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    return values[first : last + 1], vectors[:, first : last + 1]
 
 
 def _lanczos(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.patch_points import Points
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 CHUNK_NUMBERS = 2**19
+FARTHEST = 1e140  # beyond it, squares are no numbers
 NEGLIGIBLE = 1e-12  # a share of the variance that counts as none: a direction that is not there
 
 
@@ -140,6 +142,11 @@ def tangent_weights(points: Points, ids: np.ndarray, X: np.ndarray, q: int) -> n
     found = tangents(points, ids, q)
     inverse = np.zeros_like(found.lengths)
     np.divide(unit[:, None], found.lengths, out=inverse, where=found.lengths > 0)
+    if not inverse.max(initial=0.0) < FARTHEST:
+        raise DataError(
+            f"a new row is {inverse.max():.0e} times as far away as its nearest fitted rows are "
+            "from each other, too far for their tangent plane; leave it out."
+        )
     along = -(Z - mean) @ mean.transpose(0, 2, 1)
     scores = (found.bases.transpose(0, 2, 1) @ along) * (inverse**2)[:, :, None]
     return 1 / Z.shape[1] + (found.bases @ scores)[:, :, 0]

@@ -7,6 +7,7 @@ for few columns and very many rows. Other metrics, sparse data and given distanc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from lowland._engines.metric_rows import (
     scaled,
     true_distances,
     unit_for,
+    units_for,
 )
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
@@ -131,23 +133,49 @@ def neighbor_query(
     rows, empty = rows_of(X, metric, "X")
     asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
-    unit = unit_for(max(largest(rows), largest(asked)), metric)
     rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
-    rows, asked = scaled(rows, unit), scaled(asked, unit)
-    if _regime(X, metric, method, queries=queries) == "tree":
-        found = knn_tree.tree_search(rows, asked, k, metric, metric_params, False, threads, monitor)
-        ids, distances = found.ids, found.distances
-    elif metric in PRODUCT_METRICS:
-        exact = exact_query(rows, asked, k, threads, monitor)
-        ids, distances = exact.ids, true_distances(exact.squares, metric)
-    else:
-        found = _any_metric(rows, asked, k, metric, metric_params, False, monitor)
-        ids, distances = found.ids, found.distances
+    regime = _regime(X, metric, method, queries=queries)
+
+    def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
+        points, new = scaled(rows, unit), scaled(asked[some], unit)
+        if regime == "tree":
+            found = knn_tree.tree_search(
+                points, new, k, metric, metric_params, False, threads, monitor
+            )
+        elif metric in PRODUCT_METRICS:
+            exact = exact_query(points, new, k, threads, monitor)
+            return exact.ids, in_units(true_distances(exact.squares, metric), unit, metric)
+        else:
+            found = _any_metric(points, new, k, metric, metric_params, False, monitor)
+        return found.ids, in_units(found.distances, unit, metric)
+
+    ids, distances = _by_units(search, asked, largest(rows), metric)
     if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
         settle_empty(ids, distances, empty, empty_asked, False)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_units(distances, unit, metric).astype(_float_of(queries))
-    return NeighborGraph(ids, distances, X.shape[0], name)
+    return NeighborGraph(ids, distances.astype(_float_of(queries)), X.shape[0], name)
+
+
+def _by_units(
+    search: Callable[[Any, float], tuple[np.ndarray, np.ndarray]],
+    asked: np.ndarray,
+    reach: float,
+    metric: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``search`` for queries of one unit at a time: an extreme one has no say in that of others.
+
+    ``reach`` is the largest number in the rows that are searched.
+    """
+    greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
+    units = units_for(np.maximum(greatest, reach), metric)
+    kinds = np.unique(units)
+    if len(kinds) <= 1:
+        return search(slice(None), float(kinds[0]) if len(kinds) else 1.0)
+    groups = [np.flatnonzero(units == unit) for unit in kinds]
+    parts = [search(some, float(unit)) for some, unit in zip(groups, kinds, strict=True)]
+    back = np.argsort(np.concatenate(groups))
+    ids, distances = (np.concatenate(part)[back] for part in zip(*parts, strict=True))
+    return ids, distances
 
 
 def stored_graph(D: Any, k: int) -> NeighborGraph:

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._core.errors import DataError
+from lowland._engines.metric_rows import largest
+
 __all__ = ["PatchDistances", "PatchRows", "Points"]
+
+LARGEST = 1e300
 
 
 class PatchRows:
     """Points with coordinates, (n, p)."""
 
     def __init__(self, rows: np.ndarray) -> None:
+        if largest(rows) > LARGEST:
+            raise DataError(
+                f"the largest value of X is {largest(rows):g}, and differences of such numbers are "
+                "beyond what numbers can hold; divide X by 1e10."
+            )
         self.rows = rows
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ of threads nor, row by row, on what other rows came along.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.validation import is_sparse
 
-__all__ = ["mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
+__all__ = ["matrix_times", "mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
 
 BLOCK_ROWS = 2**17
 
@@ -107,3 +107,18 @@ def _sparse_times(X: Any, V: np.ndarray, offset: np.ndarray, out: np.ndarray, th
     kind = np.promote_types(X.indptr.dtype, X.indices.dtype)
     starts, columns = X.indptr.astype(kind, copy=False), X.indices.astype(kind, copy=False)
     _native.sparse_times(starts, columns, X.data, V, offset, out, threads)
+
+
+def matrix_times(M: Any, threads: int) -> Callable[[np.ndarray], np.ndarray]:
+    """V -> M V of a function, an array or a CSR matrix, each row summed in one order."""
+    if callable(M):
+        return M
+    if not is_sparse(M):
+        return lambda V: M @ V
+
+    def times(V: np.ndarray) -> np.ndarray:
+        V, out = np.ascontiguousarray(V), np.empty(V.shape)
+        _sparse_times(M, V, np.zeros(V.shape[1]), out, threads)
+        return out
+
+    return times

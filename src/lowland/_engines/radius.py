@@ -13,8 +13,9 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distance_source import TREE_METRICS, DistanceSource
+from lowland._engines.metric_rows import moderate
 
-__all__ = ["radius_graph"]
+__all__ = ["BYTES_PER_EDGE", "radius_graph"]
 
 # Bytes per edge while the graph is put together: pair, distance, both directions, and the result.
 BYTES_PER_EDGE = 96
@@ -36,16 +37,18 @@ def radius_graph(
     """
     if not isinstance(radius, numbers.Real) or not 0 <= radius < np.inf:
         raise ParameterError(f"radius={radius!r} is not allowed; give a finite number >= 0.")
-    source = DistanceSource(X, metric, metric_params)
+    dtype = DistanceSource(X, metric, metric_params).dtype
+    X, unit = moderate(X, metric)
+    source, reach = DistanceSource(X, metric, metric_params), float(radius) * unit
     with (monitor or Monitor()).phase("radius graph", source.n) as phase:
         if source.suits_tree:
-            i, j = _pairs_from_tree(source, float(radius))
+            i, j = _pairs_from_tree(source, reach)
             phase.advance(source.n)
             d = source.between(i, j)
         else:
-            i, j, d = _pairs_from_tiles(source, float(radius), phase)
-    near = d <= radius
-    i, j, d = i[near], j[near], d[near].astype(source.dtype)
+            i, j, d = _pairs_from_tiles(source, reach, phase)
+    near = d <= reach
+    i, j, d = i[near], j[near], (d[near] / unit).astype(dtype)
     place = (np.concatenate([i, j]), np.concatenate([j, i]))
     graph = scipy.sparse.coo_matrix((np.concatenate([d, d]), place), shape=(source.n, source.n))
     graph = graph.tocsr()

@@ -184,6 +184,8 @@ def _add_entries(rows: np.ndarray, A: scipy.sparse.csr_matrix, start: int, stop:
 
 
 def _inverse_of_triangle(L: np.ndarray) -> np.ndarray:
-    """L^-1 of a lower triangle."""
+    """L^-1 of a lower triangle, which may be empty."""
+    if not len(L):
+        return L
     inverse, _ = scipy.linalg.lapack.dtrtri(L.T, lower=0)
     return np.tril(inverse.T)

@@ -12,18 +12,18 @@ from lowland._core.base import Reducer, Run
 from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
-from lowland._core.validation import dense_if_small, is_sparse
+from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.cross_distances import CrossDistances
+from lowland._engines.dissimilarities import check_magnitude
 from lowland._engines.graph import ConnectedGraph, connect, connected_components, symmetrize
 from lowland._engines.kernels import blocks_of
 from lowland._engines.knn_blocks import check_distances
+from lowland._engines.metric_rows import check_fits
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
 
-__all__ = ["GraphReducer", "equal_rows_together", "float_of", "heat_weights", "typical_square"]
-
-LEAST_WEIGHT = 1e-9  # of an edge, however long: it is there to hold the graph together
+__all__ = ["GraphReducer", "float_of"]
 
 
 class GraphReducer(Reducer):
@@ -137,6 +137,31 @@ class GraphReducer(Reducer):
         self.rows_ = None if no_rows else _copied(rows, found.kept)
         return found
 
+    def _check_squarable(self, distances: np.ndarray) -> None:
+        """Refuse lengths of edges, or distances to all rows, whose squares are no numbers."""
+        check_magnitude(float(distances.max(initial=0.0)), type(self).__name__)
+
+    def _in_units(self, distances: np.ndarray, unit: float, most: float) -> np.ndarray:
+        """Distances of new rows in a unit of the fit, in float64; none may be beyond ``most``."""
+        with np.errstate(over="ignore"):
+            d = distances.astype(np.float64) / unit
+        if not d.max(initial=0.0) <= most:
+            raise DataError(
+                f"{type(self).__name__}: a new row is {distances.max():.0e} away from fitted rows, "
+                "so far that nothing can be said about its place; leave it out."
+            )
+        return d
+
+    def _beyond_nearest(self, distances: np.ndarray, bandwidth: float) -> np.ndarray:
+        """(d^2 - min d^2) / bandwidth of each new row: what its weights follow from, however far.
+
+        The smallest difference is 0, so that a nearest row keeps its weight.
+        """
+        d = self._in_units(distances, float(np.sqrt(bandwidth)), np.finfo(float).max / 2)
+        nearest = d.min(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):  # the weight of infinity is 0
+            return (d - nearest) * (d + nearest)
+
     def _check_axes(self, n_rows: int, most: int) -> int:
         q = int(self.n_components)
         if q > most:
@@ -151,6 +176,7 @@ class GraphReducer(Reducer):
 
         NaN where only a graph was given, which tells nothing about their places.
         """
+        check_fits(Y, dtype, type(self).__name__)
         self.embedding_ = Y.astype(dtype)
         if self.excluded_.size:
             n = len(Y) + self.excluded_.size
@@ -187,7 +213,7 @@ class GraphReducer(Reducer):
             points = np.broadcast_to(np.float32(0), (n_kept, n_kept))  # only its shape is asked for
             queries = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
         elif is_sparse(X) and not is_sparse(points):
-            queries = X.toarray()
+            queries = as_dense(X, type(self).__name__)
         return neighbor_query(
             points,
             queries,
@@ -241,32 +267,3 @@ def float_of(X: Any) -> Any:
     """The float type of the map of X."""
     dtype = X.distances.dtype if isinstance(X, NeighborGraph) else X.dtype
     return np.float32 if dtype == np.float32 else np.float64
-
-
-def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
-    """exp(-d^2 / t) in float64, and a little for edges that are far too long for it."""
-    d = distances.astype(np.float64) / np.sqrt(bandwidth)
-    return np.maximum(np.exp(-d * d), LEAST_WEIGHT)
-
-
-def typical_square(distances: np.ndarray) -> float:
-    """The median squared distance among those that are not 0; 1 where all are."""
-    real = distances[distances > 0].astype(np.float64)
-    return float(np.median(real) ** 2) if real.size else 1.0
-
-
-def equal_rows_together(Y: np.ndarray, graph: scipy.sparse.csr_matrix) -> np.ndarray:
-    """Rows joined by edges of length 0 get one place, their mean.
-
-    Equal rows have different neighbors where ties are cut off, and so slightly different places; a
-    new row equal to all of them could have only one.
-    """
-    none = graph.data == 0
-    if not none.any():
-        return Y
-    starts = np.concatenate([[0], np.cumsum(none)])[graph.indptr]
-    equal = scipy.sparse.csr_matrix((graph.data[none], graph.indices[none], starts), graph.shape)
-    _, group = connected_components(equal)
-    members = np.bincount(group)
-    places = [np.bincount(group, weights=column) / members for column in Y.T]
-    return np.column_stack(places)[group]

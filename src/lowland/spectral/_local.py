@@ -6,6 +6,7 @@ eigenvectors, their scale, and places for new rows are the same for all.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf, R
 from lowland._core.errors import DataError, DataTypeError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.validation import dense_if_small, is_sparse
+from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.bottom import bottom_pairs
 from lowland._engines.dissimilarities import given_dissimilarities
 from lowland._engines.duplicates import distinct_rows
@@ -25,6 +26,7 @@ from lowland._engines.isometry import isometric
 from lowland._engines.knn_blocks import check_distances
 from lowland._engines.linalg import fix_signs
 from lowland._engines.local import all_tangents, barycentric, mixtures, tangents
+from lowland._engines.metric_rows import check_fits
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query
@@ -114,12 +116,16 @@ class LocalReducer(Invertible):
         checked = dense_if_small(super()._check_training_rows(X))
         if is_sparse(checked):
             raise DataTypeError(
-                f"Sparse data was passed as X, but {type(self).__name__} needs dense data, and a "
-                f"table of {X.shape[0]} x {X.shape[1]} would be large; reduce it by PCA first, or "
-                "use X.toarray() if that fits in memory."
+                f"Sparse data was passed as X, but {type(self).__name__} needs dense data, and "
+                f"{X.shape[0]} x {X.shape[1]} would be large; reduce it by PCA first, or use "
+                "X.toarray() if that fits in memory."
             )
         if self._given:
-            given_dissimilarities(checked, owner=type(self).__name__, may_miss=False)
+            name = type(self).__name__
+            task = f"{name} with copies of the distances of {len(checked)} rows"
+            # one copy while they are checked, one that new rows are placed by
+            require_memory(2 * checked.nbytes, task=task, alternative="fit on fewer rows")
+            given_dissimilarities(checked, owner=name, may_miss=False)
         return checked
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -127,7 +133,7 @@ class LocalReducer(Invertible):
         checked = super()._check_new_rows(X)
         if self._given:
             check_distances(checked, "X", square=False)
-        return checked.toarray() if is_sparse(checked) else checked
+        return as_dense(checked, type(self).__name__)
 
     def _refuse_graphs(self, X: Any) -> None:
         if isinstance(X, NeighborGraph) or (self._given and is_sparse(X)):
@@ -155,6 +161,7 @@ class LocalReducer(Invertible):
         else:
             Y, kept = self._map(points, run)
         self.rows_, self.row_numbers_ = points.take(kept).rows, first[kept].astype(np.int64)
+        check_fits(Y, X.dtype, type(self).__name__)
         places = np.zeros((len(points), self.n_components), X.dtype)
         places[kept] = Y
         self.embedding_ = places[member_of]
@@ -167,6 +174,8 @@ class LocalReducer(Invertible):
 
     def _check_choices(self, X: np.ndarray) -> None:
         name, q = type(self).__name__, self.n_components
+        if q > len(X):
+            raise ParameterError(f"{name}: n_components={q} is more than n_samples={len(X)}.")
         least = self._least_neighbors(q)
         if self.n_neighbors < least:
             raise ParameterError(
@@ -280,9 +289,7 @@ class LocalReducer(Invertible):
         k = min(self.n_neighbors_, len(places))
         near = neighbor_query(places, Y, k, threads=run.threads, monitor=run.monitor)
 
-        def weights(points: Points, ids: np.ndarray, at: np.ndarray) -> np.ndarray:
-            return barycentric(points, ids, at, INVERSE_REG)
-
+        weights = partial(barycentric, reg=INVERSE_REG)
         return mixtures(
             PatchRows(places), Y, self.rows_, near.indices, weights, run.threads, run.monitor
         )

@@ -11,7 +11,7 @@ from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
+from lowland._core.memory import available_memory, require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines import products
@@ -19,14 +19,10 @@ from lowland._engines.graph import radius_graph
 from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, kernel_matrix
 from lowland._engines.linalg import DENSE_ORDER
 from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.radius import BYTES_PER_EDGE
 from lowland._engines.slow_modes import SlowModes, modes_of_walk, slow_modes
-from lowland.spectral._graph import (
-    GraphReducer,
-    equal_rows_together,
-    float_of,
-    heat_weights,
-    typical_square,
-)
+from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland.spectral._graph import GraphReducer, float_of
 
 __all__ = ["DiffusionMaps"]
 
@@ -158,6 +154,8 @@ class DiffusionMaps(GraphReducer):
         n = rows.shape[0]
         q = self._check_axes(n, n - 1)
         self._remember_rows(rows)
+        for _, distances in self._distances_to_fitted(rows[:1], run):
+            self._check_squarable(distances)
         self.bandwidth_ = float(self.bandwidth or self._scale(rows, run))
         near = self._kernel_of_near_pairs(rows, run)
         if near is not None:
@@ -197,7 +195,8 @@ class DiffusionMaps(GraphReducer):
         radius = np.sqrt(VANISHED * self.bandwidth_)
         some = rows[:: -(-n // SEEN_ROWS)]
         seen = [float((radius >= D).mean()) for _, D in self._distances_to_fitted(some, run)]
-        if np.mean(seen) > FEW_PAIRS:
+        share = float(np.mean(seen))
+        if share > FEW_PAIRS or share * n * n * BYTES_PER_EDGE > available_memory() // 4:
             return None
         metric = {"metric": self._distance(), "metric_params": self.metric_params}
         pairs = radius_graph(rows, radius, threads=run.threads, monitor=run.monitor, **metric)
@@ -221,6 +220,7 @@ class DiffusionMaps(GraphReducer):
         joined = self._in_one_piece(self._neighbor_distances(rows, k, run), rows, run)
         n, edges = joined.kept.size, joined.graph
         q = self._check_axes(n, n - 1)
+        self._check_squarable(edges.data)
         self.bandwidth_ = float(self.bandwidth or typical_square(edges.data))
         weights = heat_weights(edges.data, self.bandwidth_)
         others = scipy.sparse.csr_matrix((weights, edges.indices, edges.indptr), (n, n))
@@ -259,8 +259,8 @@ class DiffusionMaps(GraphReducer):
 
     def _steps_to(self, distances: np.ndarray, densities: np.ndarray) -> np.ndarray:
         """p(x, x_j) = k(x, x_j) q_j^(-alpha) / its sum over j; the density at x cancels."""
-        d = distances.astype(np.float64) / np.sqrt(self.bandwidth_)
-        exponents = -(d**2) - float(self.alpha) * np.log(densities)
+        exponents = -self._beyond_nearest(distances, self.bandwidth_)
+        exponents = exponents - float(self.alpha) * np.log(densities)
         p = np.exp(exponents - exponents.max(axis=1, keepdims=True))  # far rows keep a neighbor
         return p / p.sum(axis=1, keepdims=True)
 

@@ -24,6 +24,7 @@ from lowland.spectral._graph import GraphReducer, float_of
 __all__ = ["Isomap"]
 
 DOUBLE_ROWS = 2000  # up to so many, double precision costs nothing to speak of
+FARTHEST = 1e140  # longest edges: beyond it, sums of squares are no numbers
 NEW_ROWS = 512  # new rows that are placed at a time
 
 
@@ -133,6 +134,7 @@ class Isomap(GraphReducer):
         rows = self._as_searched(X)
         joined = self._in_one_piece(self._joined_rows(rows, run), rows, run)
         graph, n = joined.graph, joined.kept.size
+        self._check_squarable(graph.data)
         dtype = np.float64 if n <= DOUBLE_ROWS else np.float32
         self.unit_ = float(graph.data.max(initial=0.0)) or 1.0
         self.edge_starts_, self.edge_ends_ = graph.indptr, graph.indices
@@ -226,7 +228,8 @@ class Isomap(GraphReducer):
         dtype = self.edge_lengths_.dtype
         starts = np.concatenate([self.edge_starts_, self.edge_starts_[-1] + links.indptr[1:]])
         ends = np.concatenate([self.edge_ends_, links.indices])
-        lengths = np.concatenate([self.edge_lengths_, (links.data / self.unit_).astype(dtype)])
+        new_lengths = self._in_units(links.data, self.unit_, FARTHEST).astype(dtype)
+        lengths = np.concatenate([self.edge_lengths_, new_lengths])
         D = shortest_paths(
             scipy.sparse.csr_matrix((lengths, ends, starts), shape=(n + m, n + m)),
             np.arange(n, n + m),

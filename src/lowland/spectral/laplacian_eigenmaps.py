@@ -12,13 +12,8 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.params import fitted, param
 from lowland._engines.slow_modes import slow_modes
-from lowland.spectral._graph import (
-    GraphReducer,
-    equal_rows_together,
-    float_of,
-    heat_weights,
-    typical_square,
-)
+from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland.spectral._graph import GraphReducer, float_of
 
 __all__ = ["LaplacianEigenmaps"]
 
@@ -118,6 +113,7 @@ class LaplacianEigenmaps(GraphReducer):
         q = self._check_axes(joined.kept.size, joined.kept.size - 1)
         self.bandwidth_ = None
         if self.weights == "heat":
+            self._check_squarable(joined.graph.data)
             self.bandwidth_ = self.bandwidth or typical_square(joined.graph.data)
         W = scipy.sparse.csr_matrix(
             (self._weights(joined.graph.data), joined.graph.indices, joined.graph.indptr),
@@ -137,9 +133,7 @@ class LaplacianEigenmaps(GraphReducer):
         near = self._nearest_fitted(X, int(self.n_neighbors), run)
         w = np.ones(near.distances.shape)
         if self.bandwidth_ is not None:
-            # relative to the nearest, which changes no mean and leaves something of far rows
-            d = near.distances.astype(np.float64) / np.sqrt(self.bandwidth_)
-            w = np.exp(d[:, :1] ** 2 - d**2)
+            w = np.exp(-self._beyond_nearest(near.distances, self.bandwidth_))
         total = w.sum(axis=1)
         fitted_places = self.embedding_[self._kept(len(self.embedding_))].astype(np.float64)
         Z = np.zeros((len(near), self.embedding_.shape[1]))
