@@ -50,6 +50,7 @@ MOST_FLOPS = 1e12  # of a factor: about a minute
 ROUNDING = 1e-10  # eigenvalues below this share of the norm are not told apart reliably
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough
 LANCZOS_TOLERANCE = 1e-7  # relative to the largest value of the operator, if not less is needed
+INVERSE_TOLERANCE = 1e-9  # the same for the inverse, where a digit more costs little
 DENSE_TOLERANCE = 1e-10  # the same where M is a function: then Lanczos is cheap beside products
 TOLD_APART = 1e-3  # of the largest value: what is smaller is not known as well
 MOST_STEPS = 6  # of the filter alone, after Lanczos
@@ -200,7 +201,7 @@ def _by_inverse(problem: _Problem, inverse: Inverse) -> np.ndarray:
         rest = problem._replace(
             known=np.linalg.qr(np.column_stack([problem.known, found]))[0], n_pairs=missing
         )
-        top = _lanczos(rest, inverse.solve, problem.n_pairs + 2)
+        top = _lanczos(rest, inverse.solve, problem.n_pairs + 2, INVERSE_TOLERANCE)
         seen = top.values > TOLD_APART * top.values[0]
         seen[0] = True
         # one more step, and a correction of it, take out what rounding left along large eigenvalues
