@@ -7,36 +7,9 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.validation import is_sparse
 from lowland._engines.directions import Directions
 
-__all__ = ["in_units", "largest", "rows_of", "scaled", "squarable", "true_distances", "unit_for"]
-
-
-def largest(rows: np.ndarray) -> float:
-    """The largest absolute value, without a copy of the rows."""
-    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
-
-
-def scaled(rows: np.ndarray, unit: float) -> np.ndarray:
-    """Rows times a power of two; in float64, where that is exact."""
-    return rows if unit == 1.0 else rows.astype(np.float64) * unit
-
-
-def unit_for(greatest: float, metric: Any) -> float:
-    """A power of two that brings extreme values to about 1: squares must not overflow float32."""
-    if callable(metric) or metric in ("hamming", "jaccard") or greatest == 0:
-        return 1.0
-    if 1e-9 < greatest < 1e9:
-        return 1.0
-    return float(2.0 ** -np.round(np.log2(greatest)))
-
-
-def squarable(X: Any) -> Any:
-    """X, or in float64 what is too large or too small for squares in float32."""
-    if X.dtype != np.float32 or unit_for(largest(X.data if is_sparse(X) else X), "euclidean") == 1:
-        return X
-    return X.astype(np.float64)
+__all__ = ["in_type", "in_units", "rows_of", "true_distances"]
 
 
 def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
@@ -44,6 +17,21 @@ def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
     if unit == 1.0 or metric in ("cosine", "correlation"):
         return distances
     return distances / unit / unit if metric == "sqeuclidean" else distances / unit
+
+
+def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.ndarray:
+    """Distances of the rows as they were given, in the type of the rows, if they fit into it."""
+    with np.errstate(over="ignore"):
+        found = in_units(distances, unit, metric).astype(dtype)
+    if unit != 1.0:
+        lost = (np.isinf(found) & np.isfinite(distances)) | ((found == 0) & (distances > 0))
+        if lost.any():
+            raise DataError(
+                f"X: with metric={metric!r} a distance of two rows is {distances[lost][0]:g} in "
+                f"units of {1 / unit:g}, which is beyond what {np.dtype(dtype)} can hold; divide X "
+                f"by {1 / unit:.0e}."
+            )
+    return found
 
 
 def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:

@@ -19,14 +19,8 @@ from lowland._engines.directions import settle_empty
 from lowland._engines.duplicates import distinct_rows, expand
 from lowland._engines.knn_cells import cells_join
 from lowland._engines.knn_exact import exact_join, exact_query
-from lowland._engines.metric_rows import (
-    in_units,
-    largest,
-    rows_of,
-    scaled,
-    true_distances,
-    unit_for,
-)
+from lowland._engines.magnitude import largest, scaled, unit_for
+from lowland._engines.metric_rows import in_type, rows_of, true_distances
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
 
@@ -54,8 +48,10 @@ def neighbor_graph(
     if metric == "precomputed":
         return _graph(_precomputed(X, X.shape[0], k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
-        found = knn_blocks.sparse_search(X, X, k, metric, True, monitor)
-        return _graph(found, X, X.shape[0], metric)
+        unit = unit_for(largest(X.data), metric)
+        rows = scaled(X, unit)
+        found = knn_blocks.sparse_search(rows, rows, k, metric, True, monitor)
+        return _graph(found, X, X.shape[0], metric, unit)
     method = _regime(X, metric, method, queries=None)
     rows, empty = rows_of(X, metric, "X")
     unit = unit_for(largest(rows), metric)
@@ -89,7 +85,7 @@ def neighbor_graph(
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_units(distances, unit, metric).astype(_float_of(X))
+    distances = in_type(distances, unit, metric, _float_of(X))
     return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
 
 
@@ -126,8 +122,11 @@ def neighbor_query(
             f"queries have {queries.shape[1]} columns, but the fitted rows have {X.shape[1]}."
         )
     if is_sparse(X) or is_sparse(queries):
-        found = knn_blocks.sparse_search(*_both_sparse(X, queries), k, metric, False, monitor)
-        return _graph(found, queries, X.shape[0], metric)
+        rows, asked = _both_sparse(X, queries)
+        unit = unit_for(max(largest(rows.data), largest(asked.data)), metric)
+        rows, asked = scaled(rows, unit), scaled(asked, unit)
+        found = knn_blocks.sparse_search(rows, asked, k, metric, False, monitor)
+        return _graph(found, queries, X.shape[0], metric, unit)
     rows, empty = rows_of(X, metric, "X")
     asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
@@ -146,7 +145,7 @@ def neighbor_query(
     if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
         settle_empty(ids, distances, empty, empty_asked, False)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_units(distances, unit, metric).astype(_float_of(queries))
+    distances = in_type(distances, unit, metric, _float_of(queries))
     return NeighborGraph(ids, distances, X.shape[0], name)
 
 
@@ -216,9 +215,12 @@ def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
     return scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(queries)
 
 
-def _graph(found: knn_blocks.Nearest, given: Any, n_points: int, metric: Any) -> NeighborGraph:
+def _graph(
+    found: knn_blocks.Nearest, given: Any, n_points: int, metric: Any, unit: float = 1.0
+) -> NeighborGraph:
     name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(found.ids, found.distances.astype(_float_of(given)), n_points, name)
+    distances = in_type(found.distances, unit, metric, _float_of(given))
+    return NeighborGraph(found.ids, distances, n_points, name)
 
 
 def _float_of(X: Any) -> Any:
