@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lowland._engines.dissimilarities import check_magnitude, given_dissimilarities
+from lowland._engines.dissimilarities import given_dissimilarities
+from lowland._engines.magnitude import check_magnitude
 from lowland._engines.pair_weights import checked_weights
 from lowland.errors import DataError
 

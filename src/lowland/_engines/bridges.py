@@ -25,7 +25,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.distance_source import TREE_METRICS, DistanceSource
-from lowland._engines.metric_rows import moderate
+from lowland._engines.magnitude import moderate
 
 __all__ = ["Edges", "shortest_bridges"]
 

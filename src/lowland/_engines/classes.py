@@ -18,7 +18,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.products import mirror
-from lowland._engines.statistics import column_moments, pilot
+from lowland._engines.statistics import column_moments, may_overflow, pilot
 
 __all__ = [
     "ClassColumns",
@@ -52,6 +52,7 @@ def members(codes: np.ndarray, n_classes: int) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(codes, minlength=n_classes))[:-1])
 
 
+@may_overflow
 def class_moments(
     X: Any,
     codes: np.ndarray,
@@ -209,6 +210,7 @@ def widened(sums: ClassMoments, places: np.ndarray, n_classes: int) -> ClassMome
     return ClassMoments(counts, means, sums.scatter)
 
 
+@may_overflow
 def merge_classes(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     """Sums of two disjoint sets of rows over the same classes (Chan et al. 1983, eq. 2.1)."""
     counts = a.counts + b.counts

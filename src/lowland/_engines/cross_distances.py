@@ -12,7 +12,8 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distance_rows import BUSY_ROWS
 from lowland._engines.distance_source import TILE, DistanceSource
 from lowland._engines.filter_space import panel_width
-from lowland._engines.metric_rows import in_units, largest, rows_of, scaled, unit_for
+from lowland._engines.magnitude import largest, scaled, unit_for
+from lowland._engines.metric_rows import in_units, rows_of
 from lowland._engines.neighbor_choices import PRODUCT_METRICS
 
 __all__ = ["CrossDistances"]

@@ -19,7 +19,6 @@ from lowland._engines.distance_rows import DenseRows, blocks_of, distance_rows
 
 __all__ = [
     "check_connected",
-    "check_magnitude",
     "check_new_distances",
     "distance_matrix",
     "given_dissimilarities",
@@ -28,7 +27,6 @@ __all__ = [
 ]
 
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
-EXTREME = 1e140  # beyond it, and below its inverse, sums of squares are no numbers any more
 
 
 def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
@@ -199,15 +197,6 @@ def check_connected(n: int, i: np.ndarray, j: np.ndarray, owner: str) -> None:
         raise DataError(
             f"{owner}: the known distances (those with a weight above 0) leave {n_parts} groups of "
             f"rows unconnected, as of rows 0 and {other}; scale each group by itself."
-        )
-
-
-def check_magnitude(largest: float, owner: str, what: str = "distance") -> None:
-    """Refuse data whose squares would overflow, or vanish."""
-    if largest > EXTREME or 0 < largest < 1 / EXTREME:
-        raise DataError(
-            f"{owner}: the largest {what} of X is {largest:g}, and its square is beyond what "
-            f"numbers can hold; divide X by {largest if np.isfinite(largest) else EXTREME:.0e}."
         )
 
 

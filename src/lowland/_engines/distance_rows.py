@@ -21,7 +21,8 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distance_source import TILE, DistanceSource
 from lowland._engines.filter_space import panel_width
 from lowland._engines.knn_blocks import check_distances, row_squares, unit_rows
-from lowland._engines.metric_rows import in_units, largest, rows_of, scaled, unit_for
+from lowland._engines.magnitude import largest, scaled, unit_for
+from lowland._engines.metric_rows import in_units, rows_of
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice
 
 __all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
@@ -126,17 +127,18 @@ class SparseRows:
     """
 
     def __init__(self, X: Any, metric: str) -> None:
-        self.n, self.metric = X.shape[0], metric
-        X = X.astype(np.float64).tocsr()
+        self.n, self.given, self.metric = X.shape[0], X, metric
+        self.unit = unit_for(largest(X.data), metric)
+        X = scaled(X.astype(np.float64).tocsr(), self.unit)
         self.X = unit_rows(X) if metric == "cosine" else X
         self.squares = row_squares(self.X)
         self.transposed = self.X.T.tocsc()
 
     def subset(self, rows: np.ndarray) -> SparseRows:
-        return SparseRows(self.X[rows], self.metric)
+        return SparseRows(self.given[rows], self.metric)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        return np.ascontiguousarray(self._to_all(rows)[:, since:])
+        return in_units(np.ascontiguousarray(self._to_all(rows)[:, since:]), self.unit, self.metric)
 
     def _to_all(self, rows: np.ndarray) -> np.ndarray:
         chosen = self.X[rows]

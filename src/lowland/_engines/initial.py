@@ -14,6 +14,7 @@ from lowland._core.base import Run
 from lowland._core.errors import DataError
 from lowland._engines import products
 from lowland._engines.linalg import fix_signs
+from lowland._engines.magnitude import near_one
 from lowland._engines.principal import leading_axes
 
 __all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
@@ -25,6 +26,7 @@ WIDEST = 1e9  # coordinates beyond lose the distances of neighbors in float32
 
 def principal_layout(X: Any, d: int, run: Run) -> np.ndarray:
     """The first d principal components of dense or sparse rows."""
+    X = near_one(X)  # the layout has a size of its own
     n, p = X.shape
     q = min(d, n - 1, p)
     found = leading_axes(X, q, run.threads, run.rng, run.monitor)

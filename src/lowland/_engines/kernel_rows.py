@@ -15,7 +15,7 @@ from lowland._engines.knn_blocks import row_squares, unit_rows
 if TYPE_CHECKING:
     from lowland._engines.kernels import Kernel
 
-__all__ = ["between", "diagonal_of", "median_distance", "of_product"]
+__all__ = ["between", "diagonal_of", "median_distance", "of_product", "sample_distances"]
 
 SAMPLE = 1000  # rows whose pairs stand for all
 DENSE_BLOCK = 1 << 24  # numbers of sparse rows that are written out at a time
@@ -96,7 +96,12 @@ def median_distance(X: Any, metric: str) -> float:
 
     1 where the median is 0: most rows are equal, and no scale can be read off them.
     """
+    return float(np.median(sample_distances(X, metric))) or 1.0
+
+
+def sample_distances(X: Any, metric: str) -> np.ndarray:
+    """Distances of the pairs of up to ``SAMPLE`` of the rows."""
     sample = X[:: -(-X.shape[0] // SAMPLE)]
     if is_sparse(sample):
         sample = sample[:, np.flatnonzero(np.diff(sample.tocsc().indptr))].toarray()
-    return float(np.median(pdist(np.asarray(sample, dtype=np.float64), metric))) or 1.0
+    return pdist(np.asarray(sample, dtype=np.float64), metric)

@@ -24,6 +24,7 @@ from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.filter_space import panel_width
 from lowland._engines.kernel_rows import between, diagonal_of, of_product
+from lowland._engines.magnitude import largest
 from lowland._engines.statistics import column_moments
 
 __all__ = [
@@ -122,6 +123,12 @@ class KernelMatrix:
         nothing = np.zeros(self.n)
         for block in blocks_of(Y.shape[0], self.n):
             out[block] = products.times(self.rows(Y[block]), nothing, V, self.threads)
+        if not np.isfinite(out).all():
+            row = int(np.argmin(np.isfinite(out).all(axis=1)))
+            raise DataError(
+                f"kernel: its values for new row {row} are beyond what numbers can hold; the "
+                f"largest value of X is {largest(Y.data if is_sparse(Y) else Y):g}."
+            )
         return out
 
 

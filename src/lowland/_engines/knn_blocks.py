@@ -14,6 +14,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
+from lowland._engines.magnitude import near_one
 
 __all__ = ["Nearest", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
 
@@ -132,6 +133,7 @@ def unit_rows(X: Any) -> Any:
     """Rows of length 1; rows of zeros stay as they are."""
     import scipy.sparse
 
+    X = near_one(X)
     length = np.sqrt(row_squares(X))
     return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
 

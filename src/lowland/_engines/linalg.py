@@ -31,10 +31,18 @@ def solve_eigenproblem(A: np.ndarray, n_pairs: int) -> EigenPairs:
     all else, and whatever Lanczos does not reach, from LAPACK. Runs on one BLAS thread, so that
     the number of threads cannot change a digit.
     """
+    e = _exponent(A)
     with limit_blas(1):
-        values, vectors = _largest(A, n_pairs)
+        values, vectors = _largest(A if e == 0 else np.ldexp(A, -e), n_pairs)
+    values = np.ldexp(values, e)
     order = np.argsort(-values, kind="stable")
     return EigenPairs(np.maximum(values[order], 0.0), fix_signs(vectors[:, order]))
+
+
+def _exponent(A: np.ndarray) -> int:
+    """Of the power of two that a matrix is divided by where solvers would round to another unit."""
+    size = float(np.abs(np.diagonal(A)).max(initial=0.0))
+    return 0 if 2.0**-400 < size < 2.0**400 or not 0 < size < np.inf else int(np.frexp(size)[1])
 
 
 def _largest(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:

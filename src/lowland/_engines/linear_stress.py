@@ -16,8 +16,8 @@ import scipy.linalg
 from lowland._core.base import Run
 from lowland._core.threads import limit_blas
 from lowland._engines import products
+from lowland._engines.magnitude import squarable
 from lowland._engines.majorize import Height
-from lowland._engines.metric_rows import squarable
 from lowland._engines.principal import by_covariance, by_gram
 from lowland._engines.statistics import moments
 

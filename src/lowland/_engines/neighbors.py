@@ -20,15 +20,8 @@ from lowland._engines.directions import settle_empty
 from lowland._engines.duplicates import distinct_rows, expand
 from lowland._engines.knn_cells import cells_join
 from lowland._engines.knn_exact import exact_join, exact_query
-from lowland._engines.metric_rows import (
-    in_units,
-    largest,
-    rows_of,
-    scaled,
-    true_distances,
-    unit_for,
-    units_for,
-)
+from lowland._engines.magnitude import largest, scaled, unit_for, units_for
+from lowland._engines.metric_rows import in_type, rows_of, true_distances
 from lowland._engines.neighbor_choices import PRODUCT_METRICS, check_choice, check_k
 from lowland._engines.neighbor_graph import NeighborGraph
 
@@ -56,8 +49,10 @@ def neighbor_graph(
     if metric == "precomputed":
         return _graph(_precomputed(X, X.shape[0], k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
-        found = knn_blocks.sparse_search(X, X, k, metric, True, monitor)
-        return _graph(found, X, X.shape[0], metric)
+        unit = unit_for(largest(X.data), metric)
+        rows = scaled(X, unit)
+        found = knn_blocks.sparse_search(rows, rows, k, metric, True, monitor)
+        return _graph(found, X, X.shape[0], metric, unit)
     method = _regime(X, metric, method, queries=None)
     rows, empty = rows_of(X, metric, "X")
     unit = unit_for(largest(rows), metric)
@@ -91,7 +86,7 @@ def neighbor_graph(
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_units(distances, unit, metric).astype(_float_of(X))
+    distances = in_type(distances, unit, metric, _float_of(X))
     return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
 
 
@@ -128,13 +123,16 @@ def neighbor_query(
             f"queries have {queries.shape[1]} columns, but the fitted rows have {X.shape[1]}."
         )
     if is_sparse(X) or is_sparse(queries):
-        found = knn_blocks.sparse_search(*_both_sparse(X, queries), k, metric, False, monitor)
-        return _graph(found, queries, X.shape[0], metric)
+        rows, asked = _both_sparse(X, queries)
+        unit = unit_for(max(largest(rows.data), largest(asked.data)), metric)
+        rows, asked = scaled(rows, unit), scaled(asked, unit)
+        found = knn_blocks.sparse_search(rows, asked, k, metric, False, monitor)
+        return _graph(found, queries, X.shape[0], metric, unit)
     rows, empty = rows_of(X, metric, "X")
     asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
     rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
-    regime = _regime(X, metric, method, queries=queries)
+    regime, dtype = _regime(X, metric, method, queries=queries), _float_of(queries)
 
     def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
         points, new = scaled(rows, unit), scaled(asked[some], unit)
@@ -144,16 +142,16 @@ def neighbor_query(
             )
         elif metric in PRODUCT_METRICS:
             exact = exact_query(points, new, k, threads, monitor)
-            return exact.ids, in_units(true_distances(exact.squares, metric), unit, metric)
+            return exact.ids, in_type(true_distances(exact.squares, metric), unit, metric, dtype)
         else:
             found = _any_metric(points, new, k, metric, metric_params, False, monitor)
-        return found.ids, in_units(found.distances, unit, metric)
+        return found.ids, in_type(found.distances, unit, metric, dtype)
 
     ids, distances = _by_units(search, asked, largest(rows), metric)
     if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
         settle_empty(ids, distances, empty, empty_asked, False)
     name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(ids, distances.astype(_float_of(queries)), X.shape[0], name)
+    return NeighborGraph(ids, distances, X.shape[0], name)
 
 
 def _by_units(
@@ -244,9 +242,12 @@ def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
     return scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(queries)
 
 
-def _graph(found: knn_blocks.Nearest, given: Any, n_points: int, metric: Any) -> NeighborGraph:
+def _graph(
+    found: knn_blocks.Nearest, given: Any, n_points: int, metric: Any, unit: float = 1.0
+) -> NeighborGraph:
     name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(found.ids, found.distances.astype(_float_of(given)), n_points, name)
+    distances = in_type(found.distances, unit, metric, _float_of(given))
+    return NeighborGraph(found.ids, distances, n_points, name)
 
 
 def _float_of(X: Any) -> Any:

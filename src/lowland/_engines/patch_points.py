@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._engines.metric_rows import largest
+from lowland._engines.magnitude import largest
 
 __all__ = ["PatchDistances", "PatchRows", "Points"]
 

@@ -22,6 +22,7 @@ from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.eigen import top_pairs
 from lowland._engines.linalg import fix_signs, solve_eigenproblem
+from lowland._engines.magnitude import in_unit, safe_exponent
 from lowland._engines.statistics import Moments, column_moments, moments
 
 __all__ = [
@@ -50,6 +51,17 @@ class PrincipalAxes(NamedTuple):
     @property
     def total_variance(self) -> float:
         return float(self.column_variances.sum())
+
+    @np.errstate(over="ignore")
+    def in_unit(self, exponent: int) -> PrincipalAxes:
+        """The same of rows times 2^exponent."""
+        times = 2 * exponent if self.scale is None else 0
+        return self._replace(
+            mean=np.ldexp(self.mean, exponent),
+            scale=None if self.scale is None else np.ldexp(self.scale, exponent),
+            variances=np.ldexp(self.variances, times),
+            column_variances=np.ldexp(self.column_variances, times),
+        )
 
 
 def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
@@ -95,6 +107,9 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
     """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
     n, p = X.shape
     mean, squares = column_moments(X)
+    e = safe_exponent(float(squares.max()) / n, X)
+    if e != 0:
+        return by_gram(in_unit(X, e), n_axes, scaled, threads).in_unit(-e)
     scale = column_scale(squares, n) if scaled else None
     if scale is not None:
         X = ((X - mean) / scale).astype(X.dtype)
@@ -114,6 +129,9 @@ def by_krylov(
     """Block Lanczos on the smaller of X^T X and X X^T, neither of which is ever formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
+    e = safe_exponent(float(squares.max()) / n, X)
+    if e != 0:
+        return by_krylov(in_unit(X, e), n_axes, scaled, threads, rng, monitor).in_unit(-e)
     scale = column_scale(squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
     transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None

@@ -17,6 +17,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.validation import is_sparse
+from lowland._engines.magnitude import largest, unit_for
 
 __all__ = ["matrix_times", "mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
 
@@ -40,6 +41,11 @@ def row_blocks(X: np.ndarray, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[slice,
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T) V in the type of X, each row as if it came alone."""
+    if X.dtype == np.float32 and V.dtype == np.float64:
+        unit = unit_for(largest(V), "euclidean")
+        if unit != 1.0:  # V itself might not fit into float32
+            with np.errstate(over="ignore"):
+                return np.ldexp(times(X, mean, V * unit, threads), -round(np.log2(unit)))
     V = np.ascontiguousarray(V, dtype=X.dtype)
     out = np.empty((X.shape[0], V.shape[1]), dtype=X.dtype)
     shift = np.ascontiguousarray(mean, dtype=X.dtype)

@@ -13,7 +13,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distance_source import TREE_METRICS, DistanceSource
-from lowland._engines.metric_rows import moderate
+from lowland._engines.magnitude import moderate
 
 __all__ = ["BYTES_PER_EDGE", "radius_graph"]
 

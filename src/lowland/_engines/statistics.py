@@ -17,9 +17,13 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._core.validation import canonical, is_sparse
+from lowland._engines.magnitude import column_exponents, in_unit, safe_exponent
 from lowland._engines.products import BLOCK_ROWS, mirror, row_blocks
 
 __all__ = ["Moments", "column_moments", "merge", "moments"]
+
+# Squares that overflow show in the sums, where whoever needs them looks.
+may_overflow = np.errstate(over="ignore", invalid="ignore")
 
 
 class Moments(NamedTuple):
@@ -30,17 +34,32 @@ class Moments(NamedTuple):
     scatter: np.ndarray
 
 
+@may_overflow
 def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
-    """Moments of the rows of X in one pass over it, without a centered copy."""
+    """Moments of the rows of X in one pass over it, without a centered copy.
+
+    Rows whose squares overflow, or vanish, in their type are passed over again in another unit.
+    The scatter of float64 rows beyond 1e150 or so is infinite, or 0 below its inverse.
+    """
     if is_sparse(X):
         return _sparse_moments(X)
+    sums = _dense_moments(X, 0, threads, monitor)
+    if safe_exponent(float(np.diagonal(sums.scatter).max()) / sums.n_rows, X) == 0:
+        return sums
+    e = column_exponents(X)
+    n, mean, scatter = _dense_moments(X, e, threads, monitor)
+    return Moments(n, np.ldexp(mean, -e), np.ldexp(scatter, -e[:, None] - e))
+
+
+def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor) -> Moments:
+    """Moments of the rows of 2^exponent X, one number or one for each column."""
     n, p = X.shape
-    shift = pilot(X)
+    shift = in_unit(pilot(X), exponent)
     sums, scatter = np.zeros(p), np.zeros((p, p))
     block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
     with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
         for _, block in row_blocks(X):
-            _native.scatter(block, shift, block_sums, block_scatter, threads)
+            _native.scatter(in_unit(block, exponent), shift, block_sums, block_scatter, threads)
             sums += block_sums
             if block_scatter is not scatter:
                 scatter += block_scatter
@@ -76,6 +95,7 @@ def _sparse_moments(X: Any) -> Moments:
     return Moments(n, mean, scatter)
 
 
+@may_overflow
 def merge(a: Moments, b: Moments) -> Moments:
     """Moments of two disjoint sets of rows together (Chan et al., eq. 2.1)."""
     n = a.n_rows + b.n_rows
@@ -87,6 +107,7 @@ def merge(a: Moments, b: Moments) -> Moments:
     )
 
 
+@may_overflow
 def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Mean and sum of squared deviations of each column, in float64, by blocks of rows.
 

@@ -21,7 +21,7 @@ from lowland._core.threads import limit_blas
 from lowland._engines import products
 from lowland._engines.eigen import top_pairs
 from lowland._engines.linalg import DENSE_ORDER, fix_signs
-from lowland._engines.metric_rows import largest, squarable, unit_for
+from lowland._engines.magnitude import largest, squarable, unit_for
 from lowland._engines.principal import leading_axes
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.validation import is_sparse
+from lowland._engines.magnitude import EXTREME, column_exponents, largest, scaled, unit_for
 
 __all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
 
@@ -46,7 +47,8 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
         return Scale("none", "every column is constant")
     small = int(varying[np.argmin(deviations[varying])])
     large = int(np.argmax(deviations))
-    ratio = deviations[large] / deviations[small]
+    with np.errstate(over="ignore"):
+        ratio = deviations[large] / deviations[small]
     if ratio <= ALIKE:
         return Scale("none", f"the columns' deviations are alike, within a factor of {ratio:.2g}")
     if names is None:
@@ -71,11 +73,17 @@ def standard_scale(X: Any, reason: str) -> Scale:
     """Mean and deviation (with n as divisor, as scikit-learn's StandardScaler); sparse data are
     not centered."""
     if is_sparse(X):
-        square = np.asarray(X.multiply(X).mean(axis=0), dtype=float).ravel()
-        mean = np.asarray(X.mean(axis=0), dtype=float).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        X = X.astype(np.float64)
+        unit = unit_for(largest(X.data), "euclidean")
+        X = scaled(X, unit)
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0)) / unit
         return Scale("standard", f"{reason}; not centered, to stay sparse", None, _no_zeros(spread))
-    center = X.mean(axis=0, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        center = X.mean(axis=0, dtype=np.float64)
+    if not np.isfinite(center).all():  # a sum may overflow where the mean does not
+        center = (X / len(X)).sum(axis=0, dtype=np.float64)
     return Scale("standard", reason, center, _no_zeros(_deviations(X)))
 
 
@@ -94,8 +102,13 @@ def robust_scale(X: Any, reason: str) -> Scale:
 
 def _deviations(X: np.ndarray) -> np.ndarray:
     """Deviation of each column; exactly 0 for a constant one."""
-    deviations = X.std(axis=0, dtype=np.float64)
-    deviations[X.min(axis=0) == X.max(axis=0)] = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviations = X.std(axis=0, dtype=np.float64)
+    varies = X.min(axis=0) != X.max(axis=0)
+    if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
+        e = column_exponents(X)  # squares of some column are no numbers in its own unit
+        deviations = np.ldexp(np.ldexp(X, e).std(axis=0, dtype=np.float64), -e)
+    deviations[~varies] = 0.0
     return deviations
 
 

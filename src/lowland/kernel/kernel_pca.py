@@ -17,6 +17,7 @@ from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines import kernel_axes, preimage
 from lowland._engines.kernel_rows import median_distance
+from lowland._engines.kernel_scale import check_scale
 from lowland._engines.kernels import KERNELS, Kernel, checked_values, kernel_matrix
 
 __all__ = ["KernelPCA"]
@@ -169,6 +170,7 @@ class KernelPCA(Invertible):
                 f"{n}."
             )
         self.gamma_ = self._scale(rows)
+        check_scale(rows, self._kernel(), "KernelPCA")
         solver = self._choose_solver(n, n_axes)
         shared = (run.threads, run.rng, run.monitor)
         if solver == "dense":

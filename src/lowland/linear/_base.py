@@ -9,15 +9,19 @@ import numpy as np
 
 from lowland._core.base import Invertible, Run
 from lowland._core.card import Estimate
+from lowland._core.errors import DataError
 from lowland._core.params import fitted
 from lowland._core.validation import (
+    all_finite,
     check_columns,
     check_finite,
     check_matrix,
     check_same_columns,
     column_names,
+    is_sparse,
 )
 from lowland._engines import products
+from lowland._engines.magnitude import EXTREME, check_magnitude, largest, spread_of
 from lowland._engines.statistics import Moments, merge, moments
 
 __all__ = ["LinearReducer"]
@@ -68,7 +72,9 @@ class LinearReducer(Invertible):
         with self._running() as run:
             sums = self._moments(batch, run)
             if before is not None:
+                means = np.vstack([before.mean, sums.mean])
                 sums = merge(before, sums)
+                self._check_merged(sums.scatter, means)
             if sums.n_rows >= self._rows_needed(batch.shape[1]):
                 self._finish(sums, run)
             self.n_samples_seen_, self.mean_, self.scatter_ = sums
@@ -79,7 +85,18 @@ class LinearReducer(Invertible):
         sums = moments(X, run.threads, run.monitor)
         if not np.isfinite(sums.mean).all():
             check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
+        self._check_squares(np.diagonal(sums.scatter), X)
         return sums
+
+    def _check_squares(self, squares: np.ndarray, X: Any) -> None:
+        """Refuse rows whose variances are no numbers; looks at them only where it seems so."""
+        if not EXTREME**-2 < float(squares.max()) < EXTREME**2:
+            check_magnitude(spread_of(X), type(self).__name__, "difference in a column")
+
+    def _check_merged(self, scatter: np.ndarray, means: np.ndarray) -> None:
+        """Refuse batches, with these means, that are too far apart for squares."""
+        if not np.isfinite(np.diagonal(scatter)).all() or spread_of(means) > EXTREME:
+            check_magnitude(largest(means), type(self).__name__, "mean of a batch")
 
     def _rows_needed(self, n_features: int) -> int:
         """How many rows make a model; with fewer, partial_fit only keeps their sums."""
@@ -122,9 +139,23 @@ class LinearReducer(Invertible):
         return self.components_ if self.scale_ is None else self.components_ * self.scale_
 
     def _transform(self, X: Any, run: Run) -> np.ndarray:
-        return products.times(X, self.mean_, self._encoder(), run.threads)
+        return self._representable(
+            products.times(X, self.mean_, self._encoder(), run.threads), X, run
+        )
 
     def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
         X = products.times(Y, np.zeros(Y.shape[1]), self._decoder(), run.threads)
-        X += self.mean_.astype(Y.dtype)
-        return X
+        with np.errstate(over="ignore", invalid="ignore"):
+            X += self.mean_.astype(Y.dtype)
+        return self._representable(X, Y, run)
+
+    def _representable(self, found: np.ndarray, given: Any, run: Run) -> np.ndarray:
+        """The result, if all its numbers fit into the type of the rows it was made from."""
+        if not all_finite(found, run.threads):
+            most = largest(given.data if is_sparse(given) else given)
+            raise DataError(
+                f"{type(self).__name__}: the largest value of X is {most:g}, and the result is "
+                f"beyond what {given.dtype} can hold; divide X by {most:.0e} before fitting"
+                + (", or give it as float64." if given.dtype == np.float32 else ".")
+            )
+        return found

@@ -155,12 +155,14 @@ class LDA(Classifier, LinearReducer):
         with limit_blas(1):  # kernels do the large products; the rest must not depend on threads
             if n < p or pull == "auto":
                 sums = class_columns(X, codes, C)
+                self._check_squares(sums.squares, X)
                 weights = self._weights(sums.counts)
                 found = discriminant.from_rows(X, codes, sums, pull, weights, threads, monitor)
             else:
                 sums = class_moments(X, codes, C, threads, monitor)
+                self._check_squares(np.diagonal(sums.scatter), X)
                 found = discriminant.from_sums(sums, pull, self._weights(sums.counts))
-            self._keep(classes, sums.counts, sums.means, found)
+            self._keep(classes, sums, found)
         self.scatter_ = None
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
@@ -186,15 +188,18 @@ class LDA(Classifier, LinearReducer):
         codes = np.searchsorted(union, labels.classes)[labels.codes]
         with self._running() as run, limit_blas(1):
             sums = class_moments(batch, codes, len(union), run.threads, run.monitor)
+            self._check_squares(np.diagonal(sums.scatter), batch)
             if before is not None:
                 places = np.searchsorted(union, self.classes_)
-                sums = merge_classes(widened(before, places, len(union)), sums)
+                parts = widened(before, places, len(union)), sums
+                sums = merge_classes(*parts)
+                self._check_merged(sums.scatter, np.vstack([part.means for part in parts]))
             self._start_over(sums, union)
             if self._is_enough(sums):
                 self._check_sizes(union, sums.n_rows, batch.shape[1])
                 weights = self._weights(sums.counts)
                 found = discriminant.from_sums(sums, self.shrinkage, weights)
-                self._keep(union, sums.counts, sums.means, found)
+                self._keep(union, sums, found)
         return self
 
     def _sums_so_far(self) -> Any:
@@ -225,10 +230,10 @@ class LDA(Classifier, LinearReducer):
                 f"LDA needs more rows than classes, not {n} rows of {C} classes: nothing can be "
                 "said about the variance within classes of one row each."
             )
-        size = min(n, p)
+        size, kind = min(n, p), "covariances" if p <= n else "inner products"
         require_memory(
             8 * (5 * size * size + (n * p if n < p else 0)),
-            task=f"LDA with {size} x {size} {'covariances' if p <= n else 'inner products'}",
+            task=f"LDA with {size} x {size} {kind}",
             alternative="reduce the columns first, for example with PCA(n_components=1000)",
         )
         most = min(C - 1, p)
@@ -253,14 +258,9 @@ class LDA(Classifier, LinearReducer):
         """Weights of the class means in S_B when S_W is divided by n - C."""
         return counts.sum() * self._priors(counts) / (counts.sum() - len(counts))
 
-    def _keep(
-        self,
-        classes: np.ndarray,
-        counts: np.ndarray,
-        means: np.ndarray,
-        found: discriminant.Discriminants,
-    ) -> None:
+    def _keep(self, classes: np.ndarray, sums: Any, found: discriminant.Discriminants) -> None:
         """Set the fitted attributes."""
+        counts, means = sums.counts, sums.means
         n, C, priors = int(counts.sum()), len(counts), self._priors(counts)
         most = min(means.shape[1], C - 1)
         k = self.n_components or most

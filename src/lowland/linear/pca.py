@@ -128,10 +128,11 @@ class PCA(LinearReducer):
         check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
         if solver == "gram":
             self._require(8 * 4 * n * n, f"the inner products of {n} rows", "'randomized'")
-            self._keep(principal.by_gram(X, n_axes, self.scale, run.threads), run)
+            found = principal.by_gram(X, n_axes, self.scale, run.threads)
         else:
             found = principal.by_krylov(X, n_axes, self.scale, run.threads, run.rng, run.monitor)
-            self._keep(found, run)
+        self._check_squares(found.column_variances, X)
+        self._keep(found, run)
         self.scatter_ = None
 
     def _finish(self, sums: Moments, run: Run) -> None:
@@ -255,6 +256,7 @@ class PCA(LinearReducer):
                 zero = np.zeros(off.shape[1])
                 scores = products.times(off, zero, self.components_.T, run.threads)
                 off -= products.times(scores, zero[: len(variance)], self.components_, run.threads)
-                t2[at] = (scores**2 / variance).sum(axis=1)
-                residual[at] = (off**2).sum(axis=1)
+                with np.errstate(over="ignore"):  # a row may be infinitely far off
+                    t2[at] = (scores**2 / variance).sum(axis=1)
+                    residual[at] = (off**2).sum(axis=1)
         return OutlierScores(t2, residual)

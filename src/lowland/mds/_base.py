@@ -13,12 +13,11 @@ from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.cross_distances import CrossDistances
 from lowland._engines.dissimilarities import (
-    check_magnitude,
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
-from lowland._engines.metric_rows import largest, unit_for
+from lowland._engines.magnitude import check_magnitude, largest, unit_for
 from lowland._engines.neighbor_choices import METRICS
 
 __all__ = ["DOUBLE_ROWS", "DistanceReducer"]

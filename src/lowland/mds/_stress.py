@@ -15,12 +15,8 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines import stress_start
-from lowland._engines.dissimilarities import (
-    check_connected,
-    check_magnitude,
-    known_pairs,
-    twins,
-)
+from lowland._engines.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.magnitude import check_magnitude
 from lowland._engines.majorize import Majorized, Objective, majorize
 from lowland._engines.sparse_pairs import choose_pairs, distances_to_some
 from lowland._engines.stress import AllPairs, ListedPairs, drop_negligible, inverse_powers

@@ -14,8 +14,7 @@ from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines import products, strain
 from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.dissimilarities import check_magnitude
-from lowland._engines.metric_rows import largest
+from lowland._engines.magnitude import check_magnitude, largest
 from lowland._engines.point_stress import chosen_partners, relative_stress
 from lowland.mds._base import DistanceReducer
 

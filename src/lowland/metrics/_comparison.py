@@ -11,8 +11,9 @@ from lowland import _native
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._core.validation import check_matrix
+from lowland._core.validation import check_matrix, is_sparse
 from lowland._engines.distance_rows import DistanceRows, blocks_of
+from lowland._engines.magnitude import check_magnitude, largest
 from lowland.metrics._options import DEFAULT_SAMPLE, Options
 from lowland.metrics._views import View
 
@@ -196,6 +197,7 @@ class Comparison:
         """Sums over all pairs of a measured row and another; O(m n d) time, O(m) memory."""
         if scale == 1.0 and self._sums is not None:
             return self._sums
+        self._check_squares()
         sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
         done, threads = 0, self.options.threads
         with (
@@ -219,6 +221,13 @@ class Comparison:
         if scale == 1.0:
             self._sums = found
         return found
+
+    def _check_squares(self) -> None:
+        """Refuse a table or a map whose distances cannot be squared; neighborhoods never are."""
+        for side, argument in ((self.data, "X"), (self.map, "Y")):
+            if not callable(side.metric):
+                values = side.table.data if is_sparse(side.table) else side.table
+                check_magnitude(largest(values), "lowland.metrics", "value", argument)
 
     def pairs(self) -> Pairs:
         """All pairs of some rows: of all, or of the sample; by default of at most 2 000.

@@ -14,11 +14,10 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.dissimilarities import check_magnitude
 from lowland._engines.graph import ConnectedGraph, connect, connected_components, symmetrize
 from lowland._engines.kernels import blocks_of
 from lowland._engines.knn_blocks import check_distances
-from lowland._engines.metric_rows import check_fits
+from lowland._engines.magnitude import check_fits, check_magnitude
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph

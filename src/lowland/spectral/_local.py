@@ -26,7 +26,7 @@ from lowland._engines.isometry import isometric
 from lowland._engines.knn_blocks import check_distances
 from lowland._engines.linalg import fix_signs
 from lowland._engines.local import all_tangents, barycentric, mixtures, tangents
-from lowland._engines.metric_rows import check_fits
+from lowland._engines.magnitude import check_fits
 from lowland._engines.neighbor_choices import METRICS
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.neighbors import neighbor_graph, neighbor_query
