@@ -1040,13 +1040,21 @@ def test_a_query_far_beyond_the_fitted_rows_still_finds_its_neighbors(far):
     assert graph.distances[0].tobytes() == alone.distances[0].tobytes()
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_an_extreme_query_has_no_say_in_the_answers_of_others(metric):
+@pytest.mark.parametrize(
+    ("metric", "layout"),
+    [
+        ("euclidean", np.asarray),
+        ("manhattan", np.asarray),
+        ("euclidean", scipy.sparse.csr_matrix),
+        ("cosine", scipy.sparse.csr_matrix),
+    ],
+)
+def test_an_extreme_query_has_no_say_in_the_answers_of_others(metric, layout):
     rng = np.random.default_rng(0)
     rows, asked = rng.standard_normal((200, 3)), rng.standard_normal((10, 3))
-    alone = neighbor_query(rows, asked, 5, metric=metric)
+    alone = neighbor_query(layout(rows), layout(asked), 5, metric=metric)
     company = np.vstack([np.full((1, 3), 1e200), asked, np.full((1, 3), -1e30)])
-    found = neighbor_query(rows, company, 5, metric=metric)
+    found = neighbor_query(layout(rows), layout(company), 5, metric=metric)
     np.testing.assert_array_equal(found.indices[1:-1], alone.indices)
     np.testing.assert_array_equal(found.distances[1:-1], alone.distances)
     assert np.isfinite(found.distances).all()

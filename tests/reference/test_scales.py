@@ -18,6 +18,7 @@ from lowland.errors import DataError
 from lowland.io.preparation import Preparation
 from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
+from lowland.spectral._local import LocalReducer
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers
@@ -69,6 +70,31 @@ def attempt(model: Any, X: np.ndarray) -> tuple[Any, str]:
         return model.fit_transform(X, Y), ""
     except DataError as refusal:
         return None, str(refusal)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e30), (np.float64, 1e200)])
+@pytest.mark.parametrize("method", registry.all_methods(), ids=registry.names())
+def test_an_extreme_new_row_has_no_influence_on_its_companions(
+    method: type, dtype: type, far: float, layout: Any, rows: np.ndarray, monkeypatch: Any
+) -> None:
+    """It may be refused, and the whole call with it; it may not change the places of others."""
+    monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)  # sparse stays sparse
+    model = small(method)
+    fitted = layout(rows.astype(dtype))
+    if layout is not np.asarray and issubclass(method, LocalReducer):
+        with pytest.raises(TypeError, match="reduce it by PCA first"):
+            model.fit(fitted, Y)
+        return
+    model.fit(fitted, Y)
+    new = rows[:7].astype(dtype) * dtype(1.01)
+    alone = model.transform(layout(new))
+    company = np.vstack([new, np.full((1, new.shape[1]), far, dtype)])
+    try:
+        found = model.transform(layout(company))
+    except DataError:
+        return
+    assert found[:7].tobytes() == alone.tobytes()
 
 
 @scales

@@ -124,10 +124,14 @@ def neighbor_query(
         )
     if is_sparse(X) or is_sparse(queries):
         rows, asked = _both_sparse(X, queries)
-        unit = unit_for(max(largest(rows.data), largest(asked.data)), metric)
-        rows, asked = scaled(rows, unit), scaled(asked, unit)
-        found = knn_blocks.sparse_search(rows, asked, k, metric, False, monitor)
-        return _graph(found, queries, X.shape[0], metric, unit)
+
+        def search_sparse(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
+            points, new = scaled(rows, unit), scaled(asked[some], unit)
+            found = knn_blocks.sparse_search(points, new, k, metric, False, monitor)
+            return found.ids, in_type(found.distances, unit, metric, _float_of(queries))
+
+        found = _by_units(search_sparse, asked, largest(rows.data), metric)
+        return NeighborGraph(*found, X.shape[0], metric)
     rows, empty = rows_of(X, metric, "X")
     asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
@@ -156,7 +160,7 @@ def neighbor_query(
 
 def _by_units(
     search: Callable[[Any, float], tuple[np.ndarray, np.ndarray]],
-    asked: np.ndarray,
+    asked: Any,
     reach: float,
     metric: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +168,10 @@ def _by_units(
 
     ``reach`` is the largest number in the rows that are searched.
     """
-    greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
+    if is_sparse(asked):
+        greatest = abs(asked).max(axis=1).toarray().ravel()
+    else:
+        greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
     units = units_for(np.maximum(greatest, reach), metric)
     kinds = np.unique(units)
     if len(kinds) <= 1:

@@ -13,7 +13,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._engines import strain
 from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.magnitude import check_magnitude, largest
+from lowland._engines.magnitude import check_fits, check_magnitude, largest
 from lowland._engines.point_stress import relative_stress
 from lowland.mds._base import DistanceReducer
 
@@ -170,4 +170,6 @@ class LandmarkMDS(DistanceReducer):
         return Z
 
     def _transform(self, X: Any, run: Run) -> np.ndarray:
-        return self._place(X, run).astype(X.dtype)
+        Z = self._place(X, run)
+        check_fits(Z, X.dtype, type(self).__name__)
+        return Z.astype(X.dtype)

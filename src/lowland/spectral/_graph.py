@@ -81,6 +81,10 @@ class GraphReducer(Reducer):
             return X
         return dense_if_small(X)
 
+    def _is_graph(self, X: Any) -> bool:
+        """Whether only the distances of some pairs are known."""
+        return isinstance(X, NeighborGraph) or (self.metric == "precomputed" and is_sparse(X))
+
     def _distance(self) -> Any:
         """The metric in use: squared distances are taken back to distances."""
         return "euclidean" if self.metric == "sqeuclidean" else self.metric
@@ -109,10 +113,7 @@ class GraphReducer(Reducer):
 
     def _in_one_piece(self, graph: scipy.sparse.csr_matrix, rows: Any, run: Run) -> ConnectedGraph:
         """The graph connected by the policy; remembers what became of the rows."""
-        without_lengths = isinstance(rows, NeighborGraph) or (
-            self.metric == "precomputed" and is_sparse(rows)
-        )
-        if without_lengths and self.on_disconnected == "bridge":
+        if self._is_graph(rows) and self.on_disconnected == "bridge":
             n_components = connected_components(graph)[0]
             if n_components > 1:
                 raise DataError(
@@ -182,10 +183,7 @@ class GraphReducer(Reducer):
             whole = np.full((n, Y.shape[1]), np.nan, dtype)
             whole[self._kept(n)] = Y
             self.embedding_ = whole
-            stored_only = isinstance(X, NeighborGraph) or (
-                self.metric == "precomputed" and is_sparse(X)
-            )
-            if not stored_only:
+            if not self._is_graph(X):
                 whole[self.excluded_] = self._transform(X[self.excluded_], run)
         return self.embedding_.copy()
 

@@ -13,12 +13,10 @@ from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.params import fitted, param
-from lowland._core.validation import is_sparse
 from lowland._engines import products
 from lowland._engines.graph import radius_graph
 from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, kernel_matrix
 from lowland._engines.linalg import DENSE_ORDER
-from lowland._engines.neighbor_graph import NeighborGraph
 from lowland._engines.radius import BYTES_PER_EDGE
 from lowland._engines.slow_modes import SlowModes, modes_of_walk, slow_modes
 from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
@@ -146,7 +144,7 @@ class DiffusionMaps(GraphReducer):
 
     def _of_all_pairs(self, rows: Any, run: Run) -> SlowModes:
         """Modes of P for the kernel of all pairs; sets what belongs to single rows."""
-        if isinstance(rows, NeighborGraph) or (self.metric == "precomputed" and is_sparse(rows)):
+        if self._is_graph(rows):
             raise DataError(
                 "DiffusionMaps: X holds distances of some pairs, but n_neighbors=None asks for the "
                 "kernel of all; give n_neighbors, or all distances."

@@ -18,6 +18,7 @@ from lowland._engines import products
 from lowland._engines.geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland._engines.geodesics import shortest_paths
 from lowland._engines.graph import radius_graph
+from lowland._engines.magnitude import check_fits
 from lowland._engines.neighbor_graph import NeighborGraph
 from lowland.spectral._graph import GraphReducer, float_of
 
@@ -206,7 +207,9 @@ class Isomap(GraphReducer):
             some = slice(start, start + NEW_ROWS)
             D = self._geodesics_from(links[some], run).astype(np.float64)
             Z[some] = products.times(D * D, self.mean_squares_, -self.dual_vectors_, run.threads)
-        return self._at_home(Z * self.unit_, links).astype(float_of(X), copy=False)
+        Z *= self.unit_
+        check_fits(Z, float_of(X), "Isomap")
+        return self._at_home(Z, links).astype(float_of(X), copy=False)
 
     def _links(self, X: Any, run: Run) -> scipy.sparse.csr_matrix:
         """Edges from new rows to fitted ones, (n_new, n_kept)."""
