@@ -18,7 +18,7 @@ import sklearn.manifold
 from _harness import DATA, Case, main
 
 import lowland
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
 from lowland.datasets import swiss_roll
 
 

@@ -18,9 +18,9 @@ from _harness import DATA, Case, main
 from knn import million, mnist50
 
 import lowland
-from lowland._engines.affinity import joint_affinities
-from lowland._engines.divergence import Divergence, entropy_of
-from lowland._engines.repulsion import pairwise_repulsion
+from lowland._engines.embedding.affinity import joint_affinities
+from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.repulsion import pairwise_repulsion
 from lowland.datasets import digits
 from lowland.neighbors import knn_graph
 

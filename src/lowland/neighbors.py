@@ -8,8 +8,8 @@ from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
-from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph, neighbor_query
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 
 __all__ = ["NeighborGraph", "knn_graph", "knn_query"]
 

@@ -180,8 +180,8 @@ def test_blocks_of_any_size_have_the_same_sums(
     X, Y = irregular(101, 5), irregular(101, 2, seed=1)
     X = metric_distances(X, "euclidean") if metric == "precomputed" else X
     whole = Comparison(X, Y, metric=metric).distance_sums(0.8)
-    monkeypatch.setattr("lowland._engines.distance_rows.CACHED", 1)
-    monkeypatch.setattr("lowland._engines.distance_rows.BUSY_ROWS", rows_at_once)
+    monkeypatch.setattr("lowland._engines.distances.distance_rows.CACHED", 1)
+    monkeypatch.setattr("lowland._engines.distances.distance_rows.BUSY_ROWS", rows_at_once)
     by_blocks = Comparison(X, Y, metric=metric).distance_sums(0.8)
     for a, b in zip(by_blocks, whole, strict=True):
         assert a == pytest.approx(b, rel=1e-12)

@@ -15,10 +15,10 @@ import scipy.sparse
 import lowland
 from lowland._core import registry
 from lowland.errors import DataError
-from lowland.io.preparation import Preparation
 from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
-from lowland.spectral._local import LocalReducer
+from lowland.preparation.preparation import Preparation
+from lowland.spectral._locally_linear import LocalReducer
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers

@@ -8,12 +8,13 @@ import numpy as np
 
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Estimator, Run
+from lowland._core.estimator import Estimator
 from lowland._core.params import param
 from lowland._core.validation import check_matrix
 
-__all__ = ["Invertible", "Reducer", "Run"]
+__all__ = ["Invertible", "Reducer"]
 
 
 class Reducer(Estimator):
@@ -46,7 +47,7 @@ class Reducer(Estimator):
 class Invertible(Reducer):
     """A method that can go back; it writes ``_inverse_transform``."""
 
-    def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         raise NotImplementedError
 
     def inverse_transform(self, X: Any) -> np.ndarray:

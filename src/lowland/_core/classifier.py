@@ -9,7 +9,8 @@ import numpy as np
 from lowland._core.errors import DataError
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer, Run
+    from lowland._core.base import Reducer
+    from lowland._core.context import FitContext
 
     Base = Reducer
 else:
@@ -24,7 +25,7 @@ class Classifier(Base):
     needs_target = True
     classes_: np.ndarray
 
-    def _decide(self, X: Any, run: Run) -> np.ndarray:
+    def _decide(self, X: Any, run: FitContext) -> np.ndarray:
         """Log-probability of each class up to a constant per row (n, C); log-odds (n,) for two."""
         raise NotImplementedError
 

@@ -13,11 +13,12 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lowland._core.constraints import Boolean, Integer, Null, Seed
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
@@ -31,15 +32,7 @@ from lowland._core.validation import (
     column_names,
 )
 
-__all__ = ["Estimator", "Run"]
-
-
-class Run(NamedTuple):
-    """What one fit carries through the engines: randomness, threads, progress."""
-
-    rng: np.random.Generator
-    threads: int
-    monitor: Monitor
+__all__ = ["Estimator"]
 
 
 class Estimator(Declared):
@@ -66,11 +59,11 @@ class Estimator(Declared):
 
     # --- what a method writes ---------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray | None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
         """Set the fitted attributes; return the map of X, or None to have it transformed."""
         raise NotImplementedError
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         """Place rows; each row's place must not depend on the other rows."""
         raise NotImplementedError
 
@@ -140,7 +133,7 @@ class Estimator(Declared):
             self.feature_names_in_ = names
 
     @contextlib.contextmanager
-    def _running(self, *, bound_blas: bool = True) -> Iterator[Run]:
+    def _running(self, *, bound_blas: bool = True) -> Iterator[FitContext]:
         threads = resolve_n_jobs(self.n_jobs)
         monitor = Monitor(
             label=type(self).__name__,
@@ -150,7 +143,7 @@ class Estimator(Declared):
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
             self._monitor = monitor
             try:
-                yield Run(generator(self.random_state), threads, monitor)
+                yield FitContext(generator(self.random_state), threads, monitor)
             finally:
                 del self._monitor
 

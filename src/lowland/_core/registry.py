@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
+    "PREPARATION",
     "SELECTION",
     "all_methods",
     "all_selectors",
@@ -35,6 +36,7 @@ __all__ = [
 
 FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
 SELECTION = ("selection",)
+PREPARATION = ("preparation",)
 # What selectors are called elsewhere; any unambiguous beginning of a name will do as well.
 SELECTOR_ALIASES = {"chi2": "chi_square", "rfe": "recursive_elimination", "f": "anova_f"}
 
@@ -103,10 +105,8 @@ def all_selectors() -> list[Any]:
 
 def get_any(class_name: str) -> Any:
     """The class of a map, a selector or a preparation by its own name, as model files give it."""
-    if class_name == "Preparation":
-        return _class_in("lowland.io.preparation", "preparation")
     method = snake_case(class_name)
-    path = modules(SELECTION).get(method)
+    path = modules((*SELECTION, *PREPARATION)).get(method)
     return get(class_name) if path is None else _class_in(path, method)
 
 

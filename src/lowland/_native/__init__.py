@@ -5,8 +5,8 @@ Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("
 numpy definition.
 
 - ``all_finite(x)``: no NaN, no infinity.
-- ``scatter(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle of
-  ``y.T @ y``; exact zeros of y are passed over.
+- ``scatter_matrix(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle
+  of ``y.T @ y``; exact zeros of y are passed over.
 - ``inner(a, shift_a, b, shift_b, symmetric, out)``: ``(a - shift_a).T @ (b - shift_b)``.
 - ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
 - ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
@@ -114,7 +114,7 @@ from lowland._native.kernels import (
     repel_pairs,
     repel_tree,
     rerank,
-    scatter,
+    scatter_matrix,
     shortest_paths,
     sort_rows,
     sparse_times,
@@ -169,7 +169,7 @@ __all__ = [
     "repel_pairs",
     "repel_tree",
     "rerank",
-    "scatter",
+    "scatter_matrix",
     "shortest_paths",
     "sort_rows",
     "sparse_times",

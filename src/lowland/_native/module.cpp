@@ -1,7 +1,7 @@
 // Python's door to the kernels: shapes and strides in, the right instruction set chosen, GIL let go.
-#include "bindings.h"
-#include "kernels.h"
-#include "threads.h"
+#include "common/bindings.h"
+#include "products/products.h"
+#include "common/threads.h"
 
 namespace nb = nanobind;
 
@@ -31,15 +31,15 @@ bool all_finite(nb::ndarray<const T, nb::c_contig, nb::device::cpu> x, int threa
 }
 
 template <class T>
-void scatter(Matrix<T> x, Vector<T> shift, nb::ndarray<double, nb::ndim<1>, nb::c_contig> sums,
+void scatter_matrix(Matrix<T> x, Vector<T> shift, nb::ndarray<double, nb::ndim<1>, nb::c_contig> sums,
              Out<double> out, int threads, const std::string& isa) {
     const std::int64_t n = x.shape(0), p = x.shape(1);
     check_threads(threads);
-    check(p == 1 || x.stride(1) == 1, "scatter: the rows of x must be contiguous");
+    check(p == 1 || x.stride(1) == 1, "scatter_matrix: the rows of x must be contiguous");
     check(shift.shape(0) == x.shape(1) && sums.shape(0) == x.shape(1),
-          "scatter: shift and sums must be (p,)");
-    check(out.shape(0) == x.shape(1) && out.shape(1) == x.shape(1), "scatter: out must be (p, p)");
-    if (!LOWLAND_RUN(isa, scatter(x.data(), n, p, x.stride(0), shift.data(), sums.data(), out.data(),
+          "scatter_matrix: shift and sums must be (p,)");
+    check(out.shape(0) == x.shape(1) && out.shape(1) == x.shape(1), "scatter_matrix: out must be (p, p)");
+    if (!LOWLAND_RUN(isa, scatter_matrix(x.data(), n, p, x.stride(0), shift.data(), sums.data(), out.data(),
                                   threads))) {
         throw std::bad_alloc();
     }
@@ -108,7 +108,7 @@ template <class T>
 void bind_products(nb::module_& m) {
     using namespace nb::literals;
     m.def("all_finite", &all_finite<T>, "x"_a.noconvert(), "threads"_a, "isa"_a = "auto");
-    m.def("scatter", &scatter<T>, "x"_a.noconvert(), "shift"_a.noconvert(), "sums"_a.noconvert(),
+    m.def("scatter_matrix", &scatter_matrix<T>, "x"_a.noconvert(), "shift"_a.noconvert(), "sums"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("inner", &inner<T>, "a"_a.noconvert(), "shift_a"_a.noconvert(), "b"_a.noconvert(),
           "shift_b"_a.noconvert(), "symmetric"_a, "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");

@@ -148,7 +148,7 @@ def write(
     import polars as pl
 
     from lowland._core.errors import DataError
-    from lowland._engines.procrustes import align
+    from lowland._engines.linalg.procrustes import align
     from lowland.io import map_frame, staged_outputs, write_frame
     from lowland.plot import compare_maps, save_figure
     from lowland.report import write_report

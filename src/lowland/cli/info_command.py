@@ -47,7 +47,7 @@ def describe(table: Any, seed: int, jobs: int | None) -> dict[str, Any]:
     import numpy as np
 
     from lowland._core.validation import is_sparse
-    from lowland.io.preparation import Preparation
+    from lowland.preparation.preparation import Preparation
 
     features = table.features
     sparse = is_sparse(features)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lowland.io import Table
-    from lowland.io.preparation import Preparation
+    from lowland.preparation.preparation import Preparation
 
 __all__ = ["Choices", "Ready", "make_ready", "read"]
 
@@ -154,7 +154,7 @@ def _without_holes(table: Table, choices: Choices, log: list[str]) -> tuple[Tabl
 
     from lowland._core.errors import DataError
     from lowland._core.validation import all_finite, is_sparse
-    from lowland.io.finite import listing
+    from lowland._core.wording import listing
 
     if is_sparse(table.features) or all_finite(np.asarray(table.features)):
         return table, []
@@ -218,7 +218,7 @@ def _prepared(
     features: pl.DataFrame | Any, choices: Choices, log: list[str]
 ) -> tuple[Any, Preparation | None]:
     """Filled and scaled numbers; None as preparation when they came out as they were."""
-    from lowland.io.preparation import Preparation
+    from lowland.preparation.preparation import Preparation
 
     fills = choices.impute in (Imputing.MEAN, Imputing.MEDIAN)
     preparation = Preparation(

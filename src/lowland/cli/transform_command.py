@@ -132,7 +132,7 @@ def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
     import polars as pl
 
     from lowland._core.errors import DataError
-    from lowland.io.finite import listing
+    from lowland._core.wording import listing
 
     missing = [name for name in texts if name not in table.labels.columns]
     if missing:

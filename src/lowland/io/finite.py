@@ -14,6 +14,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import all_finite
+from lowland._core.wording import listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +26,6 @@ __all__ = [
     "finite_sparse",
     "float_frame",
     "float_type",
-    "listing",
 ]
 
 LARGE = 2**24  # numbers, from which float64 would take more than 134 MB
@@ -168,10 +168,3 @@ def _refuse(source: str, what: str, frame: pl.DataFrame, is_bad: pl.Expr) -> Non
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def listing(names: Sequence[str], most: int = 8, *, quote: bool = True) -> str:
-    """The first few names, and how many more there are."""
-    shown = [repr(name) if quote else name for name in names[:most]]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown) + more

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.wording import listing
 from lowland.io.budget import require_for_table
 from lowland.io.contents import Contents, one_line
-from lowland.io.finite import as_floats, listing
+from lowland.io.finite import as_floats
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._core.errors import DataError, unknown_name
+from lowland._core.wording import listing
 from lowland.io.contents import Contents, Request
-from lowland.io.finite import listing
 
 if TYPE_CHECKING:
     import polars as pl

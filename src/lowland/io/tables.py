@@ -11,8 +11,9 @@ import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.validation import is_sparse
+from lowland._core.wording import listing
 from lowland.io.contents import Contents, Request
-from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame, listing
+from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
 

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Invertible, Run
+from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines import kernel_axes, preimage
-from lowland._engines.kernel_rows import median_distance
-from lowland._engines.kernel_scale import check_scale
-from lowland._engines.kernels import KERNELS, Kernel, checked_values, kernel_matrix
+from lowland._engines.kernels.kernel_matrix import KERNELS, Kernel, checked_values, kernel_matrix
+from lowland._engines.kernels.kernel_values import median_distance
+from lowland.kernel import _axes, _preimage
+from lowland.kernel._scale import check_scale
 
 __all__ = ["KernelPCA"]
 
@@ -160,7 +161,7 @@ class KernelPCA(Invertible):
             0.05 + 6e-9 * n * n * (1 + p / 100), 8 * n * (p + 100) + min(2 * n * n, 2e9)
         )
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray | None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
         rows = self._as_computed_with(X)
         n = rows.shape[0]
         n_axes = n if self.n_components is None else int(self.n_components)
@@ -175,15 +176,15 @@ class KernelPCA(Invertible):
         shared = (run.threads, run.rng, run.monitor)
         if solver == "dense":
             self._require(8 * 3 * n * n, f"the kernel matrix of {n} rows", "solver='krylov'")
-            found = kernel_axes.by_matrix(rows, self._kernel(), n_axes, *shared)
+            found = _axes.by_matrix(rows, self._kernel(), n_axes, *shared)
         elif solver == "krylov":
-            basis = min(n, 10 * n_axes + 25 * kernel_axes.BLOCK_WIDTH)
+            basis = min(n, 10 * n_axes + 25 * _axes.BLOCK_WIDTH)
             self._require(8 * 2 * n * basis, f"a basis of {basis} vectors", "solver='nystroem'")
-            found = kernel_axes.by_krylov(rows, self._kernel(), n_axes, self.tol, *shared)
+            found = _axes.by_krylov(rows, self._kernel(), n_axes, self.tol, *shared)
         else:
             m = self._number_of_landmarks(n, n_axes)
             self._require(8 * 5 * m * m, f"{m} landmarks", "a smaller n_landmarks")
-            found = kernel_axes.by_landmarks(rows, self._kernel(), min(n_axes, m), m, *shared)
+            found = _axes.by_landmarks(rows, self._kernel(), min(n_axes, m), m, *shared)
         return self._keep(found, rows, X.dtype)
 
     def _as_computed_with(self, X: Any) -> Any:
@@ -228,7 +229,7 @@ class KernelPCA(Invertible):
     def _require(self, n_bytes: int, what: str, other: str) -> None:
         require_memory(n_bytes, task=f"KernelPCA with {what}", alternative=f"use {other}")
 
-    def _keep(self, found: kernel_axes.KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:
+    def _keep(self, found: _axes.KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:
         """Set the fitted attributes; returns the map where it is known already."""
         positive = int((found.eigenvalues > 0).sum())
         k = max(1, positive) if self.n_components is None else len(found.eigenvalues)
@@ -253,10 +254,10 @@ class KernelPCA(Invertible):
         self.n_components_ = k
         return None if found.scores is None else found.scores[:, :k].astype(dtype)
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return self._place(X, run).astype(X.dtype, copy=False)
 
-    def _place(self, X: Any, run: Run) -> np.ndarray:
+    def _place(self, X: Any, run: FitContext) -> np.ndarray:
         """y = A^T k(x, kept rows) - c, in double."""
         points = self.rows_
         if points is None:
@@ -264,7 +265,7 @@ class KernelPCA(Invertible):
         matrix = kernel_matrix(points, self._kernel(), run.threads)
         return matrix.rows_times(X, self.dual_vectors_) - self.offsets_
 
-    def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         if self.rows_ is None:
             raise ParameterError(
                 "KernelPCA: inverse_transform needs the fitted rows, and kernel='precomputed' has "
@@ -274,12 +275,12 @@ class KernelPCA(Invertible):
         exact = self.residual_ is not None  # then the places of the fitted rows are V lambda^(1/2)
         places = self.dual_vectors_ * self.eigenvalues_ if exact else self._place(rows, run)
         if self.kernel == "linear":
-            X = preimage.by_least_squares(at, places, rows, run.threads)
+            X = _preimage.by_least_squares(at, places, rows, run.threads)
         elif self.kernel != "rbf":
-            X = preimage.by_ridge(at, places, rows, self.alpha, run.threads)
+            X = _preimage.by_ridge(at, places, rows, self.alpha, run.threads)
         else:
-            axes = preimage.Axes(rows, places, self.dual_vectors_, self.mean_weights_)
-            X = preimage.by_fixed_point(at, axes, self._kernel(), run.threads)
+            axes = _preimage.Axes(rows, places, self.dual_vectors_, self.mean_weights_)
+            X = _preimage.by_fixed_point(at, axes, self._kernel(), run.threads)
         return X.astype(Y.dtype, copy=False)
 
     def save(self, path: str | Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._core.base import Invertible, Run
+from lowland._core.base import Invertible
 from lowland._core.card import Estimate
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted
 from lowland._core.validation import (
@@ -20,9 +21,9 @@ from lowland._core.validation import (
     column_names,
     is_sparse,
 )
-from lowland._engines import products
-from lowland._engines.magnitude import EXTREME, check_magnitude, largest, spread_of
-from lowland._engines.statistics import Moments, merge, moments
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, spread_of
+from lowland._engines.linalg.moments import Moments, merge, moments
 
 __all__ = ["LinearReducer"]
 
@@ -56,7 +57,7 @@ class LinearReducer(Invertible):
         size = min(n, p)
         return Estimate(0.01 + 2e-11 * n * p * size + 3e-10 * size**3, 8 * (n * p + 4 * size**2))
 
-    def _finish(self, sums: Moments, run: Run) -> None:
+    def _finish(self, sums: Moments, run: FitContext) -> None:
         """Set the fitted attributes from count, mean and scatter."""
         raise NotImplementedError
 
@@ -80,7 +81,7 @@ class LinearReducer(Invertible):
             self.n_samples_seen_, self.mean_, self.scatter_ = sums
         return self
 
-    def _moments(self, X: Any, run: Run) -> Moments:
+    def _moments(self, X: Any, run: FitContext) -> Moments:
         """Sums of checked rows; a value that is not finite shows in them."""
         sums = moments(X, run.threads, run.monitor)
         if not np.isfinite(sums.mean).all():
@@ -138,18 +139,18 @@ class LinearReducer(Invertible):
         """q x p: what points of the map are multiplied by before the mean is added."""
         return self.components_ if self.scale_ is None else self.components_ * self.scale_
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return self._representable(
             products.times(X, self.mean_, self._encoder(), run.threads), X, run
         )
 
-    def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         X = products.times(Y, np.zeros(Y.shape[1]), self._decoder(), run.threads)
         with np.errstate(over="ignore", invalid="ignore"):
             X += self.mean_.astype(Y.dtype)
         return self._representable(X, Y, run)
 
-    def _representable(self, found: np.ndarray, given: Any, run: Run) -> np.ndarray:
+    def _representable(self, found: np.ndarray, given: Any, run: FitContext) -> np.ndarray:
         """The result, if all its numbers fit into the type of the rows it was made from."""
         if not all_finite(found, run.threads):
             most = largest(given.data if is_sparse(given) else given)

@@ -6,25 +6,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card
 from lowland._core.classifier import Classifier
 from lowland._core.constraints import Integer, Null, OneOf, Real, Several
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.targets import check_labels, join_classes
 from lowland._core.threads import limit_blas
 from lowland._core.validation import check_finite
-from lowland._engines import discriminant, products
-from lowland._engines.classes import (
+from lowland._engines.linalg import products
+from lowland._engines.linalg.class_moments import (
     ClassMoments,
     class_columns,
     class_moments,
     merge_classes,
     widened,
 )
-from lowland._engines.linalg import fix_signs
+from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland.linear import _discriminant
 from lowland.linear._base import LinearReducer
 
 __all__ = ["LDA"]
@@ -147,7 +148,7 @@ class LDA(Classifier, LinearReducer):
     reference = "Fisher (1936); Rao (1948)"
     fit_checks_finite = False
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         classes, codes = check_labels(y, X.shape[0], owner="LDA")
         C, (n, p) = len(classes), X.shape
         self._check_sizes(classes, n, p)
@@ -157,11 +158,11 @@ class LDA(Classifier, LinearReducer):
                 sums = class_columns(X, codes, C)
                 self._check_squares(sums.squares, X)
                 weights = self._weights(sums.counts)
-                found = discriminant.from_rows(X, codes, sums, pull, weights, threads, monitor)
+                found = _discriminant.from_rows(X, codes, sums, pull, weights, threads, monitor)
             else:
                 sums = class_moments(X, codes, C, threads, monitor)
                 self._check_squares(np.diagonal(sums.scatter), X)
-                found = discriminant.from_sums(sums, pull, self._weights(sums.counts))
+                found = _discriminant.from_sums(sums, pull, self._weights(sums.counts))
             self._keep(classes, sums, found)
         self.scatter_ = None
 
@@ -198,7 +199,7 @@ class LDA(Classifier, LinearReducer):
             if self._is_enough(sums):
                 self._check_sizes(union, sums.n_rows, batch.shape[1])
                 weights = self._weights(sums.counts)
-                found = discriminant.from_sums(sums, self.shrinkage, weights)
+                found = _discriminant.from_sums(sums, self.shrinkage, weights)
                 self._keep(union, sums, found)
         return self
 
@@ -258,7 +259,7 @@ class LDA(Classifier, LinearReducer):
         """Weights of the class means in S_B when S_W is divided by n - C."""
         return counts.sum() * self._priors(counts) / (counts.sum() - len(counts))
 
-    def _keep(self, classes: np.ndarray, sums: Any, found: discriminant.Discriminants) -> None:
+    def _keep(self, classes: np.ndarray, sums: Any, found: _discriminant.Discriminants) -> None:
         """Set the fitted attributes."""
         counts, means = sums.counts, sums.means
         n, C, priors = int(counts.sum()), len(counts), self._priors(counts)
@@ -275,7 +276,7 @@ class LDA(Classifier, LinearReducer):
         self.explained_variance_ratio_ = ratios[:k] / (ratios.sum() or 1.0)
         logs = np.log(priors) if self.rule == "bayes" else np.zeros(C)
         coefficients = found.coefficients * (n / (n - C))  # likelihood's covariance is S_W / n
-        self.coef_, constants = discriminant.decision(coefficients, means - self.mean_, logs)
+        self.coef_, constants = _discriminant.decision(coefficients, means - self.mean_, logs)
         self.intercept_ = constants - self.coef_ @ self.mean_
         self.threshold_ = self._cut_line(float(constants[0])) if C == 2 else None
 
@@ -289,7 +290,7 @@ class LDA(Classifier, LinearReducer):
         slope = self.coef_[0] @ (self.means_[1] - self.means_[0]) / abs(z1 - z0)
         return float(-constant / slope)
 
-    def _decide(self, X: Any, run: Run) -> np.ndarray:
+    def _decide(self, X: Any, run: FitContext) -> np.ndarray:
         at_mean = self.intercept_ + np.einsum("cp,p->c", self.coef_, self.mean_)
         scores = products.times(X, self.mean_, self.coef_.T, run.threads)
         scores += at_mean.astype(scores.dtype)

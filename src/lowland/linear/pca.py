@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card
 from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import check_finite, is_sparse
-from lowland._engines import principal, products, rank
-from lowland._engines.statistics import Moments
+from lowland._engines.linalg import principal_axes, products
+from lowland._engines.linalg.moments import Moments
+from lowland.linear import _component_count
 from lowland.linear._base import LinearReducer
 
 __all__ = ["PCA", "OutlierScores"]
@@ -116,7 +117,7 @@ class PCA(LinearReducer):
     )
     reference = "Pearson (1901); Hotelling (1933)"
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
         n_axes = self._axes_to_compute(n, p)
         solver = self._choose_solver(X)
@@ -128,16 +129,18 @@ class PCA(LinearReducer):
         check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
         if solver == "gram":
             self._require(8 * 4 * n * n, f"the inner products of {n} rows", "'randomized'")
-            found = principal.by_gram(X, n_axes, self.scale, run.threads)
+            found = principal_axes.by_gram(X, n_axes, self.scale, run.threads)
         else:
-            found = principal.by_krylov(X, n_axes, self.scale, run.threads, run.rng, run.monitor)
+            found = principal_axes.by_krylov(
+                X, n_axes, self.scale, run.threads, run.rng, run.monitor
+            )
         self._check_squares(found.column_variances, X)
         self._keep(found, run)
         self.scatter_ = None
 
-    def _finish(self, sums: Moments, run: Run) -> None:
+    def _finish(self, sums: Moments, run: FitContext) -> None:
         n_axes = self._axes_to_compute(sums.n_rows, len(sums.mean))
-        self._keep(principal.by_covariance(sums, n_axes, self.scale), run)
+        self._keep(principal_axes.by_covariance(sums, n_axes, self.scale), run)
 
     def _rows_needed(self, n_features: int) -> int:
         if self.n_components == "mle":
@@ -183,7 +186,7 @@ class PCA(LinearReducer):
             alternative=f"solver={other} with a number of components",
         )
 
-    def _keep(self, found: principal.PrincipalAxes, run: Run) -> None:
+    def _keep(self, found: principal_axes.PrincipalAxes, run: FitContext) -> None:
         """Choose the number of axes and set the fitted attributes."""
         k = self._number_of_axes(found, run)
         n, p = found.n_rows, len(found.mean)
@@ -198,7 +201,7 @@ class PCA(LinearReducer):
         rest = max(0.0, found.total_variance - float(variances.sum()))
         self.noise_variance_ = rest / left_over if left_over else 0.0
 
-    def _number_of_axes(self, found: principal.PrincipalAxes, run: Run) -> int:
+    def _number_of_axes(self, found: principal_axes.PrincipalAxes, run: FitContext) -> int:
         n, p, rule = found.n_rows, len(found.mean), self.n_components
         if rule is None or isinstance(rule, Integral):
             return len(found.variances)
@@ -208,12 +211,14 @@ class PCA(LinearReducer):
                     f"PCA: n_components='mle' needs more rows than columns, not {n} rows and "
                     f"{p} columns; use 'parallel' or 'optimal'."
                 )
-            return rank.by_likelihood(found.variances, n)
+            return _component_count.by_likelihood(found.variances, n)
         if rule == "parallel":
-            return rank.by_parallel_analysis(found.variances, found.column_variances, n, run.rng)
+            return _component_count.by_parallel_analysis(
+                found.variances, found.column_variances, n, run.rng
+            )
         if rule == "optimal":
-            return rank.by_singular_value_threshold(found.variances[: n - 1], n - 1, p)
-        return rank.by_share(found.variances, rule)
+            return _component_count.by_singular_value_threshold(found.variances[: n - 1], n - 1, p)
+        return _component_count.by_share(found.variances, rule)
 
     def _encoder(self) -> np.ndarray:
         W = super()._encoder()

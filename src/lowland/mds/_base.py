@@ -7,18 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.base import Reducer, Run
+from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Mapping, Null, OneOf
+from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.dissimilarities import (
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.dissimilarities import (
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
-from lowland._engines.magnitude import check_magnitude, largest, unit_for
-from lowland._engines.neighbor_choices import METRICS
+from lowland._engines.distances.metrics import METRICS
+from lowland._engines.linalg.magnitude import check_magnitude, largest, unit_for
 
 __all__ = ["DOUBLE_ROWS", "DistanceReducer"]
 
@@ -68,7 +69,7 @@ class DistanceReducer(Reducer):
         owner, n = type(self).__name__, self.n_features_in_
         return check_new_distances(X, n, owner=owner, may_miss=self.may_miss)
 
-    def _distances(self, X: Any, run: Run, advice: str) -> np.ndarray:
+    def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X."""
         if self._given:
             return X
@@ -85,14 +86,14 @@ class DistanceReducer(Reducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _blocks_of_distances(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
+    def _blocks_of_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Some new rows at a time, with their distances to the kept rows."""
         for rows, D in self._any_distances(X, run):
             if not self.only_order:
                 check_magnitude(float(np.nanmax(D)), type(self).__name__)
             yield rows, D
 
-    def _any_distances(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
+    def _any_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         if self._given:
             step = max(1, 2**22 // X.shape[1])
             for start in range(0, X.shape[0], step):

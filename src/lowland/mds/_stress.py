@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._engines import stress_start
-from lowland._engines.dissimilarities import check_connected, known_pairs, twins
-from lowland._engines.magnitude import check_magnitude
-from lowland._engines.majorize import Majorized, Objective, majorize
-from lowland._engines.sparse_pairs import choose_pairs, distances_to_some
-from lowland._engines.stress import AllPairs, ListedPairs, drop_negligible, inverse_powers
-from lowland._engines.stress_placement import homes, place_by_stress
+from lowland._engines.distances.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.stress import initial_map
+from lowland._engines.stress.majorization import Majorized, Objective, majorize
+from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
+from lowland._engines.stress.placement import homes, place_by_stress
+from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
 from lowland.mds._base import DOUBLE_ROWS, DistanceReducer
 
 __all__ = ["Problem", "StressReducer"]
@@ -87,7 +87,7 @@ class StressReducer(DistanceReducer):
 
     # --- fit ----------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         problem = self._problem(X, run)
         with limit_blas(1):  # sums over all pairs must not depend on the number of threads
             starts = self._starts(X.shape[0], problem, run)
@@ -101,7 +101,7 @@ class StressReducer(DistanceReducer):
         objective: Objective,
         starts: Iterable[np.ndarray],
         problem: Problem,
-        run: Run,
+        run: FitContext,
         points: Callable[[np.ndarray], np.ndarray],
     ) -> Majorized:
         """Where the best of all descents ended; ``points`` makes a map of the variables."""
@@ -132,7 +132,7 @@ class StressReducer(DistanceReducer):
         self.stress_, self.n_iter_ = float(self.loss_history_[-1]), found.n_iter
         self.stress_per_point_ = problem.objective.relative_per_point(found.Y)
 
-    def _problem(self, X: Any, run: Run) -> Problem:
+    def _problem(self, X: Any, run: FitContext) -> Problem:
         if self._given and is_sparse(X):
             if X.shape[0] > SPARSE_GIVEN_ROWS or self.pairs == "sparse":
                 return self._listed(X, run)
@@ -147,7 +147,7 @@ class StressReducer(DistanceReducer):
             return self.pairs == "sparse"
         return n > 4 * DOUBLE_ROWS and 4 * n * n > available_memory() // 2
 
-    def _dense(self, D: np.ndarray, run: Run) -> Problem:
+    def _dense(self, D: np.ndarray, run: FitContext) -> Problem:
         n, q = len(D), int(self.n_components)
         check_magnitude(float(np.nanmax(D)), type(self).__name__)
         dtype = np.float64 if n <= DOUBLE_ROWS else np.float32
@@ -166,10 +166,10 @@ class StressReducer(DistanceReducer):
             np.fill_diagonal(delta, 0.0)
         objective = AllPairs(delta, weights, self._power(), run.threads)
         return Problem(
-            objective, unit, lambda: stress_start.classical_start(delta, q, run), twins(delta)
+            objective, unit, lambda: initial_map.classical_start(delta, q, run), twins(delta)
         )
 
-    def _listed(self, D: Any, run: Run) -> Problem:
+    def _listed(self, D: Any, run: FitContext) -> Problem:
         i, j, delta = known_pairs(D)
         n, q = D.shape[0], int(self.n_components)
         W, weights = self._weights(n), None
@@ -185,9 +185,9 @@ class StressReducer(DistanceReducer):
             drop_negligible(delta, self._power())
             weights = inverse_powers(delta, self._power())
         objective = ListedPairs(n, i, j, delta, weights, run.threads)
-        return Problem(objective, unit, lambda: stress_start.landmark_start(D / unit, q, run), None)
+        return Problem(objective, unit, lambda: initial_map.landmark_start(D / unit, q, run), None)
 
-    def _sparse(self, X: Any, run: Run) -> Problem:
+    def _sparse(self, X: Any, run: FitContext) -> Problem:
         name = type(self).__name__
         if self._weights(X.shape[0]) is not None:
             raise ParameterError(
@@ -207,31 +207,31 @@ class StressReducer(DistanceReducer):
 
         def start() -> np.ndarray:
             n = X.shape[0]
-            some = np.sort(run.rng.choice(n, min(n, stress_start.LANDMARKS), replace=False))
+            some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
             D = distances_to_some(X, some, self.metric, self.metric_params, run)
-            return stress_start.landmark_map(D / unit, some, q, run)
+            return initial_map.landmark_map(D / unit, some, q, run)
 
         return Problem(objective, unit, start, None)
 
-    def _starts(self, n: int, problem: Problem, run: Run) -> Iterator[np.ndarray]:
+    def _starts(self, n: int, problem: Problem, run: FitContext) -> Iterator[np.ndarray]:
         q = int(self.n_components)
         for number in range(self.n_init):
             if number > 0 or (isinstance(self.init, str) and self.init == "random"):
-                Y = stress_start.random_start(n, q, run.rng)
+                Y = initial_map.random_start(n, q, run.rng)
             elif isinstance(self.init, str):
                 Y = problem.start()
             else:
-                Y = stress_start.given_start(self.init, n, q, problem.unit)
+                Y = initial_map.given_start(self.init, n, q, problem.unit)
             objective = problem.objective
             if self.max_iter > 0:
                 Y = _together(Y, problem.twin_of)
                 if objective(Y).loss > 1e-12 * objective.scale:
-                    Y = _together(stress_start.parted(Y, run.rng), problem.twin_of)
+                    Y = _together(initial_map.parted(Y, run.rng), problem.twin_of)
             yield Y
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         Z = np.empty((X.shape[0], int(self.n_components)))
         shared = self.embedding_, self._power()
         for rows, D in self._blocks_of_distances(X, run):

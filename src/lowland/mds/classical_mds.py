@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, OneOf
+from lowland._core.context import FitContext
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
-from lowland._engines import products, strain
-from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.magnitude import check_magnitude, largest
-from lowland._engines.point_stress import chosen_partners, relative_stress
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import check_magnitude, largest
+from lowland._engines.stress import classical_scaling
+from lowland._engines.stress.point_stress import chosen_partners, relative_stress
 from lowland.mds._base import DistanceReducer
 
 __all__ = ["ClassicalMDS"]
@@ -120,13 +121,13 @@ class ClassicalMDS(DistanceReducer):
             0.02 + 2e-11 * n * p * size + 3e-10 * size**3, 8 * (2 * n * p + 4 * size**2)
         )
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, q = X.shape[0], int(self.n_components)
         shared = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
         constant, D, owner = 0.0, None, type(self).__name__
         if self.metric == "euclidean" and not self.additive_constant:
             check_magnitude(largest(X.data if is_sparse(X) else X), owner, "value")
-            found = strain.of_rows(X, q, all_values=self.spectrum == "all", **shared)
+            found = classical_scaling.of_rows(X, q, all_values=self.spectrum == "all", **shared)
         else:
             D = self._distances(X, run, "use LandmarkMDS")
             check_magnitude(largest(D), owner)
@@ -134,7 +135,9 @@ class ClassicalMDS(DistanceReducer):
                 constant = self._constant(D)
                 D = D + constant * (1 - np.eye(n))
             few = self.spectrum == "auto" and n <= WHOLE_SPECTRUM_ROWS
-            found = strain.of_distances(D, q, all_values=few or self.spectrum == "all", **shared)
+            found = classical_scaling.of_distances(
+                D, q, all_values=few or self.spectrum == "all", **shared
+            )
         self._keep(found, X, constant)
         self.stress_per_point_ = self._point_stress(X, D, found.Y, run)
         return self.embedding_.copy()
@@ -146,9 +149,9 @@ class ClassicalMDS(DistanceReducer):
             task=f"the additive constant of {n} rows",
             alternative="set additive_constant=False",
         )
-        return strain.additive_constant(D)
+        return classical_scaling.additive_constant(D)
 
-    def _keep(self, found: strain.Scaling, X: Any, constant: float) -> None:
+    def _keep(self, found: classical_scaling.Scaling, X: Any, constant: float) -> None:
         q = int(self.n_components)
         top = np.maximum(found.eigenvalues[:q], 0.0).sum()
         self.embedding_ = found.Y.astype(X.dtype)
@@ -165,7 +168,9 @@ class ClassicalMDS(DistanceReducer):
         compared = not self._given and found.axes is None
         self.rows_ = X.copy() if compared else None
 
-    def _point_stress(self, X: Any, D: np.ndarray | None, Y: np.ndarray, run: Run) -> np.ndarray:
+    def _point_stress(
+        self, X: Any, D: np.ndarray | None, Y: np.ndarray, run: FitContext
+    ) -> np.ndarray:
         partners = chosen_partners(len(Y))
         if D is not None:
             return relative_stress(Y, partners, lambda rows: D[rows][:, partners], run.threads)
@@ -176,7 +181,7 @@ class ClassicalMDS(DistanceReducer):
 
         return relative_stress(Y, partners, distances, run.threads)
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         if self.components_ is not None:
             return products.times(X, self.mean_, self.components_.T, run.threads)
         out = np.empty((X.shape[0], int(self.n_components)))
@@ -186,7 +191,7 @@ class ClassicalMDS(DistanceReducer):
         lengths[: len(known)] = known
         for rows, D in self._blocks_of_distances(X, run):
             squares = (D + self.additive_constant_) ** 2
-            out[rows] = strain.triangulate(
+            out[rows] = classical_scaling.triangulate(
                 squares, fitted_map, lengths, self.mean_squares_, run.threads
             )
             if self.additive_constant_:  # a fitted row is not so far from itself

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
-from lowland._engines import strain
-from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.magnitude import check_fits, check_magnitude, largest
-from lowland._engines.point_stress import relative_stress
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
+from lowland._engines.stress import classical_scaling
+from lowland._engines.stress.point_stress import relative_stress
 from lowland.mds._base import DistanceReducer
 
 __all__ = ["LandmarkMDS"]
@@ -101,7 +101,7 @@ class LandmarkMDS(DistanceReducer):
         m = min(n, DEFAULT_LANDMARKS)
         return Estimate(0.02 + 5e-10 * n * m * p, 8 * n * p + 33_000_000)
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, q = X.shape[0], int(self.n_components)
         m = min(n, DEFAULT_LANDMARKS) if self.n_landmarks is None else int(self.n_landmarks)
         if m > n:
@@ -114,7 +114,9 @@ class LandmarkMDS(DistanceReducer):
         among = X[np.ix_(chosen, chosen)] if self._given else self._to_landmarks(X, run, chosen)
         among = np.ascontiguousarray(among, np.float64)
         check_magnitude(largest(among), type(self).__name__)
-        found = strain.of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = classical_scaling.of_distances(
+            among, q, threads=run.threads, rng=run.rng, monitor=run.monitor
+        )
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._place(X, run)
@@ -127,7 +129,7 @@ class LandmarkMDS(DistanceReducer):
         self.stress_per_point_ = relative_stress(Y, chosen, delta, run.threads)
         return self.embedding_.copy()
 
-    def _choose(self, X: Any, m: int, run: Run) -> np.ndarray:
+    def _choose(self, X: Any, m: int, run: FitContext) -> np.ndarray:
         n = X.shape[0]
         if self.selection == "random":
             return np.sort(run.rng.choice(n, m, replace=False))
@@ -141,16 +143,16 @@ class LandmarkMDS(DistanceReducer):
                 phase.advance()
         return np.sort(np.array(chosen))
 
-    def _from_row(self, X: Any, row: int, run: Run) -> np.ndarray:
+    def _from_row(self, X: Any, row: int, run: FitContext) -> np.ndarray:
         if self._given:
             return X[row]
         one = CrossDistances(X[[row]], self.metric, self.metric_params, run.threads)
         return np.concatenate([D[:, 0] for _, D in one.blocks(X)])
 
-    def _to_landmarks(self, X: Any, run: Run, rows: Any) -> np.ndarray:
+    def _to_landmarks(self, X: Any, run: FitContext, rows: Any) -> np.ndarray:
         return np.vstack([D for _, D in self._blocks_of_distances(X[rows], run)])
 
-    def _place(self, X: Any, run: Run) -> np.ndarray:
+    def _place(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""
         lengths = np.zeros(int(self.n_components))
         known = self.eigenvalues_[: len(lengths)]
@@ -159,7 +161,7 @@ class LandmarkMDS(DistanceReducer):
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
             for rows, D in self._blocks_of_distances(X, run):
                 near = D[:, self.landmarks_] if self._given else D
-                Z[rows] = strain.triangulate(
+                Z[rows] = classical_scaling.triangulate(
                     np.ascontiguousarray(near) ** 2,
                     self.landmark_map_,
                     lengths,
@@ -169,7 +171,7 @@ class LandmarkMDS(DistanceReducer):
                 phase.advance(len(D))
         return Z
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         Z = self._place(X, run)
         check_fits(Z, X.dtype, type(self).__name__)
         return Z.astype(X.dtype)

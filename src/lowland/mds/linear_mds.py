@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Invertible, Run
+from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Function, Integer, OneOf
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
-from lowland._engines import products
-from lowland._engines.linalg import fix_signs
-from lowland._engines.linear_stress import Basis, LinearStress, orthonormal_basis
-from lowland._engines.majorize import Majorized
-from lowland._engines.neighbor_choices import METRICS
-from lowland._engines.stress_start import given_numbers
+from lowland._engines.distances.metrics import METRICS
+from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.stress.initial_map import given_numbers
+from lowland._engines.stress.majorization import Majorized
+from lowland.mds._linear_stress import Basis, LinearStress, orthonormal_basis
 from lowland.mds._stress import Problem, StressReducer
 
 __all__ = ["LinearMDS"]
@@ -118,7 +119,7 @@ class LinearMDS(StressReducer, Invertible):
     def _power(self) -> int:
         return int(self.power)
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         problem = self._problem(X, run)
         basis = orthonormal_basis(X, run)
         objective = LinearStress(problem.objective, basis.U, run.threads)
@@ -128,7 +129,7 @@ class LinearMDS(StressReducer, Invertible):
         self.rows_ = None
         return self.embedding_.copy()
 
-    def _first(self, number: int, basis: Basis, unit: float, run: Run) -> np.ndarray:
+    def _first(self, number: int, basis: Basis, unit: float, run: FitContext) -> np.ndarray:
         q, (r, p) = int(self.n_components), basis.axes.shape
         if number > 0 or (isinstance(self.init, str) and self.init == "random"):
             W = run.rng.standard_normal((p, q)) / np.sqrt(p)
@@ -160,10 +161,10 @@ class LinearMDS(StressReducer, Invertible):
         scale = float(problem.objective.scale)
         return loss / (scale if scale > 0 else 1.0)
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return products.times(X, self.mean_, self.components_.T, run.threads)
 
-    def _inverse_transform(self, Y: np.ndarray, run: Run) -> np.ndarray:
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         back = np.linalg.pinv(self.components_).T
         X = products.times(Y, np.zeros(Y.shape[1]), back, run.threads)
         return X + self.mean_.astype(Y.dtype)

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Null, OneOf
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
-from lowland._engines.disparities import Disparities
-from lowland._engines.dissimilarities import known_pairs
-from lowland._engines.majorize import Majorized
-from lowland._engines.monotone import IntervalCone
-from lowland._engines.pair_weights import checked_weights
-from lowland._engines.stress import ListedPairs
+from lowland._engines.distances.dissimilarities import known_pairs
+from lowland._engines.stress.disparities import Disparities
+from lowland._engines.stress.majorization import Majorized
+from lowland._engines.stress.monotone_regression import IntervalCone
+from lowland._engines.stress.objective import ListedPairs
+from lowland.mds._pair_weights import checked_weights
 from lowland.mds._stress import Problem, StressReducer
 
 __all__ = ["MDS"]
@@ -121,7 +121,7 @@ class MDS(StressReducer):
     def _weights(self, n: int) -> Any:
         return None if self.weights is None else checked_weights(self.weights, n)
 
-    def _dense(self, D: np.ndarray, run: Run) -> Problem:
+    def _dense(self, D: np.ndarray, run: FitContext) -> Problem:
         problem = super()._dense(D, run)
         if self.transformation == "ratio":
             return problem
@@ -131,7 +131,7 @@ class MDS(StressReducer):
         pairs = ListedPairs(len(D), i, j, delta, w, run.threads)
         return problem._replace(objective=Disparities(pairs, IntervalCone(delta, w)))
 
-    def _listed(self, D: Any, run: Run) -> Problem:
+    def _listed(self, D: Any, run: FitContext) -> Problem:
         problem = super()._listed(D, run)
         if self.transformation == "ratio":
             return problem
@@ -139,7 +139,7 @@ class MDS(StressReducer):
         w = pairs.weights if pairs.weights.size else None
         return problem._replace(objective=Disparities(pairs, IntervalCone(pairs.delta, w)))
 
-    def _sparse(self, X: Any, run: Run) -> Problem:
+    def _sparse(self, X: Any, run: FitContext) -> Problem:
         if self.transformation == "interval":
             raise ParameterError(
                 "MDS: transformation='interval' needs all pairs; set pairs='all', or give a sparse "

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._engines import stress_start
-from lowland._engines.disparities import Disparities
-from lowland._engines.dissimilarities import check_connected, known_pairs, twins
-from lowland._engines.majorize import Majorized
-from lowland._engines.monotone import TIES, MonotoneCone, mid_ranks, stable_order
-from lowland._engines.stress import ListedPairs
+from lowland._engines.distances.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.stress import initial_map
+from lowland._engines.stress.disparities import Disparities
+from lowland._engines.stress.majorization import Majorized
+from lowland._engines.stress.monotone_regression import TIES, MonotoneCone, mid_ranks, stable_order
+from lowland._engines.stress.objective import ListedPairs
 from lowland.mds._stress import Problem, StressReducer
 
 __all__ = ["NonmetricMDS"]
@@ -126,7 +126,7 @@ class NonmetricMDS(StressReducer):
         )
         return False
 
-    def _dense(self, D: np.ndarray, run: Run) -> Problem:
+    def _dense(self, D: np.ndarray, run: FitContext) -> Problem:
         n, q = len(D), int(self.n_components)
         i, j, delta = known_pairs(D)
         check_connected(n, i, j, "NonmetricMDS")
@@ -139,14 +139,14 @@ class NonmetricMDS(StressReducer):
             ranks = np.full((n, n), np.nan)
             ranks[i, j] = ranks[j, i] = mid_ranks(delta) / len(delta)
             np.fill_diagonal(ranks, 0.0)
-            return stress_start.classical_start(ranks, q, run)
+            return initial_map.classical_start(ranks, q, run)
 
         # a dissimilarity of 0 between given objects is a value; between rows it says they are equal
         twin_of = None if self._given else twins(D)
         cone = MonotoneCone(delta, self.ties, threads=run.threads)
         return Problem(Disparities(pairs, cone), 1.0, start, twin_of)
 
-    def _listed(self, D: Any, run: Run) -> Problem:
+    def _listed(self, D: Any, run: FitContext) -> Problem:
         raise ParameterError(
             f"NonmetricMDS: a sparse matrix of {D.shape[0]} rows is too large; it works for up to "
             "2000, and MDS for more."

@@ -12,8 +12,8 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.validation import check_matrix, is_sparse
-from lowland._engines.distance_rows import DistanceRows, blocks_of
-from lowland._engines.magnitude import check_magnitude, largest
+from lowland._engines.distances.distance_rows import DistanceRows, blocks_of
+from lowland._engines.linalg.magnitude import check_magnitude, largest
 from lowland.metrics._options import DEFAULT_SAMPLE, Options
 from lowland.metrics._views import View
 

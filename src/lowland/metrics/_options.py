@@ -15,8 +15,8 @@ from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
-from lowland._engines.neighbor_choices import check_choice
-from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.distances.metrics import check_metric
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._views import GraphView, View
 
 __all__ = ["Keywords", "Options", "check_neighbors"]
@@ -69,7 +69,7 @@ class Options:
             min_rows=3,
             threads=self.threads,
         )
-        check_choice(X, self.metric, self.metric_params, "auto")
+        check_metric(X, self.metric, self.metric_params)
         return X
 
     def draw(self, n: int) -> np.ndarray | None:

@@ -10,12 +10,12 @@ import numpy as np
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
-from lowland._engines import ranks
-from lowland._engines.distance_rows import DistanceRows, distance_rows
-from lowland._engines.knn_tree import FEW_COLUMNS
-from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph, neighbor_query
-from lowland._engines.remembered_rows import RememberedRows
+from lowland._engines.distances import neighbor_ranks
+from lowland._engines.distances.distance_rows import DistanceRows, distance_rows
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
+from lowland._engines.neighbors.tree_search import FEW_COLUMNS
+from lowland.metrics._remembered_rows import RememberedRows
 
 __all__ = ["GraphView", "Near", "View"]
 
@@ -115,13 +115,13 @@ class View:
         counts = asked.sum(axis=1)
         some = np.flatnonzero(counts)
         starts = np.concatenate([[0], np.cumsum(counts[some])])
-        return ranks.partner_ranks(
+        return neighbor_ranks.partner_ranks(
             self.source, self.rows[some], starts, partners[asked], self.threads, monitor
         )
 
     def all_ranks(self, rows: np.ndarray) -> np.ndarray:
         """Ranks of all rows seen from a block of them, 0 for the row itself."""
-        return ranks.full_ranks(self.source, rows, self.threads)
+        return neighbor_ranks.full_ranks(self.source, rows, self.threads)
 
 
 class GraphView(View):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._engines.distance_rows import blocks_of
+from lowland._engines.distances.distance_rows import blocks_of
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
-from lowland._engines.distance_rows import blocks_of
+from lowland._engines.distances.distance_rows import blocks_of
 from lowland.metrics._comparison import Comparison, positions
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, check_neighbors

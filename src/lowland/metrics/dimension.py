@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.constraints import Integer, Real
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import is_sparse
-from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Keywords, Options
 
 __all__ = ["Dimension", "intrinsic_dimension"]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.monitor import Monitor
-from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options, check_neighbors
 
 __all__ = ["Hubness", "hubness"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from lowland._core.errors import DataError, ParameterError, unknown_name
-from lowland._engines.monotone import TIES, monotone_fit
+from lowland._engines.stress.monotone_regression import TIES, monotone_fit
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_pairs
 from lowland.metrics._options import Keywords

@@ -8,8 +8,8 @@ import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
-from lowland._engines import products
-from lowland._engines.statistics import column_moments
+from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import column_moments
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
 from lowland.metrics._options import Keywords

@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.errors import ParameterError, unknown_name
-from lowland._engines.monotone import monotone_fit, stable_order
+from lowland._engines.stress.monotone_regression import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
 from lowland.metrics._options import Keywords

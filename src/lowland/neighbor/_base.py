@@ -8,26 +8,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.base import Reducer, Run
+from lowland._core.base import Reducer
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines import initial
-from lowland._engines.affinity import (
+from lowland._engines.distances.metrics import METRICS
+from lowland._engines.embedding import initial_layout
+from lowland._engines.embedding.affinity import (
     check_perplexity,
     conditional_affinities,
     default_neighbors,
     joint_affinities,
     symmetrize_affinities,
 )
-from lowland._engines.descent import Stage, descend
-from lowland._engines.divergence import Divergence, entropy_of
-from lowland._engines.neighbor_choices import METRICS
-from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
-from lowland._engines.placement import FrozenMap, place_rows
-from lowland._engines.repulsion import Repulsion, pairwise_repulsion
+from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.placement import FrozenMap, place_rows
+from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
 
 __all__ = ["NeighborEmbedding"]
 
@@ -98,7 +99,7 @@ class NeighborEmbedding(Reducer):
         """Degrees of freedom of the similarity in the map; infinity is the Gaussian."""
         return math.inf
 
-    def _repulsion(self, n: int, d: int, run: Run) -> Repulsion:
+    def _repulsion(self, n: int, d: int, run: FitContext) -> Repulsion:
         return pairwise_repulsion(self._dof(), run.threads)
 
     def _final_exaggeration(self) -> float:
@@ -113,7 +114,7 @@ class NeighborEmbedding(Reducer):
     def _check_training_rows(self, X: Any) -> Any:
         return X if isinstance(X, NeighborGraph) else super()._check_training_rows(X)
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         given_graph = isinstance(X, NeighborGraph)
         as_it_is = given_graph or self.metric == "precomputed"
         rows = X if as_it_is else dense_if_small(X)
@@ -152,7 +153,7 @@ class NeighborEmbedding(Reducer):
             Stage(late, self._final_exaggeration(), self._momentum(), may_stop),
         ]
 
-    def _neighbors_of(self, rows: Any, run: Run) -> NeighborGraph:
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
         n = rows.shape[0]
         k = default_neighbors(self.perplexity, n)
         if self.all_pairs:
@@ -180,7 +181,7 @@ class NeighborEmbedding(Reducer):
             )
         check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
 
-    def _divergence(self, graph: NeighborGraph, n: int, d: int, run: Run) -> Divergence:
+    def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
         if not self.by_rows:
             P = joint_affinities(graph, self.perplexity, threads=run.threads, dtype=np.float32)
             entropy = entropy_of(P.weights)
@@ -194,17 +195,17 @@ class NeighborEmbedding(Reducer):
         repulsion = self._repulsion(n, d, run)
         return Divergence(P, self._dof(), repulsion, entropy, run.threads, by_rows=self.by_rows)
 
-    def _start(self, rows: Any, graph: NeighborGraph, run: Run) -> np.ndarray:
+    def _start(self, rows: Any, graph: NeighborGraph, run: FitContext) -> np.ndarray:
         """The first layout; without a table of features the graph takes the place of PCA."""
         n, d = len(graph), int(self.n_components)
         if not isinstance(self.init, str):
-            return initial.given_layout(self.init, n, d)
+            return initial_layout.given_layout(self.init, n, d)
         if self.init == "random":
-            return initial.random_layout(n, d, run)
+            return initial_layout.random_layout(n, d, run)
         if self.init == "spectral" or rows is None or self.metric == "precomputed":
             P = joint_affinities(graph, self.perplexity, threads=run.threads)
-            return initial.spectral_layout(P.to_csr(), d, run)
-        return initial.principal_layout(rows, d, run)
+            return initial_layout.spectral_layout(P.to_csr(), d, run)
+        return initial_layout.principal_layout(rows, d, run)
 
     # --- new rows -----------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class NeighborEmbedding(Reducer):
             )
         return super()._check_new_rows(X)
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         n = len(self.embedding_)
         k = min(self.n_neighbors_, n)
         fitted_rows = self.rows_

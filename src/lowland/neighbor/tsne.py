@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.params import param
-from lowland._engines.repulsion import Repulsion, choose_repulsion
+from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion
 from lowland.neighbor._base import NeighborEmbedding
 
 __all__ = ["TSNE"]
@@ -136,7 +136,7 @@ class TSNE(NeighborEmbedding):
         # with light tails, maps burst.
         return 0.9 if self.dof <= 1 else 0.8
 
-    def _repulsion(self, n: int, d: int, run: Run) -> Repulsion:
+    def _repulsion(self, n: int, d: int, run: FitContext) -> Repulsion:
         return choose_repulsion(
             self.method, n, d, self._dof(), self.angle, run.threads, owner="TSNE"
         )

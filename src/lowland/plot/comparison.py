@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
 from lowland.plot._figure import TEXT, check_map, clean, new_figure, note, write_title
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._points import draw_points, frame, is_dense

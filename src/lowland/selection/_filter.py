@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowland._core.constraints import Null, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Run
 from lowland._core.params import param
 from lowland._core.validation import is_sparse
 from lowland.selection._base import Selector
@@ -46,11 +46,11 @@ class Filter(Selector):
     lower_is_better: ClassVar[bool] = False
     constant_score: ClassVar[float] = 0.0
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         """The score of each column; what it says of constant columns does not matter."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
         wanted, target = self._number_wanted(p), self._read_target(y, n)
         constant = constant_columns(X)

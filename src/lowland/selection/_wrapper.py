@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lowland._core.constraints import Function, Having, Integer, Null, Text
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.estimator import Run
 from lowland._core.params import fitted, param
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
@@ -74,11 +74,11 @@ class Wrapper(Selector):
 
     needs_target = True
 
-    def _search(self, trials: Trials, wanted: int | None, run: Run) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
         """Rank the columns, all of which vary; ``wanted`` of them are asked for."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         from sklearn.base import is_classifier
 
         owner = type(self).__name__
@@ -101,7 +101,7 @@ class Wrapper(Selector):
         self._keep(order, found.n_kept if wanted is None else wanted, scores)
         self._keep_path(found, varying)
 
-    def _folds(self, target: Any, run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, target: Any, run: FitContext) -> list[tuple[np.ndarray, np.ndarray]]:
         """Rows to fit and rows to judge by; folds are shuffled, with classes in balance."""
         from sklearn.model_selection import KFold, StratifiedKFold
 

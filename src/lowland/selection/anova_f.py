@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.estimator import Run
+from lowland._core.context import FitContext
 from lowland._core.validation import is_sparse
-from lowland._engines.statistics import column_moments
+from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter, constant_columns
 
 __all__ = ["AnovaF"]
@@ -51,7 +51,7 @@ class AnovaF(Filter):
     needs_target = True
     target_kind = "classes"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import f_classif
 
         if not is_sparse(X):  # scikit-learn subtracts sums of squares, which lose digits

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Run
 from lowland._core.validation import column_label, is_sparse
 from lowland.selection._filter import Filter
 
@@ -51,7 +51,7 @@ class ChiSquare(Filter):
     needs_target = True
     target_kind = "classes"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import chi2
 
         self._check_counts(X)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Run
 from lowland._core.targets import check_numbers
 from lowland._core.validation import is_sparse
-from lowland._engines.statistics import column_moments
+from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
 from lowland.selection._targets import holds_numbers, read_classes
 
@@ -65,7 +65,7 @@ class CorrelationScore(Filter):
             )
         return codes
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import r_regression
 
         y = target - np.mean(target, dtype=np.float64)

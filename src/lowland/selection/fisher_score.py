@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.estimator import Run
-from lowland._engines.classes import class_columns
+from lowland._core.context import FitContext
+from lowland._engines.linalg.class_moments import class_columns
 from lowland.selection._filter import Filter
 
 __all__ = ["FisherScore"]
@@ -50,7 +50,7 @@ class FisherScore(Filter):
     needs_target = True
     target_kind = "classes"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         counts, means, squares = class_columns(X, target.codes, len(target.classes))
         mean = means[0] + counts / counts.sum() @ (means - means[0])
         between = counts @ (means - mean) ** 2

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Integer, Null, Real
-from lowland._core.estimator import Run
+from lowland._core.context import FitContext
 from lowland._core.params import param
-from lowland._engines.graph import laplacian, symmetrize
-from lowland._engines.neighbors import neighbor_graph
+from lowland._engines.graphs.graph import laplacian, symmetrize
+from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
 
 __all__ = ["LaplacianScore"]
@@ -71,7 +71,7 @@ class LaplacianScore(Filter):
     lower_is_better = True
     constant_score = 2.0
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         k = min(self.n_neighbors, X.shape[0] - 1)
         found = neighbor_graph(X, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
         W = symmetrize(found, "union").astype(np.float64)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Null, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Run
 from lowland._core.params import fitted, param
 from lowland._core.targets import Labels
 from lowland._core.validation import column_label
-from lowland._engines.information import of_counts
 from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
+from lowland.selection._information import of_counts
 from lowland.selection._targets import read_target
 
 __all__ = ["MRMR"]
@@ -81,7 +81,7 @@ class MRMR(Selector):
     needs_target = True
     accepts_sparse = False
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
         wanted = self._number_wanted(p) or max(1, p // 2)
         target = read_target(y, n, self.target, owner="MRMR")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Boolean, Integer, OneOf, Several
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.estimator import Run
 from lowland._core.params import param
 from lowland._core.targets import Labels
-from lowland._engines import information
+from lowland.selection import _information
 from lowland.selection._filter import Filter
 
 __all__ = ["MutualInformation"]
@@ -79,26 +79,26 @@ class MutualInformation(Filter):
     accepts_sparse = False
     target_kind = "auto"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         discrete = self._discrete(X.shape[1])
         k, scores = self.n_neighbors, np.empty(X.shape[1])
         if not discrete.all():
             numbers = X if not discrete.any() else X[:, ~discrete]
             if isinstance(target, Labels):
-                estimate, y = information.with_classes, target.codes
+                estimate, y = _information.with_classes, target.codes
             else:
-                estimate, y = information.with_numbers, target
+                estimate, y = _information.with_numbers, target
             scores[~discrete] = estimate(numbers, y, k, run.rng, run.threads, run.monitor)
         for column in np.flatnonzero(discrete):
             _, codes = np.unique(X[:, column], return_inverse=True)
             if isinstance(target, Labels):
                 joint = np.zeros((codes.max() + 1, len(target.classes)))
                 np.add.at(joint, (codes, target.codes), 1.0)
-                scores[column] = information.of_counts(joint)
+                scores[column] = _information.of_counts(joint)
             else:  # information is symmetric: the column takes the part of the classes
                 y = target[:, None]
                 parts = y, codes, k, run.rng, run.threads, run.monitor
-                scores[column] = information.with_classes(*parts)[0]
+                scores[column] = _information.with_classes(*parts)[0]
         return scores
 
     def _discrete(self, p: int) -> np.ndarray:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Boolean, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.estimator import Run
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.validation import check_matrix
-from lowland._engines.linalg import solve_eigenproblem
-from lowland._engines.principal import column_scale
-from lowland._engines.statistics import moments
+from lowland._engines.linalg.dense_eigen import solve_eigenproblem
+from lowland._engines.linalg.moments import moments
+from lowland._engines.linalg.principal_axes import column_scale
 from lowland.selection._base import Selector
 
 __all__ = ["PrincipalVariables"]
@@ -95,7 +95,7 @@ class PrincipalVariables(Selector):
 
     reference = "McCabe (1984); Jolliffe (1972)"
 
-    def _fit(self, X: Any, y: Any, run: Run) -> None:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         p = X.shape[1]
         wanted = self._number_wanted(p)
         require_memory(

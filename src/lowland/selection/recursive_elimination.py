@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Integer, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.estimator import Run
 from lowland._core.monitor import Phase
 from lowland._core.params import param
 from lowland.selection._wrapper import Found, Trials, Wrapper
@@ -76,7 +76,7 @@ class RecursiveElimination(Wrapper):
 
     reference = "Guyon, Weston, Barnhill & Vapnik (2002)"
 
-    def _search(self, trials: Trials, wanted: int | None, run: Run) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
         p = trials.p
         drop = self.step if isinstance(self.step, int | np.integer) else max(1, int(self.step * p))
         n_fits = (len(trials.folds) + 1) * -(-p // drop)

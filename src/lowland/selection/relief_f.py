@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lowland._core.constraints import Integer, Null
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.estimator import Run
 from lowland._core.params import param
-from lowland._engines.class_neighbors import nearest_by_class
+from lowland.selection._class_neighbors import nearest_by_class
 from lowland.selection._filter import Filter
 
 __all__ = ["ReliefF"]
@@ -74,7 +74,7 @@ class ReliefF(Filter):
     accepts_sparse = False
     target_kind = "classes"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         codes, n = target.codes, X.shape[0]
         low = X.min(axis=0)
         spread = X.max(axis=0) / 2 - low / 2  # the range itself may overflow
@@ -89,7 +89,7 @@ class ReliefF(Filter):
             weights += differences(U, near.rows, near.neighbors, gain)
         return weights / len(rows)
 
-    def _rows(self, n: int, run: Run) -> np.ndarray:
+    def _rows(self, n: int, run: FitContext) -> np.ndarray:
         if self.n_samples is None:
             return np.arange(n)
         if self.n_samples > n:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland._core.constraints import Boolean, OneOf, Real
-from lowland._core.estimator import Run
+from lowland._core.context import FitContext
 from lowland._core.monitor import Phase
 from lowland._core.params import param
 from lowland.selection._wrapper import Found, Trials, Wrapper
@@ -86,7 +86,7 @@ class SequentialSelection(Wrapper):
 
     reference = "Whitney (1971); Pudil, Novovicova & Kittler (1994)"
 
-    def _search(self, trials: Trials, wanted: int | None, run: Run) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
         p, forward = trials.p, self.direction == "forward"
         end = wanted if wanted is not None else (p if forward else 1)
         walk = Walk(trials, () if forward else tuple(range(p)))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.estimator import Run
-from lowland._engines.statistics import column_moments
+from lowland._core.context import FitContext
+from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
 
 __all__ = ["VarianceScore"]
@@ -47,5 +47,5 @@ class VarianceScore(Filter):
 
     reference = "Guyon & Elisseeff (2003)"
 
-    def _score(self, X: Any, target: Any, run: Run) -> np.ndarray:
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return column_moments(X)[1] / X.shape[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._engines.graph import connected_components
+from lowland._engines.graphs.graph import connected_components
 
 __all__ = ["equal_rows_together", "heat_weights", "typical_square"]
 

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Reducer, Run
+from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import as_dense, dense_if_small, is_sparse
-from lowland._engines.cross_distances import CrossDistances
-from lowland._engines.graph import ConnectedGraph, connect, connected_components, symmetrize
-from lowland._engines.kernels import blocks_of
-from lowland._engines.knn_blocks import check_distances
-from lowland._engines.magnitude import check_fits, check_magnitude
-from lowland._engines.neighbor_choices import METRICS
-from lowland._engines.neighbor_graph import NeighborGraph
-from lowland._engines.neighbors import neighbor_graph, neighbor_query, stored_graph
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.metrics import METRICS
+from lowland._engines.distances.precomputed import check_distances
+from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.kernels.kernel_matrix import blocks_of
+from lowland._engines.linalg.magnitude import check_fits, check_magnitude
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
 
 __all__ = ["GraphReducer", "float_of"]
 
@@ -89,7 +90,7 @@ class GraphReducer(Reducer):
         """The metric in use: squared distances are taken back to distances."""
         return "euclidean" if self.metric == "sqeuclidean" else self.metric
 
-    def _search(self, rows: Any, k: int, run: Run) -> NeighborGraph:
+    def _search(self, rows: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest other rows of every row."""
         return neighbor_graph(
             rows,
@@ -101,7 +102,7 @@ class GraphReducer(Reducer):
             monitor=run.monitor,
         )
 
-    def _neighbor_distances(self, rows: Any, k: int, run: Run) -> scipy.sparse.csr_matrix:
+    def _neighbor_distances(self, rows: Any, k: int, run: FitContext) -> scipy.sparse.csr_matrix:
         """Distances of neighbors, in both directions if in one: w_ij = d(x_i, x_j)."""
         if isinstance(rows, NeighborGraph):
             found = rows.in_distances()
@@ -111,7 +112,9 @@ class GraphReducer(Reducer):
             found = self._search(rows, k, run)
         return symmetrize(_stored(found), "union")
 
-    def _in_one_piece(self, graph: scipy.sparse.csr_matrix, rows: Any, run: Run) -> ConnectedGraph:
+    def _in_one_piece(
+        self, graph: scipy.sparse.csr_matrix, rows: Any, run: FitContext
+    ) -> ConnectedGraph:
         """The graph connected by the policy; remembers what became of the rows."""
         if self._is_graph(rows) and self.on_disconnected == "bridge":
             n_components = connected_components(graph)[0]
@@ -171,7 +174,7 @@ class GraphReducer(Reducer):
             )
         return q
 
-    def _with_excluded(self, Y: np.ndarray, X: Any, dtype: Any, run: Run) -> np.ndarray:
+    def _with_excluded(self, Y: np.ndarray, X: Any, dtype: Any, run: FitContext) -> np.ndarray:
         """The map of all rows: those outside the largest piece are placed like new ones.
 
         NaN where only a graph was given, which tells nothing about their places.
@@ -202,7 +205,7 @@ class GraphReducer(Reducer):
     def _kept(self, n: int) -> np.ndarray:
         return np.setdiff1d(np.arange(n), self.excluded_)
 
-    def _nearest_fitted(self, X: Any, k: int, run: Run) -> NeighborGraph:
+    def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest of the rows that made the map; with fewer, all of them."""
         n_kept = len(self.embedding_) - self.excluded_.size
         points, queries = self.rows_, X
@@ -221,7 +224,7 @@ class GraphReducer(Reducer):
             monitor=run.monitor,
         )
 
-    def _distances_to_fitted(self, X: Any, run: Run) -> Iterator[tuple[slice, np.ndarray]]:
+    def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Some rows at a time, with their distances to all rows that made the map, in float64."""
         if self.metric != "precomputed":
             distance = self._distance()

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.params import fitted, param
-from lowland._engines import products
-from lowland._engines.graph import radius_graph
-from lowland._engines.kernels import GivenKernel, Kernel, KernelMatrix, kernel_matrix
-from lowland._engines.linalg import DENSE_ORDER
-from lowland._engines.radius import BYTES_PER_EDGE
-from lowland._engines.slow_modes import SlowModes, modes_of_walk, slow_modes
+from lowland._engines.graphs.graph import radius_graph
+from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, walk_spectrum
+from lowland._engines.kernels.kernel_matrix import GivenKernel, Kernel, KernelMatrix, kernel_matrix
+from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import DENSE_ORDER
+from lowland._engines.neighbors.radius import BYTES_PER_EDGE
 from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
 from lowland.spectral._graph import GraphReducer, float_of
 
@@ -132,7 +132,7 @@ class DiffusionMaps(GraphReducer):
 
     # --- fit ----------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         rows = self._as_searched(X)
         if self.n_neighbors is None:
             modes = self._of_all_pairs(rows, run)
@@ -142,7 +142,7 @@ class DiffusionMaps(GraphReducer):
         Y = self.right_vectors_ * _power(self.eigenvalues_, float(self.time))
         return self._with_excluded(Y, rows, float_of(X), run)
 
-    def _of_all_pairs(self, rows: Any, run: Run) -> SlowModes:
+    def _of_all_pairs(self, rows: Any, run: FitContext) -> GraphSpectrum:
         """Modes of P for the kernel of all pairs; sets what belongs to single rows."""
         if self._is_graph(rows):
             raise DataError(
@@ -169,7 +169,7 @@ class DiffusionMaps(GraphReducer):
         def laplacian(V: np.ndarray) -> np.ndarray:
             return V - scale[:, None] * K.times(scale[:, None] * V)
 
-        modes = modes_of_walk(laplacian, trivial, q, run)
+        modes = walk_spectrum(laplacian, trivial, q, run)
         self.right_vectors_ = modes.vectors / trivial[:, None]
         return modes
 
@@ -177,12 +177,12 @@ class DiffusionMaps(GraphReducer):
         self.n_connected_components_, self.excluded_ = 1, np.empty(0, np.int64)
         self.rows_ = None if self.metric == "precomputed" else rows.copy()
 
-    def _scale(self, rows: Any, run: Run) -> float:
+    def _scale(self, rows: Any, run: FitContext) -> float:
         k = min(SCALE_NEIGHBORS, rows.shape[0] - 1)
         near = self._search(rows, k, run)
         return typical_square(near.distances[:, -1])
 
-    def _kernel_of_near_pairs(self, rows: Any, run: Run) -> scipy.sparse.csr_matrix | None:
+    def _kernel_of_near_pairs(self, rows: Any, run: FitContext) -> scipy.sparse.csr_matrix | None:
         """All kernel values that do not vanish beside the 1 of a row with itself, if these are few.
 
         Whether they are is seen from some rows.
@@ -201,7 +201,7 @@ class DiffusionMaps(GraphReducer):
         values = np.exp(-(pairs.data.astype(np.float64) ** 2) / self.bandwidth_)
         return scipy.sparse.csr_matrix((values, pairs.indices, pairs.indptr), (n, n))
 
-    def _kernel_of(self, rows: Any, run: Run) -> KernelMatrix:
+    def _kernel_of(self, rows: Any, run: FitContext) -> KernelMatrix:
         """exp(-d^2 / eps) of all pairs: tiles made on the fly where distances are Euclidean."""
         n = rows.shape[0]
         if self._distance() == "euclidean":
@@ -213,7 +213,7 @@ class DiffusionMaps(GraphReducer):
         D = np.minimum(D, D.T)
         return GivenKernel(np.exp(-(D**2) / self.bandwidth_), run.threads)
 
-    def _of_neighbors(self, rows: Any, k: int, run: Run) -> SlowModes:
+    def _of_neighbors(self, rows: Any, k: int, run: FitContext) -> GraphSpectrum:
         """The same for the kernel of neighbors and of each row with itself."""
         joined = self._in_one_piece(self._neighbor_distances(rows, k, run), rows, run)
         n, edges = joined.kept.size, joined.graph
@@ -226,20 +226,20 @@ class DiffusionMaps(GraphReducer):
         self.right_vectors_ = equal_rows_together(self.right_vectors_, edges)
         return modes
 
-    def _of_matrix(self, others: scipy.sparse.csr_matrix, q: int, run: Run) -> SlowModes:
+    def _of_matrix(self, others: scipy.sparse.csr_matrix, q: int, run: FitContext) -> GraphSpectrum:
         """The same for the kernel values of a row with others; with itself it is 1."""
         K = scipy.sparse.csr_matrix(others + scipy.sparse.identity(others.shape[0], format="csr"))
         self.densities_ = np.asarray(K.sum(axis=1)).ravel()
         divided = self.densities_ ** -float(self.alpha)
         K.data *= np.repeat(divided, np.diff(K.indptr)) * divided[K.indices]
-        modes, sums = slow_modes(K, q, run)
+        modes, sums = graph_spectrum(K, q, run)
         self.stationary_ = sums / sums.sum()
         self.right_vectors_ = modes.vectors / np.sqrt(self.stationary_)[:, None]
         return modes
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         steps = float(self.time) - 1  # one of t is done by the sum
         places = self.right_vectors_ * _power(self.eigenvalues_, steps)
         if self.n_neighbors is None:

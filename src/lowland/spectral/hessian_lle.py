@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf
+from lowland._core.context import FitContext
 from lowland._core.params import param
-from lowland._engines.local import all_tangents, hessian_estimators, tangent_weights
-from lowland._engines.patch_points import Points
-from lowland._engines.patches import sum_of_patches
-from lowland.spectral._local import LocalReducer, Neighborhoods
+from lowland._engines.patches.patch_points import Points
+from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators, tangent_weights
+from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
 
 __all__ = ["HessianLLE"]
 
@@ -105,7 +105,7 @@ class HessianLLE(LocalReducer):
     def _least_neighbors(self, q: int) -> int:
         return 1 + q + q * (q + 1) // 2
 
-    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
         patches = hoods.neighbors.copy()
         orphans = np.setdiff1d(np.arange(len(patches)), patches)  # no patch would hold them
         patches[orphans, -1] = orphans

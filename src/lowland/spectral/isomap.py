@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
-from lowland._engines import products
-from lowland._engines.geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
-from lowland._engines.geodesics import shortest_paths
-from lowland._engines.graph import radius_graph
-from lowland._engines.magnitude import check_fits
-from lowland._engines.neighbor_graph import NeighborGraph
+from lowland._engines.graphs.geodesics import shortest_paths
+from lowland._engines.graphs.graph import radius_graph
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import check_fits
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._graph import GraphReducer, float_of
 
 __all__ = ["Isomap"]
@@ -131,7 +131,7 @@ class Isomap(GraphReducer):
         """See :meth:`Reducer.estimate`."""
         return Estimate(0.02 + 2.5e-8 * n * n + 1e-10 * n * n * p, 2 * n * n + 8 * n * (p + 400))
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         rows = self._as_searched(X)
         joined = self._in_one_piece(self._joined_rows(rows, run), rows, run)
         graph, n = joined.graph, joined.kept.size
@@ -151,7 +151,7 @@ class Isomap(GraphReducer):
         self._remember(found)
         return self._with_excluded(found.scores * self.unit_, rows, float_of(X), run)
 
-    def _joined_rows(self, rows: Any, run: Run) -> scipy.sparse.csr_matrix:
+    def _joined_rows(self, rows: Any, run: FitContext) -> scipy.sparse.csr_matrix:
         """The graph of neighbors, in as many pieces as it has."""
         if self.radius is None:
             return self._neighbor_distances(rows, int(self.n_neighbors), run)
@@ -171,7 +171,7 @@ class Isomap(GraphReducer):
             monitor=run.monitor,
         )
 
-    def _choose_landmarks(self, n: int, run: Run) -> np.ndarray:
+    def _choose_landmarks(self, n: int, run: FitContext) -> np.ndarray:
         m = int(self.landmarks or 0)
         if not int(self.n_components) < m <= n:
             raise ParameterError(
@@ -200,7 +200,7 @@ class Isomap(GraphReducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         links = self._links(X, run)
         Z = np.empty((links.shape[0], self.dual_vectors_.shape[1]))
         for start in range(0, len(Z), NEW_ROWS):
@@ -211,7 +211,7 @@ class Isomap(GraphReducer):
         check_fits(Z, float_of(X), "Isomap")
         return self._at_home(Z, links).astype(float_of(X), copy=False)
 
-    def _links(self, X: Any, run: Run) -> scipy.sparse.csr_matrix:
+    def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
         """Edges from new rows to fitted ones, (n_new, n_kept)."""
         if self.radius is None:
             return self._nearest_fitted(X, int(self.n_neighbors), run).to_csr()
@@ -222,7 +222,7 @@ class Isomap(GraphReducer):
             parts.append(scipy.sparse.csr_matrix((D[near], np.nonzero(near)[1], starts), D.shape))
         return scipy.sparse.vstack(parts, format="csr")
 
-    def _geodesics_from(self, links: scipy.sparse.csr_matrix, run: Run) -> np.ndarray:
+    def _geodesics_from(self, links: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """Distances to the landmarks of new rows that only have edges to fitted ones.
 
         Edges lead away from new rows, so that no path goes through another of them.

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
-from lowland._engines.slow_modes import slow_modes
+from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
 from lowland.spectral._graph import GraphReducer, float_of
 
@@ -106,7 +106,7 @@ class LaplacianEigenmaps(GraphReducer):
         """See :meth:`Reducer.estimate`."""
         return Estimate(0.02 + 5e-5 * n + 2e-11 * n * n * p, 8 * n * (p + 400))
 
-    def _fit(self, X: Any, y: Any, run: Run) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         rows = self._as_searched(X)
         graph = self._neighbor_distances(rows, int(self.n_neighbors), run)
         joined = self._in_one_piece(graph, rows, run)
@@ -119,7 +119,7 @@ class LaplacianEigenmaps(GraphReducer):
             (self._weights(joined.graph.data), joined.graph.indices, joined.graph.indptr),
             joined.graph.shape,
         )
-        modes, self.degrees_ = slow_modes(W, q, run)
+        modes, self.degrees_ = graph_spectrum(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
         Y = equal_rows_together(modes.vectors / np.sqrt(self.degrees_)[:, None], joined.graph)
         return self._with_excluded(Y, rows, float_of(X), run)
@@ -129,7 +129,7 @@ class LaplacianEigenmaps(GraphReducer):
             return np.ones(distances.shape)
         return heat_weights(distances, self.bandwidth_)
 
-    def _transform(self, X: Any, run: Run) -> np.ndarray:
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         near = self._nearest_fitted(X, int(self.n_neighbors), run)
         w = np.ones(near.distances.shape)
         if self.bandwidth_ is not None:

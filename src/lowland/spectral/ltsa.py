@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
-from lowland._engines.local import all_tangents, tangent_weights
-from lowland._engines.patch_points import Points
-from lowland._engines.patches import sum_of_patches
-from lowland.spectral._local import LocalReducer, Neighborhoods
+from lowland._core.context import FitContext
+from lowland._engines.patches.patch_points import Points
+from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
+from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
 
 __all__ = ["LTSA"]
 
@@ -93,7 +93,7 @@ class LTSA(LocalReducer):
     def _least_neighbors(self, q: int) -> int:
         return q + 1
 
-    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
         patches = hoods.with_self
         n, size = patches.shape
         q = int(self.n_components)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._core.base import Run
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf, Real
+from lowland._core.context import FitContext
 from lowland._core.params import param
-from lowland._engines.local import barycentric, in_chunks, spectra
-from lowland._engines.patch_points import Points
-from lowland._engines.patches import sum_of_patches
-from lowland.spectral._local import LocalReducer, Neighborhoods
+from lowland._engines.patches.patch_points import Points
+from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_weights import barycentric, in_chunks, spectra
+from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
 
 __all__ = ["ModifiedLLE"]
 
@@ -106,7 +106,7 @@ class ModifiedLLE(LocalReducer):
     def _least_neighbors(self, q: int) -> int:
         return q + 1
 
-    def _matrix(self, hoods: Neighborhoods, run: Run) -> scipy.sparse.csr_matrix:
+    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
         points, neighbors = hoods
         n, k = neighbors.shape
 

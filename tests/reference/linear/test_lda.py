@@ -289,7 +289,7 @@ def test_wide_data_with_shrinkage_agree_with_scikit_learn(shrinkage):
 
 def test_the_share_of_ledoit_and_wolf_is_scikit_learns():
     from lowland._core.monitor import Monitor
-    from lowland._engines.shrinkage import ledoit_wolf
+    from lowland.linear._shrinkage import ledoit_wolf
 
     with Monitor(label="test", verbose=False) as monitor:
         for n, p in ((200, 6), (30, 80), (9, 3)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland import MDS, ClassicalMDS, NonmetricMDS, Sammon
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
 
 
 @pytest.mark.parametrize("method", [ClassicalMDS, MDS, NonmetricMDS, Sammon])

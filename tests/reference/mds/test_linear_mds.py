@@ -26,14 +26,14 @@ def test_stress_and_minimum_are_the_naive_ones(power, irregular, distances):
 
 @pytest.mark.parametrize("power", [0, 1, 2])
 def test_the_slope_is_half_the_gradient(power, irregular, distances):
-    from lowland._core.base import Run
+    from lowland._core.context import FitContext
     from lowland._core.monitor import Monitor
-    from lowland._engines.linear_stress import LinearStress, orthonormal_basis
-    from lowland._engines.stress import AllPairs
+    from lowland._engines.stress.objective import AllPairs
+    from lowland.mds._linear_stress import LinearStress, orthonormal_basis
 
     X = irregular(20, 4)
     rng = np.random.default_rng(0)
-    basis = orthonormal_basis(X, Run(rng, 1, Monitor()))
+    basis = orthonormal_basis(X, FitContext(rng, 1, Monitor()))
     np.testing.assert_allclose(basis.U.T @ basis.U, np.eye(4), atol=1e-9)
     objective = LinearStress(AllPairs(distances(X), None, power, 1), basis.U, 1)
     A, V = rng.standard_normal((2, 4, 2))

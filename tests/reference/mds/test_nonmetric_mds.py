@@ -42,9 +42,9 @@ def test_stress_is_that_of_an_isotonic_regression(irregular, distances):
 
 def test_the_gradient_is_that_of_stress(irregular, distances):
     """One step downhill along the engine's slope lowers stress as much as it says."""
-    from lowland._engines.disparities import Disparities
-    from lowland._engines.monotone import IntervalCone, MonotoneCone
-    from lowland._engines.stress import ListedPairs
+    from lowland._engines.stress.disparities import Disparities
+    from lowland._engines.stress.monotone_regression import IntervalCone, MonotoneCone
+    from lowland._engines.stress.objective import ListedPairs
 
     rng = np.random.default_rng(0)
     i, j = np.triu_indices(12, 1)

@@ -8,7 +8,11 @@ from scipy.special import rel_entr
 from sklearn.neighbors import KNeighborsClassifier
 
 from lowland import SNE, SymmetricSNE
-from lowland._engines.affinity import conditional_affinities, dense_conditional, dense_joint
+from lowland._engines.embedding.affinity import (
+    conditional_affinities,
+    dense_conditional,
+    dense_joint,
+)
 from lowland.datasets import digits
 from lowland.errors import ParameterError
 from lowland.neighbors import knn_graph

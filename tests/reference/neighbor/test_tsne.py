@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 import lowland
 from lowland import TSNE
-from lowland._engines import descent
-from lowland._engines.affinity import dense_joint
+from lowland._engines.embedding import descent
+from lowland._engines.embedding.affinity import dense_joint
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query

@@ -12,14 +12,14 @@ from sklearn import manifold
 
 import lowland
 from lowland import PCA, Isomap
-from lowland._core.base import Run
+from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
-from lowland._engines import geodesic_axes
-from lowland._engines.neighbors import neighbor_query
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
+from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
+from lowland.spectral import _geodesic_axes
 
 DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data"))
 
@@ -106,13 +106,13 @@ def test_without_memory_for_the_matrix_its_rows_are_made_for_each_product(irregu
     needed = 8 * 1500 * 1500 // 2
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", str(needed + needed // 2))  # of which it takes half
     made = []
-    whole = geodesic_axes.GeodesicSquares.__init__
+    whole = _geodesic_axes.GeodesicSquares.__init__
 
     def noted(self, *arguments):
         whole(self, *arguments)
         made.append(self.kept)
 
-    monkeypatch.setattr(geodesic_axes.GeodesicSquares, "__init__", noted)
+    monkeypatch.setattr(_geodesic_axes.GeodesicSquares, "__init__", noted)
     streamed = Isomap(2, random_state=0).fit(X)
     assert made == [False]
     scale = np.abs(kept.embedding_).max()
@@ -241,7 +241,7 @@ def test_a_radius_joins_all_rows_within_it(irregular):
     turn = np.sign((peer.embedding_ * model.embedding_).sum(axis=0))
     if model.n_connected_components_ == 1:  # scikit-learn adds more edges between pieces
         np.testing.assert_allclose(model.embedding_, peer.embedding_ * turn, atol=1e-8)
-    links = model._links(new, Run(np.random.default_rng(0), 1, Monitor()))
+    links = model._links(new, FitContext(np.random.default_rng(0), 1, Monitor()))
     near = cdist(new, X)
     expected = (near <= radius) | (near == near.min(axis=1, keepdims=True))
     np.testing.assert_array_equal(links.toarray() > 0, expected)

@@ -9,9 +9,9 @@ from sklearn.utils import get_tags
 
 import lowland
 from lowland import LLE, LTSA, HessianLLE, ModifiedLLE
-from lowland._core.base import Run
+from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
 from lowland.datasets import bent_sheet
 from lowland.errors import DataError, DataTypeError, LowlandError, ParameterError
 from lowland.neighbors import knn_graph
@@ -49,7 +49,7 @@ def sine(U, V):
 @pytest.mark.parametrize(("p", "k"), [(3, 12), (5, 8), (30, 10)])
 def test_the_matrix_is_that_of_the_rows(method, p, k):
     X = sheet(150, p)  # an even number: then no row's share is the median that ModifiedLLE takes
-    run = Run(np.random.default_rng(0), 2, Monitor())
+    run = FitContext(np.random.default_rng(0), 2, Monitor())
     found = []
     for metric, given in (("euclidean", X), ("precomputed", cdist(X, X))):
         estimator = method(2, n_neighbors=k, metric=metric)

@@ -8,14 +8,14 @@ import pytest
 from sklearn.manifold import locally_linear_embedding
 
 from lowland import LLE, LTSA, HessianLLE, ModifiedLLE
-from lowland._core.base import Run
+from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
-from lowland._engines.local import barycentric
-from lowland._engines.patch_points import PatchRows
-from lowland._engines.procrustes import align
+from lowland._engines.linalg.procrustes import align
+from lowland._engines.patches.patch_points import PatchRows
+from lowland._engines.patches.patch_weights import barycentric
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.errors import DataError, ParameterError
-from lowland.spectral._local import Neighborhoods
+from lowland.spectral._locally_linear import Neighborhoods
 
 METHODS = [LLE, LTSA, ModifiedLLE, HessianLLE]
 DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data"))
@@ -118,7 +118,7 @@ def curved(n, p, q, seed=0):
 
 
 def matrix_of(estimator, X, near):
-    run = Run(np.random.default_rng(0), 2, Monitor())
+    run = FitContext(np.random.default_rng(0), 2, Monitor())
     return estimator._matrix(Neighborhoods(PatchRows(X), near), run)
 
 
@@ -411,7 +411,7 @@ def test_bridges_join_the_pieces(method, pieces):
 def test_the_constant_is_the_only_trivial_vector_once_the_pieces_are_joined(method, pieces):
     X, _ = pieces
     estimator = method(2, random_state=0)
-    run = Run(np.random.default_rng(0), 1, Monitor())
+    run = FitContext(np.random.default_rng(0), 1, Monitor())
     hoods, kept, _ = estimator._neighborhoods(PatchRows(X), 12, run)
     assert len(kept) == 190
     values = np.linalg.eigvalsh(estimator._matrix(hoods, run).toarray())

@@ -1,0 +1,14 @@
+"""Small pieces of text that several messages use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["listing"]
+
+
+def listing(names: Sequence[str], most: int = 8, *, quote: bool = True) -> str:
+    """The first few names, and how many more there are."""
+    shown = [repr(name) if quote else name for name in names[:most]]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(shown) + more

@@ -1,0 +1,1 @@
+"""Metrics, rows of distances, precomputed distances, ranks."""

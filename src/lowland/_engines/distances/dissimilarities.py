@@ -1,0 +1,265 @@
+"""What is given as dissimilarities: checked, symmetric, known or not; or made from rows.
+
+A dense matrix may hold NaN, a condensed vector is the upper triangle row by row, a sparse matrix
+knows its stored entries (an explicit 0 is a distance of 0) and no others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.errors import DataError
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._core.validation import check_matrix, is_sparse
+from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
+
+__all__ = [
+    "check_connected",
+    "check_new_distances",
+    "distance_matrix",
+    "given_dissimilarities",
+    "known_pairs",
+    "twins",
+]
+
+SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
+
+
+def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
+    """A symmetric (n, n) array, zeros on the diagonal and NaN where nothing is known, or CSR."""
+    if is_sparse(X):
+        X = _given_sparse(X, owner, may_miss)
+        return X if may_miss else _filled(X)
+    if np.ndim(X) == 1:
+        X = _square(np.asarray(X), owner)
+    D = check_matrix(X, owner=owner, min_rows=2, finite=False)
+    _check_square(D, owner)
+    if _flawless(D):
+        return D
+    _check_values(D, owner, may_miss)
+    largest = float(np.nanmax(D, initial=0.0))
+    _check_diagonal(np.diagonal(D), SAME * largest, owner)
+    D = D.copy()
+    for start in range(0, len(D), 512):
+        rows = slice(start, start + 512)
+        here, there = D[rows, start:], D[start:, rows].T
+        gap = np.nan_to_num(np.abs(here - there))
+        if gap.max(initial=0.0) > SAME * largest:
+            i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+            raise _asymmetric(start + int(i), start + int(j), here[i, j], there[i, j], owner)
+        mean = (here + there) / 2  # NaN if either is
+        both = np.where(np.isnan(mean), np.where(np.isnan(here), there, here), mean)
+        D[rows, start:] = both
+        D[start:, rows] = both.T
+    np.fill_diagonal(D, 0.0)
+    return D
+
+
+def _flawless(D: np.ndarray) -> bool:
+    """Whether nothing is missing, wrong or rounded: the usual case, in one quick look."""
+    least = float(D.min())
+    if not (least >= 0 and np.isfinite(D.max()) and not np.diagonal(D).any()):
+        return False
+    side = 128  # blocks that stay in the near caches while they are read across
+    return all(
+        np.array_equal(D[i : i + side, j : j + side], D[j : j + side, i : i + side].T)
+        for i in range(0, len(D), side)
+        for j in range(i, len(D), side)
+    )
+
+
+def _check_diagonal(diagonal: np.ndarray, slack: float, owner: str) -> None:
+    off = np.nan_to_num(diagonal)
+    if off.max(initial=0.0) > slack:
+        i = int(off.argmax())
+        raise DataError(
+            f"{owner}: the distance of row {i} to itself is {off[i]:g}; metric='precomputed' needs "
+            "zeros on the diagonal. Similarities must be turned into distances first."
+        )
+
+
+def _asymmetric(i: int, j: int, there: float, back: float, owner: str) -> DataError:
+    return DataError(
+        f"{owner}: metric='precomputed' needs a symmetric matrix, but X[{i}, {j}] = {there:g} and "
+        f"X[{j}, {i}] = {back:g}; use (X + X.T) / 2 if that is what you mean."
+    )
+
+
+def _square(v: np.ndarray, owner: str) -> np.ndarray:
+    n = int((1 + np.sqrt(1 + 8 * len(v))) / 2)
+    if n * (n - 1) // 2 != len(v):
+        raise DataError(
+            f"{owner}: a condensed vector of distances has n (n - 1) / 2 entries, and {len(v)} is "
+            "no such number; give the n x n matrix instead."
+        )
+    v = check_matrix(v[:, None], owner=owner, min_rows=0, finite=False)[:, 0]
+    D = np.zeros((n, n), v.dtype)
+    D[np.triu_indices(n, 1)] = v
+    return D + D.T
+
+
+def _check_square(D: Any, owner: str) -> None:
+    if D.shape[0] != D.shape[1]:
+        raise DataError(
+            f"{owner}: metric='precomputed' needs a square matrix of distances, not {D.shape}; use "
+            "another metric if X is a table of features."
+        )
+
+
+def _check_values(D: Any, owner: str, may_miss: bool) -> None:
+    """Refuse infinity and negative values, and NaN where the method cannot do without."""
+    values = D.data if is_sparse(D) else D
+    others = "mark unknown distances as NaN" if may_miss else "use MDS if a distance is unknown"
+    for bad, what, advice in (
+        (np.isinf(values), "infinity", others),
+        (values < 0, "a negative number", "similarities must be turned into distances first"),
+        (
+            np.isnan(values) & (not may_miss),
+            "NaN",
+            f"{owner} needs all distances; MDS, NonmetricMDS and Sammon do without some",
+        ),
+    ):
+        if bad.any():
+            first = tuple(np.argwhere(bad)[0])
+            row, column = _place(D, first[0]) if is_sparse(D) else first
+            raise DataError(
+                f"Input X contains {what}: column {column}, first in row {row} "
+                f"({values[first]:g}); {advice}."
+            )
+
+
+def _place(X: Any, stored: int) -> tuple[int, int]:
+    """Row and column of a stored entry of a CSR matrix."""
+    return int(np.searchsorted(X.indptr, stored, side="right")) - 1, int(X.indices[stored])
+
+
+def _given_sparse(X: Any, owner: str, may_miss: bool) -> Any:
+    """The upper triangle of what is stored in either, as CSR; a stored NaN is not known."""
+    _check_square(X, owner)
+    X = check_matrix(X, owner=owner, accept_sparse=True, min_rows=2, finite=False)
+    _check_values(X, owner, may_miss)
+    n, coo = X.shape[0], X.tocoo()
+    lower, upper = np.minimum(coo.row, coo.col), np.maximum(coo.row, coo.col)
+    slack = SAME * float(np.nanmax(coo.data, initial=0.0))
+    _check_diagonal(X.diagonal(), slack, owner)
+    off = (lower < upper) & ~np.isnan(coo.data)
+    pair, data = lower[off].astype(np.int64) * n + upper[off], coo.data[off]
+    key, first, of = np.unique(pair, return_index=True, return_inverse=True)
+    gap = np.abs(data[first][of] - data)  # a pair that is stored twice must be so alike
+    if gap.max(initial=0.0) > slack:
+        at = int(gap.argmax())
+        i, j = int(coo.row[off][at]), int(coo.col[off][at])
+        raise _asymmetric(i, j, data[at], data[first][of][at], owner)
+    if not may_miss and len(key) < n * (n - 1) // 2:
+        raise DataError(
+            f"{owner}: a sparse matrix of distances leaves pairs unknown, {len(key)} of "
+            f"{n * (n - 1) // 2} are stored, but {owner} needs all distances; give a dense matrix, "
+            "or use MDS."
+        )
+    return scipy.sparse.csr_array((data[first], (key // n, key % n)), shape=(n, n))
+
+
+def _filled(upper: Any) -> np.ndarray:
+    """A symmetric array from the upper triangle of a sparse matrix that holds all pairs."""
+    D = upper.toarray()
+    return D + D.T
+
+
+def known_pairs(D: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(i, j, delta) of the pairs i < j that are known."""
+    if is_sparse(D):
+        coo = D.tocoo()
+        return coo.row.astype(np.int32), coo.col.astype(np.int32), coo.data
+    i, j = (e.astype(np.int32) for e in np.triu_indices(len(D), 1))
+    delta = D[i, j]
+    known = ~np.isnan(delta)
+    return (i, j, delta) if known.all() else (i[known], j[known], delta[known])
+
+
+def check_connected(n: int, i: np.ndarray, j: np.ndarray, owner: str) -> None:
+    """Refuse points, or groups of them, that no known distance joins to the others."""
+    known = np.zeros(n, bool)
+    known[i] = known[j] = True
+    if not known.all():
+        row = int(np.argmin(known))
+        raise DataError(
+            f"{owner}: no distance of row {row} is known (or has a weight above 0), so that it "
+            "could be anywhere; leave it out."
+        )
+    links = scipy.sparse.csr_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n))
+    n_parts, part = scipy.sparse.csgraph.connected_components(links, directed=False)
+    if n_parts > 1:
+        other = int(np.argmax(part != part[0]))
+        raise DataError(
+            f"{owner}: the known distances (those with a weight above 0) leave {n_parts} groups of "
+            f"rows unconnected, as of rows 0 and {other}; scale each group by itself."
+        )
+
+
+def check_new_distances(X: Any, n: int, *, owner: str, may_miss: bool) -> np.ndarray:
+    """Distances of new rows to the n fitted ones, (m, n), checked."""
+    if is_sparse(X):
+        raise DataError(
+            f"{owner}: distances of new rows to the fitted ones must be dense, with NaN for those "
+            "that are not known."
+        )
+    D = check_matrix(X, owner=owner, finite=False)
+    if D.shape[1] != n:
+        raise DataError(
+            f"X has {D.shape[1]} features, but {owner} is expecting {n} features as input: the "
+            "distances to the fitted rows."
+        )
+    _check_values(D, owner, may_miss)
+    if np.isnan(D).all(axis=1).any():
+        row = int(np.argmax(np.isnan(D).all(axis=1)))
+        raise DataError(f"{owner}: no distance of new row {row} is known; leave it out.")
+    return D
+
+
+def distance_matrix(
+    X: Any,
+    metric: Any,
+    metric_params: dict[str, Any] | None,
+    dtype: Any,
+    *,
+    owner: str,
+    advice: str,
+    threads: int,
+    monitor: Monitor,
+) -> np.ndarray:
+    """All distances of the rows of X, (n, n)."""
+    n = X.shape[0]
+    require_memory(
+        n * n * np.dtype(dtype).itemsize,
+        task=f"{owner} with all distances of {n} rows",
+        alternative=advice,
+    )
+    source = distance_rows(X, metric, metric_params, threads)
+    D, rows = np.empty((n, n), dtype), np.arange(n)
+    mirrored = isinstance(source, DenseRows)
+    with monitor.phase("distances", total=n) as phase:
+        for block in blocks_of(rows, n):
+            since = int(block[0]) if mirrored else 0
+            part = source.of(block, since)
+            D[block[0] : block[-1] + 1, since:] = part
+            if mirrored:
+                D[since:, block[0] : block[-1] + 1] = part.T
+            phase.advance(len(block))
+    np.fill_diagonal(D, 0.0)
+    return D
+
+
+def twins(D: np.ndarray) -> np.ndarray:
+    """For each row the first row at distance 0 and with the same distances to all, or itself."""
+    first = np.arange(len(D))
+    for start in range(0, len(D), 512):
+        rows = slice(start, start + 512)
+        first[rows] = np.minimum(first[rows], (D[rows] == 0).argmax(axis=1))
+    for i in np.flatnonzero(first < np.arange(len(D))):
+        if not np.array_equal(D[i], D[first[i]], equal_nan=True):
+            first[i] = i
+    return first

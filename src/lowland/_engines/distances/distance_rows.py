@@ -1,0 +1,188 @@
+"""Whole rows of distances, from chosen rows to all others, in float64: any metric, by blocks.
+
+    source = distance_rows(X, "cosine", None, threads)
+    for block in source.blocks(rows):
+        D = source.of(block)          # (len(block), n), a fresh array
+
+Dense Euclidean, squared Euclidean, cosine and correlation distances come from a native kernel that
+squares differences: equal rows are at distance 0, and ties are ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.memory import require_memory
+from lowland._core.validation import is_sparse
+from lowland._engines.distances.distance_tiles import TILE, DistanceSource
+from lowland._engines.distances.filter_space import panel_width
+from lowland._engines.distances.metric_rows import in_units, rows_of
+from lowland._engines.distances.metrics import PRODUCT_METRICS, check_metric
+from lowland._engines.distances.precomputed import check_distances
+from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+from lowland._engines.linalg.magnitude import largest, scaled, unit_for
+
+__all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
+
+
+CACHED = 1 << 19  # distances that stay near the processor: 4 MB
+BUSY_ROWS = 48
+PANEL = 24  # points of a float32 panel, or two of float64: where kernels begin without a copy
+
+
+class DistanceRows(Protocol):
+    """d(x_i, x_j) of chosen rows i and all rows j."""
+
+    n: int
+
+    def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
+        """Distances of the rows to all from row ``since`` on, a fresh (len(rows), n - since)."""
+
+    def subset(self, rows: np.ndarray) -> DistanceRows:
+        """The same for the chosen rows among themselves."""
+
+
+def distance_rows(
+    X: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
+) -> DistanceRows:
+    """The way to the distances of checked data that suits its kind and the metric."""
+    check_metric(X, metric, metric_params)
+    if metric == "precomputed":
+        check_distances(X, "X", square=True)
+        return GivenRows(DistanceSource(X, metric))  # which refuses sparse graphs
+    if is_sparse(X):
+        return SparseRows(X, metric)
+    if metric in PRODUCT_METRICS:
+        return DenseRows(X, metric, threads)
+    return OtherRows(X, metric, metric_params)
+
+
+def blocks_of(rows: np.ndarray, n: int) -> Iterator[np.ndarray]:
+    """The rows, some at a time: few enough for the caches, enough to use each point often."""
+    step = max(1, CACHED // n, min(BUSY_ROWS, TILE // n))
+    step -= step % PANEL if step > PANEL else 0
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+class DenseRows:
+    """Distances of dense rows in a metric of products, by the native kernel.
+
+    Attributes
+    ----------
+    rows : ndarray
+        What the kernels see: the rows themselves, or their directions, in a safe unit.
+    empty : ndarray of bool or None
+        Rows without direction, at distance 1 from all others (cosine and correlation).
+    """
+
+    def __init__(self, X: np.ndarray, metric: str, threads: int) -> None:
+        self.n, self.X, self.metric, self.threads = len(X), X, metric, threads
+        rows, empty = rows_of(X, metric, "X")
+        self.unit = unit_for(largest(rows), metric)
+        self.rows = scaled(rows, self.unit)
+        self.empty = empty if empty is not None and empty.any() else None
+        self._panels: np.ndarray | None = None
+
+    def subset(self, rows: np.ndarray) -> DenseRows:
+        return DenseRows(self.X[rows], self.metric, self.threads)
+
+    def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
+        whole = since // self.panels.shape[2]  # panels to leave out
+        before = since - whole * self.panels.shape[2]
+        D = np.empty((len(rows), self.n - since + before))
+        root = self.metric == "euclidean"
+        _native.distance_rows(self.panels[whole:], self.rows[rows], root, D, self.threads)
+        D = np.ascontiguousarray(D[:, before:])
+        if self.metric in ("cosine", "correlation"):
+            D /= 2
+            if self.empty is not None:
+                D[self.empty[rows, None] != self.empty[None, since:]] = 1.0
+        return in_units(D, self.unit, self.metric)
+
+    @property
+    def panels(self) -> np.ndarray:
+        """The rows in the kernels' layout, packed once."""
+        if self._panels is None:
+            width, d = panel_width(self.rows.dtype), self.rows.shape[1]
+            shape = (-(-self.n // width), d, width)
+            require_memory(
+                int(np.prod(shape)) * self.rows.itemsize,
+                task=f"a packed copy of {self.n} rows",
+                alternative="measure a part of the rows",
+            )
+            self._panels = np.empty(shape, self.rows.dtype)
+            _native.pack_points(self.rows, self._panels, self.threads)
+        return self._panels
+
+
+class SparseRows:
+    """Euclidean, squared Euclidean or cosine distances of CSR rows, by products of sparse rows.
+
+    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y loses digits where x and y are close; there the difference is
+    squared instead.
+    """
+
+    def __init__(self, X: Any, metric: str) -> None:
+        self.n, self.given, self.metric = X.shape[0], X, metric
+        self.unit = unit_for(largest(X.data), metric)
+        X = scaled(X.astype(np.float64).tocsr(), self.unit)
+        self.X = unit_rows(X) if metric == "cosine" else X
+        self.squares = row_squares(self.X)
+        self.transposed = self.X.T.tocsc()
+
+    def subset(self, rows: np.ndarray) -> SparseRows:
+        return SparseRows(self.given[rows], self.metric)
+
+    def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
+        return in_units(np.ascontiguousarray(self._to_all(rows)[:, since:]), self.unit, self.metric)
+
+    def _to_all(self, rows: np.ndarray) -> np.ndarray:
+        chosen = self.X[rows]
+        D = np.asarray((chosen @ self.transposed).toarray())
+        D *= -2
+        scale = self.squares[rows, None] + self.squares
+        D += scale
+        i, j = np.nonzero(scale * 1e-6 >= D)
+        for start in range(0, len(i), 1 << 15):
+            part = slice(start, start + (1 << 15))
+            D[i[part], j[part]] = row_squares(chosen[i[part]] - self.X[j[part]])
+        if self.metric == "euclidean":
+            return np.sqrt(D, out=D)
+        if self.metric == "cosine":
+            D /= 2
+            empty = self.squares == 0
+            D[empty[rows, None] != empty] = 1.0
+        return D
+
+
+class GivenRows:
+    """Entries of an n x n matrix of distances."""
+
+    def __init__(self, source: DistanceSource) -> None:
+        self.n, self.D = source.n, source.X
+
+    def subset(self, rows: np.ndarray) -> GivenRows:
+        return GivenRows(DistanceSource(self.D[np.ix_(rows, rows)], "precomputed"))
+
+    def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
+        return self.D[rows, since:].astype(np.float64, order="C")
+
+
+class OtherRows:
+    """Distances in the metrics that scipy's ``cdist`` knows, and Python functions."""
+
+    def __init__(self, X: np.ndarray, metric: Any, params: dict[str, Any] | None) -> None:
+        rows_of(X, metric, "X")  # refuses what the metric cannot take
+        self.n, self.X, self.metric, self.params = len(X), X, metric, params
+        self.source = DistanceSource(X, metric, params)
+
+    def subset(self, rows: np.ndarray) -> OtherRows:
+        return OtherRows(self.X[rows], self.metric, self.params)
+
+    def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
+        return self.source.tile(rows, slice(since, None))

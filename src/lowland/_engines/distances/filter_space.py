@@ -1,0 +1,137 @@
+"""Coordinates for finding neighbor candidates fast, in which no pair is farther than in truth.
+
+Candidates are searched among float32 points F with  |F_i - F_j| <= |x_i - x_j|  up to a known
+rounding error, so that whatever is too far in F is too far, period. Up to ``FULL_COLUMNS`` columns
+F is the centered data, turned so that the first coordinates tell most. Beyond, F holds the leading
+principal coordinates and, as one more, the length of what they leave out: with x = P x + r,
+
+    |x - y|^2 = |P x - P y|^2 + |r_x - r_y|^2 >= |P x - P y|^2 + (|r_x| - |r_y|)^2.
+
+The kernels use the same inequality once more: after the first ``lead`` coordinates of F most pairs
+are already too far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import moments
+from lowland._engines.linalg.principal_axes import by_covariance, by_gram
+
+__all__ = ["FilterSpace", "PackedPoints"]
+
+FULL_COLUMNS = 128
+LEADING = 96
+TURNED_COLUMNS = 16  # fewer are cheap enough as they are
+LEAD_SHARE = 0.75  # of the variance, in the coordinates that are looked at first
+
+
+@dataclass(frozen=True)
+class FilterSpace:
+    """The map from data to filter coordinates."""
+
+    mean: np.ndarray
+    axes: np.ndarray | None
+
+    @classmethod
+    def of(cls, X: np.ndarray, threads: int, full: bool = False) -> FilterSpace:
+        """The filter space of the rows of X; ``full`` keeps all coordinates."""
+        n, p = X.shape
+        if full or p <= FULL_COLUMNS or n <= 2 * LEADING:
+            # The median: an outlier that moved the center would cost all others their digits.
+            sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
+            center = np.median(sample, axis=0).astype(np.float64)
+            return cls(center, _principal_frame(sample - center))
+        if p <= 3000:
+            found = by_covariance(moments(X, threads, Monitor()), LEADING, scaled=False)
+        else:
+            sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
+            found = by_gram(sample, min(LEADING, len(sample) - 1), False, threads)
+        return cls(found.mean, np.ascontiguousarray(found.axes.T))
+
+    def coordinates(self, X: np.ndarray, threads: int, dtype: Any = np.float32) -> np.ndarray:
+        """F of the rows of X."""
+        if self.axes is None:
+            F = np.empty(X.shape, dtype)
+            for rows, block in products.row_blocks(X, 2**14):
+                F[rows] = block - self.mean
+            return F
+        p, q = self.axes.shape
+        F = np.empty((X.shape[0], min(p, q + 1)), dtype)
+        for rows, block in products.row_blocks(X, 2**12):
+            # In float64: the length left over is a difference of nearly equal squares.
+            centered = block - self.mean
+            leading = products.times(centered, np.zeros(p), self.axes, threads)
+            F[rows, :q] = leading
+            if q == p:
+                continue
+            left = np.einsum("ij,ij->i", centered, centered)
+            left -= np.einsum("ij,ij->i", leading, leading)
+            F[rows, q] = np.sqrt(np.maximum(left, 0.0))
+        return F
+
+
+@dataclass(frozen=True)
+class PackedPoints:
+    """Points in the kernels' layout: panels, half squares, and the row number at each place."""
+
+    panels: np.ndarray
+    halves: np.ndarray
+    ids: np.ndarray
+    rounding: float
+    tails: np.ndarray
+    lead: int
+
+    @classmethod
+    def of(cls, F: np.ndarray, ids: np.ndarray, threads: int) -> PackedPoints:
+        """Pack the points F; ``ids`` says which row each of them is."""
+        n, q = F.shape
+        width = panel_width(F.dtype)
+        n_panels = -(-n // width)
+        panels = np.empty((n_panels, q, width), F.dtype)
+        _native.pack_points(np.ascontiguousarray(F), panels, threads)
+        halves = np.full(n_panels * width, np.inf, F.dtype)
+        halves[:n] = np.einsum("ij,ij->i", F, F, dtype=np.float64) / 2
+        halves[:n][ids < 0] = np.inf  # an empty place
+        places = np.full(n_panels * width, -1, np.int32)
+        places[:n] = ids
+        eps = float(np.finfo(F.dtype).eps)
+        lead = _lead_of(F)
+        tails = np.zeros(n_panels * width, F.dtype)
+        tails[:n] = np.sqrt(np.einsum("ij,ij->i", F[:, lead:], F[:, lead:], dtype=np.float64))
+        tails *= 1 + 4 * eps  # never too short
+        # q products and sums, the half squares and the coordinates are rounded once each.
+        return cls(panels, halves, places, (q + 5) * eps / 2, tails, lead)
+
+
+def _principal_frame(sample: np.ndarray) -> np.ndarray | None:
+    """All principal axes of centered rows as columns, the leading first; None if not worth it."""
+    n, p = sample.shape
+    if not TURNED_COLUMNS < p <= FULL_COLUMNS or n < 2 * p:
+        return None
+    sample = sample.astype(np.float64)
+    scale = np.abs(sample).max()
+    if scale == 0 or not np.isfinite(scale):
+        return None
+    sample /= scale
+    return np.ascontiguousarray(np.linalg.eigh(sample.T @ sample)[1][:, ::-1])
+
+
+def _lead_of(F: np.ndarray) -> int:
+    """How many coordinates to sum before a first look: few that hold most of the variance."""
+    n, q = F.shape
+    variances = F[:: max(1, n // 1000)].var(axis=0, dtype=np.float64)
+    lead = 4 * (1 + int(np.searchsorted(np.cumsum(variances), LEAD_SHARE * variances.sum())) // 4)
+    return lead if lead <= 0.7 * q else q
+
+
+def panel_width(dtype: Any) -> int:
+    """Points per panel."""
+    single = np.dtype(dtype) == np.float32
+    return _native.PANEL_WIDTH_FLOAT32 if single else _native.PANEL_WIDTH_FLOAT64

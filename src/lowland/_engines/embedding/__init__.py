@@ -1,0 +1,1 @@
+"""Affinities, forces and descent of neighbor embeddings."""

@@ -1,0 +1,139 @@
+"""Gradient descent with momentum and gains: the loop that all neighbor embeddings share.
+
+    gradient = exaggeration * a - f / total                       (see :mod:`divergence`)
+    gain     = gain + 0.2 where the last step still goes downhill, else 0.8 gain
+    velocity = momentum * velocity - learning_rate * gain * gradient
+    y        = y + velocity
+
+The learning rate is n / exaggeration (Belkina et al. 2019): then a point whose neighbors stand
+still moves by about its distance from them. No point moves farther than ``LONGEST`` in one step.
+The loss is looked at every ``LOOK`` steps only.
+
+Reference: Belkina et al. (2019), Automated optimized parameters for t-distributed stochastic
+neighbor embedding, Nature Communications 10, doi:10.1038/s41467-019-13055-y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._engines.embedding.divergence import Divergence
+
+__all__ = ["Descent", "Stage", "descend"]
+
+LONGEST = 5.0
+LOOK = 50
+ARRANGED_ROWS = 5000  # smaller maps stay in the near caches in any order
+ARRANGED_AT = (100, 200, 300, 500)  # and every 500 steps after that
+
+
+class Stage(NamedTuple):
+    """So many steps with attraction exaggerated by a factor; whether it may end early."""
+
+    n_iter: int
+    exaggeration: float
+    momentum: float
+    may_stop: bool
+
+
+class Descent(NamedTuple):
+    """Where the descent ended: the map, the losses on the way, and the number of steps.
+
+    ``rows`` says which row is at each place of the divergence, which rearranges its points.
+    """
+
+    Y: np.ndarray
+    losses: np.ndarray
+    n_iter: int
+    rows: np.ndarray
+
+
+def descend(
+    divergence: Divergence,
+    Y: np.ndarray,
+    stages: Sequence[Stage],
+    *,
+    learning_rate: float | None,
+    tol: float,
+    monitor: Monitor,
+) -> Descent:
+    """Follow the gradient from Y; None as learning rate is n / exaggeration, stage by stage.
+
+    A stage that may stop does so when the loss changes by less than ``tol`` of itself per step.
+    Losses are those of the map before every ``LOOK``-th step and of the last map, without
+    exaggeration.
+    """
+    walk = _Walk(divergence, Y)
+    n, total_steps = len(Y), sum(stage.n_iter for stage in stages)
+    losses: list[float] = []
+    step = 0
+    for stage in stages:
+        rate = n / stage.exaggeration if learning_rate is None else learning_rate
+        last = None
+        for _ in range(stage.n_iter):
+            looks = step % LOOK == 0
+            loss = walk.step(stage, rate, with_loss=looks)
+            step += 1
+            walk.maybe_arrange(step)
+            settled = False
+            if loss is not None:
+                losses.append(loss)
+                settled = last is not None and abs(last - loss) <= tol * LOOK * abs(loss)
+                last = loss
+            stopped = monitor.iteration(step, walk.map, losses[-1], total=total_steps)
+            if stopped or (stage.may_stop and settled):
+                break
+        if monitor.stopped:
+            break
+    final = divergence.loss(walk.Y)
+    return Descent(walk.map(), np.array([*losses, final]), step, walk.rows)
+
+
+class _Walk:
+    """Positions, velocities and gains, in an order that changes on the way."""
+
+    def __init__(self, divergence: Divergence, Y: np.ndarray) -> None:
+        self.divergence = divergence
+        self.Y = Y.copy()
+        self.velocity, self.gains = np.zeros_like(Y), np.ones_like(Y)
+        self.rows = np.arange(len(Y))  # which row each point is
+
+    def step(self, stage: Stage, rate: float, with_loss: bool) -> float | None:
+        attraction, repulsion, total, loss = self.divergence(self.Y, with_loss)
+        _native.descend(
+            attraction,
+            repulsion,
+            stage.exaggeration,
+            total,
+            rate,
+            stage.momentum,
+            LONGEST,
+            self.Y,
+            self.velocity,
+            self.gains,
+            self.divergence.threads,
+        )
+        if with_loss:
+            self.Y -= self.Y.mean(axis=0, dtype=np.float64).astype(self.Y.dtype)
+        return loss
+
+    def maybe_arrange(self, step: int) -> None:
+        due = step in ARRANGED_AT or step % ARRANGED_AT[-1] == 0
+        if not due or len(self.Y) < ARRANGED_ROWS:
+            return
+        order = self.divergence.arrange(self.Y)
+        self.Y, self.velocity, self.gains = (
+            np.ascontiguousarray(array[order]) for array in (self.Y, self.velocity, self.gains)
+        )
+        self.rows = self.rows[order]
+
+    def map(self) -> np.ndarray:
+        """The points in the order of the rows; a copy."""
+        Y = np.empty_like(self.Y)
+        Y[self.rows] = self.Y
+        return Y

@@ -1,0 +1,150 @@
+"""New rows in a finished neighbor embedding: each alone, against the frozen map.
+
+A new row with affinities p_j to its fitted neighbors stands where it lowers the divergence most
+while all others stay:
+
+    J(z) = sum_j p_j v log(1 + |z - y_j|^2 / v) + phi(z) / m,      phi(z) = sum_j K(z - y_j),
+
+with m = Z / n, the potential of an average point, for t-SNE and symmetric SNE: J is then what the
+row would add to the divergence of a map with it. For SNE, whose rows are normalized one by one, the
+last term is log phi(z).
+
+Each step minimizes a parabola over the attraction (the logarithm lies below its tangent), with the
+repulsion linear, and is halved until J falls: no learning rate, no company of other new rows.
+
+Cost O(m k) and one look at the field per step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._engines.embedding.particle_mesh import Mesh, mesh_nodes
+
+__all__ = ["FrozenMap", "place_rows"]
+
+STEPS = 100
+CLOSE = 1e-4  # a row has arrived when it moves by less
+MARGIN = 40  # grid nodes around the map that a new row may use
+MESH_POINTS = 5000  # below, all pairs; the field of a larger map is put on a grid once
+MESH_LIMIT = 2**24  # nodes (of 24 bytes) of a grid, made for every call
+
+
+class FrozenMap(NamedTuple):
+    """The fitted map, its degrees of freedom, and Z / n (None: rows are normalized one by one)."""
+
+    Y: np.ndarray
+    dof: float
+    mean_potential: float | None
+
+
+class _Height(NamedTuple):
+    """J of each row, half its gradient, and the curvature of the attraction."""
+
+    value: np.ndarray
+    slope: np.ndarray
+    stiffness: np.ndarray
+
+
+def place_rows(frozen: FrozenMap, ids: np.ndarray, weights: np.ndarray, threads: int) -> np.ndarray:
+    """Places for rows with these fitted neighbors (m, k) and affinities to them (m, k)."""
+    Y = np.ascontiguousarray(frozen.Y, np.float32)
+    m, k = ids.shape
+    edges = (
+        np.arange(m + 1, dtype=np.int64) * k,
+        np.ascontiguousarray(np.maximum(ids, 0), np.int32).ravel(),
+        np.ascontiguousarray(weights, np.float32).ravel(),
+    )
+    repel = _field_of(Y, frozen.dof, threads)
+
+    def height(Z: np.ndarray, rows: np.ndarray) -> _Height:
+        return _height(Z, rows, Y, edges, frozen, repel, threads)
+
+    Z = np.einsum("ik,ikd->id", weights, Y[np.maximum(ids, 0)].astype(np.float64))
+    Z = np.ascontiguousarray(Z, np.float32)
+    return _settled(Z, height)
+
+
+def _settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], _Height]) -> np.ndarray:
+    """Follow every row down to its own minimum; rows that have arrived rest."""
+    rows = np.arange(len(Z))
+    here = height(Z, rows)
+    share = np.ones(len(Z))
+    for _ in range(STEPS):
+        move = -here.slope / np.maximum(here.stiffness, 1e-12)[:, None]
+        tried = (Z[rows] + share[:, None] * move).astype(np.float32)
+        there = height(tried, rows)
+        better = there.value < here.value
+        Z[rows[better]] = tried[better]
+        here = _Height(
+            *(
+                np.where(_beside(better, old), new, old)
+                for old, new in zip(here, there, strict=True)
+            )
+        )
+        distance = share * np.sqrt((move**2).sum(axis=1))
+        share = np.where(better, np.minimum(1.0, 2 * share), share / 2)
+        going = distance > CLOSE
+        if not going.any():
+            break
+        rows, share = rows[going], share[going]
+        here = _Height(*(part[going] for part in here))
+    return Z
+
+
+def _beside(mask: np.ndarray, array: np.ndarray) -> np.ndarray:
+    return mask.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def _height(
+    Z: np.ndarray,
+    rows: np.ndarray,
+    Y: np.ndarray,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+    frozen: FrozenMap,
+    repel: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
+    threads: int,
+) -> _Height:
+    m = len(rows)
+    k = int(edges[0][1]) if len(edges[0]) > 1 else 0
+    starts = np.arange(m + 1, dtype=np.int64) * k
+    columns, weights = (np.ascontiguousarray(e.reshape(-1, k)[rows]).ravel() for e in edges[1:])
+    pull, push = np.empty_like(Z), np.empty_like(Z)
+    sums, potential = np.empty((m, 2)), np.empty(m)
+    inverse_dof = 0.0 if math.isinf(frozen.dof) else 1 / frozen.dof
+    _native.attract(starts, columns, weights, Z, Y, inverse_dof, pull, sums, threads)
+    repel(Z, potential, push)
+    if frozen.mean_potential is None:
+        potential = np.maximum(potential, np.finfo(np.float32).tiny)
+        value, per_unit = np.log(potential), 1 / potential
+    else:
+        value = potential / frozen.mean_potential
+        per_unit = np.full(m, 1 / frozen.mean_potential)
+    return _Height(sums[:, 0] + value, pull - push * per_unit[:, None], sums[:, 1])
+
+
+def _field_of(
+    Y: np.ndarray, dof: float, threads: int
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+    """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
+    if len(Y) >= MESH_POINTS and Y.shape[1] <= 3 and mesh_nodes(Y, dof, MARGIN) <= MESH_LIMIT:
+        field = Mesh(dof, threads).field(Y, margin=MARGIN).without_charge()
+
+        def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
+            low = field.low + 3 * field.pitch
+            high = field.low + (np.array(field.values.shape) - 7) * field.pitch
+            inside = np.ascontiguousarray(np.clip(Z, low, high), np.float32)
+            field.at(inside, potential, forces, threads)
+
+        return from_grid
+    gaussian = math.isinf(dof)
+
+    def from_pairs(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
+        _native.repel_from(Z, Y, gaussian, 1.0 if gaussian else dof, potential, forces, threads)
+
+    return from_pairs

@@ -1,0 +1,1 @@
+"""Symmetric graphs, components, geodesics, Laplacians and their spectra."""

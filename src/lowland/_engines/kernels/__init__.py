@@ -1,0 +1,1 @@
+"""Kernel functions, and kernel matrices as operators."""

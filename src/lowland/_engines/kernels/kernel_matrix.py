@@ -1,0 +1,263 @@
+"""Kernel functions, and the matrix of their values as something that multiplies.
+
+    rbf        exp(-gamma |x - y|^2)          linear    x.y
+    laplacian  exp(-gamma sum |x_k - y_k|)    cosine    x.y / |x| |y|
+    poly       (gamma x.y + coef0)^degree     sigmoid   tanh(gamma x.y + coef0)
+
+:func:`kernel_matrix` holds the points and gives products K V, rows of K for new points, and K
+itself where somebody can afford it. Dense points go to native tiles, made anew for every product or
+kept in half the memory of K; sparse points, functions and given matrices go by blocks of rows. A
+row of K depends on its own point only, whatever comes along with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.errors import DataError
+from lowland._core.memory import available_memory
+from lowland._core.validation import is_sparse
+from lowland._engines.distances.filter_space import panel_width
+from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import largest
+from lowland._engines.linalg.moments import column_moments
+
+__all__ = [
+    "KERNELS",
+    "DenseKernel",
+    "GivenKernel",
+    "Kernel",
+    "KernelMatrix",
+    "RowKernel",
+    "blocks_of",
+    "checked_values",
+    "kernel_matrix",
+]
+
+KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", "precomputed")
+KINDS = {"linear": 0, "cosine": 0, "rbf": 1, "laplacian": 2, "poly": 3, "sigmoid": 4}
+
+KEPT_BYTES = 1_200_000_000  # what a matrix may take that later products can do without
+BLOCK_NUMBERS = 1 << 22  # of K that are made at a time where it is not kept
+
+
+class Kernel(NamedTuple):
+    """A kernel's name, or a function of two rows, with its numbers."""
+
+    name: str | Callable[..., float]
+    gamma: float = 1.0
+    coef0: float = 1.0
+    degree: int = 3
+
+
+def checked_values(K: np.ndarray, *, owner: str) -> np.ndarray:
+    """A matrix of kernel values that came as such, if it can be one: square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise DataError(
+            f"{owner}: kernel='precomputed' needs the square matrix of all pairs of rows; "
+            f"X has shape {K.shape}."
+        )
+    gap = max(np.abs(K[at] - K[:, at].T).max() for at in blocks_of(len(K), len(K)))
+    if gap > 1e-5 * np.abs(K).max():
+        raise DataError(
+            f"{owner}: kernel='precomputed' needs a symmetric matrix; X and its transpose "
+            f"differ by up to {gap:.3g}."
+        )
+    return K
+
+
+def kernel_matrix(
+    points: Any, kernel: Kernel, threads: int, dtype: Any = np.float64
+) -> KernelMatrix:
+    """K of the points, in ``dtype`` where they are dense; only its shape is known so far."""
+    if kernel.name == "precomputed":
+        return GivenKernel(points, threads)
+    if callable(kernel.name) or is_sparse(points):
+        return RowKernel(points, kernel, threads)
+    return DenseKernel(points, kernel, threads, dtype)
+
+
+def affordable(n_bytes: int) -> bool:
+    """Whether a matrix may be kept: it is not large, and leaves most of the memory to others."""
+    return n_bytes <= KEPT_BYTES and n_bytes <= available_memory() // 3
+
+
+def blocks_of(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """The rows, some at a time."""
+    step = max(1, BLOCK_NUMBERS // max(1, n_columns))
+    step -= step % 24 if step > 24 else 0  # whole panels of the kernels
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+class KernelMatrix:
+    """K of n points: what all three kinds can do."""
+
+    n: int
+    threads: int
+
+    def rows(self, Y: Any) -> np.ndarray:
+        """k(y, point) for the rows of Y and all points, a fresh array."""
+        raise NotImplementedError
+
+    def matrix(self) -> np.ndarray:
+        """K itself, a fresh array."""
+        raise NotImplementedError
+
+    def diagonal(self) -> np.ndarray:
+        """k(x, x) of the points."""
+        raise NotImplementedError
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """K V in float64."""
+        raise NotImplementedError
+
+    def rows_times(self, Y: Any, V: np.ndarray) -> np.ndarray:
+        """sum_j k(y, point_j) V_j for the rows of Y, in float64, each as if it came alone."""
+        out = np.empty((Y.shape[0], V.shape[1]))
+        nothing = np.zeros(self.n)
+        for block in blocks_of(Y.shape[0], self.n):
+            out[block] = products.times(self.rows(Y[block]), nothing, V, self.threads)
+        if not np.isfinite(out).all():
+            row = int(np.argmin(np.isfinite(out).all(axis=1)))
+            raise DataError(
+                f"kernel: its values for new row {row} are beyond what numbers can hold; the "
+                f"largest value of X is {largest(Y.data if is_sparse(Y) else Y):g}."
+            )
+        return out
+
+
+class DenseKernel(KernelMatrix):
+    """K of dense points by native tiles.
+
+    Points are shifted (where the kernel, once centered, does not see it) and scaled so that the
+    tiles need no gamma: shifted points lose fewer digits. So the values of "linear" are those of
+    the shifted points.
+    """
+
+    def __init__(self, points: np.ndarray, kernel: Kernel, threads: int, dtype: Any) -> None:
+        self.n, self.threads, self.dtype = len(points), threads, np.dtype(dtype)
+        self.points, self.kernel = points, kernel
+        self.function = (KINDS[kernel.name], float(kernel.coef0), int(kernel.degree))  # type: ignore[index]
+        movable = kernel.name in ("rbf", "laplacian", "linear")
+        self.shift = column_moments(points)[0] if movable else np.zeros(points.shape[1])
+        self.scale = {
+            "rbf": np.sqrt(2 * kernel.gamma),
+            "laplacian": kernel.gamma,
+            "poly": np.sqrt(kernel.gamma),
+            "sigmoid": np.sqrt(kernel.gamma),
+        }.get(str(kernel.name), 1.0)
+        self._panels: np.ndarray | None = None
+        self._tiles: np.ndarray | None = None
+        self._filled = False
+
+    def _scaled(self, Y: Any) -> np.ndarray:
+        """Rows as the tiles take them, in double."""
+        Y = Y.toarray() if is_sparse(Y) else Y
+        Z = np.array(Y, dtype=np.float64, order="C")
+        if self.kernel.name == "cosine":
+            size = np.abs(Z).max(axis=1, keepdims=True)
+            Z /= np.where(size > 0, size, 1.0)  # squares of tiny or huge rows would not do
+            length = np.linalg.norm(Z, axis=1, keepdims=True)
+            Z /= np.where(length > 0, length, 1.0)
+        else:
+            Z -= self.shift
+            Z *= self.scale
+        return Z
+
+    def _packed(self, Y: Any) -> np.ndarray:
+        Z, dtype = self._scaled(Y), self.dtype
+        width = panel_width(dtype)
+        panels = np.empty((-(-len(Z) // width), Z.shape[1], width), dtype)
+        _native.pack_points(Z.astype(dtype, copy=False), panels, self.threads)
+        return panels
+
+    @property
+    def panels(self) -> np.ndarray:
+        if self._panels is None:
+            self._panels = self._packed(self.points)
+        return self._panels
+
+    def rows(self, Y: Any) -> np.ndarray:
+        out = np.empty((Y.shape[0], self.n), self.dtype)
+        _native.kernel_rows(self._packed(Y), self.panels, *self.function, out, self.threads)
+        return out
+
+    def matrix(self) -> np.ndarray:
+        out = np.empty((self.n, self.n), self.dtype)
+        _native.kernel_rows(self.panels, self.panels, *self.function, out, self.threads)
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        squares = np.empty(self.n)
+        for block in blocks_of(self.n, self.points.shape[1]):
+            Z = self._scaled(self.points[block])
+            squares[block] = np.einsum("ij,ij->i", Z, Z)
+        return of_product(self.kernel._replace(gamma=1.0), squares)  # gamma is in the points
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """K V; the first product makes the tiles, later ones may find them kept."""
+        single = self.dtype == np.float32
+        side = _native.TILE_SIDE_FLOAT32 if single else _native.TILE_SIDE_FLOAT64
+        if self._tiles is None:
+            groups = -(-self.n // side)
+            n_tiles = groups * (groups + 1) // 2
+            kept = affordable(n_tiles * side * side * self.dtype.itemsize)
+            self._tiles = np.empty((n_tiles if kept else 0, side, side), self.dtype)
+        out = np.empty(V.shape)
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        _native.kernel_times(
+            self.panels, *self.function, self._tiles, self._filled, V, out, self.threads
+        )
+        self._filled = True
+        return out
+
+
+class RowKernel(KernelMatrix):
+    """K of sparse points, or of a Python function, by blocks of rows in float64."""
+
+    def __init__(self, points: Any, kernel: Kernel, threads: int) -> None:
+        self.n, self.threads = points.shape[0], threads
+        self.points, self.kernel = points, kernel
+        self._kept: np.ndarray | None = None
+
+    def rows(self, Y: Any) -> np.ndarray:
+        return between(Y, self.points, self.kernel)
+
+    def matrix(self) -> np.ndarray:
+        return between(self.points, self.points, self.kernel)
+
+    def diagonal(self) -> np.ndarray:
+        return diagonal_of(self.points, self.kernel)
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        if self._kept is None and affordable(8 * self.n * self.n):
+            self._kept = self.matrix()
+        if self._kept is not None:
+            return products.times(self._kept, np.zeros(self.n), V, self.threads)
+        return self.rows_times(self.points, V)
+
+
+class GivenKernel(KernelMatrix):
+    """A kernel matrix that the user computed; new rows are its values for them."""
+
+    def __init__(self, K: np.ndarray, threads: int) -> None:
+        self.n, self.threads, self.K = K.shape[1], threads, K
+
+    def rows(self, Y: Any) -> np.ndarray:
+        Y = Y.toarray() if is_sparse(Y) else Y
+        return np.array(Y, dtype=np.float64, order="C")
+
+    def matrix(self) -> np.ndarray:
+        return self.rows(self.K)
+
+    def diagonal(self) -> np.ndarray:
+        return np.diag(self.K).astype(np.float64)
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        return products.times(self.K, np.zeros(self.n), V, self.threads).astype(np.float64)

@@ -1,0 +1,107 @@
+"""Kernel values of rows that the native tiles do not take: sparse rows, and Python functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+from scipy.spatial.distance import cdist, pdist
+
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+
+if TYPE_CHECKING:
+    from lowland._engines.kernels.kernel_matrix import Kernel
+
+__all__ = ["between", "diagonal_of", "median_distance", "of_product", "sample_distances"]
+
+SAMPLE = 1000  # rows whose pairs stand for all
+DENSE_BLOCK = 1 << 24  # numbers of sparse rows that are written out at a time
+
+
+def between(Y: Any, X: Any, kernel: Kernel) -> np.ndarray:
+    """k(y, x) of all rows of Y and X in float64, each value from its two rows alone."""
+    if callable(kernel.name):
+        return _by_calls(Y, X, kernel.name)
+    Y, X = scipy.sparse.csr_array(Y, dtype=np.float64), scipy.sparse.csr_array(X, dtype=np.float64)
+    if kernel.name == "laplacian":
+        return np.exp(-kernel.gamma * _city_blocks(Y, X))
+    if kernel.name == "cosine":
+        Y, X = unit_rows(Y), unit_rows(X)
+    K = np.asarray((Y @ X.T.tocsr()).toarray())
+    if kernel.name == "rbf":
+        K *= -2
+        K += row_squares(Y)[:, None]
+        K += row_squares(X)
+        return np.exp(-kernel.gamma * np.maximum(K, 0.0, out=K), out=K)
+    return of_product(kernel, K)
+
+
+def diagonal_of(X: Any, kernel: Kernel) -> np.ndarray:
+    """k(x, x) of all rows."""
+    if callable(kernel.name):
+        rows = (X[i].toarray().ravel() if is_sparse(X) else X[i] for i in range(X.shape[0]))
+        return np.array([float(kernel.name(row, row)) for row in rows])
+    squares = row_squares(scipy.sparse.csr_array(X, dtype=np.float64))
+    if kernel.name == "cosine":
+        return np.where(squares > 0, 1.0, 0.0)
+    return of_product(kernel, squares)
+
+
+def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:
+    """Values from s = x.y for the kernels of products; 1, as for x = y, from those of distances."""
+    if kernel.name == "poly":
+        return (kernel.gamma * s + kernel.coef0) ** kernel.degree
+    if kernel.name == "sigmoid":
+        return np.tanh(kernel.gamma * s + kernel.coef0)
+    return np.ones_like(s) if kernel.name in ("rbf", "laplacian") else s
+
+
+def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
+    """One call per pair of rows; half of them where Y is X, because a kernel is symmetric."""
+    rows = [Y[i].toarray().ravel() if is_sparse(Y) else Y[i] for i in range(Y.shape[0])]
+    same = Y is X
+    others = rows
+    if not same:
+        others = [X[i].toarray().ravel() if is_sparse(X) else X[i] for i in range(X.shape[0])]
+    K = np.empty((len(rows), len(others)))
+    for i, row in enumerate(rows):
+        for j in range(i if same else 0, len(others)):
+            K[i, j] = function(row, others[j])
+            if same:
+                K[j, i] = K[i, j]
+    if not np.isfinite(K).all():
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise DataError(
+            f"kernel: the function gave {K[i, j]} for rows {i} and {j}; make it finite."
+        )
+    return K
+
+
+def _city_blocks(Y: Any, X: Any) -> np.ndarray:
+    """Sums of absolute differences of sparse rows, some of which are written out at a time."""
+    out = np.empty((Y.shape[0], X.shape[0]))
+    step = max(1, DENSE_BLOCK // Y.shape[1])
+    for i in range(0, Y.shape[0], step):
+        some = Y[i : i + step].toarray()
+        for j in range(0, X.shape[0], step):
+            out[i : i + step, j : j + step] = cdist(some, X[j : j + step].toarray(), "cityblock")
+    return out
+
+
+def median_distance(X: Any, metric: str) -> float:
+    """The median distance of pairs of rows ("euclidean" or "cityblock"), from a sample of rows.
+
+    1 where the median is 0: most rows are equal, and no scale can be read off them.
+    """
+    return float(np.median(sample_distances(X, metric))) or 1.0
+
+
+def sample_distances(X: Any, metric: str) -> np.ndarray:
+    """Distances of the pairs of up to ``SAMPLE`` of the rows."""
+    sample = X[:: -(-X.shape[0] // SAMPLE)]
+    if is_sparse(sample):
+        sample = sample[:, np.flatnonzero(np.diff(sample.tocsc().indptr))].toarray()
+    return pdist(np.asarray(sample, dtype=np.float64), metric)

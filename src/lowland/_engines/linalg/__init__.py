@@ -1,0 +1,1 @@
+"""Products, moments, factors and eigenproblems."""

@@ -1,0 +1,34 @@
+"""A Chebyshev polynomial of a matrix, which makes small eigenvalues large.
+
+T_m maps [-1, 1] into itself and grows faster outside than any other polynomial of its degree that
+does. With [a, b] mapped to [-1, 1], what lies below a stands out: 0 becomes about
+cosh(2 m sqrt(a / b)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lowland._engines.linalg.largest_eigenpairs import Operator
+
+__all__ = ["low_pass"]
+
+
+def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
+    """V -> T_m(((a + b) - 2 M) / (b - a)) V, with M V = ``times(V)``, by T's recurrence.
+
+    Eigenvalues of M above a, up to b, become at most 1 in size, the smaller ones larger than 1.
+    """
+    center, half = (a + b) / 2, (b - a) / 2
+
+    def filtered(V: np.ndarray) -> np.ndarray:
+        before, now = V, (center * V - times(V)) / half
+        for _ in range(degree - 1):
+            after = times(now)
+            after -= center * now
+            after *= -2 / half
+            after -= before
+            before, now = now, after
+        return now
+
+    return filtered

@@ -1,0 +1,138 @@
+"""Mergeable sums: all that a linear method needs to know about rows it no longer has.
+
+Count, mean and scatter of two sets of rows give those of their union, so that one fit, many
+batches and many machines are the same three functions: ``moments``, ``merge`` and the method's
+own finish.
+
+References: Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance,
+The American Statistician 37.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._core.validation import canonical, is_sparse
+from lowland._engines.linalg.magnitude import column_exponents, in_unit, safe_exponent
+from lowland._engines.linalg.products import BLOCK_ROWS, mirror, row_blocks
+
+__all__ = ["Moments", "column_moments", "merge", "moments"]
+
+# Squares that overflow show in the sums, where whoever needs them looks.
+may_overflow = np.errstate(over="ignore", invalid="ignore")
+
+
+class Moments(NamedTuple):
+    """n, m = sum x / n and S = sum (x - m)(x - m)^T of n rows."""
+
+    n_rows: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+
+@may_overflow
+def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
+    """Moments of the rows of X in one pass over it, without a centered copy.
+
+    Rows whose squares overflow, or vanish, in their type are passed over again in another unit.
+    The scatter of float64 rows beyond 1e150 or so is infinite, or 0 below its inverse.
+    """
+    if is_sparse(X):
+        return _sparse_moments(X)
+    sums = _dense_moments(X, 0, threads, monitor)
+    if safe_exponent(float(np.diagonal(sums.scatter).max()) / sums.n_rows, X) == 0:
+        return sums
+    e = column_exponents(X)
+    n, mean, scatter = _dense_moments(X, e, threads, monitor)
+    return Moments(n, np.ldexp(mean, -e), np.ldexp(scatter, -e[:, None] - e))
+
+
+def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor) -> Moments:
+    """Moments of the rows of 2^exponent X, one number or one for each column."""
+    n, p = X.shape
+    shift = in_unit(pilot(X), exponent)
+    sums, scatter = np.zeros(p), np.zeros((p, p))
+    block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
+    with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
+        for _, block in row_blocks(X):
+            _native.scatter_matrix(
+                in_unit(block, exponent), shift, block_sums, block_scatter, threads
+            )
+            sums += block_sums
+            if block_scatter is not scatter:
+                scatter += block_scatter
+            phase.advance()
+    offset = sums / n  # the mean, seen from the pilot
+    mirror(scatter)
+    scatter -= n * np.outer(offset, offset)
+    return Moments(n, shift + offset, scatter)
+
+
+def pilot(X: np.ndarray, n_sample: int = 128) -> np.ndarray:
+    """A value near each column's mean, in the type of X, to sum around without cancellation.
+
+    The commonest value where it fills half of a sample: such a value is at most 1.5 standard
+    deviations from the mean, and shifted by it the column is mostly exact zeros, which the kernel
+    passes over. Elsewhere the sample's mean. A column that does not vary is shifted to 0.
+    """
+    sample = np.sort(np.ascontiguousarray(X[:: max(1, X.shape[0] // n_sample)]), axis=0)
+    middle = sample[len(sample) // 2]
+    share = (sample == middle).mean(axis=0)
+    return np.where(share >= 0.5, middle, sample.mean(axis=0, dtype=np.float64)).astype(X.dtype)
+
+
+def _sparse_moments(X: Any) -> Moments:
+    """S = X^T X - n m m^T: the zeros stay implicit; float64, because the two terms may be close."""
+    n = X.shape[0]
+    X = X.astype(np.float64)
+    mean, squares = column_moments(X)
+    scatter = (X.T @ X).toarray() - n * np.outer(mean, mean)
+    constant = squares == 0
+    scatter[constant], scatter[:, constant] = 0.0, 0.0
+    np.fill_diagonal(scatter, squares)
+    return Moments(n, mean, scatter)
+
+
+@may_overflow
+def merge(a: Moments, b: Moments) -> Moments:
+    """Moments of two disjoint sets of rows together (Chan et al., eq. 2.1)."""
+    n = a.n_rows + b.n_rows
+    delta = b.mean - a.mean
+    return Moments(
+        n,
+        a.mean + delta * (b.n_rows / n),
+        a.scatter + b.scatter + np.outer(delta, delta) * (a.n_rows * b.n_rows / n),
+    )
+
+
+@may_overflow
+def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sum of squared deviations of each column, in float64, by blocks of rows.
+
+    The latter is exactly 0 for a column that does not vary.
+    """
+    n, p = X.shape
+    if is_sparse(X):
+        X = canonical(X)
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+        filled = np.bincount(X.indices, minlength=p)
+        deviations = (X.data - mean[X.indices]) ** 2
+        squares = np.bincount(X.indices, deviations, minlength=p) + (n - filled) * mean**2
+        rounding = n * (n * np.finfo(np.float64).eps * mean) ** 2
+        return mean, np.where(squares > rounding, squares, 0.0)
+    rows = max(1, 2**22 // p)
+    first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
+    mean, squares = first.copy(), np.zeros(p)
+    for at, block in row_blocks(X, rows):
+        deviations = block - first
+        center = deviations.mean(axis=0)
+        deviations -= center
+        delta = first + center - mean
+        mean += delta * (block.shape[0] / at.stop)
+        squares += np.einsum("ij,ij->j", deviations, deviations)
+        squares += delta**2 * (at.start * block.shape[0] / at.stop)
+    return mean, squares

@@ -1,0 +1,159 @@
+"""Principal axes of centered data by three roads: covariance, Gram matrix, block Krylov.
+
+All give the same thing, :class:`PrincipalAxes`; which is cheapest depends on the shape. With
+X the centered (and perhaps scaled) data, n x p:
+
+    covariance   X^T X, p x p      O(n p^2)        few columns; mergeable
+    gram         X X^T, n x n      O(n^2 p)        few rows, many columns
+    krylov       X and X^T times blocks of vectors: both large, or sparse
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import ConvergenceWarning
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import fix_signs, solve_eigenproblem
+from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
+from lowland._engines.linalg.magnitude import in_unit, safe_exponent
+from lowland._engines.linalg.moments import Moments, column_moments, moments
+
+__all__ = [
+    "PrincipalAxes",
+    "by_covariance",
+    "by_gram",
+    "by_krylov",
+    "column_scale",
+    "leading_axes",
+]
+
+# Where a few axes of unscaled rows are wanted: up to so many columns, else up to so many rows.
+COVARIANCE_COLUMNS, GRAM_ROWS = 3000, 2000
+
+
+class PrincipalAxes(NamedTuple):
+    """Axes in rows with the variance (n - 1) along each, descending; variances of the columns."""
+
+    mean: np.ndarray
+    scale: np.ndarray | None
+    axes: np.ndarray
+    variances: np.ndarray
+    column_variances: np.ndarray
+    n_rows: int
+
+    @property
+    def total_variance(self) -> float:
+        return float(self.column_variances.sum())
+
+    @np.errstate(over="ignore")
+    def in_unit(self, exponent: int) -> PrincipalAxes:
+        """The same of rows times 2^exponent."""
+        times = 2 * exponent if self.scale is None else 0
+        return self._replace(
+            mean=np.ldexp(self.mean, exponent),
+            scale=None if self.scale is None else np.ldexp(self.scale, exponent),
+            variances=np.ldexp(self.variances, times),
+            column_variances=np.ldexp(self.column_variances, times),
+        )
+
+
+def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
+    """Standard deviations for scaling; 1 for columns that do not vary."""
+    deviation = np.sqrt(squares / (count - 1))
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np.ndarray:
+    """Variances of the columns after scaling."""
+    variances = squares / (count - 1)
+    return variances if scale is None else variances / scale**2
+
+
+def leading_axes(
+    X: Any, n_axes: int, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> PrincipalAxes:
+    """A few axes by the cheapest road; those of Krylov's may be inexact, without a warning."""
+    n, p = X.shape
+    if p <= COVARIANCE_COLUMNS and not is_sparse(X):
+        return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
+    if n <= GRAM_ROWS and not is_sparse(X):
+        return by_gram(X, n_axes, False, threads)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return by_krylov(X, n_axes, False, threads, rng, monitor)
+
+
+def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
+    """Eigenvectors of the covariance matrix S / (n - 1)."""
+    covariance = sums.scatter / (sums.n_rows - 1)
+    scale = None
+    if scaled:
+        scale = column_scale(np.diag(sums.scatter), sums.n_rows)
+        covariance /= np.outer(scale, scale)
+    values, vectors = solve_eigenproblem(covariance, n_axes)
+    return PrincipalAxes(
+        sums.mean, scale, vectors.T, values, np.diag(covariance).copy(), sums.n_rows
+    )
+
+
+def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> PrincipalAxes:
+    """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
+    n, p = X.shape
+    mean, squares = column_moments(X)
+    e = safe_exponent(float(squares.max()) / n, X)
+    if e != 0:
+        return by_gram(in_unit(X, e), n_axes, scaled, threads).in_unit(-e)
+    scale = column_scale(squares, n) if scaled else None
+    if scale is not None:
+        X = ((X - mean) / scale).astype(X.dtype)
+    shift = np.zeros(p) if scaled else mean
+    gram = products.sample_gram(X, shift, threads)
+    values, vectors = solve_eigenproblem(gram, min(n_axes, n))
+    axes = products.transpose_times(X, shift, vectors, threads)
+    # Orthonormal even where s is 0 (the last axis of centered rows): QR instead of dividing by s.
+    with limit_blas(1):
+        axes = fix_signs(np.linalg.qr(axes)[0])
+    return PrincipalAxes(mean, scale, axes.T, values / (n - 1), _per_column(squares, scale, n), n)
+
+
+def by_krylov(
+    X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> PrincipalAxes:
+    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is ever formed."""
+    n, p = X.shape
+    mean, squares = column_moments(X)
+    e = safe_exponent(float(squares.max()) / n, X)
+    if e != 0:
+        return by_krylov(in_unit(X, e), n_axes, scaled, threads, rng, monitor).in_unit(-e)
+    scale = column_scale(squares, n) if scaled else None
+    weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
+    transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None
+
+    def forward(V: np.ndarray) -> np.ndarray:
+        return products.times(X, mean, V * weights, threads)
+
+    def backward(Z: np.ndarray) -> np.ndarray:
+        return products.transpose_times(X, mean, Z, threads, transposed) * weights
+
+    # One BLAS thread: the small dense steps must not depend on the number of threads either.
+    with limit_blas(1):
+        tol = 1e-8 if X.dtype == np.float64 else 1e-5
+        if p <= n:
+            pairs = largest_eigenpairs(
+                lambda V: backward(forward(V)), n_axes, order=p, tol=tol, rng=rng, monitor=monitor
+            )
+            axes = pairs.vectors
+        else:
+            pairs = largest_eigenpairs(
+                lambda Z: forward(backward(Z)), n_axes, order=n, tol=tol, rng=rng, monitor=monitor
+            )
+            axes = np.linalg.qr(backward(pairs.vectors))[0]
+    variances, per_column = np.maximum(pairs.values, 0) / (n - 1), _per_column(squares, scale, n)
+    return PrincipalAxes(mean, scale, fix_signs(axes).T, variances, per_column, n)

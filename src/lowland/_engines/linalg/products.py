@@ -1,0 +1,130 @@
+"""Products with centered data that is never formed: dense or sparse, any number of threads.
+
+    times            (X - 1 m^T) V           n x q
+    transpose_times  (X - 1 m^T)^T Z         p x q
+    sample_gram      (X - 1 m^T)(X - 1 m^T)^T  n x n
+
+The kernels sum every element in a fixed order, so that the result depends neither on the number
+of threads nor, row by row, on what other rows came along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg.magnitude import largest, unit_for
+
+__all__ = ["matrix_times", "mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
+
+BLOCK_ROWS = 2**17
+
+
+def friendly(X: np.ndarray) -> np.ndarray:
+    """X, or a copy if its numbers lie where kernels cannot step: between the fields of records."""
+    steps = all(stride % X.itemsize == 0 for stride in X.strides)
+    return X if steps and X.flags.aligned else X.copy(order="C")
+
+
+def row_blocks(X: np.ndarray, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows whose rows are contiguous in memory; a copy only where they are not."""
+    for start in range(0, X.shape[0], n_rows):
+        rows = slice(start, min(start + n_rows, X.shape[0]))
+        block = friendly(X[rows])
+        contiguous = X.shape[1] == 1 or block.strides[1] == block.itemsize
+        yield rows, block if contiguous else np.ascontiguousarray(block)
+
+
+def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
+    """(X - 1 m^T) V in the type of X, each row as if it came alone."""
+    if X.dtype == np.float32 and V.dtype == np.float64:
+        unit = unit_for(largest(V), "euclidean")
+        if unit != 1.0:  # V itself might not fit into float32
+            with np.errstate(over="ignore"):
+                return np.ldexp(times(X, mean, V * unit, threads), -round(np.log2(unit)))
+    V = np.ascontiguousarray(V, dtype=X.dtype)
+    out = np.empty((X.shape[0], V.shape[1]), dtype=X.dtype)
+    shift = np.ascontiguousarray(mean, dtype=X.dtype)
+    if is_sparse(X):
+        offset = np.empty((1, V.shape[1]), dtype=X.dtype)
+        _native.project(shift[None, :], np.zeros_like(shift), V, offset, threads)
+        _sparse_times(X, V, offset[0], out, threads)
+        return out
+    for rows, block in row_blocks(X):
+        _native.project(block, shift, V, out[rows], threads)
+    return out
+
+
+def transpose_times(
+    X: Any, mean: np.ndarray, Z: np.ndarray, threads: int, transposed: Any = None
+) -> np.ndarray:
+    """(X - 1 m^T)^T Z in float64; for sparse X, ``transposed = X.T.tocsr()`` saves making it."""
+    out = np.empty((X.shape[1], Z.shape[1]))
+    if is_sparse(X):
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        flipped = X.T.tocsr() if transposed is None else transposed
+        _sparse_times(flipped.astype(np.float64, copy=False), Z, np.zeros(Z.shape[1]), out, threads)
+        out -= np.outer(mean, Z.sum(axis=0))
+        return out
+    X, Z = friendly(X), np.ascontiguousarray(Z, dtype=X.dtype)
+    shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype), X.shape)
+    zero = np.broadcast_to(X.dtype.type(0), Z.shape)
+    _native.inner(X, shift, Z, zero, False, out, threads)
+    return out
+
+
+def sample_gram(X: Any, mean: np.ndarray, threads: int) -> np.ndarray:
+    """(X - 1 m^T)(X - 1 m^T)^T in float64: the inner products of the centered rows."""
+    if is_sparse(X):
+        return _sparse_gram(X.astype(np.float64), mean)
+    X = friendly(X)
+    out = np.empty((X.shape[0], X.shape[0]))
+    shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype)[:, None], X.T.shape)
+    _native.inner(X.T, shift, X.T, shift, True, out, threads)
+    return mirror(out)
+
+
+def _sparse_gram(X: Any, mean: np.ndarray) -> np.ndarray:
+    """X X^T - a 1^T - 1 a^T + m^T m with a = X m: the zeros stay implicit."""
+    along = X @ mean
+    gram = (X @ X.T).toarray()
+    gram -= along[:, None]
+    gram -= along - mean @ mean
+    return gram
+
+
+def mirror(upper: np.ndarray) -> np.ndarray:
+    """Copy the upper triangle of a square matrix to the lower one, in place."""
+    n = upper.shape[0]
+    for start in range(0, n, 512):  # by blocks of rows: no index arrays of size n x n
+        stop = min(start + 512, n)
+        corner = upper[start:stop, start:stop]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        upper[stop:, start:stop] = upper[start:stop, stop:].T
+    return upper
+
+
+def _sparse_times(X: Any, V: np.ndarray, offset: np.ndarray, out: np.ndarray, threads: int) -> None:
+    """out = X V - 1 offset^T for CSR X; kernels want both index arrays of one type."""
+    kind = np.promote_types(X.indptr.dtype, X.indices.dtype)
+    starts, columns = X.indptr.astype(kind, copy=False), X.indices.astype(kind, copy=False)
+    _native.sparse_times(starts, columns, X.data, V, offset, out, threads)
+
+
+def matrix_times(M: Any, threads: int) -> Callable[[np.ndarray], np.ndarray]:
+    """V -> M V of a function, an array or a CSR matrix, each row summed in one order."""
+    if callable(M):
+        return M
+    if not is_sparse(M):
+        return lambda V: M @ V
+
+    def times(V: np.ndarray) -> np.ndarray:
+        V, out = np.ascontiguousarray(V), np.empty(V.shape)
+        _sparse_times(M, V, np.zeros(V.shape[1]), out, threads)
+        return out
+
+    return times

@@ -1,0 +1,1 @@
+"""Searches for nearest neighbors, and the NeighborGraph they return."""

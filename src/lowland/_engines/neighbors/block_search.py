@@ -1,0 +1,157 @@
+"""Exact neighbors in any metric, by blocks of rows: the plain way, and the slow one.
+
+For metrics that no product of matrices computes, for sparse data, for given distances and for
+Python functions. Memory is one block of distances; cost O(n^2 d) without SIMD kernels of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.monitor import Monitor
+from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+
+__all__ = ["Nearest", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
+
+TILE = 1 << 22  # distances per block: 32 MB
+
+
+class Nearest:
+    """The k nearest of every row: ``ids`` and ``distances``, filled block by block."""
+
+    def __init__(self, n_rows: int, k: int) -> None:
+        self.ids = np.empty((n_rows, k), np.int32)
+        self.distances = np.empty((n_rows, k))
+
+    def put(self, rows: slice, D: np.ndarray) -> None:
+        self.ids[rows], self.distances[rows] = nearest_in_rows(D, self.ids.shape[1])
+
+
+def nearest_in_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and values of the k least entries of each row, ties by column number."""
+    if k < D.shape[1]:
+        ids = np.sort(np.argpartition(D, k - 1, axis=1)[:, :k], axis=1)
+        kth = np.take_along_axis(D, ids, axis=1).max(axis=1)
+        for row in np.flatnonzero((kth[:, None] >= D).sum(axis=1) > k):
+            # Several entries tie for the last place: the first of them get it.
+            certain = np.flatnonzero(D[row] < kth[row])
+            tied = np.flatnonzero(D[row] == kth[row])[: k - len(certain)]
+            ids[row] = np.sort(np.concatenate([certain, tied]))
+    else:
+        ids = np.tile(np.arange(k), (len(D), 1))
+    values = np.take_along_axis(D, ids, axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
+
+
+def block_search(
+    n_queries: int,
+    n_points: int,
+    k: int,
+    distances: Callable[[slice], np.ndarray],
+    self_join: bool,
+    monitor: Monitor,
+) -> Nearest:
+    """Nearest by whole rows of distances; ``distances(rows)`` gives a fresh (b, n_points) array."""
+    found = Nearest(n_queries, k)
+    step = max(1, min(n_queries, TILE // n_points))
+    with monitor.phase("neighbors", total=n_queries) as phase:
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            D = distances(rows)
+            if self_join:
+                D[np.arange(rows.stop - start), np.arange(start, rows.stop)] = np.inf
+            found.put(rows, D)
+            phase.advance(rows.stop - start)
+    return found
+
+
+def sparse_search(
+    X: Any, queries: Any, k: int, metric: str, self_join: bool, monitor: Monitor
+) -> Nearest:
+    """Euclidean, squared Euclidean or cosine neighbors of CSR rows, never densified as a whole.
+
+    Candidates come from products of sparse rows; distances of those near the k-th are computed
+    again from differences, so that equal rows are at distance 0 exactly.
+    """
+    X, queries = X.astype(np.float64), queries.astype(np.float64)
+    if metric == "cosine":
+        X, queries = unit_rows(X), unit_rows(queries)
+    squares, query_squares = row_squares(X), row_squares(queries)
+    transposed = X.T.tocsc()
+    found = Nearest(queries.shape[0], k)
+    step = max(1, min(queries.shape[0], TILE // X.shape[0]))
+    with monitor.phase("neighbors", total=queries.shape[0]) as phase:
+        for start in range(0, queries.shape[0], step):
+            rows = slice(start, min(start + step, queries.shape[0]))
+            block = queries[rows]
+            D = np.asarray((block @ transposed).toarray())
+            D *= -2
+            D += query_squares[rows, None]
+            D += squares
+            own = np.arange(start, rows.stop) if self_join else None
+            if own is not None:
+                D[own - start, own] = np.inf
+            _refine(D, block, X, query_squares[rows], squares, k)
+            if metric == "cosine":
+                D /= 2
+                empty, no_query = squares == 0, query_squares[rows] == 0
+                D[np.ix_(no_query, ~empty)] = 1.0
+                D[np.ix_(~no_query, empty)] = 1.0
+            elif metric == "euclidean":
+                np.sqrt(np.maximum(D, 0.0, out=D), out=D)
+            if own is not None:
+                D[own - start, own] = np.inf
+            found.put(rows, D)
+            phase.advance(rows.stop - start)
+    return found
+
+
+def _refine(
+    D: np.ndarray, block: Any, X: Any, block_squares: np.ndarray, squares: np.ndarray, k: int
+) -> None:
+    """Replace squared distances up to the k-th (and a margin for rounding) by exact ones."""
+    kth = np.partition(D, k - 1, axis=1)[:, k - 1]
+    margin = 1e-12 * (block_squares + squares.max(initial=0.0))
+    i, j = np.nonzero((kth + margin)[:, None] >= D)
+    for start in range(0, len(i), 1 << 15):
+        part = slice(start, start + (1 << 15))
+        gap = block[i[part]] - X[j[part]]
+        D[i[part], j[part]] = row_squares(gap)
+
+
+def stored_neighbors(
+    graph: Any, k: int, self_join: bool, argument: str = "X", *, at_least: int | None = None
+) -> Nearest:
+    """The k least stored entries of each row of a sparse matrix of distances.
+
+    Rows may store fewer than k if they store ``at_least`` so many; they end in the number -1 at
+    distance infinity.
+    """
+    graph = graph.tocsr()
+    n = graph.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    ids, values = graph.indices, graph.data
+    if self_join:
+        others = ids != rows
+        rows, ids, values = rows[others], ids[others], values[others]
+    counts = np.bincount(rows, minlength=n)
+    needed = k if at_least is None else at_least
+    if counts.min() < needed:
+        row = int(np.argmax(counts < needed))
+        raise DataError(
+            f"{argument}, row {row}: the graph of distances stores {counts[row]} neighbors, but "
+            + (f"n_neighbors={k}" if at_least is None else f"{needed} is the least")
+            + "; store more or ask for fewer."
+        )
+    order = np.lexsort((ids, values, rows))
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order, rank = order[rank < k], rank[rank < k]
+    found = Nearest(n, min(k, int(counts.max())))
+    found.ids[...], found.distances[...] = -1, np.inf
+    found.ids[rows[order], rank], found.distances[rows[order], rank] = ids[order], values[order]
+    return found

@@ -1,0 +1,207 @@
+"""Approximate Euclidean neighbors of many rows: search only the cells nearby, and measure.
+
+1. k-means on a sample cuts space into cells of a few hundred rows; rows are laid out cell by cell;
+2. every row is scored against the rows of the cells whose centers are nearest to it. Chunks of
+   neighboring rows are searched together: those that share a cell meet it in one dense tile;
+3. neighbors of neighbors are tried as well;
+4. the recall is measured on a random sample of rows against the exact answer; while it is below
+   the target, step 3 is repeated; if that is not enough, all is done again with more cells.
+
+Cost about O(n^1.2 q) for a fixed target (cells and their number both grow); memory O(n (k + q)).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.monitor import Monitor
+from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
+from lowland._engines.neighbors.exact_search import Candidates, Found, finish, search_all
+from lowland._engines.neighbors.recall import SampleTruth
+
+__all__ = ["Approximate", "cells_join"]
+
+CELL_ROWS = 500
+CHUNK_ROWS = 8192  # rows that are searched together
+FIRST_PROBES = 16  # cells searched per row
+MORE_PROBES = 40  # in a second try, if the first does not reach the recall
+ROUNDS = 3  # of looking at neighbors of neighbors, at most
+SAMPLE_ROWS = 500
+TARGET_RECALL = 0.985
+
+
+class Approximate(NamedTuple):
+    """Neighbors found, and the share of the true ones among them on a sample of rows."""
+
+    found: Found
+    recall: float
+    sample_rows: int
+
+
+class Layout(NamedTuple):
+    """Points packed cell by cell, the same row by row, and the panels of each cell."""
+
+    points: PackedPoints
+    rows: np.ndarray
+    cell_panels: np.ndarray
+
+
+def cells_join(
+    X: np.ndarray, k: int, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> Approximate:
+    """The k nearest other rows of every row of X, nearly always."""
+    F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
+    centers = _centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
+    probes = nearest_centers(F, centers, min(FIRST_PROBES, len(centers)), threads, monitor)
+    layout = _laid_out(F, probes[:, 0], len(centers), threads)
+    points = layout.points
+    truth = SampleTruth(X, points, min(SAMPLE_ROWS, len(X)), k, threads, rng)
+    kept, recall = _searched(layout, probes, k, truth, threads, monitor)
+    if recall < TARGET_RECALL and probes.shape[1] < len(centers):
+        probes = nearest_centers(F, centers, min(MORE_PROBES, len(centers)), threads, monitor)
+        kept, recall = _searched(layout, probes, k, truth, threads, monitor)
+    del F, layout
+    found = finish(X, X, points, points, kept, k, True, threads, monitor, prove=False)
+    return Approximate(found, recall, len(truth.rows))
+
+
+def _centers(
+    F: np.ndarray, n_cells: int, threads: int, rng: np.random.Generator, monitor: Monitor
+) -> np.ndarray:
+    """Centers of the cells by a few steps of k-means on a sample."""
+    sample = F[np.sort(rng.choice(len(F), min(len(F), 40 * n_cells), replace=False))]
+    centers = sample[rng.choice(len(sample), n_cells, replace=False)].copy()
+    with monitor.phase("cells", total=5) as phase:
+        for _ in range(5):
+            cell = nearest_centers(sample, centers, 1, threads, Monitor())[:, 0]
+            by_cell = np.argsort(cell, kind="stable")
+            sizes = np.bincount(cell, minlength=n_cells)
+            filled = np.flatnonzero(sizes)
+            starts = np.concatenate([[0], np.cumsum(sizes[filled])[:-1]])
+            sums = np.add.reduceat(sample[by_cell], starts, axis=0, dtype=np.float64)
+            centers[filled] = sums / sizes[filled, None]
+            phase.advance()
+    return centers
+
+
+def nearest_centers(
+    F: np.ndarray, centers: np.ndarray, n_nearest: int, threads: int, monitor: Monitor
+) -> np.ndarray:
+    """Numbers of the centers nearest to each row, nearest first."""
+    there = PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
+    nearest = np.empty((len(F), n_nearest), np.int32)
+    with monitor.phase("nearest cells", total=len(F)) as phase:
+        for start in range(0, len(F), 2**17):
+            block = np.ascontiguousarray(F[start : start + 2**17])
+            sought = PackedPoints.of(block, np.arange(len(block), dtype=np.int32), threads)
+            kept = Candidates.empty(len(sought.ids), n_nearest, F.dtype)
+            nobody = np.full(len(sought.ids), -2, np.int32)
+            search_all(sought, there, nobody, kept, threads, Monitor())
+            found = finish(
+                block, centers, sought, there, kept, n_nearest, False, threads, Monitor(), False
+            )
+            nearest[start : start + len(block)] = found.ids
+            phase.advance(len(block))
+    return nearest
+
+
+def _laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> Layout:
+    """Rows packed cell by cell, each cell in panels of its own."""
+    width = panel_width(F.dtype)
+    by_cell = np.argsort(cell_of, kind="stable")
+    sizes = np.bincount(cell_of, minlength=n_cells)
+    n_panels = -(-sizes // width)
+    ends = np.cumsum(n_panels)
+    within = np.arange(len(F)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = np.full(int(ends[-1]) * width, -1, np.int32)
+    places[np.repeat((ends - n_panels) * width, sizes) + within] = by_cell
+    rows = F[places]
+    points = PackedPoints.of(rows, places, threads)
+    return Layout(points, rows, np.column_stack([ends - n_panels, ends]))
+
+
+def _probe(
+    layout: Layout, probes: np.ndarray, kept: Candidates, threads: int, monitor: Monitor
+) -> None:
+    """Score every row against the cells it probes, chunk by chunk."""
+    taken = np.flatnonzero(layout.points.ids >= 0).astype(np.int32)
+    chunks = [taken[start : start + CHUNK_ROWS] for start in range(0, len(taken), CHUNK_ROWS)]
+    with monitor.phase("neighbors", total=len(chunks)) as phase:
+        for start in range(0, len(chunks), 4 * threads):
+            batch = chunks[start : start + 4 * threads]
+            lists = [_lists_of(layout.points.ids, probes, chunk) for chunk in batch]
+            tasks = np.cumsum([0, *(len(cells) for cells, _, _ in lists)])
+            sizes = np.concatenate([sizes for _, sizes, _ in lists])
+            _native.probe_lists(
+                layout.points.panels,
+                layout.points.halves,
+                layout.rows,
+                tasks,
+                np.concatenate([layout.cell_panels[cells] for cells, _, _ in lists]),
+                np.concatenate([[0], np.cumsum(sizes)]),
+                np.concatenate([queries for _, _, queries in lists]),
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                threads,
+                tails=layout.points.tails,
+                lead=layout.points.lead,
+                rounding=layout.points.rounding,
+            )
+            phase.advance(len(batch))
+
+
+def _searched(
+    layout: Layout,
+    probes: np.ndarray,
+    k: int,
+    truth: SampleTruth,
+    threads: int,
+    monitor: Monitor,
+) -> tuple[Candidates, float]:
+    """Candidates from the probed cells and from neighbors of neighbors, and their recall."""
+    kept = Candidates.empty(len(layout.rows), k, layout.rows.dtype)
+    _probe(layout, probes[:, :2], kept, threads, monitor)  # the nearest first: tight thresholds
+    _probe(layout, probes[:, 2:], kept, threads, monitor)
+    return kept, _refine(layout, k, truth, kept, threads, monitor)
+
+
+def _refine(
+    layout: Layout, k: int, truth: SampleTruth, kept: Candidates, threads: int, monitor: Monitor
+) -> float:
+    """Look at neighbors of neighbors while that helps; the recall reached."""
+    recall = truth.recall(kept)
+    near = np.empty((len(layout.rows), k), np.int32)
+    with monitor.phase("neighbors of neighbors", total=ROUNDS) as phase:
+        for _ in range(ROUNDS):
+            if recall >= TARGET_RECALL:
+                break
+            _native.refine_neighbors(
+                layout.rows,
+                layout.points.halves,
+                near,
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                threads,
+            )
+            before, recall = recall, truth.recall(kept)
+            phase.advance()
+            if recall - before < 0.002:
+                break
+    return recall
+
+
+def _lists_of(
+    ids: np.ndarray, probes: np.ndarray, chunk: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells that a chunk of places probes, how many places each, and which."""
+    wanted = probes[ids[chunk]]
+    order = np.argsort(wanted.ravel(), kind="stable")
+    cells, sizes = np.unique(wanted, return_counts=True)
+    return cells, sizes, chunk[order // probes.shape[1]]

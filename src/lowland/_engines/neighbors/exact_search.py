@@ -1,0 +1,272 @@
+"""Exact Euclidean neighbors: a self-join of packed points, and queries against them.
+
+Three steps, all in native threads:
+
+1. score all pairs in filter space (see :mod:`filter_space`) and keep, per row, a few more
+   candidates than asked for;
+2. evaluate the candidates in exact arithmetic and check whether the worst kept score proves that
+   no other row can be nearer;
+3. for rows without that proof, evaluate exactly every row whose score leaves a doubt.
+
+Cost O(n^2 q) for a self-join, half of it by symmetry; memory O(n k).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
+
+__all__ = [
+    "Candidates",
+    "Found",
+    "exact_join",
+    "exact_query",
+    "finish",
+    "search_all",
+    "spatial_order",
+]
+
+SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
+MIN_ROOM = 24  # places for candidates beyond those kept, at least
+BOX_COLUMNS = 8
+
+
+class Found(NamedTuple):
+    """The k nearest rows of every row: their numbers and squared distances, nearest first."""
+
+    ids: np.ndarray
+    squares: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """Buffers of the best-scored candidates, one row per place in the panels."""
+
+    entries: np.ndarray
+    counts: np.ndarray
+    thresholds: np.ndarray
+    keep: int
+
+    @classmethod
+    def empty(cls, n_places: int, k: int, dtype: np.dtype) -> Candidates:
+        single = dtype == np.float32
+        entry = _native.ENTRY_BYTES_FLOAT32 if single else _native.ENTRY_BYTES_FLOAT64
+        keep = k + SPARE
+        capacity = keep + max(keep, MIN_ROOM)
+        n_bytes = n_places * capacity * entry
+        require_memory(
+            n_bytes,
+            task=f"a search for {k} neighbors of {n_places} rows",
+            alternative="ask for fewer neighbors",
+        )
+        return cls(
+            np.empty((n_places, capacity * entry), np.uint8),
+            np.zeros(n_places, np.int32),
+            np.full(n_places, np.finfo(dtype).min, dtype),
+            keep,
+        )
+
+
+def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Found:
+    """The k nearest other rows of every row of X."""
+    F = FilterSpace.of(X, threads).coordinates(X, threads)
+    panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
+    order = spatial_order(F, panel_width(F.dtype))
+    points = PackedPoints.of(F[order], order, threads)
+    del F
+    kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
+    _join(points, panels_per_block, kept, threads, monitor)
+    return finish(X, X, points, points, kept, k, True, threads, monitor)
+
+
+def _join(
+    points: PackedPoints, panels_per_block: int, kept: Candidates, threads: int, monitor: Monitor
+) -> None:
+    n_blocks = -(-len(points.panels) // panels_per_block)
+    low, high = _boxes(points, panels_per_block)
+    n = int((points.ids >= 0).sum())
+    block = panels_per_block * points.panels.shape[2]
+    top_halves = np.maximum.reduceat(points.halves[:n], np.arange(0, n, block))
+    n_rounds = 1 << (n_blocks - 1).bit_length()
+    step = max(1, n_rounds // 50)
+    with monitor.phase("neighbors", total=n_rounds) as phase:
+        for first in range(0, n_rounds, step):
+            last = min(first + step, n_rounds)
+            _native.join_rounds(
+                points.panels,
+                points.halves,
+                low,
+                high,
+                top_halves,
+                panels_per_block,
+                points.rounding,
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                first,
+                last,
+                threads,
+                tails=points.tails,
+                lead=points.lead,
+            )
+            phase.advance(last - first)
+
+
+def _boxes(points: PackedPoints, panels_per_block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounding boxes of the blocks in the first coordinates; empty places do not count."""
+    width = points.panels.shape[2]
+    leading = points.panels[:, :BOX_COLUMNS].transpose(0, 2, 1)
+    empty = (points.ids < 0).reshape(-1, width, 1)
+    starts = np.arange(0, len(points.panels), panels_per_block)
+    low = np.minimum.reduceat(np.where(empty, np.inf, leading).min(axis=1), starts)
+    high = np.maximum.reduceat(np.where(empty, -np.inf, leading).max(axis=1), starts)
+    kind = points.panels.dtype
+    return np.ascontiguousarray(low, kind), np.ascontiguousarray(high, kind)
+
+
+def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
+    """An order of the rows in which runs of ``leaf`` are near in space, and runs of runs.
+
+    A run of leaves is split after a power of two of them, along the coordinate of largest spread:
+    leaves whose numbers differ in low bits only are neighbors.
+    """
+    order = np.arange(len(F), dtype=np.int32)
+    runs = [(0, len(F))]
+    while runs:
+        start, stop = runs.pop()
+        n_leaves = -(-(stop - start) // leaf)
+        if n_leaves <= 1:
+            continue
+        rows = order[start:stop]
+        sample = F[rows[:: max(1, len(rows) // 64)], :32]
+        axis = int(np.argmax(sample.max(axis=0) - sample.min(axis=0)))
+        cut = (1 << (n_leaves - 1).bit_length() - 1) * leaf
+        order[start:stop] = rows[np.argpartition(F[rows, axis], cut)]
+        runs += [(start, start + cut), (start + cut, stop)]
+    return order
+
+
+def exact_query(
+    X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
+) -> Found:
+    """The k rows of X nearest to each query."""
+    space = FilterSpace.of(X, threads)
+    everyone = np.arange(len(X), dtype=np.int32)
+    points = PackedPoints.of(space.coordinates(X, threads), everyone, threads)
+    sought = PackedPoints.of(
+        space.coordinates(queries, threads), np.arange(len(queries), dtype=np.int32), threads
+    )
+    kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
+    nobody = np.full(len(sought.ids), -2, np.int32)
+    search_all(sought, points, nobody, kept, threads, monitor)
+    return finish(queries, X, sought, points, kept, k, False, threads, monitor)
+
+
+def search_all(
+    sought: PackedPoints,
+    points: PackedPoints,
+    own_ids: np.ndarray,
+    kept: Candidates,
+    threads: int,
+    monitor: Monitor,
+) -> None:
+    """Score every query against all points but the one whose id it has for its own."""
+    # Query panels that share a pass over the points; enough groups to keep all threads busy.
+    together = min(4, max(1, len(sought.panels) // (4 * threads)))
+    bounds = np.append(np.arange(0, len(sought.panels), together), len(sought.panels))
+    n_groups = len(bounds) - 1
+    one_each = np.arange(n_groups + 1, dtype=np.int64)
+    ranges = np.tile(np.array([0, len(points.panels)], np.int64), (n_groups, 1))
+    step = max(4 * threads, n_groups // 50)
+    with monitor.phase("neighbors", total=n_groups) as phase:
+        for first in range(0, n_groups, step):
+            last = min(first + step, n_groups)
+            _native.query_groups(
+                sought.panels,
+                sought.halves,
+                points.panels,
+                points.halves,
+                bounds,
+                one_each,
+                ranges,
+                first,
+                last,
+                own_ids,
+                points.ids,
+                kept.entries,
+                kept.counts,
+                kept.thresholds,
+                kept.keep,
+                threads,
+                query_tails=sought.tails,
+                tails=points.tails,
+                lead=points.lead,
+                rounding=points.rounding,
+            )
+            phase.advance(last - first)
+
+
+def finish(
+    queries: np.ndarray,
+    X: np.ndarray,
+    sought: PackedPoints,
+    points: PackedPoints,
+    kept: Candidates,
+    k: int,
+    self_join: bool,
+    threads: int,
+    monitor: Monitor,
+    prove: bool = True,
+) -> Found:
+    """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False)."""
+    ids = np.empty((len(queries), k), np.int32)
+    squares = np.empty((len(queries), k))
+    certain = np.ones(len(sought.ids), np.uint8)
+    queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
+    _native.rerank(
+        queries,
+        X,
+        sought.ids,
+        kept.entries,
+        kept.counts,
+        kept.thresholds,
+        kept.keep,
+        points.ids,
+        sought.halves,
+        points.rounding,
+        ids,
+        squares,
+        certain,
+        threads,
+    )
+    doubtful = np.flatnonzero(certain == 0)
+    if not prove:  # but nobody goes without neighbors
+        doubtful = doubtful[(ids[sought.ids[doubtful]] < 0).any(axis=1)]
+    step = max(2400, len(doubtful) // 20)
+    with monitor.phase("proof", total=len(doubtful)) as phase:
+        for start in range(0, len(doubtful), step):
+            rows = np.ascontiguousarray(doubtful[start : start + step], np.int64)
+            _native.complete(
+                sought.panels,
+                sought.halves,
+                points.panels,
+                points.halves,
+                queries,
+                X,
+                rows,
+                sought.ids,
+                points.ids,
+                self_join,
+                points.rounding,
+                ids,
+                squares,
+                threads,
+            )
+            phase.advance(len(rows))
+    return Found(ids, squares)

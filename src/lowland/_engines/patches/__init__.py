@@ -1,0 +1,1 @@
+"""Local problems of LLE, LTSA and relatives."""

@@ -1,0 +1,66 @@
+"""Patches, sets of rows that lie near each other, and sums of small matrices over all of them.
+
+The matrix of each local method is M = sum_i S_i B_i S_i^T: B_i says what patch i thinks of the
+coordinates of its members, S_i picks them out of all rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from lowland import _native
+from lowland._engines.graphs.bridges import Edges
+
+__all__ = ["across_bridges", "sum_of_patches"]
+
+
+def sum_of_patches(
+    members: np.ndarray, factors: np.ndarray, *, complement: bool = False, n: int, threads: int
+) -> scipy.sparse.csr_matrix:
+    """M = sum_i S_i F_i F_i^T S_i^T, or with I - F_i F_i^T if ``complement``.
+
+    ``members`` (m, s) numbers the rows of each patch, ``factors`` is (m, s, w). The n x n result is
+    symmetric to the last bit, sorted, and the same for any number of threads. O(m s^2 w).
+    """
+    members = np.ascontiguousarray(members, dtype=np.int32)
+    m, size = members.shape
+    places = scipy.sparse.csr_matrix(
+        (np.arange(m * size), members.ravel(), np.arange(m + 1) * size), shape=(m, n)
+    ).tocsc()  # by row: the places where it occurs, ascending
+    starts, entries = places.indptr.astype(np.int64), places.data.astype(np.int64)
+    counts = np.empty(n, np.int64)
+    _native.patch_counts(members, starts, entries, counts, threads)
+    out_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    columns, values = np.empty(out_starts[-1], np.int32), np.empty(out_starts[-1])
+    identity, sign = (1.0, -1.0) if complement else (0.0, 1.0)
+    factors = np.ascontiguousarray(factors, dtype=np.float64)
+    _native.patch_sums(
+        members, starts, entries, factors, identity, sign, out_starts, columns, values, threads
+    )
+    if out_starts[-1] < np.iinfo(np.int32).max:
+        out_starts = out_starts.astype(np.int32)
+    return scipy.sparse.csr_matrix((values, columns, out_starts), shape=(n, n))
+
+
+def across_bridges(neighbors: np.ndarray, bridges: Edges) -> np.ndarray:
+    """The lists of neighbors (n, k), with the ends of each bridge looking at both sides.
+
+    One edge would leave each side free to tilt against the other. So a row with b bridges gives up
+    its farther neighbors, a share k/(b + 1) of all for each bridge, for the row at the other end
+    and that row's own nearest neighbors. Every list keeps its length.
+    """
+    k = neighbors.shape[1]
+    there: dict[int, list[int]] = {}
+    for i, j in zip(bridges.rows.tolist(), bridges.columns.tolist(), strict=True):
+        there.setdefault(i, []).append(j)
+        there.setdefault(j, []).append(i)
+    lists = neighbors.copy()
+    for row, ends in there.items():
+        share = max(1, k // (len(ends) + 1))
+        wanted = [np.r_[end, neighbors[end, : share - 1]] for end in ends[: max(1, k // share)]]
+        others = np.unique(np.concatenate(wanted))
+        others = others[(others != row) & ~np.isin(others, neighbors[row, : k - len(others)])][:k]
+        own = neighbors[row][~np.isin(neighbors[row], others)][: k - len(others)]
+        lists[row] = np.concatenate([own, others])
+    return lists

@@ -1,0 +1,211 @@
+"""Small problems, one per row: how a row is made of its neighbors, and how it sees around itself.
+
+All are solved in batches of equal shape, each as if it came alone, and shared among threads by
+fixed chunks: neither company nor the number of threads changes a digit. Differences are measured in
+units of the patch, so that no scale of the data is too small or too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._engines.patches.patch_points import Points
+
+__all__ = [
+    "Tangents",
+    "all_tangents",
+    "barycentric",
+    "hessian_estimators",
+    "in_chunks",
+    "mixtures",
+    "spectra",
+    "tangent_weights",
+    "tangents",
+]
+
+CHUNK_NUMBERS = 2**19
+FARTHEST = 1e140  # beyond it, squares are no numbers
+NEGLIGIBLE = 1e-12  # a share of the variance that counts as none: a direction that is not there
+
+
+class Tangents(NamedTuple):
+    """Patches as their tangent planes see them.
+
+    Attributes
+    ----------
+    bases : ndarray of shape (n, k, q)
+        Left singular vectors of each centered patch, orthonormal; 0 where the patch has fewer
+        dimensions.
+    lengths : ndarray of shape (n, q)
+        Their singular values: ``bases * lengths[:, None]`` are coordinates in the tangent plane.
+    """
+
+    bases: np.ndarray
+    lengths: np.ndarray
+
+
+def in_chunks(
+    work: Callable[[slice], Any],
+    n: int,
+    numbers_per_row: int,
+    threads: int,
+    monitor: Monitor,
+    name: str,
+) -> list[Any]:
+    """``work`` on all rows, so many at a time that each piece stays small; results in order."""
+    rows = max(1, min(CHUNK_NUMBERS // max(1, numbers_per_row), -(-n // 8)))
+    pieces = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+    found = []
+    with limit_blas(1), monitor.phase(name, total=len(pieces)) as phase:
+        if threads == 1 or len(pieces) == 1:
+            for piece in pieces:
+                found.append(work(piece))
+                phase.advance()
+            return found
+        with ThreadPoolExecutor(threads) as pool:
+            for result in pool.map(work, pieces):
+                found.append(result)
+                phase.advance()
+    return found
+
+
+def barycentric(points: Points, ids: np.ndarray, X: np.ndarray, reg: float) -> np.ndarray:
+    """Weights w with sum 1 that minimize |x - sum_j w_j x_j|^2 + reg tr(C) |w|^2 for each row of X.
+
+    (C + reg tr(C) I) w = 1, scaled to sum 1, with C_jl = (x_j - x).(x_l - x); equal weights where
+    all neighbors are x itself. O(k^2 p + k^3) each.
+    """
+    Z, _ = points.differences(ids, X)
+    C = Z @ Z.transpose(0, 2, 1)
+    k = C.shape[1]
+    trace = np.einsum("njj->n", C)
+    C[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, 1.0)[:, None]
+    w = np.linalg.solve(C, np.ones((len(C), k, 1)))[:, :, 0]
+    return w / w.sum(axis=1, keepdims=True)
+
+
+def tangents(points: Points, ids: np.ndarray, q: int) -> Tangents:
+    """The q leading left singular vectors and singular values of each centered patch.
+
+    From the smaller of the two Gram matrices, k x k or p x p.
+    """
+    Z, unit = points.differences(ids)
+    Z -= Z.mean(axis=1, keepdims=True)
+    n, k, p = Z.shape
+    bases, lengths = np.zeros((n, k, q)), np.zeros((n, q))
+    most = min(q, p, k)
+    if p < k:
+        squares, axes = np.linalg.eigh(Z.transpose(0, 2, 1) @ Z)
+    else:
+        squares, axes = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
+    squares, axes = squares[:, ::-1][:, :most], axes[:, :, ::-1][:, :, :most]
+    real = squares > NEGLIGIBLE * squares[:, :1]
+    size = np.sqrt(np.where(real, squares, 1.0))
+    U = Z @ axes / size[:, None] if p < k else axes
+    bases[:, :, :most] = np.where(real[:, None], U, 0.0)
+    lengths[:, :most] = np.where(real, size, 0.0) * unit[:, None]
+    return Tangents(bases, lengths)
+
+
+def all_tangents(
+    points: Points, ids: np.ndarray, q: int, threads: int, monitor: Monitor
+) -> Tangents:
+    """:func:`tangents` of all patches (n, k), some at a time."""
+    n, k = ids.shape
+    p = points.width(k)
+    parts = in_chunks(
+        lambda rows: tangents(points, ids[rows], q),
+        n,
+        k * (p + min(k, p) + q),
+        threads,
+        monitor,
+        "tangents",
+    )
+    return Tangents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def tangent_weights(points: Points, ids: np.ndarray, X: np.ndarray, q: int) -> np.ndarray:
+    """Weights with sum 1 that apply the affine map of each row's patch to the row.
+
+    With the patch's tangent coordinates Theta = U S and places Y the map of least squares is
+    y = mean(Y) + (Theta^+ Y)^T V^T (x - mean), that is w = 1/k + U S^-2 U^T (Z (x - mean)).
+    """
+    Z, unit = points.differences(ids, X)  # x is the origin
+    mean = Z.mean(axis=1, keepdims=True)
+    found = tangents(points, ids, q)
+    inverse = np.zeros_like(found.lengths)
+    np.divide(unit[:, None], found.lengths, out=inverse, where=found.lengths > 0)
+    if not inverse.max(initial=0.0) < FARTHEST:
+        raise DataError(
+            f"a new row is {inverse.max():.0e} times as far away as its nearest fitted rows are "
+            "from each other, too far for their tangent plane; leave it out."
+        )
+    along = -(Z - mean) @ mean.transpose(0, 2, 1)
+    scores = (found.bases.transpose(0, 2, 1) @ along) * (inverse**2)[:, :, None]
+    return 1 / Z.shape[1] + (found.bases @ scores)[:, :, 0]
+
+
+def hessian_estimators(bases: np.ndarray) -> np.ndarray:
+    """H (n, k, q(q+1)/2): what is left of all products U_a U_b, a <= b, beside [1, U], orthonormal.
+
+    Gram and Schmidt's steps on [1, U, products], each taken twice; columns that depend on earlier
+    ones, in patches of too few dimensions or too few directions, become 0.
+    """
+    n, k, q = bases.shape
+    a, b = np.triu_indices(q)
+    products = bases[:, :, a] * bases[:, :, b]
+    columns = np.concatenate([np.ones((n, k, 1)), bases, products], axis=2)
+    Q = np.zeros_like(columns)
+    for j in range(columns.shape[2]):
+        v = columns[:, :, j : j + 1].copy()
+        before = np.sqrt((v**2).sum(axis=1, keepdims=True))
+        for _ in range(2):
+            v -= Q[:, :, :j] @ (Q[:, :, :j].transpose(0, 2, 1) @ v)
+        left = np.sqrt((v**2).sum(axis=1, keepdims=True))
+        new = left > np.sqrt(NEGLIGIBLE) * before
+        Q[:, :, j : j + 1] = np.where(new, v / np.where(new, left, 1.0), 0.0)
+    return Q[:, :, 1 + q :]
+
+
+def spectra(points: Points, ids: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, largest first, and eigenvectors of each row's C_jl = (x_j - x).(x_l - x).
+
+    In units of the largest difference of the patch.
+    """
+    Z, _ = points.differences(ids, X)
+    squares, V = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
+    return np.maximum(squares[:, ::-1], 0.0), V[:, :, ::-1]
+
+
+def mixtures(
+    points: Points,
+    X: np.ndarray,
+    values: np.ndarray,
+    ids: np.ndarray,
+    weights: Callable[[Points, np.ndarray, np.ndarray], np.ndarray],
+    threads: int,
+    monitor: Monitor,
+) -> np.ndarray:
+    """sum_j w_j values_j for each row of X, whose nearest points are ``ids``.
+
+    ``values`` belong to the points. A row that is one of the points gets its value itself.
+    """
+
+    def mix(part: slice) -> np.ndarray:
+        near, at = ids[part], X[part]
+        w = weights(points, near, at)
+        mixed = (w[:, None, :] @ values[near].astype(np.float64))[:, 0].astype(values.dtype)
+        home = points.home(at, near)
+        mixed[home >= 0] = values[home[home >= 0]]
+        return mixed
+
+    k = ids.shape[1]
+    size = k * (points.width(k) + values.shape[1] + k) + X.shape[1]
+    return np.concatenate(in_chunks(mix, len(X), size, threads, monitor, "places"))

@@ -1,0 +1,1 @@
+"""Stress objectives, majorization, classical scaling."""

@@ -1,0 +1,194 @@
+"""Classical scaling (Torgerson 1952; Gower 1966): the map whose inner products fit best.
+
+From squared distances D2, B = -1/2 H D2 H with H = I - 11^T/n holds the inner products of points
+around their mean; its leading eigenvectors times the roots of their eigenvalues are the map Y. A
+row at squared distances t from the fitted points has the place
+
+    y = 1/2 L^-1 Y^T (b - t),   b_j = mean_i d_ij^2,   L = diag(eigenvalues)         (Gower 1968)
+
+where a constant added to b or t drops out, because Y^T 1 = 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import DENSE_ORDER, fix_signs
+from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
+from lowland._engines.linalg.magnitude import largest, squarable, unit_for
+from lowland._engines.linalg.principal_axes import leading_axes
+
+__all__ = [
+    "Scaling",
+    "additive_constant",
+    "double_centered",
+    "of_distances",
+    "of_rows",
+    "triangulate",
+]
+
+
+class Scaling(NamedTuple):
+    """A classical solution.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, q)
+        The map; a coordinate without a positive eigenvalue is 0.
+    eigenvalues : ndarray
+        Largest first: all n of them, or only the q of the map.
+    absolute, positive : float or None
+        Sums of the absolute and of the positive eigenvalues; None where only q are known.
+    mean_squares : ndarray of shape (n,) or None
+        b of the formula for new rows.
+    axes, mean : ndarray or None
+        The map as a projection of rows, y = axes (x - mean); None for distances.
+    """
+
+    Y: np.ndarray
+    eigenvalues: np.ndarray
+    absolute: float | None
+    positive: float | None
+    mean_squares: np.ndarray | None = None
+    axes: np.ndarray | None = None
+    mean: np.ndarray | None = None
+
+
+def double_centered(A: np.ndarray) -> np.ndarray:
+    """-1/2 H A H of a symmetric matrix, in float64."""
+    means = A.mean(axis=1, dtype=np.float64)
+    B = A.astype(np.float64)
+    B -= means[:, None]
+    B -= means - means.mean()
+    B *= -0.5
+    return B
+
+
+def of_distances(
+    D: np.ndarray,
+    q: int,
+    *,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    tol: float = 1e-9,
+    all_values: bool | None = None,
+) -> Scaling:
+    """From a matrix of distances; a few pairs of a large one come from block Lanczos.
+
+    ``all_values`` asks for the whole spectrum; None: where it is cheap.
+    """
+    n = len(D)
+    if all_values is None:
+        all_values = n <= DENSE_ORDER
+    means = np.array([float(np.square(row, dtype=np.float64).mean()) for row in D])
+    if all_values:
+        B = double_centered(np.square(D, dtype=np.float64))
+        values, vectors = _all_values(B, q, rng, monitor, tol)
+        absolute: float | None = float(np.abs(values).sum())
+        positive: float | None = float(values[values > 0].sum())
+    else:
+        values, vectors = _leading(D, min(q, n), threads, rng, monitor, tol)
+        absolute = positive = None
+    return Scaling(_map(values, vectors, q), values.copy(), absolute, positive, means)
+
+
+def _all_values(
+    B: np.ndarray, q: int, rng: np.random.Generator, monitor: Monitor, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues, largest first, and at least q vectors: most are not worth their time."""
+    with limit_blas(1):
+        if len(B) <= DENSE_ORDER or q > len(B) // 10:
+            values, vectors = scipy.linalg.eigh(B, check_finite=False)
+            return values[::-1], vectors[:, ::-1]
+        vectors = largest_eigenpairs(B, q, tol=tol, rng=rng, monitor=monitor).vectors
+        return scipy.linalg.eigvalsh(B, overwrite_a=True, check_finite=False)[::-1], vectors
+
+
+def _leading(
+    D: np.ndarray, q: int, threads: int, rng: np.random.Generator, monitor: Monitor, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
+    n, zero = len(D), np.zeros(len(D))
+    step = max(1, 2**22 // n)
+    unit = D.dtype.type(unit_for(largest(D), "euclidean"))  # squares stay within float32
+
+    def apply(V: np.ndarray) -> np.ndarray:
+        V = V - V.mean(axis=0)
+        out = np.empty(V.shape)
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            part = D[rows] if unit == 1 else D[rows] * unit
+            out[rows] = products.times(np.square(part), zero, V, threads)
+        return -0.5 * (out - out.mean(axis=0))
+
+    found = largest_eigenpairs(
+        apply, q, order=n, tol=tol, rng=rng, monitor=monitor, width=max(8, q + 4)
+    )
+    return found.values / float(unit) ** 2, found.vectors
+
+
+def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
+    """Coordinates from eigenpairs, largest first; rounding does not make a coordinate."""
+    kept = min(q, len(values))
+    top = values[:kept]
+    real = top > 1e-12 * np.abs(values).max(initial=0.0)
+    Y = np.zeros((len(vectors), q))
+    Y[:, :kept] = vectors[:, :kept] * np.sqrt(np.where(real, top, 0.0))
+    return fix_signs(Y)
+
+
+def of_rows(
+    X: Any,
+    q: int,
+    *,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    all_values: bool = False,
+) -> Scaling:
+    """From rows with Euclidean distances, where classical scaling is PCA."""
+    X = squarable(X)
+    n, p = X.shape
+    k = min(n, p) if all_values else min(q, n, p)
+    found = leading_axes(X, k, threads, rng, monitor)
+    axes = np.zeros((q, p))
+    axes[: min(q, k)] = found.axes[:q]
+    Y = products.times(X, found.mean, axes.T, threads).astype(np.float64)
+    signs = np.where((fix_signs(Y) == Y).all(axis=0), 1.0, -1.0)
+    values = np.zeros(n if all_values else q)
+    values[:k] = found.variances * (n - 1)
+    total = float(found.column_variances.sum()) * (n - 1)
+    return Scaling(Y * signs, values, total, total, None, axes * signs[:, None], found.mean)
+
+
+def triangulate(
+    squares: np.ndarray, Y: np.ndarray, eigenvalues: np.ndarray, b: np.ndarray, threads: int
+) -> np.ndarray:
+    """Places of rows from their squared distances (m, n) to the fitted ones (Gower 1968)."""
+    share = np.where(eigenvalues > 0, eigenvalues, np.inf)
+    return products.times(squares, b, -0.5 * Y / share, threads)
+
+
+def additive_constant(D: np.ndarray) -> float:
+    """The least c >= 0 such that d_ij + c, i != j, are Euclidean distances (Cailliez 1983).
+
+    The largest eigenvalue of [[0, 2 B2], [-I, -4 B1]] with B2 = -1/2 H D^2 H and B1 = -1/2 H D H.
+    """
+    n = len(D)
+    B2, B1 = double_centered(np.square(D, dtype=np.float64)), double_centered(D)
+    block = np.zeros((2 * n, 2 * n))
+    block[:n, n:] = 2 * B2
+    block[n:, :n] = -np.eye(n)
+    block[n:, n:] = -4 * B1
+    with limit_blas(1):
+        values = scipy.linalg.eigvals(block, check_finite=False, overwrite_a=True)
+    # the constant vector is in the kernel of both and leaves complex pairs around 0
+    real = values.real[np.abs(values.imag) <= 1e-8 * np.abs(values).max(initial=0.0)]
+    return max(0.0, float(real.max(initial=0.0)))

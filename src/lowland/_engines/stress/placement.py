@@ -1,0 +1,131 @@
+"""Places for new rows in a map that stays as it is: each row minimizes its own stress.
+
+    s(z) = sum_j w_j (delta_j - |z - y_j|)^2
+
+The Guttman transform of one point, z - sum_j w_j (1 - delta_j / |z - y_j|) (z - y_j) / sum_j w_j,
+never raises s; longer steps in its direction are tried first. Two starts, from the nearest fitted
+points and from all of them by triangulation, and the lower end counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lowland import _native
+from lowland._core.threads import limit_blas
+from lowland._engines.linalg import products
+from lowland._engines.stress.objective import inverse_powers
+
+__all__ = ["homes", "place_by_stress"]
+
+STEPS = 500
+CLOSE = 1e-9  # of the width of the map: a row that moves less has arrived
+LONGEST = 16.0
+NEAREST = 3
+
+
+def place_by_stress(
+    delta: np.ndarray, Y: np.ndarray, power: int, home: np.ndarray, threads: int
+) -> np.ndarray:
+    """Places (m, q) for rows with targets ``delta`` (m, n); NaN is a distance not known.
+
+    ``home[i]`` is the fitted point that row i is, or -1: such rows go to that point's place.
+    """
+    Y = np.ascontiguousarray(Y, np.float64)
+    Z = np.empty((len(delta), Y.shape[1]))
+    Z[home >= 0] = Y[home[home >= 0]]
+    new = np.flatnonzero(home < 0)
+    if new.size:
+        Z[new] = _lowest(np.ascontiguousarray(delta[new]), Y, power, threads)
+    return Z
+
+
+def homes(D: np.ndarray, delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
+    """The fitted point that each row is, by a distance of 0 in D, or -1.
+
+    Of several in different places it is the one whose place suits the targets ``delta`` best.
+    """
+    same = D == 0
+    home = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    Y, none = np.ascontiguousarray(Y, np.float64), np.empty((0, 0))
+    for row in np.flatnonzero(same.sum(axis=1) > 1):
+        points = np.flatnonzero(same[row])
+        if (Y[points] == Y[points[0]]).all():
+            continue
+        stress, forces = np.empty(len(points)), np.empty((len(points), Y.shape[1]))
+        targets = np.repeat(delta[row][None, :], len(points), axis=0)
+        _native.stress_rows(Y[points], Y, targets, none, power, stress, forces, threads)
+        home[row] = points[stress.argmin()]
+    return home
+
+
+def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
+    if power > 0:  # a target of 0 would have an infinite weight: nothing is nearer than near
+        least = np.where(delta > 0, delta, np.inf).min(axis=1, keepdims=True)
+        delta = np.where(delta == 0, np.where(np.isfinite(least), 1e-3 * least, 1.0), delta)
+    degrees = inverse_powers(delta, power).sum(axis=1)
+
+    def height(Z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        stress, forces = np.empty(len(Z)), np.empty(Z.shape)
+        none = np.empty((0, 0))
+        part = np.ascontiguousarray(delta[rows])
+        _native.stress_rows(np.ascontiguousarray(Z), Y, part, none, power, stress, forces, threads)
+        return stress, forces / degrees[rows, None]
+
+    width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
+    best, lowest = _settled(_between_nearest(delta, Y), height, CLOSE * width)
+    if len(Y) > Y.shape[1] and not np.isnan(delta).any(axis=1).all():
+        whole = ~np.isnan(delta).any(axis=1)
+        start = best.copy()
+        start[whole] = _triangulated(delta[whole], Y, threads)
+        other, low = _settled(start, height, CLOSE * width)
+        best = np.where((low < lowest)[:, None], other, best)
+    return best
+
+
+def _between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The mean of the nearest fitted points, the nearer the heavier."""
+    near = np.argsort(np.where(np.isnan(delta), np.inf, delta), axis=1, kind="stable")[:, :NEAREST]
+    reach = np.take_along_axis(delta, near, axis=1)
+    weight = np.where(np.isnan(reach), 0.0, 1 / np.maximum(reach, 1e-300))
+    weight = np.minimum(weight / weight.max(axis=1, keepdims=True), 1.0)
+    weight /= weight.sum(axis=1, keepdims=True)
+    return np.einsum("ik,ikd->id", weight, Y[near])
+
+
+def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
+    """Least squares on delta_j^2 = |z|^2 - 2 z.y_j + |y_j|^2 around the mean of the map."""
+    mean = Y.mean(axis=0)
+    centered = Y - mean
+    with limit_blas(1):  # the last digits must not depend on the number of threads
+        inverse = np.linalg.pinv(centered)  # q x n
+    squares = np.einsum("jd,jd->j", centered, centered)
+    return products.times(delta**2, squares, -0.5 * inverse.T, threads) + mean
+
+
+def _settled(
+    Z: np.ndarray,
+    height: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    close: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Follow every row down to its own minimum; rows that have arrived rest."""
+    Z, rows = Z.copy(), np.arange(len(Z))
+    value, step = height(Z, rows)
+    lowest, share = value.copy(), np.ones(len(Z))
+    for _ in range(STEPS):
+        tried = Z[rows] - share[:, None] * step
+        there, next_step = height(tried, rows)
+        better = there < value
+        Z[rows[better]] = tried[better]
+        lowest[rows[better]] = there[better]
+        # the plain transform cannot fail but for rounding; what is longer may
+        going = np.where(better, np.sqrt((step**2).sum(axis=1)) * share > close, share > 1)
+        value = np.where(better, there, value)
+        step = np.where(better[:, None], next_step, step)
+        share = np.where(better, np.minimum(1.5 * share, LONGEST), 1.0)
+        if not going.any():
+            break
+        rows, share, value, step = rows[going], share[going], value[going], step[going]
+    return Z, lowest

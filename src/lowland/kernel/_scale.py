@@ -1,0 +1,63 @@
+"""Whether a kernel can tell rows apart at all: at extreme scales its values are all the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+from lowland._engines.kernels.kernel_values import sample_distances
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, near_one, unit_for
+
+if TYPE_CHECKING:
+    from lowland._engines.kernels.kernel_matrix import Kernel
+
+__all__ = ["check_scale"]
+
+NONE, ALL = 1e-14, 745.0  # exp(-x) and tanh(x) are 1 and x below, 0 and 1 beyond, up to rounding
+
+
+def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
+    """Refuse rows, of extreme values only, that all look the same to the kernel or overflow it."""
+    name = kernel.name
+    if callable(name) or name in ("cosine", "precomputed"):
+        return
+    greatest = largest(X.data if is_sparse(X) else X)
+    if unit_for(greatest, "euclidean") == 1.0:
+        return
+    if name != "laplacian":
+        check_magnitude(greatest, owner, "value")
+    if name in ("rbf", "laplacian"):
+        nearest, farthest = _arguments(X, kernel, greatest)
+        if farthest > NONE and nearest < ALL:
+            return
+        reason = "0" if nearest >= ALL else "1"
+    else:
+        s = greatest * greatest * X.shape[1] * (1.0 if name == "linear" else kernel.gamma)
+        least = {"linear": 1 / EXTREME, "sigmoid": NONE}.get(name, NONE * abs(kernel.coef0))
+        most = {"linear": EXTREME, "sigmoid": 1 / NONE}.get(name, EXTREME ** (1 / kernel.degree))
+        if least < s < most:
+            return
+        reason = "the same" if s <= least else "beyond what can be squared"
+        if name in ("linear", "sigmoid"):
+            reason = "-1 or 1" if name == "sigmoid" else "beyond what can be squared"
+    hint = ", or use gamma='median'" if name in ("rbf", "laplacian") else ""
+    raise DataError(
+        f"{owner}: the largest value of X is {greatest:g}, and all values of kernel={name!r} with "
+        f"gamma={kernel.gamma:g} are {reason}; divide X by {greatest:.0e}{hint}."
+    )
+
+
+def _arguments(X: Any, kernel: Kernel, greatest: float) -> tuple[float, float]:
+    """gamma |x - y|^2, or what the exponent is, of the nearest and farthest pairs of a sample."""
+    squared = kernel.name == "rbf"
+    distances = sample_distances(near_one(X), "euclidean" if squared else "cityblock")
+    distances = distances[distances > 0]
+    if not len(distances):  # equal rows are no question of scale
+        return 1.0, 1.0
+    ends = np.array([distances.min(), distances.max()]) / unit_for(greatest, "euclidean")
+    with np.errstate(over="ignore"):
+        least, most = kernel.gamma * (ends**2 if squared else ends)
+    return float(least), float(most)

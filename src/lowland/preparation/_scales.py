@@ -1,0 +1,116 @@
+"""Whether the columns of a table need to be scaled, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg.magnitude import EXTREME, column_exponents, largest, scaled, unit_for
+
+__all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
+
+# Deviations that differ by more than this factor are those of different units.
+ALIKE = 10.0
+# So many columns with the same least value are counts, intensities or pixels of one kind.
+MANY, SHARE = 16, 0.9
+ROWS_LOOKED_AT = 5000  # to choose; more would not choose better
+# The interquartile range of a normal law, so that "robust" and "standard" are alike there.
+QUARTILES_OF_NORMAL = 1.3489795
+
+
+class Scale(NamedTuple):
+    """What is taken away and divided by (None: nothing), which kind that is, and why."""
+
+    kind: str
+    reason: str
+    center: np.ndarray | None = None
+    spread: np.ndarray | None = None
+
+
+def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
+    """ "standard" for a table whose units seem to differ, else "none".
+
+    Sparse data and bare arrays are left alone, and so are columns of one kind: those whose
+    deviations are within a factor of 10, and many columns that start at the same value (pixels,
+    counts).
+    """
+    if is_sparse(X):
+        return Scale("none", "the data are sparse")
+    whole = X
+    X = X[:: max(1, len(X) // ROWS_LOOKED_AT)]
+    deviations = _deviations(X)
+    varying = np.flatnonzero(deviations > 0)
+    if not len(varying):
+        return Scale("none", "every column is constant")
+    small = int(varying[np.argmin(deviations[varying])])
+    large = int(np.argmax(deviations))
+    with np.errstate(over="ignore"):
+        ratio = deviations[large] / deviations[small]
+    if ratio <= ALIKE:
+        return Scale("none", f"the columns' deviations are alike, within a factor of {ratio:.2g}")
+    if names is None:
+        return Scale(
+            "none",
+            f"the columns have no names that tell their units; their deviations differ by a "
+            f"factor of {ratio:.2g}",
+        )
+    least = X.min(axis=0)
+    values, counts = np.unique(least, return_counts=True)
+    if X.shape[1] >= MANY and counts.max() >= SHARE * X.shape[1]:
+        floor = values[np.argmax(counts)]
+        return Scale("none", f"the columns are of one kind: nearly all start at {floor:g}")
+    return standard_scale(
+        whole,
+        f"units seem to differ: deviations range from {deviations[small]:.2g} "
+        f"({names[small]!r}) to {deviations[large]:.2g} ({names[large]!r})",
+    )
+
+
+def standard_scale(X: Any, reason: str) -> Scale:
+    """Mean and deviation (with n as divisor, as scikit-learn's StandardScaler); sparse data are
+    not centered."""
+    if is_sparse(X):
+        X = X.astype(np.float64)
+        unit = unit_for(largest(X.data), "euclidean")
+        X = scaled(X, unit)
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0)) / unit
+        return Scale("standard", f"{reason}; not centered, to stay sparse", None, _no_zeros(spread))
+    with np.errstate(over="ignore"):
+        center = X.mean(axis=0, dtype=np.float64)
+    if not np.isfinite(center).all():  # a sum may overflow where the mean does not
+        center = (X / len(X)).sum(axis=0, dtype=np.float64)
+    return Scale("standard", reason, center, _no_zeros(_deviations(X)))
+
+
+def robust_scale(X: Any, reason: str) -> Scale:
+    """Median and distance of the quartiles, in units of a normal law's deviation.
+
+    Where more than half of a column is one value, its deviation.
+    """
+    if is_sparse(X):
+        return standard_scale(X, f"{reason} (sparse: deviations, not quartiles)")
+    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0).astype(np.float64)
+    spread = (high - low) / QUARTILES_OF_NORMAL
+    spread = np.where(spread > 0, spread, _deviations(X))
+    return Scale("robust", reason, middle, _no_zeros(spread))
+
+
+def _deviations(X: np.ndarray) -> np.ndarray:
+    """Deviation of each column; exactly 0 for a constant one."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviations = X.std(axis=0, dtype=np.float64)
+    varies = X.min(axis=0) != X.max(axis=0)
+    if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
+        e = column_exponents(X)  # squares of some column are no numbers in its own unit
+        deviations = np.ldexp(np.ldexp(X, e).std(axis=0, dtype=np.float64), -e)
+    deviations[~varies] = 0.0
+    return deviations
+
+
+def _no_zeros(spread: np.ndarray) -> np.ndarray:
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,215 @@
+"""Columns made ready for a method: holes filled, categories turned into numbers, units made equal.
+
+Everything is learned from the fitted rows and kept, so that new rows are treated in the same way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from lowland._core.constraints import Null, OneOf
+from lowland._core.errors import DataError
+from lowland._core.params import Declared, fitted, param
+from lowland._core.validation import (
+    all_finite,
+    check_columns,
+    check_same_columns,
+    column_names,
+    is_sparse,
+)
+from lowland._core.wording import listing
+from lowland.preparation._scales import Scale, choose_scale, robust_scale, standard_scale
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Preparation"]
+
+
+class Preparation(Declared):
+    """x -> (filled(x) - center) / scale, column by column, after categories became 0 and 1.
+
+    Parameters
+    ----------
+    scale : {"auto", "none", "standard", "robust"}, default="auto"
+        "standard": mean 0 and deviation 1. "robust": median 0 and distance of the quartiles 1.
+        "auto": "standard" if the columns' units seem to differ, else "none"; see
+        :func:`lowland.preparation._scales.choose_scale`.
+    impute : {"mean", "median"} or None, default=None
+        What a missing value becomes. None refuses missing values.
+
+    Attributes
+    ----------
+    chosen_ : str
+        The scale that was used.
+    reason_ : str
+        Why.
+    fill_ : ndarray of shape (n_numbers,) or None
+        What is put for missing values, by column of numbers.
+    n_filled_ : int
+        How many values were missing.
+    center_, spread_ : ndarrays of shape (n_columns,) or None
+        What is taken away, and what the rest is divided by; 1 for constant columns.
+    level_columns_, levels_ : ndarrays of shape (n_levels,)
+        Column of text and value that each column of 0 and 1 stands for, after the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 100.0], [2.0, np.nan], [3.0, 300.0]])
+    >>> ready = Preparation(scale="standard", impute="mean").fit(X)
+    >>> ready.transform(X).round(2)
+    array([[-1.22, -1.22], [ 0.  ,  0.  ], [ 1.22,  1.22]])
+    """
+
+    scale: str = param(
+        OneOf("auto", "none", "standard", "robust"), default="auto", doc="how columns are scaled"
+    )
+    impute: str | None = param(
+        OneOf("mean", "median") | Null(), default=None, doc="what a missing value becomes"
+    )
+
+    chosen_: str = fitted(type=str, doc="the scale that was used")
+    reason_: str = fitted(type=str, doc="why")
+    fill_: np.ndarray | None = fitted("n_numbers", doc="values for missing ones", optional=True)
+    n_filled_: int = fitted(type=int, doc="how many were missing")
+    center_: np.ndarray | None = fitted("n_columns", doc="what is taken away", optional=True)
+    spread_: np.ndarray | None = fitted("n_columns", doc="what is divided by", optional=True)
+    level_columns_: np.ndarray = fitted("n_levels", type=str, doc="column of each level")
+    levels_: np.ndarray = fitted("n_levels", type=str, doc="value of each level")
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn fill values, levels and scale from the rows of X."""
+        self.check_params()
+        names = column_names(X)
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = names
+        self.level_columns_, self.levels_ = _levels(X)
+        numbers = self._numbers(X)
+        self.n_filled_ = _n_missing(numbers)
+        self.fill_ = self._fill_values(numbers) if self.n_filled_ else None
+        ready = self._with_levels(self._filled(numbers), X)
+        found = self._scale(ready, names)
+        self.chosen_, self.reason_ = found.kind, found.reason
+        self.center_, self.spread_ = found.center, found.spread
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Rows made ready as the fitted ones were; X itself is not changed."""
+        if "feature_names_in_" in vars(self):
+            check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
+        check_columns(X, self.n_features_in_, owner="Preparation")
+        ready = self._with_levels(self._filled(self._numbers(X)), X)
+        if self.spread_ is None:
+            return ready
+        if is_sparse(ready):
+            return ready.multiply(1.0 / self.spread_).tocsr().astype(ready.dtype)
+        assert self.center_ is not None
+        ready = ready - self.center_.astype(ready.dtype)
+        ready /= self.spread_.astype(ready.dtype)
+        return ready
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """The fitted rows, made ready."""
+        return self.fit(X).transform(X)
+
+    def column_names_out(self) -> list[str] | None:
+        """Names of the columns that come out; None if none went in."""
+        if "feature_names_in_" not in vars(self):
+            return None
+        texts = set(self.level_columns_)
+        numbers = [name for name in self.feature_names_in_ if name not in texts]
+        pairs = zip(self.level_columns_, self.levels_, strict=True)
+        return [*numbers, *(f"{column}={level}" for column, level in pairs)]
+
+    def _numbers(self, X: Any) -> Any:
+        """The columns of numbers; a data frame is copied into one array, by rows."""
+        if not hasattr(X, "columns"):
+            return X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
+        texts = set(self.level_columns_)
+        return X.select([name for name in X.columns if name not in texts]).to_numpy(order="c")
+
+    def _filled(self, numbers: Any) -> Any:
+        if not _n_missing(numbers):
+            return numbers
+        missing = np.isnan(numbers)
+        columns = np.flatnonzero(missing.any(axis=0))
+        if self.impute is None:
+            raise DataError(
+                f"missing values in {len(columns)} columns: {listing(self._named(columns))}; "
+                "choose impute='mean' or 'median', or drop these rows."
+            )
+        if self.fill_ is None:
+            raise DataError(
+                f"missing values in {listing(self._named(columns))}, but there were none when the "
+                "model was fitted, so it does not know what to put there; drop these rows."
+            )
+        return np.where(missing, self.fill_.astype(numbers.dtype), numbers)
+
+    def _fill_values(self, numbers: np.ndarray) -> np.ndarray:
+        if self.impute is None:
+            return np.zeros(numbers.shape[1])  # never used: _filled refuses
+        empty = np.flatnonzero(np.isnan(numbers).all(axis=0))
+        if len(empty):
+            raise DataError(
+                f"no value at all in {listing(self._named(empty))}; leave these columns out."
+            )
+        middle = np.nanmean if self.impute == "mean" else np.nanmedian
+        return middle(numbers.astype(np.float64, copy=False), axis=0)
+
+    def _named(self, columns: np.ndarray) -> list[str]:
+        names = self.column_names_out()
+        return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
+
+    def _with_levels(self, numbers: Any, X: Any) -> Any:
+        if not len(self.levels_):
+            return numbers
+        parts = [numbers]
+        for column in dict.fromkeys(self.level_columns_):
+            levels = self.levels_[self.level_columns_ == column]
+            values = _text(X[column])
+            strange = sorted({*values} - {*levels})
+            if strange:
+                warnings.warn(
+                    f"column {column!r} has values that the model does not know, which count as "
+                    f"none of its levels: {listing(strange)}",
+                    stacklevel=2,
+                )
+            parts.append((values[:, None] == levels).astype(numbers.dtype))
+        return np.hstack(parts)
+
+    def _scale(self, ready: Any, names: np.ndarray | None) -> Scale:
+        if self.scale == "none":
+            return Scale("none", "as asked")
+        if self.scale == "auto":
+            return choose_scale(ready, self.column_names_out())
+        make = standard_scale if self.scale == "standard" else robust_scale
+        return make(ready, "as asked")
+
+
+def _n_missing(numbers: Any) -> int:
+    if is_sparse(numbers) or all_finite(numbers):
+        return 0
+    return int(np.isnan(numbers).sum())
+
+
+def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Column and value of each level of the columns of text, sorted within a column."""
+    found: list[tuple[str, str]] = []
+    if hasattr(X, "columns"):
+        for column in X.columns:
+            if not X[column].dtype.is_numeric():
+                found += [(column, level) for level in sorted({*_text(X[column])})]
+    columns, levels = zip(*found, strict=True) if found else ((), ())
+    return np.array(columns, dtype=object), np.array(levels, dtype=object)
+
+
+def _text(column: pl.Series) -> np.ndarray:
+    """Values as text; a missing one is a level of its own, "missing"."""
+    import polars as pl
+
+    return column.cast(pl.String).fill_null("missing").to_numpy().astype(object)

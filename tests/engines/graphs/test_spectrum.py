@@ -1,0 +1,72 @@
+"""The slow modes of a walk: closed forms, LAPACK, and all roads to them."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+
+from lowland._core.context import FitContext
+from lowland._core.monitor import Monitor
+from lowland._engines.graphs import spectrum as engine
+from lowland._engines.graphs.graph import symmetrize
+from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
+from lowland._engines.neighbors.search import neighbor_graph
+
+ROADS = ["dense", "factor", "filter"]
+
+
+def modes(W, q, road, monkeypatch, seed=0):
+    """The engine, led along one of the roads of its eigensolver."""
+    monkeypatch.setattr(engine, "smallest_eigenpairs", partial(smallest_eigenpairs, road=road))
+    return engine.graph_spectrum(W, q, FitContext(np.random.default_rng(seed), 1, Monitor()))
+
+
+def cycle(n):
+    i = np.arange(n)
+    W = scipy.sparse.coo_matrix((np.ones(n), (i, (i + 1) % n)), (n, n)).tocsr()
+    return scipy.sparse.csr_matrix(W + W.T)
+
+
+@pytest.fixture
+def weights(irregular):
+    """Irregular weights of 600 rows, and the exact pairs of L y = lambda D y."""
+    graph = symmetrize(neighbor_graph(irregular(600, 3), 8))
+    graph.data = np.exp(-graph.data) * (1 + graph.data)
+    W = graph.toarray()
+    D = np.diag(W.sum(axis=1))
+    values, vectors = scipy.linalg.eigh(D - W, D)
+    assert values[1] > 1e-6  # in one piece
+    return graph, values, vectors
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_every_road_leads_to_the_generalized_eigenpairs(weights, monkeypatch, road):
+    W, values, vectors = weights
+    found, degrees = modes(W, 4, road, monkeypatch)
+    np.testing.assert_allclose(degrees, W.toarray().sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(1 - found.values, values[1:5], rtol=1e-7)
+    Y = found.vectors / np.sqrt(degrees)[:, None]
+    expected = vectors[:, 1:5] * np.sign((Y * vectors[:, 1:5]).sum(axis=0))
+    np.testing.assert_allclose(Y, expected, atol=1e-5 * np.abs(expected).max())
+    assert found.residual < 1e-5
+    np.testing.assert_allclose(found.vectors.T @ np.sqrt(degrees), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("road", ["dense", "factor"])
+def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, road):
+    found, _ = modes(cycle(501), 4, road, monkeypatch)
+    m = np.array([1, 1, 2, 2])
+    np.testing.assert_allclose(1 - found.values, 1 - np.cos(2 * np.pi * m / 501), rtol=1e-7)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_there_is_one_zero_for_each_further_piece(monkeypatch, road):
+    W = scipy.sparse.csr_matrix(scipy.sparse.block_diag([cycle(60), cycle(41), cycle(30)]))
+    found, degrees = modes(W, 3, road, monkeypatch)
+    np.testing.assert_allclose(1 - found.values[:2], 0, atol=1e-9)
+    assert 1 - found.values[2] == pytest.approx(1 - np.cos(2 * np.pi / 60), rel=1e-6)
+    Y = found.vectors[:, :2] / np.sqrt(degrees)[:, None]
+    for piece in (slice(0, 60), slice(60, 101), slice(101, 131)):
+        assert np.ptp(Y[piece], axis=0).max() < 1e-6

@@ -1,0 +1,378 @@
+"""The parts of the neighbor engine, each against its plain definition."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from lowland._core.errors import DataError
+from lowland._core.monitor import Monitor
+from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
+from lowland._engines.linalg import products
+from lowland._engines.neighbors import block_search as engine
+from lowland._engines.neighbors.block_search import (
+    block_search,
+    nearest_in_rows,
+    sparse_search,
+    stored_neighbors,
+)
+from lowland._engines.neighbors.duplicates import distinct_rows, expand
+from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.neighbors.tree_search import tree_search
+
+
+def others(D):
+    D = D.astype(float)
+    np.fill_diagonal(D, np.inf)
+    return D
+
+
+def in_order(D, k):
+    ids = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return ids, np.take_along_axis(D, ids, axis=1)
+
+
+# --- equal rows ---------------------------------------------------------------------------------
+
+
+def naive_distinct(X):
+    """First row of each set in the order of appearance, and the set of every row."""
+    sets, member_of = {}, []
+    for row in X:
+        member_of.append(sets.setdefault(tuple((row + 0.0).tolist()), len(sets)))
+    first = [member_of.index(number) for number in range(len(sets))]
+    return np.array(first), np.array(member_of)
+
+
+@settings(deadline=None, max_examples=80, derandomize=True, database=None)
+@given(
+    n=st.integers(2, 60),
+    d=st.integers(1, 4),
+    levels=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_sets_of_equal_rows_are_found_in_the_order_of_their_first(n, d, levels, seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((levels, d))[rng.integers(0, levels, (n, d)), np.arange(d)]
+    X = X.astype(dtype)
+    X[rng.random((n, d)) < 0.2] = -0.0
+    X[rng.random((n, d)) < 0.2] = 0.0
+    found = distinct_rows(X, 2)
+    first, member_of = naive_distinct(X)
+    assert found is not None
+    assert np.array_equal(found.first, first)
+    assert np.array_equal(found.member_of, member_of)
+
+
+def test_few_copies_among_many_rows_are_not_worth_it():
+    X = np.random.default_rng(0).standard_normal((500, 3))
+    assert distinct_rows(X, 1) is None
+    X[:9] = X[0]  # fewer than one in fifty, but more than a search could tell apart
+    found = distinct_rows(X, 1)
+    assert np.array_equal(found.first, np.append(0, np.arange(9, 500)))
+    assert not found.member_of[:9].any()
+
+
+def test_rows_that_differ_in_the_last_bit_are_not_equal():
+    X = np.full((60, 5), 0.1)
+    X[::2, 3] = np.nextafter(0.1, 1)
+    found = distinct_rows(X, 1)  # their marks may coincide; then sets may stay undiscovered
+    if found is not None:
+        assert np.array_equal(X[found.first][found.member_of], X)
+    graph = neighbor_graph(X, 31)
+    ids, distances = in_order(others(cdist(X, X)), 31)
+    assert np.array_equal(graph.indices, ids)
+    np.testing.assert_allclose(graph.distances, distances, rtol=1e-15)
+
+
+def test_rows_with_equal_marks_are_not_taken_for_equal(monkeypatch):
+    monkeypatch.setattr(products, "times", lambda X, *rest: np.zeros((len(X), 1)))
+    X = np.random.default_rng(0).integers(0, 2, (40, 2)).astype(float)
+    found = distinct_rows(X, 1)
+    if found is not None:
+        assert np.array_equal(X[found.first][found.member_of], X)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True, database=None)
+@given(n=st.integers(2, 40), levels=st.integers(1, 9), seed=st.integers(0, 10**6), data=st.data())
+def test_neighbors_of_distinct_rows_expand_to_those_of_all_rows(n, levels, seed, data):
+    k = data.draw(st.integers(1, n - 1))
+    X = np.random.default_rng(seed).integers(0, levels, (n, 1)).astype(float)  # ties galore
+    distinct = distinct_rows(X, 1)
+    few = X[distinct.first]
+    ids, distances = in_order(others(np.abs(few - few.T)), min(k, len(few) - 1))
+    found_ids, found_distances = expand(distinct, ids, distances, k)
+    expected_ids, expected = in_order(others(np.abs(X - X.T)), k)
+    assert np.array_equal(found_ids, expected_ids)
+    assert np.array_equal(found_distances, expected)
+
+
+# --- filter space -------------------------------------------------------------------------------
+
+
+def low_rank(rng, n, d, rank):
+    return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) + 3
+
+
+FILTER_DATA = {
+    "few columns": lambda rng: rng.gamma(1.0, size=(80, 7)),
+    "as many as are kept": lambda rng: rng.gamma(1.0, size=(80, 128)),
+    "noise": lambda rng: rng.standard_normal((150, 129)),
+    "leading directions": lambda rng: rng.standard_normal((200, 300)) * 0.9 ** np.arange(300),
+    "low rank": lambda rng: low_rank(rng, 150, 200, 5),
+    "fewer rows than axes": lambda rng: rng.standard_normal((30, 200)),
+    "very wide": lambda rng: rng.standard_normal((60, 3100)),
+    "far from the origin": lambda rng: 1e6 + rng.standard_normal((150, 160)),
+    "all equal": lambda rng: np.tile(rng.standard_normal(150), (120, 1)),
+    "one outlier": lambda rng: (
+        rng.standard_normal((150, 160)) + 1e5 * (np.arange(150) == 9)[:, None]
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FILTER_DATA)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_pair_is_farther_in_filter_space_than_in_truth(what, dtype):
+    rng = np.random.default_rng(0)
+    X = FILTER_DATA[what](rng).astype(dtype)
+    queries = (X[:20] * 1.5 + rng.standard_normal((20, X.shape[1]))).astype(dtype)
+    space = FilterSpace.of(X, 2)
+    F, G = space.coordinates(X, 2), space.coordinates(queries, 1)
+    assert F.dtype == np.float32
+    norms, query_norms = np.linalg.norm(F.astype(float), axis=1), np.linalg.norm(G, axis=1)
+    for A, B, a, b, left, right in (
+        (F, F, norms, norms, X, X),
+        (G, F, query_norms, norms, queries, X),
+    ):
+        true = cdist(left.astype(float), right.astype(float))
+        seen = cdist(A.astype(float), B.astype(float))
+        # Every coordinate is rounded to float32: each point moves by half an eps of its length.
+        slack = np.finfo(np.float32).eps * (a[:, None] + b)
+        assert (seen <= true + slack).all()
+
+
+@pytest.mark.parametrize("what", ["few columns", "as many as are kept", "low rank"])
+def test_nothing_is_lost_where_the_leading_coordinates_are_all_there_is(what):
+    X = FILTER_DATA[what](np.random.default_rng(0))
+    F = FilterSpace.of(X, 1).coordinates(X, 1).astype(float)
+    np.testing.assert_allclose(cdist(F, F), cdist(X, X), rtol=1e-5, atol=1e-5 * np.ptp(X))
+
+
+def test_the_length_left_out_is_one_more_coordinate():
+    # Two points that differ only in how far they are from the leading plane.
+    rng = np.random.default_rng(0)
+    X = np.zeros((300, 200))
+    X[:, :96] = 10 * rng.standard_normal((300, 96))
+    X[:, 150] = 0.01 * np.arange(300)
+    X[1, :96] = X[0, :96]
+    X[0, 150], X[1, 150] = 1.5, 7.5  # the first is at the mean: nothing is left of it
+    F = FilterSpace.of(X, 1).coordinates(X, 1).astype(float)
+    assert F.shape == (300, 97)
+    assert abs(F[0, 96] - F[1, 96]) > 1
+    assert np.linalg.norm(F[0] - F[1]) <= 6 * (1 + 1e-5)
+
+
+def test_coordinates_of_a_row_do_not_depend_on_its_company():
+    X = np.random.default_rng(0).standard_normal((150, 160))
+    space = FilterSpace.of(X, 1)
+    together = space.coordinates(X, 2)
+    for row in (0, 77, 149):
+        alone = space.coordinates(X[row : row + 1], 1)[0]
+        assert alone.tobytes() == together[row].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_packed_points_know_their_rows_and_their_empty_places(dtype):
+    width = panel_width(dtype)
+    F = np.random.default_rng(0).standard_normal((width + 5, 4)).astype(dtype)
+    ids = np.random.default_rng(1).permutation(width + 5).astype(np.int32)
+    ids[3] = -1
+    points = PackedPoints.of(F, ids, 1)
+    assert points.panels.shape == (2, 4, width)
+    assert np.array_equal(points.panels.transpose(0, 2, 1).reshape(-1, 4)[: width + 5], F)
+    assert np.array_equal(points.ids[: width + 5], ids)
+    assert (points.ids[width + 5 :] == -1).all()
+    assert np.array_equal(np.isinf(points.halves), points.ids == -1)
+    real = points.ids >= 0
+    squares = (F.astype(float) ** 2).sum(axis=1)
+    np.testing.assert_allclose(
+        points.halves[real], squares[ids >= 0] / 2, rtol=2 * np.finfo(dtype).eps
+    )
+
+
+# --- the exact join -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leaf", [16, 384])
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 100, 1000, 5000])
+def test_runs_of_a_line_in_spatial_order_are_its_pieces(n, leaf):
+    line = np.random.default_rng(0).permutation(n).astype(np.float32)[:, None]
+    order = spatial_order(line, leaf)
+    assert np.array_equal(np.sort(order), np.arange(n))
+    pieces = [line[order[start : start + leaf], 0] for start in range(0, n, leaf)]
+    assert np.array_equal(np.concatenate([np.sort(piece) for piece in pieces]), np.arange(n))
+
+
+def test_runs_in_spatial_order_are_small_in_space():
+    F = np.random.default_rng(0).standard_normal((2048, 4)).astype(np.float32)
+    order = spatial_order(F, 64)
+    assert np.array_equal(np.sort(order), np.arange(2048))
+    spread = F[order].reshape(32, 64, 4).var(axis=1).mean()
+    # 5 median splits over 4 axes: the variance of a half normal is 0.36 of the whole.
+    assert spread < 0.5 * F.var(axis=0).mean()
+
+
+def test_equal_points_can_be_ordered_in_space():
+    assert np.array_equal(np.sort(spatial_order(np.ones((300, 3), np.float32), 16)), np.arange(300))
+
+
+@pytest.mark.parametrize("n", [2, 3, 100, 600])
+def test_the_exact_join_and_query_are_exact_to_the_last_bit_of_ties(n):
+    # Integers: squared distances are exact, nearly all are tied, and no row is left out.
+    X = np.random.default_rng(0).integers(0, 4, (n, 10)).astype(float)
+    k = min(n - 1, 9)
+    D2 = cdist(X, X, "sqeuclidean")
+    for found, expected in (
+        (exact_join(X, k, 2, Monitor()), in_order(others(D2), k)),
+        (exact_query(X, X + 1, k, 2, Monitor()), in_order(cdist(X + 1, X, "sqeuclidean"), k)),
+    ):
+        assert np.array_equal(found.ids, expected[0])
+        assert np.array_equal(found.squares, expected[1])
+
+
+@pytest.mark.parametrize("d", [5, 129, 3100])
+def test_one_fitted_row_can_be_asked_for(d):
+    X = np.random.default_rng(0).standard_normal((1, d))
+    found = exact_query(X, X + 1, 1, 1, Monitor())
+    assert np.array_equal(found.ids, [[0]])
+    np.testing.assert_allclose(found.squares, [[d]], rtol=1e-12)
+
+
+# --- blocks -------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=100, derandomize=True, database=None)
+@given(
+    b=st.integers(1, 6), n=st.integers(1, 30), levels=st.integers(1, 6), seed=st.integers(0, 10**6)
+)
+def test_the_least_entries_of_rows_are_ordered_by_value_and_column(b, n, levels, seed):
+    rng = np.random.default_rng(seed)
+    D = rng.integers(0, levels, (b, n)).astype(float)
+    D[rng.random((b, n)) < 0.1] = np.inf
+    before = D.copy()
+    for k in {1, n // 2 + 1, n}:
+        ids, values = nearest_in_rows(D, k)
+        expected = in_order(D, k)
+        assert np.array_equal(ids, expected[0])
+        assert np.array_equal(values, expected[1])
+    assert np.array_equal(D, before)
+
+
+@pytest.mark.parametrize("tile", [1, 45, 100, 10**6])
+@pytest.mark.parametrize("self_join", [True, False])
+def test_the_size_of_blocks_changes_nothing(monkeypatch, tile, self_join):
+    monkeypatch.setattr(engine, "TILE", tile)
+    X = np.random.default_rng(0).integers(0, 5, (45, 2)).astype(float)
+    D = cdist(X, X)
+    found = block_search(45, 45, 6, lambda rows: D[rows].copy(), self_join, Monitor())
+    ids, distances = in_order(others(D) if self_join else D, 6)
+    assert np.array_equal(found.ids, ids)
+    assert np.array_equal(found.distances, distances)
+
+
+@pytest.mark.parametrize("tile", [1, 100, 10**6])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_the_size_of_blocks_of_sparse_rows_changes_nothing(monkeypatch, tile, metric):
+    monkeypatch.setattr(engine, "TILE", tile)
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((45, 12)) < 0.3, rng.integers(1, 4, (45, 12)), 0).astype(float)
+    X = scipy.sparse.csr_matrix(dense)
+    found = sparse_search(X, X, 6, metric, True, Monitor())
+    ids, distances = in_order(others(cdist(dense, dense, metric)), 6)
+    assert np.array_equal(found.ids, ids)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
+
+
+def test_sparse_search_never_makes_the_data_dense(monkeypatch):
+    # One dense array is allowed: a block of distances, n columns wide and not d.
+    shapes = []
+    for kind in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix):
+        plain = kind.toarray
+        monkeypatch.setattr(
+            kind,
+            "toarray",
+            lambda self, *rest, plain=plain: shapes.append(self.shape) or plain(self, *rest),
+        )
+    rng = np.random.default_rng(0)
+    columns = rng.integers(0, 5000, (30, 4))
+    X = scipy.sparse.csr_matrix(
+        (np.ones(120), columns.ravel(), np.arange(0, 121, 4)), shape=(30, 5000)
+    )
+    X.sum_duplicates()
+    for metric in ("euclidean", "cosine"):
+        sparse_search(X, X, 3, metric, True, Monitor())
+    assert shapes
+    assert all(shape[1] == 30 for shape in shapes)
+
+
+def test_stored_neighbors_are_the_least_stored_entries_zeros_included():
+    rows = np.array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3])
+    columns = np.array([3, 1, 2, 0, 0, 2, 1, 0, 0, 2])
+    values = np.array([1.0, 1, 0, 0, 5, 2, 2, 0, 1, 7])
+    graph = scipy.sparse.csr_matrix((values, (rows, columns)), shape=(4, 4))
+    found = stored_neighbors(graph, 2, True)
+    assert np.array_equal(found.ids, [[2, 1], [2, 0], [0, 1], [0, 2]])
+    assert np.array_equal(found.distances, [[0, 1], [2, 5], [0, 2], [1, 7]])
+    assert np.array_equal(stored_neighbors(graph, 2, False).ids[0], [0, 2])
+    with pytest.raises(DataError, match=r"row 1: .*stores 2 .*n_neighbors=3"):
+        stored_neighbors(graph, 3, True)
+
+
+# --- the tree -----------------------------------------------------------------------------------
+
+
+TREE_METRICS = {"euclidean": 2, "sqeuclidean": 2, "manhattan": 1, "chebyshev": np.inf}
+
+
+@pytest.mark.parametrize("metric", TREE_METRICS)
+@pytest.mark.parametrize("levels", [2, 4, 30])
+@pytest.mark.parametrize("k", [1, 4, 5, 20, 149])
+def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
+    X = np.random.default_rng(levels).integers(0, levels, (150, 2)).astype(float)
+    name = {"manhattan": "cityblock"}.get(metric, metric)
+    ids, distances = in_order(others(cdist(X, X, name)), k)
+    found = tree_search(X, X, k, metric, None, True, 2)
+    assert np.array_equal(found.ids, ids)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
+    ids, distances = in_order(cdist(X + 0.5, X, name), k)
+    found = tree_search(X, X + 0.5, k, metric, None, False, 1)
+    assert np.array_equal(found.ids, ids)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 3, np.inf])
+def test_the_tree_takes_the_exponent_of_minkowski(p):
+    X = np.random.default_rng(0).gamma(1.0, size=(120, 3))
+    found = tree_search(X, X, 7, "minkowski", {"p": p}, True, 1)
+    ids, distances = in_order(others(cdist(X, X, "minkowski", p=p)), 7)
+    assert np.array_equal(found.ids, ids)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-13)
+
+
+def test_the_tree_of_two_rows_has_one_neighbor_each():
+    X = np.array([[1.0], [4.0]])
+    found = tree_search(X, X, 1, "euclidean", None, True, 1)
+    assert np.array_equal(found.ids, [[1], [0]])
+    assert np.array_equal(found.distances, [[3], [3]])
+    assert np.array_equal(tree_search(X, X[:1], 2, "euclidean", None, False, 1).ids, [[0, 1]])
+
+
+def test_the_tree_is_exact_around_a_large_offset():
+    X = 1e6 + np.random.default_rng(0).standard_normal((300, 3))
+    D = others(cdist(X, X))
+    found = tree_search(X, X, 8, "euclidean", None, True, 1)
+    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :8], rtol=1e-14)

@@ -1,0 +1,267 @@
+"""count_ranks, sort_rows, distance_rows and distance_sums against obvious numpy."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from lowland import _native
+from lowland._engines.distances.filter_space import PackedPoints, panel_width
+
+
+def naive_squares(X):
+    """As the kernels sum: eight partial sums in double, joined as a tree."""
+    X = X.astype(np.float64)
+    n, d = X.shape
+    sums = np.zeros((8, n, n))
+    for k in range(d):
+        sums[k % 8] += np.subtract.outer(X[:, k], X[:, k]) ** 2
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+
+
+def naive_ranks(squares):
+    squares = squares.copy()
+    np.fill_diagonal(squares, -1)
+    return np.argsort(np.argsort(squares, axis=1, kind="stable"), axis=1)
+
+
+def kernel_ranks(X, rows, partners, coordinates, threads=1, isa="auto"):
+    """Ranks of the lists of partners, with scores in the type of the given coordinates."""
+    points = PackedPoints.of(coordinates, np.arange(len(X), dtype=np.int32), threads)
+    starts = np.concatenate([[0], np.cumsum([len(p) for p in partners])]).astype(np.int64)
+    asked = np.concatenate([*partners, []]).astype(np.int32)
+    ranks = np.full(len(asked), -7, np.int32)
+    _native.count_ranks(
+        points.panels,
+        points.halves,
+        X,
+        np.asarray(rows, np.int32),
+        starts,
+        asked,
+        2 * points.rounding,
+        ranks,
+        threads,
+        isa,
+    )
+    return np.split(ranks, starts[1:-1])
+
+
+TABLES = {
+    "random": lambda rng: rng.standard_normal((300, 13)),
+    "one column": lambda rng: rng.standard_normal((130, 1)),
+    "wide": lambda rng: rng.standard_normal((90, 500)),
+    "grid": lambda rng: rng.integers(0, 3, (250, 3)).astype(float),
+    "copies": lambda rng: np.repeat(rng.standard_normal((9, 4)), 20, axis=0),
+    "all equal": lambda rng: np.ones((60, 2)),
+    "far from the origin": lambda rng: rng.standard_normal((200, 5)) + 1e4,
+    "nearly equal": lambda rng: 1 + 1e-9 * rng.standard_normal((150, 6)),
+    "two rows": lambda rng: rng.standard_normal((2, 3)),
+}
+
+
+@pytest.fixture(params=TABLES)
+def table(request):
+    return TABLES[request.param](np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("score_type", [np.float32, np.float64], ids=["scores32", "scores64"])
+def test_ranks_are_those_of_exact_distances(table, score_type, dtype, isa):
+    X = np.ascontiguousarray(table.astype(dtype))
+    expected = naive_ranks(naive_squares(X))
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(len(X))
+    partners = [rng.permutation(np.delete(np.arange(len(X)), row))[:12] for row in rows]
+    found = kernel_ranks(X, rows, partners, X.astype(score_type), isa=isa)
+    for row, asked, ranks in zip(rows, partners, found, strict=True):
+        assert np.array_equal(ranks, expected[row, asked])
+
+
+def test_lists_of_any_length_and_rows_more_than_once(isa):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((120, 4))
+    expected = naive_ranks(naive_squares(X))
+    rows = [5, 5, 0, 119, 7]
+    partners = [[1, 2], [], np.arange(100, 119), [0], [3, 3, 3]]
+    found = kernel_ranks(X, rows, partners, X.astype(np.float32), isa=isa)
+    for row, asked, ranks in zip(rows, partners, found, strict=True):
+        assert np.array_equal(ranks, expected[row, np.asarray(asked, int)])
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_do_not_change_a_rank(threads, isa):
+    X = np.random.default_rng(0).standard_normal((700, 9))
+    partners = [np.arange(row + 1, row + 9) % 700 for row in range(700)]
+    one = kernel_ranks(X, np.arange(700), partners, X.astype(np.float32), isa=isa)
+    many = kernel_ranks(X, np.arange(700), partners, X.astype(np.float32), threads, isa)
+    assert np.array_equal(one, many)
+
+
+# --- sort_rows ---------------------------------------------------------------------------------
+
+
+def kernel_sort(values, inverse, threads=1, isa="auto"):
+    out = np.full(values.shape, -7, np.int32)
+    _native.sort_rows(np.ascontiguousarray(values, np.float64), inverse, out, threads, isa)
+    return out
+
+
+VALUES = {
+    "random": lambda rng: rng.random((5, 1000)),
+    "tied": lambda rng: rng.integers(0, 4, (5, 300)).astype(float),
+    "signs and zeros": lambda rng: rng.integers(-3, 4, (4, 200)) * rng.choice([0.0, -0.0, 0.5]),
+    "equal to nine digits": lambda rng: 1 + 1e-9 * rng.random((3, 2000)),
+    "equal to nine digits, falling": lambda rng: 1 + 1e-9 * np.arange(900.0, 0, -1)[None],
+    "sizes of all kinds": lambda rng: np.exp(rng.uniform(-700, 700, (4, 500))),
+    "infinite": lambda rng: np.array([[np.inf, 1.0, -np.inf, np.inf, 0.0]]),
+    "one column": lambda rng: rng.random((6, 1)),
+    "no column": lambda rng: np.empty((6, 0)),
+    "no row": lambda rng: np.empty((0, 6)),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_rows_are_sorted_and_ties_keep_their_order(kind, isa):
+    values = VALUES[kind](np.random.default_rng(0))
+    order = np.argsort(values, axis=1, kind="stable")
+    assert np.array_equal(kernel_sort(values, False, isa=isa), order)
+    ranks = np.argsort(order, axis=1)
+    for threads in (1, 4):
+        assert np.array_equal(kernel_sort(values, True, threads, isa), ranks)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_equal_entries_share_their_mean_rank(kind, isa):
+    values = VALUES[kind](np.random.default_rng(0))
+    out = np.full(values.shape, np.nan)
+    for threads in (1, 4):
+        _native.mid_ranks(values.astype(np.float64), out, threads, isa)
+        expected = scipy.stats.rankdata(values, axis=1) - 1 if values.size else values
+        assert np.array_equal(out, expected)
+
+
+# --- distances ---------------------------------------------------------------------------------
+
+
+def packed(X):
+    width = panel_width(X.dtype)
+    panels = np.empty((-(-len(X) // width), X.shape[1], width), X.dtype)
+    _native.pack_points(np.ascontiguousarray(X), panels, 1)
+    return panels
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_distances_are_summed_in_the_order_that_decides(table, root, dtype, isa):
+    X = np.ascontiguousarray(table.astype(dtype))
+    out = np.full((len(X), len(X)), np.nan)
+    _native.distance_rows(packed(X), X, root, out, 2, isa)
+    squares = naive_squares(X)
+    # a fused multiply-add may round once where numpy rounds twice
+    assert out == pytest.approx(np.sqrt(squares) if root else squares, rel=1e-14)
+    assert not np.diag(out).any()
+    assert np.array_equal(out, out.T)
+
+
+def test_distances_have_the_bits_that_rank_neighbors(dtype, isa):
+    """What a neighbor search calls a distance is the same number here."""
+    from lowland.neighbors import knn_graph
+
+    X = np.random.default_rng(0).standard_normal((200, 21)).astype(dtype)
+    graph = knn_graph(X.astype(np.float64), 10)
+    D = np.empty((200, 200))
+    _native.distance_rows(packed(X), X, True, D, 1, "auto")
+    assert np.array_equal(np.take_along_axis(D, graph.indices, axis=1), graph.distances)
+
+
+def test_sums_of_two_rows_of_distances(isa):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((30, 37)), rng.random((30, 37))
+    a[rng.random(a.shape) < 0.2] = 0.0
+    own = rng.integers(-1, 37, 30).astype(np.int32)
+    out = np.empty((30, _native.DISTANCE_SUMS))
+    for threads in (1, 3):
+        _native.distance_sums(a, b, own, 1.7, out, threads, isa)
+        for row in range(30):
+            keep = np.arange(37) != own[row]
+            x, y = a[row, keep], b[row, keep]
+            gap2 = (x - 1.7 * y) ** 2
+            relative = (gap2[x > 0] / x[x > 0]).sum()
+            expected = [x.sum(), y.sum(), x @ x, y @ y, x @ y, gap2.sum(), relative]
+            assert out[row] == pytest.approx(expected, rel=1e-13)
+
+
+def test_sums_of_columns_are_those_of_rows_turned_around(isa):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((37, 130)), rng.random((37, 130))
+    a[rng.random(a.shape) < 0.2] = 0.0
+    for first in (0, 5, 130):
+        out = np.ones((130 - first, _native.DISTANCE_SUMS))
+        expected = np.empty((130, _native.DISTANCE_SUMS))
+        nobody = np.full(130, -1, np.int32)
+        turned = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+        _native.distance_sums(*turned, nobody, 0.6, expected, 1, isa)
+        _native.add_column_sums(a, b, first, 0.6, out, 3, isa)
+        assert out == pytest.approx(1 + expected[first:], rel=1e-13)
+
+
+# --- what would lead a kernel astray is refused -------------------------------------------------
+
+
+def good_counts():
+    X = np.arange(8.0).reshape(4, 2)
+    points = PackedPoints.of(X, np.arange(4, dtype=np.int32), 1)
+    return {
+        "panels": points.panels,
+        "halves": points.halves,
+        "x": X,
+        "rows": np.array([0], np.int32),
+        "starts": np.array([0, 2], np.int64),
+        "partners": np.array([1, 2], np.int32),
+        "rounding": 1e-12,
+        "ranks": np.zeros(2, np.int32),
+        "threads": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "message"),
+    [
+        ("x", np.zeros((40, 2)), "must hold every row"),
+        ("halves", np.zeros(3), "fill the panels"),
+        ("rows", np.array([4], np.int32), "no such rows"),
+        ("rows", np.array([-1], np.int32), "no such rows"),
+        ("partners", np.array([1, 4], np.int32), "no such partners"),
+        ("starts", np.array([0, 3], np.int64), "do not fit together"),
+        ("starts", np.array([1, 2], np.int64), "do not fit together"),
+        ("ranks", np.zeros(1, np.int32), "do not fit together"),
+        ("rounding", -1.0, "small number"),
+        ("threads", 0, "at least 1"),
+    ],
+)
+def test_counts_refuse_what_does_not_fit(name, bad, message):
+    _native.count_ranks(**good_counts())
+    with pytest.raises(ValueError, match=message):
+        _native.count_ranks(**{**good_counts(), name: bad})
+
+
+def test_the_others_refuse_what_does_not_fit():
+    X = np.zeros((5, 3))
+    with pytest.raises(ValueError, match="wrong shape"):
+        _native.sort_rows(X, True, np.zeros((5, 2), np.int32), 1)
+    with pytest.raises(ValueError, match="wrong shape"):
+        _native.mid_ranks(X, np.zeros((4, 3)), 1)
+    with pytest.raises(ValueError, match="a column for every packed row"):
+        _native.distance_rows(packed(X), X, True, np.zeros((5, 40)), 1)
+    with pytest.raises(ValueError, match="differ in dimension"):
+        _native.distance_rows(packed(X), np.zeros((5, 2)), True, np.zeros((5, 5)), 1)
+    with pytest.raises(ValueError, match="a row for every row"):
+        _native.distance_rows(packed(X), X, True, np.zeros((4, 5)), 1)
+    own, out = np.zeros(5, np.int32), np.zeros((5, _native.DISTANCE_SUMS))
+    with pytest.raises(ValueError, match="differ in shape"):
+        _native.distance_sums(X, np.zeros((5, 2)), own, 1.0, out, 1)
+    with pytest.raises(ValueError, match="differ in shape"):
+        _native.add_column_sums(X, np.zeros((5, 2)), 0, 1.0, out, 1)
+    with pytest.raises(ValueError, match=r"out must be \(n - first"):
+        _native.add_column_sums(X, X, 1, 1.0, out, 1)
+    with pytest.raises(ValueError, match="no such column"):
+        _native.distance_sums(X, X, own + 3, 1.0, out, 1)
+    with pytest.raises(ValueError, match="DISTANCE_SUMS"):
+        _native.distance_sums(X, X, own, 1.0, np.zeros((5, 3)), 1)
