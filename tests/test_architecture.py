@@ -29,7 +29,8 @@ FLOORS = [
 ]
 
 
-MODULE_PATH = re.compile(
+ROOMS = "|".join(name for rooms in FLOORS for name in rooms)
+MODULE_PATH = re.compile(rf"lowland\.({ROOMS})(\.\w+)*")
     rf"lowland\.({'|'.join(name for rooms in FLOORS for name in rooms)})(\.\w+)*"
 )
 
