@@ -31,8 +31,6 @@ FLOORS = [
 
 ROOMS = "|".join(name for rooms in FLOORS for name in rooms)
 MODULE_PATH = re.compile(rf"lowland\.({ROOMS})(\.\w+)*")
-    rf"lowland\.({'|'.join(name for rooms in FLOORS for name in rooms)})(\.\w+)*"
-)
 
 
 def room(path: Path) -> str:
