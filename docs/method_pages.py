@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from docstrings import cell, items, markdown, sections
+from docstrings import cell, markdown, sections
 from make_pictures import call
 
 from lowland._core import registry
@@ -99,13 +99,12 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
 
 def parameters(cls: type[Reducer], parts: dict[str, str]) -> str:
     """A table of all parameters; the docstring's words where it has any."""
-    words = {name: item.text for item in items(parts["Parameters"]) for name in item.names}
     rows = []
     # what the method declares itself first, then what it shares with all
     fields = sorted(cls.parameters().items(), key=lambda item: item[0] in Reducer.parameters())
     for name, field in fields:
         allowed = field.metadata["constraint"].describe()
-        text = words.get(name) or field.metadata["doc"]
+        text = cls.documentation(name).text
         option, there = option_of(cls, name)
         shown = (
             f"`{field.default!r}`" if there == field.default else f"`{field.default!r}`; {there}"
@@ -131,7 +130,7 @@ def attributes(cls: type[Reducer]) -> str:
     rows = []
     for name, fitted in cls.fitted_attributes.items():
         kind = fitted.type.__name__ if fitted.shape is None else shape(fitted.shape)
-        rows.append((f"`{name}`", kind, cell(fitted.doc)))
+        rows.append((f"`{name}`", kind, cell(cls.documentation(name).text)))
     return table(["attribute", "shape or type", "what it is"], rows)
 
 

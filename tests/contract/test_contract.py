@@ -89,10 +89,8 @@ def test_repr_shows_only_what_differs_from_the_default(method):
 
 
 def test_every_parameter_and_attribute_is_documented(method):
-    for name, field in method.parameters().items():
-        assert field.metadata["doc"], name
-    for name, attribute in method.fitted_attributes.items():
-        assert attribute.doc, name
+    for name in (*method.parameters(), *method.fitted_attributes):
+        assert method.documentation(name).text, name
 
 
 def test_the_docstring_has_its_sections_and_names_the_paper(method):

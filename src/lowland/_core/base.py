@@ -1,8 +1,8 @@
-"""The base of every map: a method declares its parameters and writes ``_fit``, no more."""
+"""The base of every map: a method declares parameters and traits and writes ``_fit``."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.estimator import Estimator
 from lowland._core.params import param
+from lowland._core.traits import Reading
 from lowland._core.validation import check_matrix
 
 __all__ = ["Invertible", "Reducer"]
@@ -20,18 +21,35 @@ __all__ = ["Invertible", "Reducer"]
 class Reducer(Estimator):
     """Base of every method.
 
-    A subclass declares its parameters (``param``) and fitted attributes (``fitted``), names its
-    paper (``reference``) and writes ``_fit`` and ``_transform``. One that can go back from the map
-    to the data also inherits from :class:`Invertible`.
+    A subclass declares its parameters (``param``) and fitted attributes (``fitted``), its traits,
+    its ``card`` and its paper (``reference``), and writes ``_fit`` and ``_transform``. A method
+    with an inverse also inherits from :class:`Invertible`.
+
+    The traits below are facts about a method. The command line, the report, the documentation and
+    the tests read them; nobody derives them from the name of a family or by trial.
     """
 
-    n_components: Any = param(Integer(1), default=2, doc="dimension of the map", kw_only=False)
+    n_components: Any = param(Integer(1), default=2, kw_only=False)
+
     card: ClassVar[Card]
+    reading: ClassVar[Reading]  # what axes, distances, gaps and sizes mean in its map
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names of the method, for the command line
+    accepts_distances: ClassVar[bool] = False  # metric="precomputed": X holds distances
+    accepts_graph: ClassVar[bool] = False  # a NeighborGraph in place of X
+    accepts_missing: ClassVar[bool] = False  # unknown distances are NaN
+    wants_pca: ClassVar[bool] = False  # wide tables are reduced by PCA first
+    components_limit: ClassVar[Literal["rows", "rank", "classes"]] = "rows"
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """Time and memory that a fit of n rows and p columns will about need, with defaults."""
         raise NotImplementedError
+
+    @classmethod
+    def most_components(cls, n: int, p: int, n_classes: int = 0) -> int:
+        """The largest dimension of a map of n rows, p columns and so many classes."""
+        limits = {"rows": max(1, n - 1), "rank": min(n, p), "classes": max(1, n_classes - 1)}
+        return limits[cls.components_limit]
 
     @property
     def _n_features_out(self) -> int:

@@ -42,13 +42,9 @@ class Estimator(Declared):
     paper (``reference``), and writes ``_fit``, ``_transform`` and ``get_feature_names_out``.
     """
 
-    random_state: Any = param(
-        Seed(), default=None, doc="seed or generator; None draws a fresh seed"
-    )
-    n_jobs: int | None = param(
-        Null() | Integer(), default=None, doc="threads, BLAS included; None uses every allowed core"
-    )
-    verbose: bool = param(Boolean(), default=False, doc="show progress on stderr")
+    random_state: Any = param(Seed(), default=None)
+    n_jobs: int | None = param(Null() | Integer(), default=None)
+    verbose: bool = param(Boolean(), default=False)
 
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False

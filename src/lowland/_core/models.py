@@ -125,7 +125,7 @@ def _check_kind(name: str, value: Any, expected: Fitted) -> None:
             f"{expected.type.__name__} in {len(expected.shape or ())} dimensions"
         )
     numbers = array.data if is_sparse(array) else array
-    broken = np.isinf if expected.may_miss else lambda x: ~np.isfinite(x)
+    broken = np.isinf if expected.allows_nan else lambda x: ~np.isfinite(x)
     if array.dtype.kind == "f" and broken(numbers).any():
         raise ModelFileError(f"has {name!r} with a value that is not finite")
 

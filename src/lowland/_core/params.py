@@ -1,6 +1,6 @@
-"""Declared parameters: one line gives the default, the constraint and the doc.
+"""Declared parameters: one line gives the default and the constraint, the docstring the meaning.
 
-    n_neighbors: int = param(Integer(1), default=10, doc="neighbors per row")
+    n_neighbors: int = param(Integer(1), default=10)
 
 :class:`Declared` turns such lines into a real ``__init__`` that only stores (a dataclass), and
 inherits ``get_params``, ``set_params``, ``repr`` and checks whose messages are generated from the
@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 import numpy as np
 
 from lowland._core.constraints import Constraint
+from lowland._core.docstrings import GLOSSARY, Entry, complete, entries
 from lowland._core.errors import ParameterError, unknown_name
 
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
 
 
-def param(constraint: Constraint, *, default: Any, doc: str, kw_only: bool = True) -> Any:
+def param(constraint: Constraint, *, default: Any, doc: str = "", kw_only: bool = True) -> Any:
     """Declare a parameter inside a class body; see the module's example.
 
     ``default`` and ``kw_only`` are keywords because type checkers look for them (PEP 681).
@@ -35,28 +36,28 @@ class Fitted(NamedTuple):
 
     shape: tuple[str, ...] | None
     type: type
-    doc: str
+    doc: str = ""
     optional: bool = False
-    may_miss: bool = False
+    allows_nan: bool = False
 
 
 def fitted(
     *shape: str,
     type: type = float,  # noqa: A002
-    doc: str,
+    doc: str = "",
     optional: bool = False,
-    may_miss: bool = False,
+    allows_nan: bool = False,
     init: Literal[False] = False,
 ) -> Any:
-    """Declare a fitted attribute: ``fitted("n_components", "n_features", doc=...)``.
+    """Declare a fitted attribute: ``fitted("n_components", "n_features")``.
 
     Sizes are names: the same name means the same size within one model, ``n_features`` is
     ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
     is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
-    ``optional`` attribute may be None; one that ``may_miss`` values may hold NaN, and no other may.
-    ``init`` only tells type checkers that this is not a parameter.
+    ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``init`` only
+    tells type checkers that this is not a parameter.
     """
-    return Fitted(shape or None, type, doc, optional, may_miss)
+    return Fitted(shape or None, type, doc, optional, allows_nan)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))
@@ -64,6 +65,7 @@ class Declared:
     """A class whose parameters are declared, not forwarded."""
 
     fitted_attributes: ClassVar[dict[str, Fitted]] = {}
+    _documented: ClassVar[dict[str, dict[str, Entry]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -73,6 +75,35 @@ class Declared:
             cls.__annotations__.pop(name, None)
         cls.fitted_attributes = {**cls.fitted_attributes, **own}
         dataclasses.dataclass(eq=False, repr=False)(cls)
+        cls._complete_docstring()
+
+    @classmethod
+    def _complete_docstring(cls) -> None:
+        """Collect what is documented of parameters and attributes, and show all of it."""
+        written = vars(cls).get("__doc__")
+        declared = {
+            "Parameters": {name: f.metadata["doc"] for name, f in cls.parameters().items()},
+            "Attributes": {name: f.doc for name, f in cls.fitted_attributes.items()},
+        }
+        shown = {}
+        for section, names in declared.items():
+            known = {**GLOSSARY}
+            known |= {name: Entry("", doc) for name, doc in names.items() if doc}
+            known |= cls._documented.get(section, {})  # what the bases say
+            known |= entries(written, section)
+            kept = {name: known[name] for name in names if name in known}
+            shown[section] = (names, kept)
+        cls._documented = {section: known for section, (_, known) in shown.items()}
+        if written is not None:
+            cls.__doc__ = complete(written, shown)
+
+    @classmethod
+    def documentation(cls, name: str) -> Entry:
+        """What is documented of a parameter or fitted attribute."""
+        for section in cls._documented.values():
+            if name in section:
+                return section[name]
+        return Entry("", "")
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:

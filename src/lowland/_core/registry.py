@@ -65,11 +65,14 @@ def names() -> list[str]:
 
 
 def get(name: str) -> type[Reducer]:
-    """The class of a method by name; case, ``-`` and ``_`` do not matter."""
+    """The class of a method by its name or an alias; case, ``-`` and ``_`` do not matter."""
     known = modules()
     for method, path in known.items():
         if _plain(method) == _plain(name):
             return _class_in(path, method)
+    for cls in all_methods():  # imports every method, so only for names that no file has
+        if _plain(name) in map(_plain, cls.aliases):
+            return cls
     if any(_plain(selector) == _plain(name) for selector in selector_names()):
         raise ParameterError(
             f"{name} keeps columns instead of making a map; use it with 'lowland select'."

@@ -86,6 +86,7 @@ class MethodOption:
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
     from lowland._core.constraints import Boolean
+    from lowland._core.docstrings import short
 
     options = {}
     for name, field in cls.parameters().items():
@@ -94,7 +95,7 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
         is_flag = isinstance(constraint, Boolean)
-        option = MethodOption(name, constraint, default, field.metadata["doc"], is_flag)
+        option = MethodOption(name, constraint, default, short(cls.documentation(name)), is_flag)
         options[option.name] = option
         if is_flag:
             options[option.negated] = option

@@ -15,6 +15,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.kernels.kernel_matrix import KERNELS, Kernel, checked_values, kernel_matrix
 from lowland._engines.kernels.kernel_values import median_distance
@@ -152,6 +153,19 @@ class KernelPCA(Invertible):
     )
     reference = "Schoelkopf, Smola & Mueller (1998)"
     accepts_sparse = True
+    aliases = ("kpca",)
+    reading = Reading(
+        axes="The axes belong to a curved transformation of the data. Positions along them order "
+        "the rows, but have no unit of the original columns.",
+        distances="Near means similar in the sense of the kernel. Distances beyond the width of "
+        "the "
+        "kernel all look alike.",
+        gaps="Whether groups look separate depends on the kernel and its width. Try another width "
+        "before you conclude.",
+        sizes="The size of a group depends on the width of the kernel, not only on the data.",
+        scale="The kernel sets the scale: the squared coordinates of an axis sum to its "
+        "eigenvalue.",
+    )
     transform_uses_blas = False
 
     @classmethod

@@ -12,6 +12,7 @@ from lowland._core.card import Estimate
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted
+from lowland._core.traits import Reading
 from lowland._core.validation import (
     all_finite,
     check_columns,
@@ -48,6 +49,17 @@ class LinearReducer(Invertible):
     )
 
     accepts_sparse = True
+    components_limit = "rank"
+    reading = Reading(
+        axes="Each axis is a weighted sum of the columns, so a position along an axis has a "
+        "meaning.",
+        distances="Rows that are far apart in the map are far apart in the data. Rows that "
+        "coincide "
+        "in the map may differ in the directions that are not shown.",
+        gaps="A gap in the map is a gap in the data along these axes.",
+        sizes="The spread of a group is its spread in the data along these axes.",
+        scale="The axes have the units of the columns, or of the scaled columns.",
+    )
     fit_checks_finite = True
     transform_uses_blas = False
 

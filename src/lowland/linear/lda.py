@@ -147,6 +147,17 @@ class LDA(Classifier, LinearReducer):
     )
     reference = "Fisher (1936); Rao (1948)"
     fit_checks_finite = False
+    aliases = ("fisher", "linear_discriminant_analysis")
+    components_limit = "classes"
+    reading = LinearReducer.reading._replace(
+        distances="The method was given the classes and separates them as far as it can. Distances "
+        "in the map are not the distances of the data.",
+        gaps="A gap between classes is no evidence that the classes exist, because the method was "
+        "given the labels. Look at held-out rows.",
+        sizes="Each class has a variance of about 1 along each axis if the classes have equal "
+        "covariances.",
+        scale="The unit of each axis is the standard deviation within classes.",
+    )
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         classes, codes = check_labels(y, X.shape[0], owner="LDA")

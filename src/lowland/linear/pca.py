@@ -116,6 +116,7 @@ class PCA(LinearReducer):
         cost="O(n p min(n, p)) time, O(n p) memory",
     )
     reference = "Pearson (1901); Hotelling (1933)"
+    aliases = ("principal_component_analysis",)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape

@@ -11,6 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.dissimilarities import (
@@ -48,7 +49,16 @@ class DistanceReducer(Reducer):
     )
 
     accepts_sparse = True
-    may_miss: ClassVar[bool] = False  # whether some distances may be unknown
+    accepts_distances = True
+    reading = Reading(
+        axes="The axes have no meaning of their own. Only distances can be read.",
+        distances="The map keeps distances as well as it can: near and far can be read, within the "
+        "stress reported. Large distances are kept better than small ones.",
+        gaps="A gap between groups is a gap in the data, as far as the stress is small.",
+        sizes="The size of a group is its size in the data, as far as the stress is small. Do not "
+        "read the order of neighbors inside a dense group.",
+        scale="The axes have the unit of the distances.",
+    )
     only_order: ClassVar[bool] = False  # whether the size of distances means nothing
 
     @property
@@ -59,7 +69,9 @@ class DistanceReducer(Reducer):
 
     def _check_training_rows(self, X: Any) -> Any:
         if self._given:
-            return given_dissimilarities(X, owner=type(self).__name__, may_miss=self.may_miss)
+            return given_dissimilarities(
+                X, owner=type(self).__name__, may_miss=self.accepts_missing
+            )
         return dense_if_small(super()._check_training_rows(X))
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -67,7 +79,7 @@ class DistanceReducer(Reducer):
             return super()._check_new_rows(X)
         self._require_fitted()
         owner, n = type(self).__name__, self.n_features_in_
-        return check_new_distances(X, n, owner=owner, may_miss=self.may_miss)
+        return check_new_distances(X, n, owner=owner, may_miss=self.accepts_missing)
 
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X."""

@@ -112,6 +112,7 @@ class ClassicalMDS(DistanceReducer):
         cost="O(n^2) per product with the distances; O(n p min(n, p)) for Euclidean rows",
     )
     reference = "Torgerson (1952); Gower (1966)"
+    aliases = ("cmds", "pcoa", "torgerson")
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

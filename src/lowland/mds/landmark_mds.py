@@ -94,6 +94,7 @@ class LandmarkMDS(DistanceReducer):
         cost="O(n m p + m^3) time for m landmarks, O(n p) memory",
     )
     reference = "de Silva & Tenenbaum (2004)"
+    aliases = ("lmds",)
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

@@ -108,6 +108,11 @@ class LinearMDS(StressReducer, Invertible):
         cost="O(n^2) per step and memory, O(n p) with sparse pairs",
     )
     reference = "Webb (1995)"
+    accepts_distances = False
+    reading = StressReducer.reading._replace(
+        axes="Each axis is a weighted sum of the columns, so a position along an axis has a "
+        "meaning."
+    )
     transform_uses_blas = False
 
     @classmethod

@@ -111,7 +111,8 @@ class MDS(StressReducer):
         cost="O(n^2) per step and memory, O(n) with sparse pairs",
     )
     reference = "de Leeuw (1977)"
-    may_miss = True
+    aliases = ("metric_mds", "smacof")
+    accepts_missing = True
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

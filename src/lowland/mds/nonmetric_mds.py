@@ -110,7 +110,17 @@ class NonmetricMDS(StressReducer):
         cost="O(n^2 log n) time, O(n^2) memory",
     )
     reference = "Kruskal (1964)"
-    may_miss = True
+    aliases = ("nmds", "kruskal")
+    reading = StressReducer.reading._replace(
+        distances="The map keeps the order of the distances, not their size: what is farther in "
+        "the "
+        "map is farther in the data, within the stress reported.",
+        gaps="A gap shows that rows of different groups are farther apart than rows of one group. "
+        "How wide the gap is has no meaning.",
+        sizes="The sizes of groups can be ordered, but not measured.",
+        scale="The scale of the axes has no meaning, because only the order of distances is used.",
+    )
+    accepts_missing = True
     only_order = True
 
     @classmethod

@@ -85,7 +85,12 @@ class Sammon(StressReducer):
         cost="O(n^2) per step and memory, O(n) with sparse pairs",
     )
     reference = "Sammon (1969)"
-    may_miss = True
+    aliases = ("sammon_mapping",)
+    reading = StressReducer.reading._replace(
+        distances="The map keeps relative errors of distances small, so that short distances count "
+        "as much as long ones: near and far can be read, within the stress reported."
+    )
+    accepts_missing = True
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

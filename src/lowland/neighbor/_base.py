@@ -13,6 +13,7 @@ from lowland._core.constraints import Array, Function, Integer, Mapping, Null, O
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.embedding import initial_layout
@@ -90,6 +91,22 @@ class NeighborEmbedding(Reducer):
     )
 
     accepts_sparse = True
+    accepts_distances = True
+    accepts_graph = True
+    wants_pca = True
+    reading = Reading(
+        axes="The axes have no meaning. Only who is near whom can be read.",
+        distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
+        "between groups mean little, and so does the arrangement of the groups: two groups side by "
+        "side need not be more alike than two at opposite ends.",
+        gaps="Groups that stand apart are groups of mutual neighbors. Small groups may be noise, "
+        "and "
+        "one group may be torn in two: run another seed and another perplexity and keep what "
+        "stays.",
+        sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
+        "ones until they look alike. A point far outside is not an outlier for that reason.",
+        scale="The scale of the axes has no meaning.",
+    )
     all_pairs: ClassVar[bool] = True  # whether every row is a neighbor, unless n_neighbors says
     by_rows: ClassVar[bool] = False  # whether Q is normalized row by row
 

@@ -82,6 +82,7 @@ class SNE(NeighborEmbedding):
         cost="O(n^2) per step and in memory",
     )
     reference = "Hinton & Roweis (2002)"
+    aliases = ("stochastic_neighbor_embedding",)
     by_rows = True
 
     @classmethod

@@ -82,6 +82,7 @@ class SymmetricSNE(NeighborEmbedding):
         cost="O(n^2) per step and in memory",
     )
     reference = "Cook, Sutskever, Mnih & Hinton (2007)"
+    aliases = ("ssne",)
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

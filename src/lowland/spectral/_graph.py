@@ -13,6 +13,7 @@ from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import METRICS
@@ -46,7 +47,7 @@ class GraphReducer(Reducer):
         "n_samples",
         "n_components",
         doc="the map of the fitted rows; NaN for an excluded row of which only a graph is known",
-        may_miss=True,
+        allows_nan=True,
     )
     eigenvalues_: np.ndarray = fitted("n_components", doc="of the axes of the map")
     residual_: float = fitted(doc="largest relative residual of the eigenpairs")
@@ -62,6 +63,18 @@ class GraphReducer(Reducer):
     )
 
     accepts_sparse = True
+    accepts_graph = True
+    accepts_distances = True
+    reading = Reading(
+        axes="The axes have no meaning of their own beyond their order.",
+        distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
+        "meaning; the straight line across an empty region has none.",
+        gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
+        "Compare "
+        "with another number of neighbors.",
+        sizes="Sizes and densities are set by the method, not by the data.",
+        scale="The method sets the scale of the axes, not the data.",
+    )
 
     # --- fit ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError, DataTypeError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.metrics import METRICS
@@ -91,6 +92,18 @@ class LocalReducer(Invertible):
     row_numbers_: np.ndarray = fitted("n_kept", type=int, doc="their numbers among the fitted rows")
 
     accepts_sparse = True
+    accepts_distances = True
+    reading = Reading(
+        axes="The axes have no meaning of their own beyond their order.",
+        distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
+        "meaning; the straight line across an empty region has none.",
+        gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
+        "Compare "
+        "with another number of neighbors.",
+        sizes="Sizes and densities are set by the method, not by the data: each axis has the same "
+        "variance.",
+        scale="Each axis has unit variance by default, whatever the scale of the data.",
+    )
 
     # --- what a method writes ------------------------------------------------------------------
 

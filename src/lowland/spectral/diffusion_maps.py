@@ -124,6 +124,13 @@ class DiffusionMaps(GraphReducer):
         cost="O(n^2 p) time, O(n p) memory if need be; with n_neighbors O(n k)",
     )
     reference = "Coifman & Lafon (2006)"
+    aliases = ("diffusion_map",)
+    reading = GraphReducer.reading._replace(
+        distances="Distances in the map are diffusion distances: two rows are near if random walks "
+        "from them spread over the same rows.",
+        sizes="Sizes follow the random walk, not the density of the rows when alpha = 1.",
+        scale="Axis j is multiplied by its eigenvalue to the power t, so later axes are shorter.",
+    )
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

@@ -96,6 +96,13 @@ class HessianLLE(LocalReducer):
         cost="O(n^2 p + n k^2 p) time and factors of a sparse matrix, O(n k^2) memory and more",
     )
     reference = "Donoho & Grimes (2003)"
+    aliases = ("hessian_eigenmaps", "hlle")
+    reading = LocalReducer.reading._replace(
+        distances="Distances within a neighborhood are those of the data. Long distances are "
+        "distances along the surface only if the surface is bent but not stretched.",
+        sizes="The size of a group is its size along the surface, as far as the map is isometric.",
+        scale="The axes have the unit of the data by default (normalize='isometric').",
+    )
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

@@ -125,6 +125,12 @@ class Isomap(GraphReducer):
         cost="O(n^2 k) time, n^2 / 2 numbers; with m landmarks O(n m k) time and O(n m) memory",
     )
     reference = "Tenenbaum, de Silva & Langford (2000)"
+    reading = GraphReducer.reading._replace(
+        distances="Distances in the map are distances along the surface that the rows lie on, as "
+        "far as the residual variance is small.",
+        sizes="The size of a group is its size along the surface.",
+        scale="The axes have the unit of the distances in the data.",
+    )
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

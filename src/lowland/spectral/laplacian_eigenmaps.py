@@ -100,6 +100,12 @@ class LaplacianEigenmaps(GraphReducer):
         cost="O(n k) time and memory beside the neighbors",
     )
     reference = "Belkin & Niyogi (2003)"
+    aliases = ("spectral_embedding",)
+    reading = GraphReducer.reading._replace(
+        gaps="Groups with few edges between them are pulled apart and shrink to points. The width "
+        "of a gap has no meaning.",
+        scale="Each axis has unit variance, weighted by the degrees of the rows.",
+    )
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

@@ -93,6 +93,7 @@ class LLE(LocalReducer):
         cost="O(n^2 p + n k^3) time and factors of a sparse matrix, O(n k^2) memory and more",
     )
     reference = "Roweis & Saul (2000)"
+    aliases = ("locally_linear_embedding",)
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

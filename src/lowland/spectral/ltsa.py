@@ -84,6 +84,7 @@ class LTSA(LocalReducer):
         cost="O(n^2 p + n k^2 p) time and factors of a sparse matrix, O(n k^2) memory and more",
     )
     reference = "Zhang & Zha (2004)"
+    aliases = ("local_tangent_space_alignment",)
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
