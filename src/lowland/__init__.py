@@ -14,7 +14,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _MODULES = ("datasets", "errors", "io", "metrics", "neighbors", "plot")
-_FUNCTIONS = {"load": "lowland._core.models"}
+_FUNCTIONS = {"load": "lowland._core.persistence.models"}
 
 
 def __getattr__(name: str) -> Any:

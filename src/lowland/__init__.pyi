@@ -6,7 +6,7 @@ from lowland import io as io
 from lowland import metrics as metrics
 from lowland import neighbors as neighbors
 from lowland import plot as plot
-from lowland._core.models import load as load
+from lowland._core.persistence.models import load as load
 from lowland.kernel.kernel_pca import KernelPCA as KernelPCA
 from lowland.linear.lda import LDA as LDA
 from lowland.linear.pca import PCA as PCA

@@ -15,9 +15,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lowland._core import archive, encoding
 from lowland._core.errors import MemoryLimitError, ModelFileError, ParameterError
-from lowland._core.persistence import Model, read_model, write_model
+from lowland._core.persistence import archive, encoding
+from lowland._core.persistence.model_file import Model, read_model, write_model
 
 PARAMS = {"n_components": 2, "solver": "auto", "random_state": None}
 STATE = {
@@ -426,7 +426,8 @@ def entry(manifest, **changes):
     ("changes", "message"),
     [
         ({"format": "other"}, "not a lowland model file"),
-        ({"format_version": 2}, "newer lowland.*upgrade"),
+        ({"format_version": 1}, "unreleased lowland.*fit the model again"),
+        ({"format_version": 3}, "newer lowland.*upgrade"),
         ({"format_version": True}, "impossible format version True"),
         ({"format_version": 0}, "impossible format version 0"),
         ({"more": 1}, "unknown entry, 'more'"),
@@ -555,7 +556,7 @@ def test_a_sparse_matrix_with_wild_indices_is_refused(path, part, values):
         members[name] = buffer.getvalue()
     manifest = {
         "format": "lowland-model",
-        "format_version": 1,
+        "format_version": 2,
         "lowland_version": "1",
         "class": "PCA",
         "params": {},
@@ -664,7 +665,7 @@ def test_any_json_in_the_manifest_loads_or_is_refused(valid, value, key):
     path = valid[1]
     manifest = {
         "format": "lowland-model",
-        "format_version": 1,
+        "format_version": 2,
         "lowland_version": "1",
         "class": "PCA",
         "params": {},

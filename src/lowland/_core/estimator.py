@@ -232,7 +232,7 @@ class Estimator(Declared):
         Everything that ``transform`` needs is saved. A ``callback`` and a generator given as
         ``random_state`` are not; they come back as None. Read it with ``lowland.load``.
         """
-        from lowland._core.models import save
+        from lowland._core.persistence.models import save
 
         self._require_fitted()
         save(self, path)

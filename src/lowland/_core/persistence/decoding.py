@@ -1,4 +1,4 @@
-"""The way back from :mod:`lowland._core.encoding`: checked JSON and arrays become values.
+"""Checked JSON and arrays become values: the inverse of the module ``encoding``.
 
 Each tag builds one known kind of value; no name in a file is ever looked up, imported or called.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.encoding import MAX_DEPTH, SCALARS
+from lowland._core.persistence.encoding import MAX_DEPTH, SCALARS
 
 __all__ = ["MALFORMED", "Decoder"]
 

@@ -1,7 +1,7 @@
 """The container of a model file: a zip of a manifest and stored ``.npy`` members.
 
 Errors here and in the modules below are fragments without the file's name and the final period;
-:mod:`lowland._core.persistence` makes them one sentence.
+:mod:`lowland._core.persistence.model_file` makes them one sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from lowland._core.errors import ModelFileError
 from lowland._core.memory import require_memory
-from lowland._core.npy import Declaration, read_array, write_array
+from lowland._core.persistence.npy import Declaration, read_array, write_array
 
 __all__ = ["FAILURES", "MAX_MANIFEST", "Archive", "write_archive"]
 

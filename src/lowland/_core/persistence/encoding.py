@@ -1,4 +1,4 @@
-"""Python values as strict JSON plus named arrays; :mod:`lowland._core.decoding` is the way back.
+"""Python values as strict JSON plus named arrays; the module ``decoding`` is the inverse.
 
 None, bool, int, finite float, str and list are themselves. Everything else is an object with one
 key that says what it is: ``$float`` (nan, inf, -inf), ``$tuple``, ``$dict``, ``$scalar`` (a numpy
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import ModelFileError
-from lowland._core.npy import is_plain
+from lowland._core.persistence.npy import is_plain
 
 __all__ = ["MAX_DEPTH", "SCALARS", "Encoder"]
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Model", "read_model", "write_model"]
 
 FORMAT = "lowland-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OLDEST_VERSION = 2  # format 1 was never released
 KEYS = {"format", "format_version", "lowland_version", "class", "params", "state", "arrays"}
 
 
@@ -41,9 +42,9 @@ def write_model(
     ``ModelFileError`` names the parameter or attribute that cannot be stored (a function, a
     generator), or the folder that does not exist.
     """
-    from lowland._core.archive import MAX_MANIFEST, write_archive
-    from lowland._core.encoding import Encoder
-    from lowland._core.npy import Declaration
+    from lowland._core.persistence.archive import MAX_MANIFEST, write_archive
+    from lowland._core.persistence.encoding import Encoder
+    from lowland._core.persistence.npy import Declaration
 
     path = os.fspath(path)
     encoder = Encoder()
@@ -72,8 +73,8 @@ def write_model(
 
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; ``ModelFileError`` when it is damaged, altered or not one of ours."""
-    from lowland._core.archive import FAILURES, Archive
-    from lowland._core.decoding import MALFORMED
+    from lowland._core.persistence.archive import FAILURES, Archive
+    from lowland._core.persistence.decoding import MALFORMED
 
     path = os.fspath(path)
     try:
@@ -111,6 +112,11 @@ def _parse(text: bytes) -> dict[str, Any]:
             f"was made by a newer lowland (format {version}, this one reads up to "
             f"{FORMAT_VERSION}); upgrade lowland"
         )
+    if version < OLDEST_VERSION:
+        raise ModelFileError(
+            f"was made by an unreleased lowland (format {version}, this one reads from "
+            f"{OLDEST_VERSION} on); fit the model again"
+        )
     if wrong := sorted(manifest.keys() ^ KEYS):
         raise ModelFileError(f"has a manifest with a missing or unknown entry, {wrong[0][:80]!r}")
     for name, kind in (
@@ -136,7 +142,7 @@ def _no_constant(name: str) -> None:
 
 
 def _declarations(entries: dict[str, Any]) -> dict[str, Any]:
-    from lowland._core.npy import Declaration
+    from lowland._core.persistence.npy import Declaration
 
     declared = {}
     for name, entry in entries.items():
@@ -153,7 +159,7 @@ def _decode(
     manifest: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Params and state, having used every array exactly once."""
-    from lowland._core.decoding import MALFORMED, Decoder
+    from lowland._core.persistence.decoding import MALFORMED, Decoder
 
     decoder = Decoder(arrays)
     groups: list[dict[str, Any]] = []

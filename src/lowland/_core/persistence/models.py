@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core import persistence, registry
+from lowland._core import registry
 from lowland._core.chain import Chain
 from lowland._core.errors import ModelFileError, ParameterError
 from lowland._core.params import Fitted
+from lowland._core.persistence import model_file
 from lowland._core.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str, "their names")}
 
 def save(estimator: Estimator, path: str | Path) -> None:
     """Write a fitted estimator."""
-    persistence.write_model(path, *_parts(estimator))
+    model_file.write_model(path, *_parts(estimator))
 
 
 def save_chain(chain: Chain, path: str | Path) -> None:
     """Write fitted steps, each as it would be written alone."""
     steps = [dict(zip(PARTS, _parts(step), strict=True)) for step in chain.steps]
-    persistence.write_model(path, Chain.__name__, {}, {"steps": steps})
+    model_file.write_model(path, Chain.__name__, {}, {"steps": steps})
 
 
 def _parts(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -61,7 +62,7 @@ def load(path: str | Path) -> Any:
     Nothing in the file is executed. Parameters and fitted attributes are checked against what the
     method declares: names, kinds and shapes.
     """
-    model = persistence.read_model(path)
+    model = model_file.read_model(path)
     try:
         if model.class_name == Chain.__name__:
             return Chain([_restored(*parts) for parts in _steps(model)])
@@ -70,7 +71,7 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(f"{path}: {error}") from error
 
 
-def _steps(model: persistence.Model) -> list[tuple[Any, ...]]:
+def _steps(model: model_file.Model) -> list[tuple[Any, ...]]:
     steps = model.state.get("steps")
     steps = steps if isinstance(steps, list) else []
     found = [
