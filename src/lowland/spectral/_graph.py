@@ -18,7 +18,7 @@ from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
-from lowland._engines.kernels.kernel_matrix import panel_blocks
+from lowland._engines.kernels.kernel_operators import panel_blocks
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
