@@ -5,7 +5,12 @@
     sample_gram      (X - 1 m^T)(X - 1 m^T)^T  n x n
 
 The kernels sum every element in a fixed order, so that the result depends neither on the number
-of threads nor, row by row, on what other rows came along.
+of threads nor, row by row, on the other rows of the table.
+
+Measured (``benchmarks/ablations.py products``), CPU time of OpenBLAS with one thread relative to
+these: covariance 1.2, and 2.4 on MNIST, where zeros are left out; projection on 10 axes 1.4 to 1.6;
+inner products of rows 1.2. BLAS needs a centered copy or a correction, gives other bytes for two
+threads (float32 covariance), and a row alone gets other bytes than in a table.
 """
 
 from __future__ import annotations
