@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.patches.patch_weights import Tangents
 
 __all__ = ["isometric"]
@@ -35,9 +35,9 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
     U, S = tangents.bases[broad], tangents.lengths[broad] / unit
     B = (U.transpose(0, 2, 1) @ Y[ids[broad]]) / S[:, :, None]
     G = np.einsum("nai,naj->ij", B, B) / len(B)
-    values, axes = np.linalg.eigh(G)
-    values = np.maximum(values, 1e-15 * values[-1])
+    values, axes = all_eigenpairs(G)
+    values = np.maximum(values, 1e-15 * values[0])
     flat = Y @ (axes / np.sqrt(values)) @ axes.T
     flat = flat - flat.mean(axis=0)
-    turn = np.linalg.eigh(np.einsum("ni,nj->ij", flat, flat))[1][:, ::-1]
+    turn = all_eigenpairs(np.einsum("ni,nj->ij", flat, flat)).vectors
     return fix_signs(flat @ turn).reshape(-1, q) * unit

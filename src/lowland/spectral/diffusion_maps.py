@@ -15,9 +15,14 @@ from lowland._core.memory import available_memory, require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.graph import radius_graph
 from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, walk_spectrum
-from lowland._engines.kernels.kernel_matrix import GivenKernel, Kernel, KernelMatrix, kernel_matrix
+from lowland._engines.kernels.kernel_operators import (
+    GivenKernel,
+    Kernel,
+    KernelMatrix,
+    kernel_matrix,
+)
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import DENSE_ORDER
+from lowland._engines.linalg.eigen import is_small
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE
 from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
 from lowland.spectral._graph import GraphReducer, float_of
@@ -195,7 +200,7 @@ class DiffusionMaps(GraphReducer):
         Whether they are is seen from some rows.
         """
         n = rows.shape[0]
-        if n <= DENSE_ORDER:
+        if is_small(n, 1):
             return None
         radius = np.sqrt(VANISHED * self.bandwidth_)
         some = rows[:: -(-n // SEEN_ROWS)]

@@ -16,9 +16,9 @@ from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.graphs.geodesics import shortest_paths
 from lowland._engines.graphs.graph import radius_graph
-from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._graph import GraphReducer, float_of
 
@@ -212,7 +212,7 @@ class Isomap(GraphReducer):
         for start in range(0, len(Z), NEW_ROWS):
             some = slice(start, start + NEW_ROWS)
             D = self._geodesics_from(links[some], run).astype(np.float64)
-            Z[some] = products.times(D * D, self.mean_squares_, -self.dual_vectors_, run.threads)
+            Z[some] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
         Z *= self.unit_
         check_fits(Z, float_of(X), "Isomap")
         return self._at_home(Z, links).astype(float_of(X), copy=False)

@@ -1,7 +1,13 @@
 """Plain numeric arrays as ``.npy`` bytes, read without evaluating anything.
 
-numpy's own reader parses the header as a Python literal. Here the header is never parsed: a file
-declares dtype and shape elsewhere, and the header has to be the one that numpy writes for them.
+numpy's own reader parses the header as a Python literal and allocates what it claims. Here the
+header is never parsed: the manifest declares dtype and shape, and the header has to be the one that
+numpy writes for them. Nothing is allocated before the sizes agree.
+
+Measured (``benchmarks/ablations.py npy``) against ``numpy.lib.format.read_array`` with
+``allow_pickle=False`` and a header limit: the same time for 100 MB. A header that claims 1 GB makes
+numpy allocate 1 GB before it finds no data, and an unfinished string in a header makes it raise
+``tokenize.TokenError``. Here all of these are a ``ModelFileError`` without any allocation.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from lowland._core.context import FitContext
-from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
+from lowland._engines.linalg.eigen import smallest_eigenpairs
 
 __all__ = ["GraphSpectrum", "graph_spectrum", "walk_spectrum"]
 

@@ -11,14 +11,22 @@ from scipy.spatial.distance import cdist, pdist
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 if TYPE_CHECKING:
-    from lowland._engines.kernels.kernel_matrix import Kernel
+    from lowland._engines.kernels.kernel_operators import Kernel
 
-__all__ = ["between", "diagonal_of", "median_distance", "of_product", "sample_distances"]
+__all__ = [
+    "between",
+    "check_finite_products",
+    "diagonal_of",
+    "median_distance",
+    "of_product",
+    "sample_distances",
+]
 
 SAMPLE = 1000  # rows whose pairs stand for all
-DENSE_BLOCK = 1 << 24  # numbers of sparse rows that are written out at a time
+DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
 
 
 def between(Y: Any, X: Any, kernel: Kernel) -> np.ndarray:
@@ -48,6 +56,18 @@ def diagonal_of(X: Any, kernel: Kernel) -> np.ndarray:
     if kernel.name == "cosine":
         return np.where(squares > 0, 1.0, 0.0)
     return of_product(kernel, squares)
+
+
+def check_finite_products(image: np.ndarray) -> np.ndarray:
+    """The product K V or the means of K, unless kernel values overflow in it."""
+    finite = np.isfinite(image)
+    if not finite.all():
+        row = int(np.argmin(finite.reshape(len(image), -1).all(axis=1)))
+        raise DataError(
+            f"kernel: its values overflow, first for row {row}; scale the columns of X, or choose "
+            "a smaller gamma or degree."
+        )
+    return image
 
 
 def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:
@@ -83,11 +103,11 @@ def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
 def _city_blocks(Y: Any, X: Any) -> np.ndarray:
     """Sums of absolute differences of sparse rows, some of which are written out at a time."""
     out = np.empty((Y.shape[0], X.shape[0]))
-    step = max(1, DENSE_BLOCK // Y.shape[1])
-    for i in range(0, Y.shape[0], step):
-        some = Y[i : i + step].toarray()
-        for j in range(0, X.shape[0], step):
-            out[i : i + step, j : j + step] = cdist(some, X[j : j + step].toarray(), "cityblock")
+    step = rows_within(8 * Y.shape[1], DENSE_BYTES)
+    for i in row_blocks(Y.shape[0], step):
+        some = Y[i].toarray()
+        for j in row_blocks(X.shape[0], step):
+            out[i, j] = cdist(some, X[j].toarray(), "cityblock")
     return out
 
 

@@ -1,16 +1,19 @@
 """Cholesky factors of a sparse matrix whose rows can be put in a line.
 
 Points of a sheet, ordered by their distance along the neighbor graph from one end of it, couple
-only with points a little before and after: row i with none beyond reach_i. Elimination fills at
-most that, so that rows are eliminated some at a time, a panel, with a small dense window of what
-they reach:
+only with points slightly before and after: row i with none beyond reach_i. Elimination fills at
+most that. Rows are eliminated one panel at a time, with a dense window of the rows they reach:
 
     [ D  R ]  =  [ L         ] [ L^T  X ]        L L^T = D,  X = L^-1 R,
     [ R^T W]     [ X^T  rest ] [      ..]        the next window is W - X^T X
 
 Two chains start from both ends of the line and meet in the middle, so that two threads can work;
-they do so, one after the other, with one thread as well, and the result is the same. How long the
-reaches are, and so the cost, is known before any number is touched.
+with one thread they run one after the other, and the result is the same. The reaches, and so the
+cost, are known before the factorization starts.
+
+Measured (``benchmarks/ablations.py skyline``; CPU time of SuperLU relative to this, factors and
+solves): 1.0 to 1.6 on swiss rolls and sheets of 3 000 to 60 000 rows, 2.4 to 3.4 on points of three
+dimensions, whose rows couple with many others. SuperLU also has no second thread.
 """
 
 from __future__ import annotations
