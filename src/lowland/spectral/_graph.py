@@ -17,7 +17,8 @@ from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.kernels.kernel_matrix import blocks_of
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -110,7 +111,7 @@ class GraphReducer(Reducer):
             found = stored_graph(rows, k)
         else:
             found = self._search(rows, k, run)
-        return symmetrize(_stored(found), "union")
+        return symmetrize(found)
 
     def _in_one_piece(
         self, graph: scipy.sparse.csr_matrix, rows: Any, run: FitContext
@@ -248,15 +249,6 @@ class GraphReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def _stored(graph: NeighborGraph) -> scipy.sparse.csr_matrix:
-    """Distances of the neighbors that exist: rows of a sparse matrix may have stored fewer."""
-    there = graph.indices >= 0
-    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return scipy.sparse.csr_matrix(
-        (graph.distances[there], graph.indices[there], starts), shape=graph.shape
-    )
 
 
 def _copied(rows: Any, kept: np.ndarray) -> Any:

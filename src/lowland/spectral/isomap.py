@@ -15,10 +15,10 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.graphs.graph import radius_graph
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.radius import radius_graph
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._graph import GraphReducer, float_of
 
