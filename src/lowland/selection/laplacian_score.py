@@ -12,6 +12,7 @@ from lowland._core.params import param
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.graphs.weights import root_mean_square, weighted_graph
+from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
 
@@ -83,8 +84,7 @@ class LaplacianScore(Filter):
         L, degree = laplacian(W)
         scores = np.empty(X.shape[1])
         step = max(1, 2**22 // X.shape[0])
-        for start in range(0, X.shape[1], step):
-            part = slice(start, start + step)
+        for part in row_blocks(X.shape[1], step):  # blocks of columns
             F = X[:, part] - X[:1, part].astype(np.float64)  # a column that is 1e9 + noise is noise
             F -= degree @ F / degree.sum()
             smooth = np.einsum("ij,ij->j", F, L @ F)
