@@ -126,7 +126,7 @@ class LocalReducer(Invertible):
             task = f"{name} with copies of the distances of {len(checked)} rows"
             # one copy while they are checked, one that new rows are placed by
             require_memory(2 * checked.nbytes, task=task, alternative="fit on fewer rows")
-            given_dissimilarities(checked, owner=name, may_miss=False)
+            given_dissimilarities(checked, owner=name, allow_missing=False)
         return checked
 
     def _check_new_rows(self, X: Any) -> Any:
