@@ -1,22 +1,22 @@
 """Compiled kernels: plain arrays and scalars in, results in arrays the caller allocated.
 
 Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("auto", or one of
-``instruction_sets()``) and works for float32 and float64. In the tests each stands beside its
-numpy definition.
+``instruction_sets()``) and works for float32 and float64. The tests compare each one with its
+definition in numpy.
 
 - ``all_finite(x)``: no NaN, no infinity.
 - ``scatter_matrix(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle
-  of ``y.T @ y``; exact zeros of y are passed over.
+  of ``y.T @ y``; exact zeros of y are skipped.
 - ``inner(a, shift_a, b, shift_b, symmetric, out)``: ``(a - shift_a).T @ (b - shift_b)``.
-- ``project(x, shift, v, out)``: ``(x - shift) @ v``, each row as if it came alone.
+- ``project(x, shift, v, out)``: ``(x - shift) @ v``; no row depends on the others.
 - ``sparse_times(starts, columns, values, v, offset, out)``: ``x @ v - offset`` for CSR x, likewise.
   Column numbers are trusted: pass only what scipy has checked.
 - ``pack_points``, ``join_rounds``, ``query_groups``, ``probe_lists``, ``refine_neighbors``,
-  ``rerank``, ``complete``: the steps of a neighbor search; ``knn.h`` and the engines that call them
-  (``knn_exact``, ``knn_cells``) say what each does.
+  ``rerank``, ``complete``: the steps of a neighbor search; see ``knn.h`` and the engines
+  ``exact_search`` and ``cell_search``.
 - ``shortest_paths(starts, columns, weights, sources, rows, place, out)``: row ``rows[i]`` of out
   gets the distances from vertex ``sources[i]`` along edges, in column j to vertex ``place[j]``.
-  ``PATH_LANES`` sources are followed at once, best such as lie near each other.
+  ``PATH_LANES`` sources are processed at once; consecutive ones should be near each other.
 - ``calibrate(starts, distances, log_perplexity, probabilities, betas)``: for each row i, whose
   distances are those from ``starts[i]`` to ``starts[i+1]``, probabilities proportional to
   ``exp(-betas[i] * distances**2)`` of the given entropy. Infinity and NaN get 0.
@@ -41,7 +41,7 @@ numpy definition.
   weights, where a cell seen under less than ``angle`` (side / distance) counts as one point at its
   center of mass. O(n log n); exact for angle 0.
 - ``count_ranks(panels, halves, x, rows, starts, partners, rounding, ranks)``: the rank of row
-  ``partners[p]`` of x seen from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``: 1 + the
+  ``partners[p]`` of x from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``: 1 + the
   number of other rows that are nearer, ties by row number.
 - ``sort_rows(values, inverse, out)``: the stable order of each row; inverse: ranks from 0.
 - ``mid_ranks(values, out)``: ranks from 0, the mean of them where entries are equal.
@@ -51,7 +51,8 @@ numpy definition.
   adds the same per column.
 - ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
   rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
-  of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+  of all pairs times v, computed on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+- ``symmetric_times(tiles, v, out)``: a symmetric matrix, kept as tiles of its upper half, times v.
 - ``class_digammas(values, codes, n_classes, k, psi, out)``: for each sorted row of values, the sum
   over them of ``psi[c]``, where c values lie nearer than the k-th nearest of the same class.
 - ``pair_digammas(x, y_of_x, y_rank, y, x_of_y, k, psi, out)``: for each sorted row x, whose
@@ -64,7 +65,7 @@ numpy definition.
   ``entries[starts[v]:starts[v + 1]]`` are the places of v in ``members``.
 - ``stress_rows(z, y, delta, weights, power, stress, forces)``: for every point of z, with
   ``gap = delta - |z_i - y_j|``, ``stress_i = sum_j w gap^2`` and half its gradient; w are the
-  weights or, if they are empty, ``delta^-power``. NaN is a distance that nobody knows.
+  weights or, if they are empty, ``delta^-power``. NaN is an unknown distance.
 - ``stress_pairs(y, first, second, delta, weights, stress, forces)``: the same for listed pairs of
   one map; ``pair_distances(y, first, second, out)``: their distances.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
@@ -121,6 +122,7 @@ from lowland._native.kernels import (
     spread,
     stress_pairs,
     stress_rows,
+    symmetric_times,
     transpose,
     union_starts,
     union_sum,
@@ -176,6 +178,7 @@ __all__ = [
     "spread",
     "stress_pairs",
     "stress_rows",
+    "symmetric_times",
     "transpose",
     "union_starts",
     "union_sum",

@@ -11,7 +11,6 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
@@ -28,8 +27,14 @@ from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
-from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    neighbor_query,
+    stored_graph,
+)
 
 __all__ = ["NeighborEmbedding"]
 
@@ -140,7 +145,8 @@ class NeighborEmbedding(Reducer):
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
-        Y = _equal_rows_together(Y, graph)
+        equal = equal_in_graph(graph)
+        Y = at_common_place(Y, equal)
         divergence = self._divergence(graph, n, d, run)
         found = descend(
             divergence,
@@ -150,7 +156,7 @@ class NeighborEmbedding(Reducer):
             tol=self.tol,
             monitor=run.monitor,
         )
-        Y = _equal_rows_together(found.Y, graph)
+        Y = at_common_place(found.Y, equal)
         if Y is not found.Y:
             found.losses[-1] = divergence.loss(np.ascontiguousarray(Y[found.rows]))
         kept = None if given_graph or self.metric == "precomputed" else rows
@@ -191,11 +197,7 @@ class NeighborEmbedding(Reducer):
         )
 
     def _check_graph(self, graph: NeighborGraph) -> None:
-        if len(graph) != graph.n_points:
-            raise DataError(
-                f"{type(self).__name__}: the graph has the neighbors of {len(graph)} new rows; a "
-                f"fit needs those of the {graph.n_points} fitted rows (knn_graph)."
-            )
+        check_fitted_rows(graph, type(self).__name__)
         check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
 
     def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
@@ -229,31 +231,24 @@ class NeighborEmbedding(Reducer):
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
         if self.rows_ is None and self.metric != "precomputed":
-            raise ParameterError(
-                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
-                "compare new ones with; fit on the rows, or set metric='precomputed' and give the "
-                "distances of the new rows to the fitted ones."
-            )
+            raise no_fitted_rows(type(self).__name__)
         return super()._check_new_rows(X)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         n = len(self.embedding_)
         k = min(self.n_neighbors_, n)
-        fitted_rows = self.rows_
-        if fitted_rows is None:
-            fitted_rows = np.broadcast_to(np.float32(0), (n, n))  # only its shape is asked for
-        queries = X
-        if self.metric != "precomputed" and is_sparse(X) and not is_sparse(fitted_rows):
-            queries = X.toarray()  # but distances that are not stored are not 0
-        near = neighbor_query(
-            fitted_rows,
-            queries,
-            k,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
+        if self.rows_ is None:
+            near = given_neighbors(X, k, monitor=run.monitor)
+        else:
+            near = neighbor_query(
+                self.rows_,
+                X.toarray() if is_sparse(X) and not is_sparse(self.rows_) else X,
+                k,
+                metric=self.metric,
+                metric_params=self.metric_params,
+                threads=run.threads,
+                monitor=run.monitor,
+            )
         near = near.in_distances()
         p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
         mean = None if self.by_rows else self.mean_potential_
@@ -267,18 +262,3 @@ class NeighborEmbedding(Reducer):
         several = isinstance(self.perplexity, Sequence | np.ndarray)
         wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
         return [min(float(value), float(k)) for value in wanted]
-
-
-def _equal_rows_together(Y: np.ndarray, graph: NeighborGraph) -> np.ndarray:
-    """Rows without any distance between them get one place, their mean."""
-    first = np.arange(len(Y))
-    copies = graph.distances[:, 0] == 0
-    first[copies] = np.minimum(first[copies], graph.indices[copies, 0])
-    if not copies.any():
-        return Y
-    members = np.bincount(first, minlength=len(Y))
-    Y = Y.copy()
-    for axis in range(Y.shape[1]):
-        sums = np.bincount(first, weights=Y[:, axis].astype(np.float64), minlength=len(Y))
-        Y[:, axis] = (sums / np.maximum(members, 1))[first]
-    return Y

@@ -11,6 +11,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import param
 from lowland._core.validation import is_sparse
+from lowland._engines.linalg.blocks import row_blocks
 from lowland.selection._base import Selector
 from lowland.selection._targets import read_target
 
@@ -24,8 +25,8 @@ def constant_columns(X: Any) -> np.ndarray:
         return (largest == smallest).ravel()
     same = np.ones(X.shape[1], dtype=bool)
     step = max(1, 2**22 // X.shape[1])
-    for start in range(0, X.shape[0], step):
-        same &= (X[start : start + step] == X[0]).all(axis=0)
+    for rows in row_blocks(X.shape[0], step):
+        same &= (X[rows] == X[0]).all(axis=0)
     return same
 
 

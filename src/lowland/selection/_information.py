@@ -20,6 +20,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.monitor import Monitor
+from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import column_scale
 
@@ -125,8 +126,7 @@ def sorted_order(values: np.ndarray, threads: int) -> np.ndarray:
 def _noisy_blocks(X: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
     """Columns in rows, in units of their deviation, with the noise that breaks ties."""
     n, p = X.shape
-    for start in range(0, p, BLOCK):
-        part = slice(start, min(start + BLOCK, p))
+    for part in row_blocks(p, BLOCK):
         columns = X[:, part]
         _, squares = column_moments(columns)
         values = np.array(columns.T, dtype=np.float64, order="C")  # always a copy

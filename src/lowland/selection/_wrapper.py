@@ -18,7 +18,7 @@ from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._targets import holds_classes, read_target
 
-__all__ = ["Found", "Path", "Trials", "Wrapper"]
+__all__ = ["Path", "SearchResult", "Trials", "Wrapper"]
 
 
 class Path(NamedTuple):
@@ -33,7 +33,7 @@ class Path(NamedTuple):
     support: np.ndarray
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Columns, the best first, how many to keep, a score for each; then one row per step.
 
     Steps ascend by the number of columns: which were in, and the score on each fold.
@@ -74,7 +74,7 @@ class Wrapper(Selector):
 
     needs_target = True
 
-    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> SearchResult:
         """Rank the columns, all of which vary; ``wanted`` of them are asked for."""
         raise NotImplementedError
 
@@ -127,7 +127,7 @@ class Wrapper(Selector):
         self._require_fitted()
         return Path(self.path_sizes_, self.path_scores_, self.path_errors_, self.path_support_)
 
-    def _keep_path(self, found: Found, varying: np.ndarray) -> None:
+    def _keep_path(self, found: SearchResult, varying: np.ndarray) -> None:
         self.path_sizes_ = found.support.sum(axis=1)
         self.path_support_ = np.zeros((len(found.support), self.n_features_in_), dtype=bool)
         self.path_support_[:, varying] = found.support

@@ -12,7 +12,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Phase
 from lowland._core.params import param
-from lowland.selection._wrapper import Found, Trials, Wrapper
+from lowland.selection._wrapper import SearchResult, Trials, Wrapper
 
 __all__ = ["RecursiveElimination"]
 
@@ -76,7 +76,7 @@ class RecursiveElimination(Wrapper):
 
     reference = "Guyon, Weston, Barnhill & Vapnik (2002)"
 
-    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> SearchResult:
         p = trials.p
         drop = self.step if isinstance(self.step, int | np.integer) else max(1, int(self.step * p))
         n_fits = (len(trials.folds) + 1) * -(-p // drop)
@@ -96,7 +96,7 @@ class RecursiveElimination(Wrapper):
                 support.append(np.isin(np.arange(p), columns))
         by_size, left = np.array(fold_scores).T[::-1], np.array(support)[::-1]
         best = int(left[by_size.mean(axis=1).argmax()].sum())
-        return Found(order, best if wanted is None else wanted, importance, left, by_size)
+        return SearchResult(order, best if wanted is None else wanted, importance, left, by_size)
 
 
 def eliminate(

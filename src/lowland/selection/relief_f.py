@@ -10,6 +10,7 @@ from lowland._core.constraints import Integer, Null
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import param
+from lowland._engines.linalg.blocks import row_blocks
 from lowland.selection._class_neighbors import nearest_by_class
 from lowland.selection._filter import Filter
 
@@ -107,8 +108,7 @@ def differences(
     total = np.zeros(U.shape[1])
     k = neighbors.shape[1]
     step = max(1, GATHERED // (k * U.shape[1]))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
+    for part in row_blocks(len(rows), step):
         gaps = U[neighbors[part]]
         gaps -= U[rows[part], None]
         np.abs(gaps, out=gaps)

@@ -11,7 +11,7 @@ from lowland._core.constraints import Boolean, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.monitor import Phase
 from lowland._core.params import param
-from lowland.selection._wrapper import Found, Trials, Wrapper
+from lowland.selection._wrapper import SearchResult, Trials, Wrapper
 
 __all__ = ["SequentialSelection"]
 
@@ -86,7 +86,7 @@ class SequentialSelection(Wrapper):
 
     reference = "Whitney (1971); Pudil, Novovicova & Kittler (1994)"
 
-    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> Found:
+    def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> SearchResult:
         p, forward = trials.p, self.direction == "forward"
         end = wanted if wanted is not None else (p if forward else 1)
         walk = Walk(trials, () if forward else tuple(range(p)))
@@ -107,7 +107,7 @@ class SequentialSelection(Wrapper):
         support = np.array([np.isin(np.arange(p), columns) for columns in sets])
         fold_scores = np.array([trials.fold_scores(columns) for columns in sets])
         n_kept = len(walk.columns)
-        return Found(walk.order(forward), n_kept, walk.last_scores(), support, fold_scores)
+        return SearchResult(walk.order(forward), n_kept, walk.last_scores(), support, fold_scores)
 
     def _is_worth(self, step: Step, walk: Walk, forward: bool) -> bool:
         if not walk.columns:

@@ -18,11 +18,17 @@ from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.kernels.kernel_operators import panel_blocks
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude
-from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    neighbor_query,
+    stored_graph,
+)
 
 __all__ = ["GraphReducer", "float_of"]
 
@@ -84,11 +90,7 @@ class GraphReducer(Reducer):
     def _as_searched(self, X: Any) -> Any:
         """X as the search takes it: distances checked, small sparse tables dense."""
         if isinstance(X, NeighborGraph):
-            if len(X) != X.n_points:
-                raise DataError(
-                    f"{type(self).__name__}: the graph has the neighbors of {len(X)} new rows; a "
-                    f"fit needs those of the {X.n_points} fitted rows (knn_graph)."
-                )
+            check_fitted_rows(X, type(self).__name__)
             return X
         if self.metric == "precomputed":
             check_distances(X, "X", square=True)
@@ -123,7 +125,7 @@ class GraphReducer(Reducer):
             found = stored_graph(rows, k)
         else:
             found = self._search(rows, k, run)
-        return symmetrize(_stored(found), "union")
+        return symmetrize(found)
 
     def _in_one_piece(
         self, graph: scipy.sparse.csr_matrix, rows: Any, run: FitContext
@@ -208,11 +210,7 @@ class GraphReducer(Reducer):
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
         if self.rows_ is None and self.metric != "precomputed":
-            raise ParameterError(
-                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
-                "compare new ones with; fit on the rows, or set metric='precomputed' and give the "
-                "distances of the new rows to the fitted ones."
-            )
+            raise no_fitted_rows(type(self).__name__)
         return super()._check_new_rows(X)
 
     def _kept(self, n: int) -> np.ndarray:
@@ -221,16 +219,14 @@ class GraphReducer(Reducer):
     def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest of the rows that made the map; with fewer, all of them."""
         n_kept = len(self.embedding_) - self.excluded_.size
-        points, queries = self.rows_, X
-        if points is None:
-            points = np.broadcast_to(np.float32(0), (n_kept, n_kept))  # only its shape is asked for
-            queries = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
-        elif is_sparse(X) and not is_sparse(points):
-            queries = as_dense(X, type(self).__name__)
+        k = min(k, n_kept)
+        if self.rows_ is None:
+            D = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
+            return given_neighbors(D, k, monitor=run.monitor)
         return neighbor_query(
-            points,
-            queries,
-            min(k, n_kept),
+            self.rows_,
+            as_dense(X, type(self).__name__) if is_sparse(X) and not is_sparse(self.rows_) else X,
+            k,
             metric=self._distance(),
             metric_params=self.metric_params,
             threads=run.threads,
@@ -261,15 +257,6 @@ class GraphReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def _stored(graph: NeighborGraph) -> scipy.sparse.csr_matrix:
-    """Distances of the neighbors that exist: rows of a sparse matrix may have stored fewer."""
-    there = graph.indices >= 0
-    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return scipy.sparse.csr_matrix(
-        (graph.distances[there], graph.indices[there], starts), shape=graph.shape
-    )
 
 
 def _copied(rows: Any, kept: np.ndarray) -> Any:

@@ -23,11 +23,11 @@ from lowland._core.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.graphs.graph import connect
+from lowland._engines.graphs.components import connect
 from lowland._engines.linalg.eigen import fix_signs, smallest_eigenpairs
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.linalg.skyline import line_up
-from lowland._engines.neighbors.duplicates import distinct_rows
+from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
@@ -138,7 +138,7 @@ class LocalReducer(Invertible):
             task = f"{name} with copies of the distances of {len(checked)} rows"
             # one copy while they are checked, one that new rows are placed by
             require_memory(2 * checked.nbytes, task=task, alternative="fit on fewer rows")
-            given_dissimilarities(checked, owner=name, may_miss=False)
+            given_dissimilarities(checked, owner=name, allow_missing=False)
         return checked
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -164,9 +164,9 @@ class LocalReducer(Invertible):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         self._check_choices(X)
-        distinct = distinct_rows(X, run.threads, all_sets=True)
+        equal = equal_rows(X, run.threads)
         every = np.arange(len(X))
-        first, member_of = (every, every) if distinct is None else distinct
+        first, member_of = (every, every) if equal is None else equal
         points = self._points(X[first], first)
         self.n_neighbors_ = max(1, min(int(self.n_neighbors), len(points) - 1))
         if len(points) <= max(self._least_neighbors(self.n_components), self.n_components):

@@ -13,8 +13,9 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.params import fitted, param
-from lowland._engines.graphs.graph import radius_graph
-from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, walk_spectrum
+from lowland._engines.graphs.laplacian import laplacian_product
+from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, laplacian_spectrum
+from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_operators import (
     GivenKernel,
     Kernel,
@@ -23,8 +24,8 @@ from lowland._engines.kernels.kernel_operators import (
 )
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import is_small
-from lowland._engines.neighbors.radius import BYTES_PER_EDGE
-from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
 from lowland.spectral._graph import GraphReducer, float_of
 
 __all__ = ["DiffusionMaps"]
@@ -174,14 +175,13 @@ class DiffusionMaps(GraphReducer):
         self.densities_ = K.times(np.ones((n, 1)))[:, 0]
         divided = self.densities_ ** -float(self.alpha)
         weights = divided * K.times(divided[:, None])[:, 0]
-        scale = divided / np.sqrt(weights)
         self.stationary_ = weights / weights.sum()
         trivial = np.sqrt(self.stationary_)
 
-        def laplacian(V: np.ndarray) -> np.ndarray:
-            return V - scale[:, None] * K.times(scale[:, None] * V)
+        def divided_kernel(V: np.ndarray) -> np.ndarray:
+            return divided[:, None] * K.times(divided[:, None] * V)
 
-        modes = walk_spectrum(laplacian, trivial, q, run)
+        modes = laplacian_spectrum(laplacian_product(divided_kernel, weights), trivial, q, run)
         self.right_vectors_ = modes.vectors / trivial[:, None]
         return modes
 
@@ -192,7 +192,7 @@ class DiffusionMaps(GraphReducer):
     def _scale(self, rows: Any, run: FitContext) -> float:
         k = min(SCALE_NEIGHBORS, rows.shape[0] - 1)
         near = self._search(rows, k, run)
-        return typical_square(near.distances[:, -1])
+        return median_length(near.distances[:, -1]) ** 2
 
     def _kernel_of_near_pairs(self, rows: Any, run: FitContext) -> scipy.sparse.csr_matrix | None:
         """All kernel values that do not vanish beside the 1 of a row with itself, if these are few.
@@ -210,8 +210,7 @@ class DiffusionMaps(GraphReducer):
             return None
         metric = {"metric": self._distance(), "metric_params": self.metric_params}
         pairs = radius_graph(rows, radius, threads=run.threads, monitor=run.monitor, **metric)
-        values = np.exp(-(pairs.data.astype(np.float64) ** 2) / self.bandwidth_)
-        return scipy.sparse.csr_matrix((values, pairs.indices, pairs.indptr), (n, n))
+        return weighted_graph(pairs, "heat", float(np.sqrt(self.bandwidth_)), least=0.0).W
 
     def _kernel_of(self, rows: Any, run: FitContext) -> KernelMatrix:
         """exp(-d^2 / eps) of all pairs: tiles made on the fly where distances are Euclidean."""
@@ -231,11 +230,12 @@ class DiffusionMaps(GraphReducer):
         n, edges = joined.kept.size, joined.graph
         q = self._check_axes(n, n - 1)
         self._check_squarable(edges.data)
-        self.bandwidth_ = float(self.bandwidth or typical_square(edges.data))
-        weights = heat_weights(edges.data, self.bandwidth_)
-        others = scipy.sparse.csr_matrix((weights, edges.indices, edges.indptr), (n, n))
+        width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
+        others, width = weighted_graph(edges, "heat", width)
+        assert width is not None
+        self.bandwidth_ = float(self.bandwidth or width**2)
         modes = self._of_matrix(others, q, run)
-        self.right_vectors_ = equal_rows_together(self.right_vectors_, edges)
+        self.right_vectors_ = at_common_place(self.right_vectors_, equal_in_graph(edges))
         return modes
 
     def _of_matrix(self, others: scipy.sparse.csr_matrix, q: int, run: FitContext) -> GraphSpectrum:

@@ -15,9 +15,10 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.graphs.graph import radius_graph
+from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._graph import GraphReducer, float_of
@@ -209,8 +210,7 @@ class Isomap(GraphReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         links = self._links(X, run)
         Z = np.empty((links.shape[0], self.dual_vectors_.shape[1]))
-        for start in range(0, len(Z), NEW_ROWS):
-            some = slice(start, start + NEW_ROWS)
+        for some in row_blocks(len(Z), NEW_ROWS):
             D = self._geodesics_from(links[some], run).astype(np.float64)
             Z[some] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
         Z *= self.unit_

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
-from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland._engines.graphs.weights import weighted_graph
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._graph import GraphReducer, float_of
 
 __all__ = ["LaplacianEigenmaps"]
@@ -117,23 +117,16 @@ class LaplacianEigenmaps(GraphReducer):
         graph = self._neighbor_distances(rows, int(self.n_neighbors), run)
         joined = self._in_one_piece(graph, rows, run)
         q = self._check_axes(joined.kept.size, joined.kept.size - 1)
-        self.bandwidth_ = None
         if self.weights == "heat":
             self._check_squarable(joined.graph.data)
-            self.bandwidth_ = self.bandwidth or typical_square(joined.graph.data)
-        W = scipy.sparse.csr_matrix(
-            (self._weights(joined.graph.data), joined.graph.indices, joined.graph.indptr),
-            joined.graph.shape,
-        )
+        width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
+        W, width = weighted_graph(joined.graph, self.weights, width)  # type: ignore[arg-type]
+        self.bandwidth_ = None if width is None else (self.bandwidth or width**2)
         modes, self.degrees_ = graph_spectrum(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
-        Y = equal_rows_together(modes.vectors / np.sqrt(self.degrees_)[:, None], joined.graph)
+        Y = modes.vectors / np.sqrt(self.degrees_)[:, None]
+        Y = at_common_place(Y, equal_in_graph(joined.graph))
         return self._with_excluded(Y, rows, float_of(X), run)
-
-    def _weights(self, distances: np.ndarray) -> np.ndarray:
-        if self.bandwidth_ is None:
-            return np.ones(distances.shape)
-        return heat_weights(distances, self.bandwidth_)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         near = self._nearest_fitted(X, int(self.n_neighbors), run)

@@ -1,4 +1,4 @@
-"""How the points of a map push each other apart: three ways to the same sums.
+"""Repulsion between the points of a map: three algorithms for the same sums.
 
 With the similarity K = (1 + r^2/v)^-v of two points (v = infinity: the Gaussian exp(-r^2)) and
 G = K / (1 + r^2/v), all compute, for every point i,
@@ -6,8 +6,8 @@ G = K / (1 + r^2/v), all compute, for every point i,
     potential_i = sum_{j != i} K_ij            force_i = sum_{j != i} G_ij (y_i - y_j)
 
     pairs        exact                                    O(n^2 d)      any d
-    barnes_hut   far groups of points taken as one        O(n log n)    d <= 3, not the Gaussian
-    mesh         a potential on a grid                    O(n + grid)   d <= 3
+    barnes_hut   a distant group of points acts as one    O(n log n)    d <= 3, not the Gaussian
+    mesh         particle mesh: a potential on a grid     O(n + grid)   d <= 3
 """
 
 from __future__ import annotations
@@ -19,27 +19,34 @@ from collections.abc import Callable
 import numpy as np
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.errors import ParameterError
-from lowland._engines.embedding.particle_mesh import Mesh, mesh_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 
-__all__ = ["Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repulsion"]
+__all__ = [
+    "Repulsion",
+    "choose_repulsion",
+    "pairwise_repulsion",
+    "repulsion_cost",
+    "weighted_repulsion",
+]
 
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 # Nanoseconds, measured with two threads: a pair, a point in a tree (by dimension of the map), a
-# node of the padded grid with its transforms, a point on the grid. Similarities with other degrees
-# of freedom than 1 need a power, which the grid does not notice.
+# node of the padded grid with its transforms, a point on the grid. Degrees of freedom other than 1
+# need a power per pair; for the grid they cost nothing.
 PAIR, TREE, NODE, POINT = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}, 3.0, 30.0
 POWER = {"pairs": 8.0, "tree": 3.0}
-SMALL = 1e6  # maps whose pairs take less are not worth the start of anything else
-MOST_NODES = 2**25  # a grid of more is not even considered
+SMALL = 1e6  # below this time of all pairs, no other algorithm is considered
+MOST_NODES = 2**25  # a larger grid is not considered
 
 
 def choose_repulsion(
     method: str, n: int, d: int, dof: float, angle: float, threads: int, *, owner: str
 ) -> Repulsion:
-    """The repulsion by name; ``auto`` takes at every step what costs least for the map as it is."""
+    """The repulsion by name; ``auto`` takes at every step the cheapest for the current map."""
     if method in ("barnes_hut", "mesh") and d > 3:
         raise ParameterError(
             f"{owner}: method={method!r} works in up to 3 dimensions, not n_components={d}; "
@@ -51,7 +58,7 @@ def choose_repulsion(
     tree = _tree_repulsion(dof, angle, threads)
     if method == "barnes_hut":
         return tree
-    mesh = _mesh_repulsion(dof, threads)
+    mesh = _particle_mesh_repulsion(dof, threads)
     if method == "mesh":
         return mesh
     pair_time = PAIR * n * n * (1 if dof == 1 else POWER["pairs"])
@@ -60,7 +67,7 @@ def choose_repulsion(
     tree_time = TREE[d] * n * (1 if dof == 1 else POWER["tree"])
 
     def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        nodes = mesh_nodes(Y, dof)
+        nodes = grid_nodes(Y, dof)
         mesh_time = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
         _, _, repel = min((pair_time, 0, pairs), (mesh_time, 1, mesh), (tree_time, 2, tree))
         repel(Y, potential, forces)
@@ -68,8 +75,25 @@ def choose_repulsion(
     return cheapest
 
 
+def repulsion_cost(n: int, d: int, dof: float = 1.0, method: str = "auto") -> Estimate:
+    """Time on two cores and memory of one evaluation; the grid is that of a finished map.
+
+    The number of nodes is about that of t-SNE maps of clusters; it depends on the data.
+    """
+    tails = 1 if dof == 1 else POWER["pairs"]
+    nodes = {1: 30 * n**0.5, 2: 9000 * n**0.5, 3: 2e7}.get(d, 0.0)
+    seconds = {
+        "exact": 1e-9 * PAIR * n * n * tails,
+        "barnes_hut": 1e-9 * TREE.get(d, 0.0) * n * (1 if dof == 1 else POWER["tree"]),
+        "mesh": 1e-9 * (NODE * nodes + POINT * n),
+    }
+    cheapest = min(seconds, key=lambda name: seconds[name])
+    chosen = "exact" if d > 3 else cheapest if method == "auto" else method
+    return Estimate(seconds[chosen], 24 * nodes if chosen == "mesh" else 8.0 * n * d)
+
+
 def pairwise_repulsion(dof: float, threads: int) -> Repulsion:
-    """All pairs: the definition."""
+    """The sums over all pairs."""
     gaussian = math.isinf(dof)
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
@@ -95,8 +119,8 @@ def _tree_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
     return repel
 
 
-def _mesh_repulsion(dof: float, threads: int) -> Repulsion:
-    mesh, turns = Mesh(dof, threads), itertools.count()
+def _particle_mesh_repulsion(dof: float, threads: int) -> Repulsion:
+    mesh, turns = ParticleMesh(dof, threads), itertools.count()
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
         mesh.field(Y, turn=next(turns)).at(Y, potential, forces, threads)

@@ -1,4 +1,4 @@
-// Python's door to the affinity kernels; rows that could lead them astray are refused here.
+// Python bindings of the affinity kernels; rows that could lead them astray are refused here.
 #include <limits>
 #include <new>
 

@@ -1,4 +1,4 @@
-// Python's door to the neighbor-embedding kernels.
+// Python bindings of the neighbor-embedding kernels.
 #include <nanobind/stl/optional.h>
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Python's door to the repulsion kernels.
+// Python bindings of the repulsion kernels.
 #include <limits>
 #include <new>
 

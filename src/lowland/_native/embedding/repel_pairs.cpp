@@ -3,7 +3,7 @@
 // Why it is fast. Points are copied to panels of one vector's width, coordinate by coordinate, so that
 // a few vector instructions and one division serve 8 pairs (4 in double); four rows go over a panel
 // together, which hides the latency of the division. Each pair is computed twice, once for
-// each of its points: then no row waits for another and every sum has one owner and one order.
+// each of its points: every sum then belongs to one thread and has one order.
 #include "common/isa.h"
 #include "embedding/repulsion.h"
 #include "embedding/similarity.h"

@@ -1,11 +1,11 @@
-// repel_tree: Barnes and Hut's repulsion; a cell far enough away acts like one point.
+// repel_tree: Barnes and Hut's repulsion; a cell that is far enough away acts as one point.
 //
 // Why it is fast. Points are sorted along a Morton curve, so that those of a cell follow one another and
-// a tree needs no pointers but one per node: where to go on when its cell is not opened. One vector of
-// consecutive points walks the tree together, a cell being opened when any of them is too near to
-// it: that costs a few cells more than walking alone, and the forces only become more precise. How far
-// the points of a cell spread enters to second order, for a few instructions: at the same angle the
-// sum of the potentials is some 30 times more precise than with points at the center alone.
+// a tree needs one pointer per node: the next node when its cell is not opened. A vector of consecutive
+// points traverses the tree together; a cell is opened when any of them is too near to it. That opens
+// a few cells more than a traversal by single points, and the forces become more accurate. The spread
+// of the points of a cell enters to second order, for a few instructions: at the same angle the sum of
+// the potentials is about 30 times more accurate than with all points at the center.
 //
 // Barnes & Hut (1986), Nature 324; van der Maaten (2014), JMLR 15.
 #include "common/isa.h"

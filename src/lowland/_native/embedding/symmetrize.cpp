@@ -3,8 +3,8 @@
 // Why it is fast. Transposing is a stable counting sort: it leaves the columns of every row in
 // ascending order, so transposing twice sorts C itself, in O(entries) and without comparisons.
 // Entries first go to one of a few hundred buckets of rows and only then to their row: both times to
-// places that the cache can hold. Two sorted rows are merged without branches, which no processor
-// could foresee.
+// places that fit into the cache. Two sorted rows are merged without branches, because the processor
+// could not predict them.
 //
 // Threads place the entries of their own rows, each behind those of the threads before, so that the
 // order is that of one thread.

@@ -1,14 +1,15 @@
 // shortest_paths: distances in a graph from many sources, 32 at a time.
 //
-// Why it is fast. The distances from 32 sources to a vertex lie side by side, so that one pass over
-// an edge serves all of them with a few vector instructions. Instead of a queue, which each source
-// would want in an order of its own, the vertices are swept in the order of distance from the first
-// source, forth and back, and only those that have news pass it on; sources near each other agree
-// on the order almost everywhere, and each vertex is visited about three times.
+// Why it is fast. The distances from 32 sources to a vertex are adjacent in memory, so that an edge is
+// relaxed for all of them by a few vector instructions. A queue would need another order for every
+// source. Instead the vertices are swept forth and back in the order of distance from the first
+// source, and only vertices whose distances have changed relax their edges. Near sources have nearly
+// the same order, so that each vertex is visited about three times.
 //
 // Why the result is exact and always has the same bits. Rounded addition is monotone and edges are not
-// negative, so every method that relaxes edges until nothing changes ends at the same numbers: the
-// least left-to-right rounded sum over all walks from the source. Order, company and threads are free.
+// negative, so every algorithm that relaxes edges until nothing changes ends at the same numbers: the
+// least left-to-right rounded sum over all walks from the source. The order of the vertices, the other
+// sources and the threads have no influence.
 
 #include "graphs/geodesics.h"
 #include "common/isa.h"
@@ -29,7 +30,7 @@ struct Scratch {
     std::int32_t* order;     // the vertices in the order they are swept in
     std::int32_t* heap;      // 4-ary, least distance first
     std::int32_t* position;  // of a vertex in the heap, or one of the marks below
-    unsigned char* news;     // whether a vertex came nearer since it last told its neighbors
+    unsigned char* news;     // whether a distance of a vertex has changed since it last relaxed its edges
 
     bool acquire(Index n) {
         lanes = allocate<T>(n * kLanes);
@@ -49,7 +50,7 @@ struct Scratch {
 constexpr std::int32_t kUnseen = -1;
 constexpr std::int32_t kSettled = -2;
 
-// Puts vertex v at place i of the heap or above, where its key wants to be.
+// Moves vertex v from place i of the heap up to the place of its key.
 template <class T>
 void sift_up(const Scratch<T>& s, Index i, std::int32_t v) {
     const T key = s.single[v];
@@ -64,7 +65,7 @@ void sift_up(const Scratch<T>& s, Index i, std::int32_t v) {
     s.position[v] = static_cast<std::int32_t>(i);
 }
 
-// Takes the nearest vertex off a heap of `size` vertices.
+// Removes the nearest vertex from a heap of `size` vertices.
 template <class T>
 std::int32_t pop(const Scratch<T>& s, Index size) {
     const std::int32_t nearest = s.heap[0], last = s.heap[size - 1];
@@ -125,7 +126,7 @@ Index find_order(const EdgeLists<T>& graph, const Scratch<T>& s, const std::int3
     return length;
 }
 
-// Vertex v tells its neighbors how far they are through v, in all lanes.
+// Relaxes the edges of vertex v in all lanes.
 template <class T>
 void tell_neighbors(const EdgeLists<T>& graph, const Scratch<T>& s, std::int32_t v) {
     typedef typename Lanes<T>::vector Vector;
@@ -148,7 +149,7 @@ void tell_neighbors(const EdgeLists<T>& graph, const Scratch<T>& s, std::int32_t
     }
 }
 
-// Distances from at most 32 sources by sweeps; false if they do not come to rest soon.
+// Distances from at most 32 sources by sweeps; false if they do not converge within kMostSweeps.
 template <class T>
 bool sweep(const EdgeLists<T>& graph, const Scratch<T>& s, Index length, const std::int32_t* sources,
            Index n_sources) {
@@ -187,7 +188,7 @@ void write_rows(const Scratch<T>& s, const PathRequest<T>& request, Index n, Ind
     }
 }
 
-// The sure way, one source after another: O(edges log n) each, for graphs that sweeps do not suit.
+// Dijkstra's algorithm from one source after another, for graphs that need too many sweeps.
 template <class T>
 void write_singly(const EdgeLists<T>& graph, const Scratch<T>& s, const PathRequest<T>& request,
                   Index first, Index n_sources) {

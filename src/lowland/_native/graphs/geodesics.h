@@ -14,7 +14,7 @@ struct EdgeLists {
 };
 
 // Row rows[i] of out (n wide) gets the distances from vertex sources[i]; its column j is the distance
-// to vertex place[j]. Sources that follow each other should lie near each other.
+// to vertex place[j]. Consecutive sources should be near each other.
 template <class T>
 struct PathRequest {
     const std::int32_t* sources;
@@ -33,7 +33,7 @@ struct PathRequest {
 LOWLAND_DECLARE_GEODESICS(baseline)
 LOWLAND_DECLARE_GEODESICS(avx2)
 
-// Sources that are followed at once, side by side in vector registers.
+// Sources that are processed at once, in the lanes of vector registers.
 constexpr std::int64_t kPathLanes = 32;
 
 }  // namespace lowland

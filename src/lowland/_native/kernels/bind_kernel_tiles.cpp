@@ -1,4 +1,4 @@
-// Python's door to the tiles of kernel matrices.
+// Python bindings of the tiles of kernel matrices.
 #include <new>
 
 #include "common/bindings.h"

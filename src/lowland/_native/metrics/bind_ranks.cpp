@@ -1,4 +1,4 @@
-// Python's door to the kernels behind the quality measures.
+// Python bindings of the kernels behind the quality measures.
 #include <limits>
 #include <new>
 

@@ -1,4 +1,4 @@
-// Python's door to the neighbor kernels.
+// Python bindings of the neighbor kernels.
 #include <nanobind/stl/optional.h>
 
 #include <optional>

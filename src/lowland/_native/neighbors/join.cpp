@@ -1,9 +1,9 @@
 // join_rounds: all pairs of a set of points, each scored once for both of its points.
 //
-// Blocks meet like the teams of a tournament: in a round no block plays twice, so that threads
-// never touch the same rows, and the result does not depend on which thread played which match.
-// Blocks are near in space: after round 0, where each meets itself, thresholds are tight, and
-// matches of blocks whose boxes are farther apart than any threshold are not played.
+// Pairs of blocks are scheduled in rounds. In a round every block occurs once, so that threads never
+// write to the same rows, and the result does not depend on the thread that computes a pair. The
+// points of a block are near in space: after round 0, where each block meets itself, thresholds are
+// tight, and pairs of blocks whose boxes are farther apart than any threshold are skipped.
 #include "neighbors/scores.h"
 
 namespace lowland {
@@ -86,7 +86,7 @@ static void match(const Points<T>& points, const Blocks<T>& blocks, const Best<T
             if (score >= best.thresholds[o]) best.push(o, score, p);
         });
     };
-    if (a == b) {  // panels of a block meet as blocks do, the near ones first
+    if (a == b) {  // panels of a block are scheduled like blocks, near ones first
         for (Index shift = 0; shift < power_of_two(per); ++shift) {
             for (Index j = b * per; j < b_end; ++j) {
                 const Index i = a * per + ((j - a * per) ^ shift);
@@ -100,10 +100,10 @@ static void match(const Points<T>& points, const Blocks<T>& blocks, const Best<T
     }
 }
 
-// Plays rounds first .. last-1 of the tournament: in round r block a meets block a ^ r (bitwise), so
-// that round 0 is every block against itself, and all pairs have met after the power of two that is
-// not below the number of blocks. Blocks of a small r are near each other in the order of the
-// splits: thresholds are tight early.
+// Computes rounds first .. last-1: in round r block a meets block a ^ r (bitwise). Round 0 is every
+// block against itself. All pairs have met after as many rounds as the smallest power of two that is
+// not below the number of blocks. For a small r both blocks are near in space, so that thresholds
+// are tight early.
 template <class T>
 bool join_rounds(Points<T> points, Blocks<T> blocks, Kept<T> kept, Index first, Index last,
                  int n_threads) {

@@ -1,11 +1,11 @@
 // Entry points of the neighbor kernels.
 //
-// Points live in panels of `panel_width` points, coordinate by coordinate: panels[(panel*q + k)*W + i].
+// Points are stored in panels of `panel_width` points, coordinate by coordinate: panels[(panel*q + k)*W + i].
 // The score of a pair is  x.y - (|x|^2 + |y|^2)/2 = -|x - y|^2 / 2;  `halves` holds |x|^2 / 2, and
-// infinity for the empty places of the last panel, which no threshold lets pass. A computed score
-// is off by at most  rounding * (|x|^2 + |y|^2).
-// `tails` holds the length of what the first `lead` coordinates leave out: after `lead` terms of x.y
-// the rest is at most tail_x * tail_y, and most tiles need not be finished. Without a look on the way
+// infinity for the empty places of the last panel, which pass no threshold. The error of a computed
+// score is at most  rounding * (|x|^2 + |y|^2).
+// `tails` holds the length of the coordinates after the first `lead`: after `lead` terms of x.y the
+// rest is at most tail_x * tail_y, and most tiles need not be completed. If this check is not used,
 // lead is q and tails is null.
 #pragma once
 #include <cstdint>

@@ -6,7 +6,7 @@ namespace LOWLAND_ISA {
 
 // Group g holds the query panels groups[g] .. groups[g+1]-1 and looks at the ranges of point panels
 // ranges[2*s], ranges[2*s+1] for s in range_starts[g] .. range_starts[g+1]-1. Kept rows are those of
-// the query panels. A query whose id is a point's own id does not see it.
+// the query panels. A point whose id is the query's own id is not scored.
 template <class T>
 bool query_groups(Points<T> queries, Points<T> points, const Index* groups,
                   const Index* range_starts, const Index* ranges, Index first, Index last,

@@ -1,4 +1,4 @@
-// refine_neighbors: a neighbor's neighbor is likely a neighbor.
+// refine_neighbors: candidates from the neighbors of neighbors, which are likely to be neighbors.
 #include <math.h>
 
 #include "neighbors/scores.h"
