@@ -6,7 +6,7 @@ import inspect
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["Item", "cell", "items", "markdown", "sections"]
+__all__ = ["Item", "cell", "items", "long_texts", "markdown", "sections"]
 
 
 class Item(NamedTuple):
@@ -42,6 +42,15 @@ def items(section: str) -> list[Item]:
         elif found:
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {line.strip()}".strip())
     return found
+
+
+def long_texts(section: str) -> dict[str, str]:
+    """What the section says of each name.
+
+    An entry for several names ("metric, metric_params") describes the first of them; the others
+    are left out, so that the caller shows their declared one-line documentation instead.
+    """
+    return {item.names[0]: item.text for item in items(section) if item.text}
 
 
 def markdown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the pages tell people to type works as it stands there."""
+"""Python and shell code in the pages runs as it is printed."""
 
 import re
 import shlex
@@ -10,8 +10,14 @@ import pytest
 from lowland.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ("README.md", "docs/quickstart.md", "docs/python.md")
-SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md")
+PYTHON = (
+    "README.md",
+    "docs/quickstart.md",
+    "docs/python.md",
+    "docs/selection.md",
+    "docs/files.md",
+)
+SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md", "docs/selection.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
