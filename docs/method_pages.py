@@ -86,10 +86,7 @@ lowland map INPUT -m {name}
             page += f"\n## {title}\n\n{markdown(parts[title])}\n"
     if "Examples" in parts:
         page += f"\n## Example\n\n```pycon\n{parts['Examples']}\n```\n"
-    return (
-        page
-        + "\n[Choosing a method](../choosing.md) · [Reading a map](../reading.md) · [all documentation](../README.md)\n"
-    )
+    return f"{page}\n{LINKS}\n"
 
 
 def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
