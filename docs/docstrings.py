@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Item", "cell", "items", "long_texts", "markdown", "sections"]
-
-
-class Item(NamedTuple):
-    """One entry of a Parameters or Attributes section."""
-
-    names: list[str]
-    kind: str
-    text: str
+__all__ = ["cell", "markdown", "sections"]
 
 
 def sections(owner: Any) -> dict[str, str]:
@@ -30,27 +22,6 @@ def sections(owner: Any) -> dict[str, str]:
         elif not re.fullmatch("-{3,}", line):
             found[title].append(line)
     return {name: "\n".join(part).strip("\n") for name, part in found.items()}
-
-
-def items(section: str) -> list[Item]:
-    """The entries of a section: ``name : kind`` lines, each followed by an indented text."""
-    found: list[Item] = []
-    for line in section.split("\n"):
-        if line and not line.startswith(" "):
-            names, _, kind = line.partition(" : ")
-            found.append(Item([name.strip() for name in names.split(",")], kind.strip(), ""))
-        elif found:
-            found[-1] = found[-1]._replace(text=f"{found[-1].text} {line.strip()}".strip())
-    return found
-
-
-def long_texts(section: str) -> dict[str, str]:
-    """What the section says of each name.
-
-    An entry for several names ("metric, metric_params") describes the first of them; the others
-    are left out, so that the caller shows their declared one-line documentation instead.
-    """
-    return {item.names[0]: item.text for item in items(section) if item.text}
 
 
 def markdown(text: str) -> str:

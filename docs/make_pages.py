@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commands import command_page
-from docstrings import cell, sections
+from docstrings import cell, markdown, sections
 from make_engines_index import INDEX, engines_index
 from make_pictures import call
 from method_pages import abilities, method_page, name_of, table
@@ -140,6 +140,30 @@ def selectors() -> str:
     return table(["class", "what it does", "parameters of its own"], rows)
 
 
+def not_in(page: str) -> list[type[Reducer]]:
+    """Methods that the hand-written part of a page does not link to."""
+    text = BLOCK.sub("", (DOCS / page).read_text(encoding="utf-8"))
+    return [cls for cls in METHODS if f"(methods/{name_of(cls)}.md)" not in text]
+
+
+def other_choices() -> str:
+    """Methods that no row of the table of questions names."""
+    lines = [
+        f"- [{cls.__name__}](methods/{name_of(cls)}.md): use it {markdown(cls.card.use)}\n"
+        for cls in not_in("choosing.md")
+    ]
+    return "".join(lines)
+
+
+def other_readings() -> str:
+    """What can be read from the maps of methods that the table does not name."""
+    lines = [
+        f"- [{cls.__name__}](methods/{name_of(cls)}.md): {' '.join(map(markdown, cls.reading))}\n"
+        for cls in not_in("reading.md")
+    ]
+    return "".join(lines)
+
+
 def command(name: str) -> str:
     """A command's usage and options, as the program declares them."""
     usage, text, rows = command_page(name)
@@ -162,6 +186,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "costs": costs,
     "method-list": method_list,
     "gallery": gallery,
+    "other-choices": other_choices,
+    "other-readings": other_readings,
     "selectors": selectors,
 }
 MADE_FROM = {"command": command, "module": functions}  # <!-- made: module.lowland.metrics -->

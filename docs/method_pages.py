@@ -38,15 +38,9 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
         "new rows": yes(cls._transform is not Reducer._transform),
         "back": yes(issubclass(cls, Invertible)),
         "sparse": yes(cls.accepts_sparse),
-        "distances": yes(takes_distances(cls)),
+        "distances": yes(cls.accepts_distances),
         "classes": "needs them" if cls.needs_target else "no",
     }
-
-
-def takes_distances(cls: type[Reducer]) -> bool:
-    """Whether ``metric="precomputed"`` is allowed."""
-    metric = cls.parameters().get("metric")
-    return metric is not None and metric.metadata["constraint"].allows("precomputed")
 
 
 def name_of(cls: type[Reducer]) -> str:
@@ -75,9 +69,12 @@ by the length along its spiral; the [gallery](../gallery.md) shows all methods o
 lowland map INPUT -m {name}
 ```
 
+## Reading the map
+
+{reading(cls)}
 ## Parameters
 
-{parameters(cls, parts)}
+{parameters(cls)}
 ## After `fit`
 
 {attributes(cls)}"""
@@ -106,7 +103,13 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
     ]
 
 
-def parameters(cls: type[Reducer], parts: dict[str, str]) -> str:
+def reading(cls: type[Reducer]) -> str:
+    """What the parts of a map mean, as the class declares it."""
+    lines = [f"- **{part}**: {markdown(text)}" for part, text in cls.reading._asdict().items()]
+    return "\n".join(lines) + "\n"
+
+
+def parameters(cls: type[Reducer]) -> str:
     """A table of all declared parameters."""
     rows = []
     # the method's own parameters first, then those of every method
