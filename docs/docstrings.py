@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Item", "cell", "items", "markdown", "sections"]
-
-
-class Item(NamedTuple):
-    """One entry of a Parameters or Attributes section."""
-
-    names: list[str]
-    kind: str
-    text: str
+__all__ = ["cell", "markdown", "sections"]
 
 
 def sections(owner: Any) -> dict[str, str]:
@@ -30,18 +22,6 @@ def sections(owner: Any) -> dict[str, str]:
         elif not re.fullmatch("-{3,}", line):
             found[title].append(line)
     return {name: "\n".join(part).strip("\n") for name, part in found.items()}
-
-
-def items(section: str) -> list[Item]:
-    """The entries of a section: ``name : kind`` lines, each followed by an indented text."""
-    found: list[Item] = []
-    for line in section.split("\n"):
-        if line and not line.startswith(" "):
-            names, _, kind = line.partition(" : ")
-            found.append(Item([name.strip() for name in names.split(",")], kind.strip(), ""))
-        elif found:
-            found[-1] = found[-1]._replace(text=f"{found[-1].text} {line.strip()}".strip())
-    return found
 
 
 def markdown(text: str) -> str:

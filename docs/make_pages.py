@@ -1,10 +1,10 @@
-"""Write what the documentation says about the code, from the code.
+"""Generate the parts of the documentation that describe the code.
 
     python docs/make_pages.py             # write
-    python docs/make_pages.py --check     # only tell which pages are out of date, exit code 1
+    python docs/make_pages.py --check     # write nothing; list stale pages, exit code 1
 
-The pages in docs/methods are made whole. In the others, and in the README, only what stands between
-``<!-- made: name -->`` and ``<!-- end -->`` is.
+The pages in docs/methods and the index of the engines are generated as a whole. In all other pages
+and in the README only the text between ``<!-- made: name -->`` and ``<!-- end -->`` is generated.
 """
 
 from __future__ import annotations
@@ -17,21 +17,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commands import command_page
-from docstrings import cell, sections
+from docstrings import cell, markdown, sections
+from make_engines_index import INDEX, engines_index
+from make_pictures import call
 from method_pages import abilities, method_page, name_of, table
 
 from lowland._core import registry
+from lowland._core.base import Reducer
+from lowland.selection._base import Selector
 
 DOCS = Path(__file__).resolve().parent
 METHODS = sorted(
     registry.all_methods(), key=lambda cls: (registry.FAMILIES.index(cls.family()), cls.__name__)
 )
+TITLES = {
+    "linear": "Linear methods",
+    "kernel": "Kernel methods",
+    "mds": "Multidimensional scaling",
+    "spectral": "Spectral methods",
+    "neighbor": "Neighbor embeddings",
+}
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 COLUMNS = 50
 BLOCK = re.compile(r"(<!-- made: ([\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-# --- the blocks of pages -----------------------------------------------------------------------
+# --- blocks --------------------------------------------------------------------------------
 
 
 def readme_methods() -> str:
@@ -104,6 +115,55 @@ def method_list() -> str:
     return "\n".join(lines) + "\n"
 
 
+def gallery() -> str:
+    """The picture of every method, by family."""
+    parts = []
+    for family in registry.FAMILIES:
+        members = [cls for cls in METHODS if cls.family() == family]
+        parts += [f"## {TITLES.get(family, family)}\n"] if members else []
+        for cls in members:
+            name = name_of(cls)
+            parts.append(f"[{cls.__name__}](methods/{name}.md), made by `{call(cls)}`:\n")
+            parts.append(f"![maps by {cls.__name__}](pictures/{name}.png)\n")
+    return "\n".join(parts)
+
+
+def selectors() -> str:
+    """Every selector: its criterion and its own parameters."""
+    common = {*Reducer.parameters(), *Selector.parameters()}
+    rows = []
+    for cls in registry.all_selectors():
+        own = [f"`{name}={field.default!r}`" for name, field in cls.parameters().items()]
+        own = [text for text, name in zip(own, cls.parameters(), strict=True) if name not in common]
+        criterion = cell(sections(cls)["summary"])
+        rows.append((f"`{cls.__name__}`", criterion, ", ".join(own)))
+    return table(["class", "what it does", "parameters of its own"], rows)
+
+
+def not_in(page: str) -> list[type[Reducer]]:
+    """Methods that the hand-written part of a page does not link to."""
+    text = BLOCK.sub("", (DOCS / page).read_text(encoding="utf-8"))
+    return [cls for cls in METHODS if f"(methods/{name_of(cls)}.md)" not in text]
+
+
+def other_choices() -> str:
+    """Methods that no row of the table of questions names."""
+    lines = [
+        f"- [{cls.__name__}](methods/{name_of(cls)}.md): use it {markdown(cls.card.use)}\n"
+        for cls in not_in("choosing.md")
+    ]
+    return "".join(lines)
+
+
+def other_readings() -> str:
+    """What can be read from the maps of methods that the table does not name."""
+    lines = [
+        f"- [{cls.__name__}](methods/{name_of(cls)}.md): {' '.join(map(markdown, cls.reading))}\n"
+        for cls in not_in("reading.md")
+    ]
+    return "".join(lines)
+
+
 def command(name: str) -> str:
     """A command's usage and options, as the program declares them."""
     usage, text, rows = command_page(name)
@@ -125,6 +185,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "abilities": abilities_table,
     "costs": costs,
     "method-list": method_list,
+    "gallery": gallery,
+    "other-choices": other_choices,
+    "other-readings": other_readings,
+    "selectors": selectors,
 }
 MADE_FROM = {"command": command, "module": functions}  # <!-- made: module.lowland.metrics -->
 
@@ -137,12 +201,13 @@ def block(name: str) -> str:
     return MADE_FROM[kind](argument)
 
 
-# --- all of it ---------------------------------------------------------------------------------
+# --- all pages ---------------------------------------------------------------------------------
 
 
 def pages() -> dict[Path, str]:
-    """Every page with something made in it, as it should be."""
+    """Every page with generated text, as it should be."""
     found = {DOCS / "methods" / f"{name_of(cls)}.md": method_page(cls) for cls in METHODS}
+    found[INDEX] = engines_index()
     for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         found[path] = BLOCK.sub(lambda m: f"{m[1]}{block(m[2])}{m[3]}", text)
@@ -150,7 +215,7 @@ def pages() -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the pages, or tell which are out of date."""
+    """Write the pages, or list those that are out of date."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if stale")
     check = parser.parse_args(arguments).check

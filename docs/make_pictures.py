@@ -1,11 +1,12 @@
 """Draw the pictures of the documentation into docs/pictures.
 
     python docs/make_pictures.py            # those that are missing
-    python docs/make_pictures.py tsne pca   # these anew
+    python docs/make_pictures.py tsne pca   # draw these again
     python docs/make_pictures.py --all
 
-Each method is shown on the same two data sets, so that the pages can be compared: the digits, by
-class, and the swiss roll, by the length along its spiral.
+Every method is shown on the same three data sets, so that pages can be compared: the digits and
+the iris flowers, colored by class, and the swiss roll, colored by the length along its spiral.
+The same pictures stand on the method's page and in the gallery.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import io
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +25,17 @@ from lowland._core import registry
 __all__ = ["PICTURES", "SETTINGS", "call"]
 
 PICTURES = Path(__file__).parent / "pictures"
-# What a method is given beside its defaults, where these show little on the two data sets.
+# Parameters that differ from the defaults, for methods whose defaults show little on these tables.
 SETTINGS: dict[str, dict[str, Any]] = {"kernel_pca": {"gamma": "median"}}
-COLORS = 64  # of a palette: a third of the bytes, and no eye sees the difference
+COLORS = 256  # of the PNG palette: half the bytes of 24-bit color
+
+
+class Panel(NamedTuple):
+    """One map, or the reason why there is none."""
+
+    title: str
+    Y: np.ndarray | None
+    colors: Any
 
 
 def call(cls: type) -> str:
@@ -37,37 +46,46 @@ def call(cls: type) -> str:
 
 
 def method_picture(name: str) -> Any:
-    """The method's maps of the digits and of the swiss roll."""
+    """The method's maps of the digits, the swiss roll and the iris flowers."""
     cls = registry.get(name)
-    digits, roll = datasets.digits(), datasets.swiss_roll(1500, random_state=0)
     estimator = cls(n_components=2, random_state=0, **SETTINGS.get(name, {}))
-    of_digits = estimator.fit_transform(digits.X, digits.y)
-    if cls.needs_target:
-        return plot.scatter_map(of_digits, digits.labels, title="digits", label_name="class")
-    return side_by_side(of_digits, digits.labels, estimator.fit_transform(roll.X), roll.truth[:, 0])
+    digits, iris = datasets.digits(), datasets.iris()
+    roll = datasets.swiss_roll(1500, random_state=0)
+    unrolled = None if cls.needs_target else estimator.fit_transform(roll.X)
+    return panels_in_a_row(
+        [
+            Panel("digits", estimator.fit_transform(digits.X, digits.y), class_colors(digits.y)),
+            Panel("swiss roll", unrolled, roll.truth[:, 0]),
+            Panel("iris flowers", estimator.fit_transform(iris.X, iris.y), class_colors(iris.y)),
+        ]
+    )
 
 
-def side_by_side(left: np.ndarray, classes: Any, right: np.ndarray, lengths: np.ndarray) -> Any:
-    """Two maps of different rows, each with its own colors."""
+def class_colors(classes: np.ndarray) -> np.ndarray:
+    """A color for each row."""
+    from lowland.plot.palettes import category_colors
+
+    names, place = np.unique(classes, return_inverse=True)
+    return np.array(category_colors(len(names)))[place]
+
+
+def panels_in_a_row(panels: list[Panel]) -> Any:
+    """Maps of different tables, each with its own colors and scale, both axes in one unit."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from lowland.plot.palettes import category_colors
-
-    figure = Figure(figsize=(8, 4.1), layout="constrained")
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
     FigureCanvasAgg(figure)
-    names, place = np.unique(classes, return_inverse=True)
-    of_classes = np.array(category_colors(len(names)))[place]
-    panels = figure.subplots(1, 2)
-    for axes, Y, color, title in (
-        (panels[0], left, of_classes, "digits, by class"),
-        (panels[1], right, lengths, "swiss roll, by the length along its spiral"),
-    ):
-        axes.scatter(Y[:, 0], Y[:, 1], s=5, c=color, linewidths=0)
-        axes.set_title(title, fontsize=10)
-        axes.set_aspect("equal", "datalim")
+    for axes, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        axes.set_title(panel.title, fontsize=10)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_color("#b0b0b0")
+        if panel.Y is None:
+            axes.text(0.5, 0.5, "needs classes", ha="center", va="center", color="#707070")
+            continue
+        points = 5 if len(panel.Y) > 500 else 12
+        axes.scatter(*panel.Y.T, s=points, c=panel.colors, linewidths=0)
+        axes.set_aspect("equal", "datalim")
     return figure
 
 
@@ -80,20 +98,22 @@ def digits_picture() -> Any:
 
 
 def write(figure: Any, path: Path, dpi: int) -> None:
-    """A PNG with a palette, small enough for a repository."""
+    """A PNG with a palette and no date in it: small, and the same bytes at every run."""
     from PIL import Image
 
     whole = io.BytesIO()
     figure.savefig(whole, format="png", dpi=dpi, metadata={"Software": None})
-    image = Image.open(whole).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    # maximum coverage keeps rare colors: the median cut merged the ends of the color scales
+    image = Image.open(whole).convert("RGB")
+    image = image.quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Draw what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="methods, or digits; default: what is missing")
-    parser.add_argument("--all", action="store_true", help="draw all of them anew")
+    parser.add_argument("names", nargs="*", help="methods, or digits; default: missing ones")
+    parser.add_argument("--all", action="store_true", help="draw all of them again")
     options = parser.parse_args(arguments)
     known = ["digits", *registry.names()]
     for name in options.names:

@@ -1,4 +1,4 @@
-"""The page of a method: card, picture, parameters, what a fit leaves behind."""
+"""The page of a method: card, picture, parameters, fitted attributes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from lowland._core.base import Invertible, Reducer
 from lowland.cli.method_options import SPELLED, method_options
 
 __all__ = ["abilities", "method_page", "name_of", "table"]
+
+LINKS = (
+    "[Choosing a method](../choosing.md) · [Reading a map](../reading.md) · "
+    "[all documentation](../README.md)"
+)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -33,7 +38,7 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
         "new rows": yes(cls._transform is not Reducer._transform),
         "back": yes(issubclass(cls, Invertible)),
         "sparse": yes(cls.accepts_sparse),
-        "distances": yes("metric" in cls.parameters()),
+        "distances": yes(cls.accepts_distances),
         "classes": "needs them" if cls.needs_target else "no",
     }
 
@@ -46,9 +51,6 @@ def method_page(cls: type[Reducer]) -> str:
     """Card, picture, parameters, notes, references."""
     parts, name = sections(cls), name_of(cls)
     card = "\n".join(f"- **{head}**: {markdown(text)}" for head, text in card_items(cls))
-    shown = "Left: the digits, by class. Right: the swiss roll, by the length along its spiral."
-    if cls.needs_target:
-        shown = "The digits, by class."
     page = f"""<!-- made by docs/make_pages.py from the class's docstring and declarations -->
 # {cls.__name__}
 
@@ -60,15 +62,19 @@ def method_page(cls: type[Reducer]) -> str:
 
 ![maps by {cls.__name__}](../pictures/{name}.png)
 
-{shown} Made by `{call(cls)}`.
+Made by `{call(cls)}`. Digits and iris flowers are colored by class, the swiss roll
+by the length along its spiral; the [gallery](../gallery.md) shows all methods on these tables.
 
 ```
 lowland map INPUT -m {name}
 ```
 
+## Reading the map
+
+{reading(cls)}
 ## Parameters
 
-{parameters(cls, parts)}
+{parameters(cls)}
 ## After `fit`
 
 {attributes(cls)}"""
@@ -77,7 +83,7 @@ lowland map INPUT -m {name}
             page += f"\n## {title}\n\n{markdown(parts[title])}\n"
     if "Examples" in parts:
         page += f"\n## Example\n\n```pycon\n{parts['Examples']}\n```\n"
-    return page + "\n[Choosing a method](../choosing.md) · [all documentation](../README.md)\n"
+    return f"{page}\n{LINKS}\n"
 
 
 def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
@@ -97,10 +103,16 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
     ]
 
 
-def parameters(cls: type[Reducer], parts: dict[str, str]) -> str:
-    """A table of all parameters; the docstring's words where it has any."""
+def reading(cls: type[Reducer]) -> str:
+    """What the parts of a map mean, as the class declares it."""
+    lines = [f"- **{part}**: {markdown(text)}" for part, text in cls.reading._asdict().items()]
+    return "\n".join(lines) + "\n"
+
+
+def parameters(cls: type[Reducer]) -> str:
+    """A table of all declared parameters."""
     rows = []
-    # what the method declares itself first, then what it shares with all
+    # the method's own parameters first, then those of every method
     fields = sorted(cls.parameters().items(), key=lambda item: item[0] in Reducer.parameters())
     for name, field in fields:
         allowed = field.metadata["constraint"].describe()
@@ -114,7 +126,7 @@ def parameters(cls: type[Reducer], parts: dict[str, str]) -> str:
 
 
 def option_of(cls: type[Reducer], name: str) -> tuple[str, Any]:
-    """How the command line spells a parameter, and its default there."""
+    """The command line's option for a parameter, and the option's default."""
     default = cls.parameters()[name].default
     if name in SPELLED:
         return (f"`{SPELLED[name]}`", default) if name != "verbose" else ("", default)
@@ -126,7 +138,7 @@ def option_of(cls: type[Reducer], name: str) -> tuple[str, Any]:
 
 
 def attributes(cls: type[Reducer]) -> str:
-    """What a fit leaves behind."""
+    """A table of the fitted attributes."""
     rows = []
     for name, fitted in cls.fitted_attributes.items():
         kind = fitted.type.__name__ if fitted.shape is None else shape(fitted.shape)

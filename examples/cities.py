@@ -1,7 +1,7 @@
-"""A map of Australia from road distances, one of which nobody knows.
+"""A map of Australia from road distances, one of which is unknown.
 
-Five of the six distances between Sydney, Adelaide, Brisbane and Perth are known, that of Brisbane
-and Perth is not. MDS leaves it out, draws the map, and so says about how long that road would be.
+Five of the six distances between Sydney, Adelaide, Brisbane and Perth are given, the one between
+Brisbane and Perth is not. MDS leaves this pair out; the map then gives an estimate of it.
 
     python examples/cities.py
     python examples/cities.py --out australia.png

@@ -19,18 +19,16 @@ from lowland.datasets import digits
 COMMANDS = {
     "What is in the table?": "info digits.csv --label digit",
     "A map, a picture, a report and a model.": "map digits.csv --label digit -o out",
-    "Place rows that came later in the same map.": (
+    "Place new rows in the same map.": (
         "transform out/model.lowland later.csv --label digit -o later-map.csv"
     ),
-    "Would another method show something else?": (
-        "compare digits.csv --label digit -m pca,tsne,lda -o comparison"
-    ),
-    "How far to believe a map, whoever made it?": "score later.csv later-map.csv --label digit",
+    "Compare several methods.": ("compare digits.csv --label digit -m pca,tsne,lda -o comparison"),
+    "Measure a map made by any tool.": "score later.csv later-map.csv --label digit",
 }
 
 
 def write_tables(folder: Path, n_rows: int | None) -> None:
-    """The digits as two CSV files: those that there are, and a sixth that comes later."""
+    """The digits as two CSV files: five sixths for the map, one sixth as new rows."""
     data = digits()
     header = ",".join([*data.feature_names, "digit"])
     rows = np.column_stack([data.X, data.y]).astype(int)[:n_rows]

@@ -1,7 +1,7 @@
-"""The digits by several methods, side by side and turned to match.
+"""The digits by several methods, side by side and rotated to match.
 
-PCA shows the gross layout and lets the classes overlap; t-SNE keeps neighbors, and nearly every
-class becomes an island, whose distance to the other islands means little.
+PCA keeps large distances, and the classes overlap. t-SNE keeps neighbors: nearly every class is a
+separate group, but the distances between groups mean little.
 
     python examples/digits_side_by_side.py
     python examples/digits_side_by_side.py --rows 600 --out pictures

@@ -1,7 +1,7 @@
-"""Iris by PCA: three species, four lengths, two axes that hold nearly all of it.
+"""Iris by PCA: three species, four lengths, two axes with nearly all of the variance.
 
-Arrows show how each length grows among the flowers. Petal length and petal width point the same
-way: flowers with long petals have wide ones, and this one gradient tells the species apart.
+Arrows show the direction in which each length grows. Petal length and petal width point the same
+way: flowers with long petals have wide ones, and this direction separates the species.
 
     python examples/iris_pca.py
     python examples/iris_pca.py --out pictures

@@ -1,8 +1,8 @@
 """PCA against LDA: the axes along which wines vary most are not those that tell growers apart.
 
 On raw columns PCA sees little but proline, whose numbers are largest. In equal units it shows the
-growers, overlapping. LDA is told the growers and does not mind units; whether that was learned or
-made up is measured on wines that neither method has seen.
+growers, overlapping. LDA learns from the growers and does not depend on units; its separation is
+measured on wines that neither method has seen.
 
     python examples/pca_against_lda.py
     python examples/pca_against_lda.py --out pictures

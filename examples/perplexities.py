@@ -1,7 +1,7 @@
-"""One data set, five perplexities: how many neighbors a point listens to changes the map.
+"""t-SNE of one data set with five perplexities: the number of neighbors changes the map.
 
-With 2, crumbs: structure that is not there. From 5 to 50 the same islands come back, in other
-places: what stays is to be believed, what moves is not. With 100 the small islands join.
+With 2 the map shows small clumps that are not in the data. From 5 to 50 it shows the same groups
+in different places: believe the groups, not their places. With 100 small groups merge.
 
     python examples/perplexities.py
     python examples/perplexities.py --rows 500 --out pictures

@@ -1,9 +1,9 @@
 """The swiss roll: a flat sheet, rolled up in space. Which method finds the sheet?
 
-PCA looks at the roll from the side where it varies most and sees the spiral; an rbf kernel does not
-unroll it either. t-SNE keeps neighbors on the sheet together and unrolls it, but bends it, gathers
-its points in clumps that are not there, and with a smaller perplexity tears it. Isomap and modified
-LLE, which are made for sheets, give it back flat and in its true proportions.
+PCA shows the plane of largest variance, and so the spiral; kernel PCA with an rbf kernel does not
+unroll it either. t-SNE unrolls the sheet but bends it, shows clumps that are not in the data, and
+tears it if the perplexity is smaller. Isomap and modified LLE, which are made for curved sheets,
+show it flat and in its true proportions.
 
     python examples/swiss_roll.py
     python examples/swiss_roll.py --rows 400 --out pictures

@@ -1,7 +1,7 @@
 """Two rings that no line separates, by PCA and by kernel PCA.
 
-PCA turns the plane, and the rings stay inside one another. Their images under an rbf kernel lie
-apart, so that in two kernel components a straight line separates them.
+PCA only rotates the plane, and one ring stays inside the other. After the transformation of an rbf
+kernel, a straight line separates them in two kernel components.
 
     python examples/two_rings.py
     python examples/two_rings.py --rows 2000 --gamma 8 --out pictures

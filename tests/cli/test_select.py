@@ -131,3 +131,11 @@ def test_existing_files_are_replaced_only_by_force_and_quiet_is_quiet(
 def test_a_selector_is_not_a_method_of_map(refused, run, flowers):
     assert "use it with 'lowland select'" in refused("map", "flowers.csv", "-m", "relief_f")
     assert "relief" not in run("methods").out
+
+
+def test_scale_is_an_option_of_a_selector_that_has_it(run, flowers):
+    given = ("select", "flowers.csv", "-m", "principal_variables", "--json", "--force")
+    plain = json.loads(run(*given, "--no-scale").out)
+    scaled = json.loads(run(*given, "--scale").out)
+    assert (plain["parameters"]["scale"], scaled["parameters"]["scale"]) == (False, True)
+    assert plain["kept"] < scaled["kept"]  # petal length alone has most of the unscaled variance

@@ -1,8 +1,9 @@
-"""What the pages tell people to type works as it stands there."""
+"""Python and shell code in the pages runs as it stands, and prints what the page shows."""
 
 import re
 import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,14 +11,38 @@ import pytest
 from lowland.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ("README.md", "docs/quickstart.md", "docs/python.md")
-SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md")
+PYTHON = (
+    "README.md",
+    "docs/quickstart.md",
+    "docs/python.md",
+    "docs/selection.md",
+    "docs/files.md",
+)
+SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md", "docs/selection.md")
 
 
-def blocks(page: str, language: str) -> list[str]:
+FENCE = re.compile(
+    r"^```(\w*)\n(.*?)^```\n(?:\n(?:prints\n\n)?```\n(.*?)^```)?", re.DOTALL | re.MULTILINE
+)
+
+
+class Block(NamedTuple):
+    """A fenced block, and the output that the page shows right after it."""
+
+    language: str
+    text: str
+    output: str
+
+
+def blocks(page: str, language: str) -> list[Block]:
     """The fenced blocks of a language, in order."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [Block(*found) for found in FENCE.findall(text) if found[0] == language]
+
+
+def words(text: str) -> str:
+    """Output without its numbers, some of which are times or depend on the processor."""
+    return " ".join(re.sub(r"\d+(\.\d+)?", "#", text).split())
 
 
 @pytest.fixture
@@ -38,21 +63,32 @@ def tables(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("page", PYTHON)
-def test_the_python_of_a_page_runs(page, capsys):
+def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page, capsys):
     found = blocks(page, "python")
     assert found
     names: dict = {}
     for block in found:
-        exec(compile(block, page, "exec"), names)
-    assert "Traceback" not in capsys.readouterr().err
+        exec(compile(block.text, page, "exec"), names)
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert not block.output or words(printed.out) == words(block.output)
 
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("page", SHELL)
-def test_the_commands_of_a_page_run(page, capsys):
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line]
-    assert lines
-    for line in lines:
-        program, *arguments = shlex.split(line, comments=True)
-        assert program == "lowland"
-        assert main(arguments) == 0, capsys.readouterr().err
+def test_the_commands_of_a_page_run_and_print_what_the_page_shows(page, capsys):
+    found = blocks(page, "sh")
+    assert found
+    for block in found:
+        for line in filter(None, block.text.splitlines()):
+            program, *arguments = shlex.split(line, comments=True)
+            assert program == "lowland"
+            assert main(arguments) == 0, capsys.readouterr().err
+        printed = capsys.readouterr().out
+        assert not block.output or words(printed) == words(block.output)
+
+
+def test_the_shown_output_is_found():
+    shown = {page: sum(bool(each.output) for each in blocks(page, "sh")) for page in SHELL}
+    assert min(shown["README.md"], shown["docs/quickstart.md"], shown["docs/selection.md"]) == 1
+    assert any(each.output for each in blocks("README.md", "python"))

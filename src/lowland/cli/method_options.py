@@ -85,13 +85,16 @@ class MethodOption:
 
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
+    from lowland._core.base import Reducer
     from lowland._core.constraints import Boolean
     from lowland._core.docstrings import short
 
+    # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
+    spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
     options = {}
     for name, field in cls.parameters().items():
         constraint = _what_can_be_typed(field.metadata["constraint"])
-        if name in SPELLED or constraint is None:
+        if name in spelled or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
         is_flag = isinstance(constraint, Boolean)

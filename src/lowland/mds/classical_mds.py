@@ -111,6 +111,10 @@ class ClassicalMDS(DistanceReducer):
         avoid="when neighborhoods matter more than the overall picture, or distances are ordinal",
         cost="O(n^2) per product with the distances; O(n p min(n, p)) for Euclidean rows",
     )
+    reading = DistanceReducer.reading._replace(
+        axes="For Euclidean distances the axes are principal components. For other distances only "
+        "their order has a meaning: the first one explains most."
+    )
     reference = "Torgerson (1952); Gower (1966)"
     aliases = ("cmds", "pcoa", "torgerson")
 

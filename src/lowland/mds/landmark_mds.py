@@ -93,6 +93,10 @@ class LandmarkMDS(DistanceReducer):
         avoid="when ClassicalMDS or PCA is fast enough: they are exact",
         cost="O(n m p + m^3) time for m landmarks, O(n p) memory",
     )
+    reading = DistanceReducer.reading._replace(
+        axes="For Euclidean distances the axes are principal components. For other distances only "
+        "their order has a meaning: the first one explains most."
+    )
     reference = "de Silva & Tenenbaum (2004)"
     aliases = ("lmds",)
 

@@ -112,7 +112,10 @@ class LinearMDS(StressReducer, Invertible):
     accepts_distances = False
     reading = StressReducer.reading._replace(
         axes="Each axis is a weighted sum of the columns, so a position along an axis has a "
-        "meaning."
+        "meaning.",
+        distances="The map keeps distances as well as a linear map can: near and far can be read, "
+        "within the stress reported. By default relative errors count, so that short distances "
+        "matter as much as long ones.",
     )
     transform_uses_blas = False
 

@@ -59,7 +59,7 @@ class DiffusionMaps(GraphReducer):
         squared median length of the edges.
     time : float, default=1.0
         t; the larger, the less the coordinates after the first ones count.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance between rows, or "precomputed": X holds all distances or, with ``n_neighbors``,
         some of them as a sparse matrix. X may then also be a ``NeighborGraph``.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"

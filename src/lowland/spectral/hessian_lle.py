@@ -36,7 +36,7 @@ class HessianLLE(LocalReducer):
     normalize : {"isometric", "orthonormal"}, default="isometric"
         "isometric": stretched so that patches have the size and shape they have in the data.
         "orthonormal": coordinates of variance 1.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
         Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
         neighbors and tangents; new rows come as their distances to the n fitted ones.

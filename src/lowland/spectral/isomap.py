@@ -48,7 +48,7 @@ class Isomap(GraphReducer):
         Join all rows within this distance instead.
     landmarks : int or None, default=None
         Use distances to so many random rows only. The map is nearly the same from a few hundred on.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance between rows, or "precomputed": X holds all distances, or as a sparse matrix some
         of them. X may also be a ``NeighborGraph``.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"

@@ -37,7 +37,7 @@ class LaplacianEigenmaps(GraphReducer):
         w_ij = exp(-d_ij^2 / t), or 1 for all that are joined.
     bandwidth : float or None, default=None
         t of the heat kernel; None: the median squared length of the edges.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance between rows, or "precomputed": X holds all distances, or as a sparse matrix some
         of them. X may also be a ``NeighborGraph``.
     on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
@@ -104,7 +104,8 @@ class LaplacianEigenmaps(GraphReducer):
     reading = GraphReducer.reading._replace(
         gaps="Groups with few edges between them are pulled apart and shrink to points. The width "
         "of a gap has no meaning.",
-        scale="Each axis has unit variance, weighted by the degrees of the rows.",
+        scale="The squares of each axis, weighted by the degrees of the rows, sum to 1. The scale "
+        "says nothing about the data.",
     )
 
     @classmethod

@@ -34,7 +34,7 @@ class LTSA(LocalReducer):
     normalize : {"orthonormal", "isometric"}, default="orthonormal"
         "orthonormal": coordinates of variance 1, as in the paper. "isometric": stretched so that
         patches have, on the average, the size and shape they have in the data.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
         Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
         neighbors and tangents; new rows come as their distances to the n fitted ones.

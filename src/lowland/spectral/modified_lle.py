@@ -40,7 +40,7 @@ class ModifiedLLE(LocalReducer):
     normalize : {"isometric", "orthonormal"}, default="isometric"
         "isometric": stretched so that patches have, on the average, the size and shape they have in
         the data. "orthonormal": coordinates of variance 1, as in the paper.
-    metric, metric_params
+    metric : str or function, default="euclidean"
         Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
         Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
         neighbors and weights; new rows come as their distances to the n fitted ones.
