@@ -1,10 +1,10 @@
-"""Principal axes in feature space by three roads: the matrix, products with it, landmarks.
+"""Principal axes in feature space by three solvers: the matrix, products with it, landmarks.
 
 All give the same thing, :class:`KernelAxes`. An axis is a combination of kept rows,
 
     v_k = sum_j A_jk phi(x_j),   |v_k| = 1,   and the mean of all rows is  sum_j b_j phi(x_j),
 
-so that a row's coordinate is  sum_j A_jk k(x, x_j) - c_k.  For the first two roads all rows are
+so that a row's coordinate is  sum_j A_jk k(x, x_j) - c_k.  For the first two solvers all rows are
 kept, A = V lambda^(-1/2) with the eigenpairs (lambda, V) of H K H, and b = 1/n.
 
     matrix     K in memory, n x n          O(n^2 p), then LAPACK or Lanczos    exact

@@ -1,4 +1,4 @@
-"""Discriminant axes by two roads: the p x p covariance within classes, or the n x n inner products.
+"""Discriminant axes from the p x p covariance within classes, or from n x n inner products.
 
 With S the covariance within classes and M the class means, centered, in rows:
 

@@ -72,7 +72,7 @@ class PCA(LinearReducer):
 
     Notes
     -----
-    Signs: the largest entry of each axis is positive. All roads give the same axes; sparse data
+    Signs: the largest entry of each axis is positive. All solvers give the same axes; sparse data
     are never densified and n x p work is done in place of a centered copy. Exact solvers use no
     random numbers; ``random_state`` matters for "randomized" and "parallel" only.
 

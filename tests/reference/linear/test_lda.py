@@ -305,7 +305,7 @@ def test_the_share_of_ledoit_and_wolf_is_scikit_learns():
 
 
 @pytest.mark.parametrize("shrinkage", [None, 0.25])
-def test_few_rows_through_inner_products_equal_the_covariance_road(shrinkage):
+def test_few_rows_through_inner_products_equal_those_of_the_covariance(shrinkage):
     """partial_fit always has the p x p matrix; fit works in the span of the rows."""
     X, y = grouped(36, 60, 4)
     new, _ = grouped(25, 60, 4, seed=5)

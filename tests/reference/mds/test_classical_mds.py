@@ -18,7 +18,7 @@ def test_eurodist_as_r_prints_it(eurodist):
     assert (model.eigenvalues_ < -1e-6 * model.eigenvalues_[0]).sum() == 9
 
 
-def test_euclidean_rows_are_pca_by_either_road(irregular, distances):
+def test_euclidean_rows_are_pca_by_either_solver(irregular, distances):
     X = irregular(60, 5)
     pca = PCA(3).fit_transform(X)
     for model in (ClassicalMDS(3).fit(X), ClassicalMDS(3, metric="precomputed").fit(distances(X))):

@@ -85,7 +85,7 @@ def test_stress_never_rises_and_ends_no_higher_than_scikit_learns(irregular, dis
 
     for seed in range(6):
         D = distances(irregular(40, 6, seed=seed))
-        # from noise the two roads may lead into different valleys; from here they lead into one
+        # from noise the two may end in different minima; from here they end in one
         start = ClassicalMDS(metric="precomputed").fit(D).embedding_
         ours = MDS(metric="precomputed", init=start, tol=1e-10, max_iter=2000).fit(D)
         settings = {"n_init": 1, "max_iter": 2000, "eps": 1e-10, "normalized_stress": False}

@@ -1,8 +1,7 @@
-"""Mergeable sums: all that a linear method needs to know about rows it no longer has.
+"""Mergeable sums: the count, mean and scatter matrix of rows.
 
-Count, mean and scatter of two sets of rows give those of their union, so that one fit, many
-batches and many machines are the same three functions: ``moments``, ``merge`` and the method's
-own finish.
+The sums of two sets of rows give those of their union, so that one fit, many batches and many
+machines use the same three functions: ``moments``, ``merge`` and the method's own last step.
 
 References: Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance,
 The American Statistician 37.
@@ -15,15 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.validation import canonical, is_sparse
 from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, rows_within
 from lowland._engines.linalg.magnitude import column_exponents, in_unit, safe_exponent
 from lowland._engines.linalg.products import mirror
 
-__all__ = ["Moments", "column_moments", "merge", "moments"]
+__all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost"]
 
-# Squares that overflow show in the sums, where whoever needs them looks.
+# Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
 
 
@@ -35,11 +35,16 @@ class Moments(NamedTuple):
     scatter: np.ndarray
 
 
+def moments_cost(n: int, p: int) -> Estimate:
+    """Of :func:`moments` of dense rows."""
+    return Estimate(1.8e-11 * n * p * p + 1e-9 * n * p, 24 * p * p)
+
+
 @may_overflow
 def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
     """Moments of the rows of X in one pass over it, without a centered copy.
 
-    Rows whose squares overflow, or vanish, in their type are passed over again in another unit.
+    Rows whose squares overflow or underflow in their type are summed again in another unit.
     The scatter of float64 rows beyond 1e150 or so is infinite, or 0 below its inverse.
     """
     if is_sparse(X):
@@ -67,7 +72,7 @@ def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor)
             if block_scatter is not scatter:
                 scatter += block_scatter
             phase.advance()
-    offset = sums / n  # the mean, seen from the pilot
+    offset = sums / n  # the mean relative to the pilot
     mirror(scatter)
     scatter -= n * np.outer(offset, offset)
     return Moments(n, shift + offset, scatter)
@@ -78,7 +83,7 @@ def pilot(X: np.ndarray, n_sample: int = 128) -> np.ndarray:
 
     The commonest value where it fills half of a sample: such a value is at most 1.5 standard
     deviations from the mean, and shifted by it the column is mostly exact zeros, which the kernel
-    passes over. Elsewhere the sample's mean. A column that does not vary is shifted to 0.
+    skips. Elsewhere the sample's mean. A column that does not vary is shifted to 0.
     """
     sample = np.sort(np.ascontiguousarray(X[:: max(1, X.shape[0] // n_sample)]), axis=0)
     middle = sample[len(sample) // 2]
@@ -87,7 +92,7 @@ def pilot(X: np.ndarray, n_sample: int = 128) -> np.ndarray:
 
 
 def _sparse_moments(X: Any) -> Moments:
-    """S = X^T X - n m m^T: the zeros stay implicit; float64, because the two terms may be close."""
+    """S = X^T X - n m m^T with implicit zeros; in float64, because the two terms may be close."""
     n = X.shape[0]
     X = X.astype(np.float64)
     mean, squares = column_moments(X)

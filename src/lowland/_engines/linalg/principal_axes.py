@@ -1,6 +1,6 @@
-"""Principal axes of centered data by three roads: covariance, Gram matrix, block Krylov.
+"""Principal axes of centered data by three solvers: covariance, Gram matrix, block Krylov.
 
-All give the same thing, :class:`PrincipalAxes`; which is cheapest depends on the shape. With
+All return :class:`PrincipalAxes`; which is cheapest depends on the shape. With
 X the centered (and perhaps scaled) data, n x p:
 
     covariance   X^T X, p x p      O(n p^2)        few columns; mergeable
@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen import BLOCK_WIDTH, fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import in_unit, safe_exponent
-from lowland._engines.linalg.moments import Moments, column_moments, moments
+from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
+from lowland._engines.linalg.products import gram_cost, times_cost
 
 __all__ = [
     "PrincipalAxes",
@@ -31,9 +34,10 @@ __all__ = [
     "by_krylov",
     "column_scale",
     "leading_axes",
+    "principal_axes_cost",
 ]
 
-# Where a few axes of unscaled rows are wanted: up to so many columns, else up to so many rows.
+# Of leading_axes: the most columns for the covariance, the most rows for the Gram matrix.
 COVARIANCE_COLUMNS, GRAM_ROWS = 3000, 2000
 
 
@@ -53,7 +57,7 @@ class PrincipalAxes(NamedTuple):
 
     @np.errstate(over="ignore")
     def in_unit(self, exponent: int) -> PrincipalAxes:
-        """The same of rows times 2^exponent."""
+        """The principal axes of the rows times 2^exponent."""
         times = 2 * exponent if self.scale is None else 0
         return self._replace(
             mean=np.ldexp(self.mean, exponent),
@@ -75,10 +79,20 @@ def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np
     return variances if scale is None else variances / scale**2
 
 
+def principal_axes_cost(n: int, p: int, n_axes: int) -> Estimate:
+    """Of :func:`leading_axes` of dense rows."""
+    if p <= COVARIANCE_COLUMNS:
+        return moments_cost(n, p) + largest_pairs_cost(p, n_axes).holding(8 * p * p)
+    if n <= GRAM_ROWS:
+        return gram_cost(n, p) + largest_pairs_cost(n, n_axes).holding(8 * n * n)
+    product = times_cost(n, p, BLOCK_WIDTH) + times_cost(n, p, BLOCK_WIDTH)
+    return operator_pairs_cost(min(n, p), n_axes, product)
+
+
 def leading_axes(
     X: Any, n_axes: int, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> PrincipalAxes:
-    """A few axes by the cheapest road; those of Krylov's may be inexact, without a warning."""
+    """A few axes by the cheapest solver; inexact axes of block Krylov give no warning."""
     n, p = X.shape
     if p <= COVARIANCE_COLUMNS and not is_sparse(X):
         return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
@@ -126,7 +140,7 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
 def by_krylov(
     X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> PrincipalAxes:
-    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is ever formed."""
+    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
     e = safe_exponent(float(squares.max()) / n, X)

@@ -2,11 +2,11 @@
 
 From squared distances D2, B = -1/2 H D2 H with H = I - 11^T/n holds the inner products of points
 around their mean; its leading eigenvectors times the roots of their eigenvalues are the map Y. A
-row at squared distances t from the fitted points has the place
+row with squared distances t to the fitted points has the coordinates
 
     y = 1/2 L^-1 Y^T (b - t),   b_j = mean_i d_ij^2,   L = diag(eigenvalues)         (Gower 1968)
 
-where a constant added to b or t drops out, because Y^T 1 = 0.
+where a constant added to b or t has no effect, because Y^T 1 = 0.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
@@ -27,12 +28,14 @@ from lowland._engines.linalg.eigen import (
     is_small,
     largest_eigenpairs,
 )
+from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import largest, squarable, unit_for
 from lowland._engines.linalg.principal_axes import leading_axes
 
 __all__ = [
     "Scaling",
     "additive_constant",
+    "classical_scaling_cost",
     "gower_duals",
     "gower_placement",
     "of_distances",
@@ -64,6 +67,14 @@ class Scaling(NamedTuple):
     mean_squares: np.ndarray | None = None
     axes: np.ndarray | None = None
     mean: np.ndarray | None = None
+
+
+def classical_scaling_cost(n: int, q: int) -> Estimate:
+    """Of :func:`of_distances`, beside the distances themselves."""
+    if is_small(n, 1):
+        return all_pairs_cost(n).holding(16 * n * n)
+    product = Estimate(6e-10 * n * n, 8 * n * (q + 4))
+    return operator_pairs_cost(n, q, product) + Estimate(7e-10 * n * n, 0)
 
 
 def of_distances(
@@ -109,7 +120,7 @@ def _all_values(
 def _leading(
     D: np.ndarray, q: int, threads: int, rng: np.random.Generator, monitor: Monitor, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
+    """Leading pairs of -1/2 H D2 H, which is not formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
     unit = D.dtype.type(unit_for(largest(D)))  # squares stay within float32
 
@@ -133,7 +144,7 @@ def _leading(
 
 
 def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
-    """Coordinates from eigenpairs, largest first; rounding does not make a coordinate."""
+    """Coordinates from eigenpairs, largest first; eigenvalues that are rounding count as 0."""
     kept = min(q, len(values))
     top = values[:kept]
     real = top > 1e-12 * np.abs(values).max(initial=0.0)
