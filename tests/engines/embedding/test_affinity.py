@@ -316,7 +316,7 @@ def test_default_neighbors_are_three_times_the_perplexity():
 
 def test_graphs_that_have_no_joint_affinities_are_refused(irregular):
     X = irregular(30, 3)
-    with pytest.raises(DataError, match=r"30 fitted rows .* 4 new rows"):
+    with pytest.raises(DataError, match=r"4 new rows.*30 fitted rows"):
         joint_affinities(neighbor_query(X, X[:4], 10), 3)
     nobody = NeighborGraph(np.full((3, 2), -1, np.int32), np.full((3, 2), np.inf), 3)
     with pytest.raises(DataError, match="no row of the 3 has a neighbor"):
