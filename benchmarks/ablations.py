@@ -84,7 +84,7 @@ def npy() -> None:
         "bad indentation": "  {'descr': '<f8'\n,}",
         "shape of True": header("(True,)"),
         "object dtype": "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }",
-        "sub-array dtype": "{'descr': ('<f8', (1000000,)), 'fortran_order': False, 'shape': (9,), }",
+        "sub-array dtype": "{'descr': ('<f8', (1000000,)), 'fortran_order': False, 'shape': (9,)}",
     }
     print("\nhostile headers: what happens, and the peak of memory meanwhile")
     for name, text in hostile.items():

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory
 from lowland._core.validation import is_sparse
@@ -37,6 +38,7 @@ __all__ = [
     "RowKernel",
     "checked_values",
     "kernel_matrix",
+    "kernel_product_cost",
     "panel_blocks",
 ]
 
@@ -81,6 +83,22 @@ def kernel_matrix(
     if callable(kernel.name) or is_sparse(points):
         return RowKernel(points, kernel, threads)
     return DenseKernel(points, kernel, threads, dtype)
+
+
+def kernel_product_cost(n: int, p: int, n_products: int = 1) -> Estimate:
+    """Of products K V of dense points with 16 vectors at a time, the first of which computes K.
+
+    Where K is too large to be kept, each product computes it.
+    """
+    kept = 4 * n * n <= KEPT_BYTES
+    first = Estimate(n * n * (2.5e-9 + 1e-11 * p), 4 * n * n if kept else 8 * n * p)
+    later = Estimate(7e-10 * n * n, 0.0) if kept else first
+    return first + (n_products - 1) * later
+
+
+def kernel_matrix_cost(n: int, p: int) -> Estimate:
+    """Of the whole matrix of dense points."""
+    return Estimate(n * n * (4e-9 + 3e-11 * p), 8 * n * n)
 
 
 def affordable(n_bytes: int) -> bool:

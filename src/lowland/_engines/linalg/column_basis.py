@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs, rank_cutoff
-from lowland._engines.linalg.moments import column_moments, moments
+from lowland._engines.linalg.eigen_costs import all_pairs_cost
+from lowland._engines.linalg.moments import column_moments, moments, moments_cost
+from lowland._engines.linalg.products import gram_cost, times_cost
 
-__all__ = ["ColumnBasis", "orthonormal_basis"]
+__all__ = ["ColumnBasis", "orthonormal_basis", "orthonormal_basis_cost"]
 
 ROUNDINGS = 4.0  # operations, each of them rounded, that a column may be the result of
 
@@ -60,6 +63,15 @@ class ColumnBasis(NamedTuple):
     def variables(self, W: np.ndarray) -> np.ndarray:
         """A (r, q) of U A = (X - 1 m^T) W."""
         return np.einsum("rp,pq->rq", self.loadings, W)
+
+
+def orthonormal_basis_cost(n: int, p: int) -> Estimate:
+    """Of :func:`orthonormal_basis` of dense rows."""
+    r = min(n, p)
+    gram = moments_cost(n, p) if p <= n else gram_cost(n, p)
+    copies = Estimate(8e-9 * n * p, 8 * n * p)
+    work = copies + gram + all_pairs_cost(r) + 4 * times_cost(n, p, r) + all_pairs_cost(r)
+    return work.holding(8 * n * (p + r))
 
 
 def orthonormal_basis(X: Any, threads: int, monitor: Monitor) -> ColumnBasis:

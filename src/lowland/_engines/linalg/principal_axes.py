@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen import BLOCK_WIDTH, fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import in_unit, safe_exponent
-from lowland._engines.linalg.moments import Moments, column_moments, moments
+from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
+from lowland._engines.linalg.products import gram_cost, times_cost
 
 __all__ = [
     "PrincipalAxes",
@@ -31,6 +34,7 @@ __all__ = [
     "by_krylov",
     "column_scale",
     "leading_axes",
+    "principal_axes_cost",
 ]
 
 # Where a few axes of unscaled rows are wanted: up to so many columns, else up to so many rows.
@@ -73,6 +77,16 @@ def _per_column(squares: np.ndarray, scale: np.ndarray | None, count: int) -> np
     """Variances of the columns after scaling."""
     variances = squares / (count - 1)
     return variances if scale is None else variances / scale**2
+
+
+def principal_axes_cost(n: int, p: int, n_axes: int) -> Estimate:
+    """Of :func:`leading_axes` of dense rows."""
+    if p <= COVARIANCE_COLUMNS:
+        return moments_cost(n, p) + largest_pairs_cost(p, n_axes).holding(8 * p * p)
+    if n <= GRAM_ROWS:
+        return gram_cost(n, p) + largest_pairs_cost(n, n_axes).holding(8 * n * n)
+    product = times_cost(n, p, BLOCK_WIDTH) + times_cost(n, p, BLOCK_WIDTH)
+    return operator_pairs_cost(min(n, p), n_axes, product)
 
 
 def leading_axes(

@@ -21,11 +21,25 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import contiguous_blocks, row_blocks, strided
 from lowland._engines.linalg.magnitude import largest, unit_for
 
-__all__ = ["matrix_times", "mirror", "sample_gram", "times", "transpose_times"]
+__all__ = [
+    "gram_cost",
+    "matrix_times",
+    "mirror",
+    "sample_gram",
+    "times",
+    "times_cost",
+    "transpose_times",
+]
+
+
+def times_cost(n: int, p: int, q: int) -> Estimate:
+    """Of :func:`times` or :func:`transpose_times` with q vectors."""
+    return Estimate(6e-11 * n * p * q + 4e-10 * n * (p + q), 8 * (n + p) * q)
 
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
@@ -64,6 +78,11 @@ def transpose_times(
     zero = np.broadcast_to(X.dtype.type(0), Z.shape)
     _native.inner(X, shift, Z, zero, False, out, threads)
     return out
+
+
+def gram_cost(n: int, p: int) -> Estimate:
+    """Of :func:`sample_gram`."""
+    return Estimate(2.5e-11 * n * n * p, 8 * n * n)
 
 
 def sample_gram(X: Any, mean: np.ndarray, threads: int) -> np.ndarray:

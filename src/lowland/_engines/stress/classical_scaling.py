@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
@@ -27,12 +28,14 @@ from lowland._engines.linalg.eigen import (
     is_small,
     largest_eigenpairs,
 )
+from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import largest, squarable, unit_for
 from lowland._engines.linalg.principal_axes import leading_axes
 
 __all__ = [
     "Scaling",
     "additive_constant",
+    "classical_scaling_cost",
     "gower_duals",
     "gower_placement",
     "of_distances",
@@ -64,6 +67,14 @@ class Scaling(NamedTuple):
     mean_squares: np.ndarray | None = None
     axes: np.ndarray | None = None
     mean: np.ndarray | None = None
+
+
+def classical_scaling_cost(n: int, q: int) -> Estimate:
+    """Of :func:`of_distances`, beside the distances themselves."""
+    if is_small(n, 1):
+        return all_pairs_cost(n).holding(16 * n * n)
+    product = Estimate(6e-10 * n * n, 8 * n * (q + 4))
+    return operator_pairs_cost(n, q, product) + Estimate(7e-10 * n * n, 0)
 
 
 def of_distances(

@@ -18,10 +18,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 
-__all__ = ["Height", "Majorized", "Objective", "majorize"]
+__all__ = ["Height", "Majorized", "Objective", "majorization_cost", "majorize"]
 
 MEMORY = 8
 ENOUGH = 1e-4  # share of the fall that the slope promises, below which a step is not taken
@@ -58,6 +59,12 @@ class Majorized(NamedTuple):
     losses: np.ndarray
     n_iter: int
     converged: bool
+
+
+def majorization_cost(n: int, q: int, n_steps: int, n_pairs: int | None = None) -> Estimate:
+    """Of steps over all pairs of n rows, or over ``n_pairs`` listed ones, beside the distances."""
+    pairs = 4e-10 * n * n if n_pairs is None else 4e-9 * n_pairs
+    return n_steps * Estimate(pairs + 1e-7 * n * q + 3e-5, 8 * n * q * (2 * MEMORY + 8))
 
 
 def majorize(
