@@ -15,7 +15,7 @@ import scipy.linalg
 
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
-from lowland._engines.stress.majorization import Height
+from lowland._engines.stress.majorization import Evaluation
 
 __all__ = ["LinearStress"]
 
@@ -40,14 +40,14 @@ class LinearStress:
         """Z = U A."""
         return products.times(self.U, self.zero, A, self.threads)
 
-    def __call__(self, A: np.ndarray) -> Height:
+    def __call__(self, A: np.ndarray) -> Evaluation:
         loss, forces = self.stress(self.points(A))
-        return Height(loss, products.transpose_times(self.U, self.zero, forces, self.threads))
+        return Evaluation(loss, products.transpose_times(self.U, self.zero, forces, self.threads))
 
     def precondition(self, slope: np.ndarray) -> np.ndarray:
         if self.factor is None:
             return slope / self.bound
         return scipy.linalg.cho_solve(self.factor, slope, check_finite=False)
 
-    def guttman_step(self, A: np.ndarray, here: Height) -> np.ndarray:
+    def guttman_step(self, A: np.ndarray, here: Evaluation) -> np.ndarray:
         return self.precondition(here.slope)

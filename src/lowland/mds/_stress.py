@@ -24,7 +24,7 @@ from lowland._engines.neighbors.duplicates import (
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.majorization import Majorized, Objective, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
-from lowland._engines.stress.placement import homes, place_by_stress
+from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
 from lowland.mds._base import DOUBLE_ROWS, DistanceReducer
 
@@ -235,7 +235,7 @@ class StressReducer(DistanceReducer):
                 # rows that start at one place feel the same forces and stay together
                 Y = at_common_place(Y, problem.equal)
                 if objective(Y).loss > 1e-12 * objective.scale:
-                    Y = at_common_place(initial_map.parted(Y, run.rng), problem.equal)
+                    Y = at_common_place(initial_map.separated(Y, run.rng), problem.equal)
             yield Y
 
     # --- new rows -----------------------------------------------------------------------------
@@ -245,8 +245,8 @@ class StressReducer(DistanceReducer):
         shared = self.embedding_, self._power()
         for rows, D in self._blocks_of_distances(X, run):
             targets = self._targets(D)
-            home = homes(D, targets, *shared, run.threads)
-            Z[rows] = place_by_stress(targets, *shared, home, run.threads)
+            equal = equal_points(D, targets, *shared, run.threads)
+            Z[rows] = place_by_stress(targets, *shared, equal, run.threads)
         return Z.astype(X.dtype)
 
 

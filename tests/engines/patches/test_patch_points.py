@@ -92,21 +92,23 @@ def test_a_row_at_home_is_known_by_its_coordinates_or_by_its_distances(patches):
     near = np.argsort(D[:, numbers], axis=1, kind="stable")[:, :5]
     expected = np.full(60, -1)
     expected[numbers] = np.arange(40)
-    np.testing.assert_array_equal(PatchRows(X[numbers]).home(X, near), expected)
-    np.testing.assert_array_equal(PatchDistances(D[numbers], numbers).home(D, near), expected)
+    np.testing.assert_array_equal(PatchRows(X[numbers]).equal_point(X, near), expected)
+    np.testing.assert_array_equal(
+        PatchDistances(D[numbers], numbers).equal_point(D, near), expected
+    )
 
 
 def test_of_several_rows_at_distance_zero_home_is_the_one_with_the_same_distances():
     D = np.array([[0.0, 0, 0, 2], [0, 0, 0, 3], [0, 0, 0, 2.5], [2, 3, 2.5, 0]])
     points = PatchDistances(D, np.arange(4))
     near = np.argsort(D, axis=1, kind="stable")[:, :2]  # row 2 is not among its own nearest
-    np.testing.assert_array_equal(points.home(D, near), [0, 1, 2, 3])
+    np.testing.assert_array_equal(points.equal_point(D, near), [0, 1, 2, 3])
     almost = np.array([[0.0, 0, 0, 2.9]])
-    np.testing.assert_array_equal(points.home(almost, near[:1]), [1])
+    np.testing.assert_array_equal(points.equal_point(almost, near[:1]), [1])
 
 
 def test_a_self_distance_of_rounding_does_not_drive_a_row_from_home():
     D = np.array([[1e-9, 1, 2], [1, 0, 1], [2, 1, 0]])
     points = PatchDistances(D, np.arange(3))
     near = np.argsort(D, axis=1, kind="stable")[:, :2]
-    np.testing.assert_array_equal(points.home(D, near), [0, 1, 2])
+    np.testing.assert_array_equal(points.equal_point(D, near), [0, 1, 2])

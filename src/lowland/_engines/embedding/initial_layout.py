@@ -1,4 +1,4 @@
-"""Where a layout starts: principal components, the graph's slow modes, noise, or a given map.
+"""Initial layouts: principal components, eigenvectors of the graph, noise, or a given map.
 
 A start from the data makes maps that agree between runs and keep the large-scale structure
 (Kobak & Linderman 2021, doi:10.1038/s41587-020-00809-z).
@@ -21,19 +21,22 @@ from lowland._engines.linalg.principal_axes import leading_axes
 __all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
 
 ROUGH = 1e-2  # residual of eigenvectors
-SMALL = 1e-4  # standard deviation along the first axis: repulsion must not see the start
-CROWDED, PARTED = 1e-5, 1e-3  # rows nearer than this (in units of SMALL) are parted by about that
-WIDEST = 1e9  # coordinates beyond lose the distances of neighbors in float32
+SMALL = 1e-4  # standard deviation along the first axis: too small for repulsion to matter
+CROWDED, NOISE = (
+    1e-5,
+    1e-3,
+)  # rows closer than CROWDED get noise of size NOISE, both in units of SMALL
+WIDEST = 1e9  # beyond it, distances of neighbors are lost in the rounding of float32
 
 
 def principal_layout(X: Any, d: int, run: FitContext) -> np.ndarray:
     """The first d principal components of dense or sparse rows."""
-    X = near_one(X)  # the layout has a size of its own
+    X = near_one(X)  # the scale of the data does not matter: the layout is rescaled
     n, p = X.shape
     q = min(d, n - 1, p)
     found = leading_axes(X, q, run.threads, run.rng, run.monitor)
     Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
-    return _parted(_small(_filled(Y, d, run.rng)), run.rng)
+    return _separated(_small(_filled(Y, d, run.rng)), run.rng)
 
 
 def spectral_layout(P: Any, d: int, run: FitContext) -> np.ndarray:
@@ -61,7 +64,7 @@ def spectral_layout(P: Any, d: int, run: FitContext) -> np.ndarray:
             width=max(4, q + 2),
             trivial=1 / root,
         )
-    return _parted(_small(_filled(found.vectors * root[:, None], d, run.rng)), run.rng)
+    return _separated(_small(_filled(found.vectors * root[:, None], d, run.rng)), run.rng)
 
 
 def random_layout(n: int, d: int, run: FitContext) -> np.ndarray:
@@ -70,22 +73,22 @@ def random_layout(n: int, d: int, run: FitContext) -> np.ndarray:
 
 
 def given_layout(init: Any, n: int, d: int) -> np.ndarray:
-    """A layout from the user, as it is: to go on from an earlier map."""
+    """A layout from the user, centered, for example an earlier map."""
     Y = np.array(init, dtype=np.float64)
     if Y.shape != (n, d):
         raise DataError(f"init has shape {Y.shape}, but the map is {n} rows x {d} columns.")
     if not np.isfinite(Y).all():
-        raise DataError("init holds NaN or infinity; every row needs a place to start from.")
+        raise DataError("init holds NaN or infinity; every row needs coordinates.")
     if np.abs(Y).max() > WIDEST:
         raise DataError(
-            f"init has a coordinate of {np.abs(Y).max():g}, so far out that no point would feel "
-            f"another; coordinates of a map are at most {WIDEST:g} here: give a smaller copy."
+            f"init has a coordinate of {np.abs(Y).max():g}, beyond the largest that is "
+            f"allowed, {WIDEST:g}, where neighbors no longer interact; divide init by a number."
         )
     return Y - Y.mean(axis=0)
 
 
 def _filled(Y: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
-    """Axes that the data do not have, or on which nothing varies, get a little noise."""
+    """Y with d columns; missing and constant columns are filled with a little noise."""
     spread = np.zeros(d)
     spread[: Y.shape[1]] = Y.std(axis=0)
     filled = np.zeros((len(Y), d))
@@ -102,14 +105,14 @@ def _small(Y: np.ndarray) -> np.ndarray:
     Y = Y - Y.mean(axis=0)
     largest = np.abs(Y).max(initial=0.0)
     if largest > 0:
-        Y /= largest  # squares of huge or tiny numbers would not fit
+        Y /= largest  # squares of huge or tiny numbers would overflow or vanish
     return Y * (SMALL / max(Y.std(axis=0).max(initial=0.0), 1e-300))
 
 
-def _parted(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows on one place would feel the same forces and stay together for ever: they get noise.
+def _separated(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Add noise to rows in one place, which have the same forces and would never separate.
 
-    Such rows are common where the data are a design or categories: all that differ only in
+    Such rows are common where the data are a design or categories: all rows that differ only in
     columns beyond the leading axes, or in one component of a graph.
     """
     cells = np.round(Y / (CROWDED * SMALL))
@@ -117,5 +120,5 @@ def _parted(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         cells @ rng.standard_normal(Y.shape[1]), return_inverse=True, return_counts=True
     )
     crowded = members[cell] > 1
-    Y[crowded] += PARTED * SMALL * rng.standard_normal((int(crowded.sum()), Y.shape[1]))
+    Y[crowded] += NOISE * SMALL * rng.standard_normal((int(crowded.sum()), Y.shape[1]))
     return Y

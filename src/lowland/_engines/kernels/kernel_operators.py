@@ -1,13 +1,13 @@
-"""Kernel functions, and the matrix of their values as something that multiplies.
+"""Kernel functions, and the matrix of their values as an operator.
 
     rbf        exp(-gamma |x - y|^2)          linear    x.y
     laplacian  exp(-gamma sum |x_k - y_k|)    cosine    x.y / |x| |y|
     poly       (gamma x.y + coef0)^degree     sigmoid   tanh(gamma x.y + coef0)
 
-:func:`kernel_matrix` holds the points and gives products K V, rows of K for new points, and K
-itself where somebody can afford it. Dense points go to native tiles, made anew for every product or
-kept in half the memory of K; sparse points, functions and given matrices go by blocks of rows. A
-row of K depends on its own point only, whatever comes along with it.
+:func:`kernel_matrix` holds the points and computes products K V, rows of K for new points, and K
+itself if it fits in memory. Dense points use native tiles, computed for every product or kept in
+half the memory of K; sparse points, functions and given matrices are processed by blocks of rows. A
+row of K depends on its own point only, not on the other rows of a call.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ __all__ = [
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", "precomputed")
 KINDS = {"linear": 0, "cosine": 0, "rbf": 1, "laplacian": 2, "poly": 3, "sigmoid": 4}
 
-KEPT_BYTES = 1_200_000_000  # what a matrix may take that later products can do without
+KEPT_BYTES = 1_200_000_000  # largest K that is kept between products
 ROW_BYTES = 2**25  # of the rows of K that are computed at a time where K is not kept
 
 
 class Kernel(NamedTuple):
-    """A kernel's name, or a function of two rows, with its numbers."""
+    """A kernel's name, or a function of two rows, with its parameters."""
 
     name: str | Callable[..., float]
     gamma: float = 1.0
@@ -59,7 +59,7 @@ class Kernel(NamedTuple):
 
 
 def checked_values(K: np.ndarray, *, owner: str) -> np.ndarray:
-    """A matrix of kernel values that came as such, if it can be one: square and symmetric."""
+    """A precomputed matrix of kernel values, refused if it is not square and symmetric."""
     if K.shape[0] != K.shape[1]:
         raise DataError(
             f"{owner}: kernel='precomputed' needs the square matrix of all pairs of rows; "
@@ -77,7 +77,7 @@ def checked_values(K: np.ndarray, *, owner: str) -> np.ndarray:
 def kernel_matrix(
     points: Any, kernel: Kernel, threads: int, dtype: Any = np.float64
 ) -> KernelMatrix:
-    """K of the points, in ``dtype`` where they are dense; only its shape is known so far."""
+    """K of the points, in ``dtype`` where they are dense; no value is computed yet."""
     if kernel.name == "precomputed":
         return GivenKernel(points, threads)
     if callable(kernel.name) or is_sparse(points):
@@ -102,7 +102,7 @@ def kernel_matrix_cost(n: int, p: int) -> Estimate:
 
 
 def affordable(n_bytes: int) -> bool:
-    """Whether a matrix may be kept: it is not large, and leaves most of the memory to others."""
+    """Whether a matrix may be kept: it is not large, and takes at most a third of free memory."""
     return n_bytes <= KEPT_BYTES and n_bytes <= available_memory() // 3
 
 
@@ -112,7 +112,7 @@ def panel_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 class KernelMatrix:
-    """K of n points: what all three kinds can do."""
+    """K of n points: the interface of all three kinds."""
 
     n: int
     threads: int
@@ -134,7 +134,7 @@ class KernelMatrix:
         raise NotImplementedError
 
     def rows_times(self, Y: Any, V: np.ndarray) -> np.ndarray:
-        """sum_j k(y, point_j) V_j for the rows of Y, in float64, each as if it came alone."""
+        """sum_j k(y, point_j) V_j for the rows of Y, in float64, each independent of the others."""
         out = np.empty((Y.shape[0], V.shape[1]))
         nothing = np.zeros(self.n)
         for block in panel_blocks(Y.shape[0], self.n):
@@ -142,7 +142,7 @@ class KernelMatrix:
         if not np.isfinite(out).all():
             row = int(np.argmin(np.isfinite(out).all(axis=1)))
             raise DataError(
-                f"kernel: its values for new row {row} are beyond what numbers can hold; the "
+                f"kernel: its values for new row {row} overflow; the "
                 f"largest value of X is {largest(Y.data if is_sparse(Y) else Y):g}."
             )
         return out
@@ -151,9 +151,9 @@ class KernelMatrix:
 class DenseKernel(KernelMatrix):
     """K of dense points by native tiles.
 
-    Points are shifted (where the kernel, once centered, does not see it) and scaled so that the
-    tiles need no gamma: shifted points lose fewer digits. So the values of "linear" are those of
-    the shifted points.
+    Points are scaled so that the tiles need no gamma, and shifted where that changes nothing after
+    centering, because shifted points lose fewer digits. So the values of "linear" are those of the
+    shifted points.
     """
 
     def __init__(self, points: np.ndarray, kernel: Kernel, threads: int, dtype: Any) -> None:
@@ -173,12 +173,14 @@ class DenseKernel(KernelMatrix):
         self._filled = False
 
     def _scaled(self, Y: Any) -> np.ndarray:
-        """Rows as the tiles take them, in double."""
+        """Rows in the form that the tiles take, in float64."""
         Y = Y.toarray() if is_sparse(Y) else Y
         Z = np.array(Y, dtype=np.float64, order="C")
         if self.kernel.name == "cosine":
             size = np.abs(Z).max(axis=1, keepdims=True)
-            Z /= np.where(size > 0, size, 1.0)  # squares of tiny or huge rows would not do
+            Z /= np.where(
+                size > 0, size, 1.0
+            )  # squares of tiny or huge rows would underflow or overflow
             length = np.linalg.norm(Z, axis=1, keepdims=True)
             Z /= np.where(length > 0, length, 1.0)
         else:
@@ -217,7 +219,7 @@ class DenseKernel(KernelMatrix):
         return of_product(self.kernel._replace(gamma=1.0), squares)  # gamma is in the points
 
     def times(self, V: np.ndarray) -> np.ndarray:
-        """K V; the first product makes the tiles, later ones may find them kept."""
+        """K V; the first product computes the tiles, later ones reuse them if they were kept."""
         single = self.dtype == np.float32
         side = _native.TILE_SIDE_FLOAT32 if single else _native.TILE_SIDE_FLOAT64
         if self._tiles is None:
@@ -260,7 +262,7 @@ class RowKernel(KernelMatrix):
 
 
 class GivenKernel(KernelMatrix):
-    """A kernel matrix that the user computed; new rows are its values for them."""
+    """A precomputed kernel matrix; new rows are given by their kernel values."""
 
     def __init__(self, K: np.ndarray, threads: int) -> None:
         self.n, self.threads, self.K = K.shape[1], threads, K

@@ -1,4 +1,4 @@
-"""Kernel values of rows that the native tiles do not take: sparse rows, and Python functions."""
+"""Kernel values that the native tiles do not compute: sparse rows, and Python functions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
     "sample_distances",
 ]
 
-SAMPLE = 1000  # rows whose pairs stand for all
+SAMPLE = 1000  # rows whose pairs represent all pairs
 DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
 
 
 def between(Y: Any, X: Any, kernel: Kernel) -> np.ndarray:
-    """k(y, x) of all rows of Y and X in float64, each value from its two rows alone."""
+    """k(y, x) of all rows of Y and X in float64; each value depends on its two rows only."""
     if callable(kernel.name):
         return _by_calls(Y, X, kernel.name)
     Y, X = scipy.sparse.csr_array(Y, dtype=np.float64), scipy.sparse.csr_array(X, dtype=np.float64)
@@ -101,7 +101,7 @@ def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
 
 
 def _city_blocks(Y: Any, X: Any) -> np.ndarray:
-    """Sums of absolute differences of sparse rows, some of which are written out at a time."""
+    """Sums of absolute differences of sparse rows, made dense block by block."""
     out = np.empty((Y.shape[0], X.shape[0]))
     step = rows_within(8 * Y.shape[1], DENSE_BYTES)
     for i in row_blocks(Y.shape[0], step):
@@ -114,7 +114,7 @@ def _city_blocks(Y: Any, X: Any) -> np.ndarray:
 def median_distance(X: Any, metric: str) -> float:
     """The median distance of pairs of rows ("euclidean" or "cityblock"), from a sample of rows.
 
-    1 where the median is 0: most rows are equal, and no scale can be read off them.
+    1 where the median is 0: most rows are equal and give no scale.
     """
     return float(np.median(sample_distances(X, metric))) or 1.0
 

@@ -1,7 +1,7 @@
 """A Chebyshev polynomial of a matrix, which makes small eigenvalues large.
 
-T_m maps [-1, 1] into itself and grows faster outside than any other polynomial of its degree that
-does. With [a, b] mapped to [-1, 1], what lies below a stands out: 0 becomes about
+T_m maps [-1, 1] into itself, and outside it grows faster than any other such polynomial of its
+degree. With [a, b] mapped to [-1, 1], eigenvalues below a become large: 0 becomes about
 cosh(2 m sqrt(a / b)).
 """
 

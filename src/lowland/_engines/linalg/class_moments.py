@@ -30,7 +30,7 @@ __all__ = [
     "widened",
 ]
 
-# Rows gathered at a time: enough that adding up p x p matrices costs little, few enough to be small
+# Rows gathered at a time: enough that adding p x p matrices costs little, few enough for memory
 GATHERED_ROWS = 4096
 
 
@@ -63,9 +63,9 @@ def class_moments(
 ) -> ClassMoments:
     """Sums of the rows of X by class; ``weights`` (C,) weigh the classes in the scatter matrix.
 
-    Rows are gathered by class and shifted by a value near their class's mean, in float64: what
-    classes far apart have in common never enters the scatter matrix, so it cannot drown in
-    rounding, and pixels that are mostly one value become zeros, which the kernel passes over.
+    Rows are gathered by class and shifted by a value near the mean of their class, in float64. So
+    large distances between classes cause no cancellation in the scatter matrix, and pixels that
+    are mostly one value become zeros, which the kernel skips.
     """
     weights = np.ones(n_classes) if weights is None else weights
     if is_sparse(X):
@@ -106,7 +106,7 @@ def class_moments(
 
 
 class _Gatherer:
-    """Rows by number as a float64 array that may be written to, always the same memory."""
+    """Rows by number as a writable float64 array, which reuses its memory."""
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = X
@@ -157,7 +157,7 @@ def _gathered_means(
 
 
 def _add_outer(scatter: np.ndarray, vectors: np.ndarray, weight: np.ndarray) -> None:
-    """scatter += sum_j w_j v_j v_j^T, on one BLAS thread; vectors of zeros cost nothing."""
+    """scatter += sum_j w_j v_j v_j^T, on one BLAS thread; vectors of zeros are left out."""
     some = vectors.any(axis=1)
     if some.any():
         with limit_blas(1):
@@ -194,7 +194,7 @@ class ClassColumns(NamedTuple):
 
 
 def class_columns(X: Any, codes: np.ndarray, n_classes: int) -> ClassColumns:
-    """What can be said of the classes column by column, without a p x p matrix."""
+    """Sums of the classes column by column, without a p x p matrix."""
     means, squares = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
     groups = members(codes, n_classes)
     for c, ids in enumerate(groups):

@@ -1,7 +1,7 @@
-"""Factors of a sparse positive semidefinite matrix with a small shift, by whichever way is faster.
+"""Factors of a sparse positive semidefinite matrix with a small shift, by the faster of two.
 
-SuperLU           in an order of little fill; best where a row couples with few others
-SkylineCholesky   in the order along the graph; dense algebra, best where it does with many
+SuperLU           in an order with little fill-in; faster where a row couples with few others
+SkylineCholesky   in the order along the graph, by dense algebra; faster where it couples with many
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Inverse(NamedTuple):
 
 
 def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Inverse | None:
-    """(M + s I)^-1 with the smallest shift s that rounding allows; None: M is indefinite."""
+    """(M + s I)^-1 with the smallest shift s for which factors exist; None: M is indefinite."""
     n, shift = M.shape[0], FIRST_SHIFT * norm
     thin = M.nnz <= FEW_ENTRIES * n and plan.n_bytes <= 8 * LOW * n
     while shift < LAST_SHIFT * norm:

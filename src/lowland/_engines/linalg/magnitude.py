@@ -1,7 +1,7 @@
-"""Values whose squares would overflow or vanish: another unit, or a refusal that says so.
+"""Values whose squares would overflow or underflow: scaling to another unit, or an error.
 
-A unit is a power of two, which changes no digit: what is computed in it and brought back is what
-ordinary data give, to the last bit.
+A unit is a power of two, which changes no digit: a result computed in another unit and scaled back
+has the same bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "units_for",
 ]
 
-EXTREME = 1e140  # beyond it, and below its inverse, sums of squares are no numbers any more
+EXTREME = 1e140  # beyond it, and below its inverse, sums of squares overflow or underflow
 MOST = 1000  # exponents of units are at most this: the unit and its inverse are float64
 
 
@@ -51,11 +51,11 @@ def _half_spreads(X: np.ndarray) -> np.ndarray:
 def check_magnitude(
     largest: float, owner: str, what: str = "distance", argument: str = "X"
 ) -> None:
-    """Refuse data whose squares would overflow, or vanish."""
+    """Refuse data whose squares would overflow or underflow."""
     if largest > EXTREME or 0 < largest < 1 / EXTREME:
         raise DataError(
             f"{owner}: the largest {what} of {argument} is {largest:g}, and its square is beyond "
-            f"what numbers can hold; divide {argument} by "
+            f"the range of float64; divide {argument} by "
             f"{largest if np.isfinite(largest) else EXTREME:.0e}."
         )
 
@@ -76,12 +76,12 @@ def units_for(greatest: np.ndarray) -> np.ndarray:
 
 
 def check_fits(Y: np.ndarray, dtype: Any, owner: str) -> None:
-    """Refuse a map in the units of the data that their float type cannot hold."""
+    """Refuse a map that overflows the float type of the data."""
     reach, most = largest(Y), float(np.finfo(dtype).max)
     if not reach <= most:
         raise DataError(
-            f"{owner}: coordinates of the map reach {reach:g}, beyond what {np.dtype(dtype)} can "
-            "hold; divide X by a large number, or give it in float64."
+            f"{owner}: coordinates of the map reach {reach:g}, beyond the range of "
+            f"{np.dtype(dtype)}; divide X by a large number, or give it in float64."
         )
 
 
@@ -118,13 +118,15 @@ def safe_exponent(variance: float, X: Any) -> int:
     """The e for which 2^e X can be squared and solved without loss; 0 for all ordinary rows.
 
     ``variance`` is the largest of a column as it was found: infinity, NaN or 0 where squares
-    overflowed or vanished. Only if it looks so are the rows themselves looked at.
+    overflowed or vanished. Only then are the rows themselves examined.
     """
     least, most = (2.0**-60, 2.0**90) if X.dtype == np.float32 else (2.0**-400, 2.0**400)
     if least < variance < most:
         return 0
     spread, greatest = spread_of(X), largest(X.data if is_sparse(X) else X)
-    if not (spread > 0 and greatest < np.inf):  # nothing varies, or what somebody else refuses
+    if not (
+        spread > 0 and greatest < np.inf
+    ):  # nothing varies, or values are infinite, which is refused elsewhere
         return 0
     return int(_exponents(min(spread, 2 * greatest), greatest, X.dtype))
 

@@ -1,8 +1,7 @@
-"""Mergeable sums: all that a linear method needs to know about rows it no longer has.
+"""Mergeable sums: the count, mean and scatter matrix of rows.
 
-Count, mean and scatter of two sets of rows give those of their union, so that one fit, many
-batches and many machines are the same three functions: ``moments``, ``merge`` and the method's
-own finish.
+The sums of two sets of rows give those of their union, so that one fit, many batches and many
+machines use the same three functions: ``moments``, ``merge`` and the method's own last step.
 
 References: Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance,
 The American Statistician 37.
@@ -24,7 +23,7 @@ from lowland._engines.linalg.products import mirror
 
 __all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost"]
 
-# Squares that overflow show in the sums, where whoever needs them looks.
+# Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
 
 
@@ -45,7 +44,7 @@ def moments_cost(n: int, p: int) -> Estimate:
 def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
     """Moments of the rows of X in one pass over it, without a centered copy.
 
-    Rows whose squares overflow, or vanish, in their type are passed over again in another unit.
+    Rows whose squares overflow or underflow in their type are summed again in another unit.
     The scatter of float64 rows beyond 1e150 or so is infinite, or 0 below its inverse.
     """
     if is_sparse(X):
@@ -73,7 +72,7 @@ def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor)
             if block_scatter is not scatter:
                 scatter += block_scatter
             phase.advance()
-    offset = sums / n  # the mean, seen from the pilot
+    offset = sums / n  # the mean relative to the pilot
     mirror(scatter)
     scatter -= n * np.outer(offset, offset)
     return Moments(n, shift + offset, scatter)
@@ -84,7 +83,7 @@ def pilot(X: np.ndarray, n_sample: int = 128) -> np.ndarray:
 
     The commonest value where it fills half of a sample: such a value is at most 1.5 standard
     deviations from the mean, and shifted by it the column is mostly exact zeros, which the kernel
-    passes over. Elsewhere the sample's mean. A column that does not vary is shifted to 0.
+    skips. Elsewhere the sample's mean. A column that does not vary is shifted to 0.
     """
     sample = np.sort(np.ascontiguousarray(X[:: max(1, X.shape[0] // n_sample)]), axis=0)
     middle = sample[len(sample) // 2]
@@ -93,7 +92,7 @@ def pilot(X: np.ndarray, n_sample: int = 128) -> np.ndarray:
 
 
 def _sparse_moments(X: Any) -> Moments:
-    """S = X^T X - n m m^T: the zeros stay implicit; float64, because the two terms may be close."""
+    """S = X^T X - n m m^T with implicit zeros; in float64, because the two terms may be close."""
     n = X.shape[0]
     X = X.astype(np.float64)
     mean, squares = column_moments(X)

@@ -1,6 +1,6 @@
-"""Principal axes of centered data by three roads: covariance, Gram matrix, block Krylov.
+"""Principal axes of centered data by three solvers: covariance, Gram matrix, block Krylov.
 
-All give the same thing, :class:`PrincipalAxes`; which is cheapest depends on the shape. With
+All return :class:`PrincipalAxes`; which is cheapest depends on the shape. With
 X the centered (and perhaps scaled) data, n x p:
 
     covariance   X^T X, p x p      O(n p^2)        few columns; mergeable
@@ -37,7 +37,7 @@ __all__ = [
     "principal_axes_cost",
 ]
 
-# Where a few axes of unscaled rows are wanted: up to so many columns, else up to so many rows.
+# Of leading_axes: the most columns for the covariance, the most rows for the Gram matrix.
 COVARIANCE_COLUMNS, GRAM_ROWS = 3000, 2000
 
 
@@ -57,7 +57,7 @@ class PrincipalAxes(NamedTuple):
 
     @np.errstate(over="ignore")
     def in_unit(self, exponent: int) -> PrincipalAxes:
-        """The same of rows times 2^exponent."""
+        """The principal axes of the rows times 2^exponent."""
         times = 2 * exponent if self.scale is None else 0
         return self._replace(
             mean=np.ldexp(self.mean, exponent),
@@ -92,7 +92,7 @@ def principal_axes_cost(n: int, p: int, n_axes: int) -> Estimate:
 def leading_axes(
     X: Any, n_axes: int, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> PrincipalAxes:
-    """A few axes by the cheapest road; those of Krylov's may be inexact, without a warning."""
+    """A few axes by the cheapest solver; inexact axes of block Krylov give no warning."""
     n, p = X.shape
     if p <= COVARIANCE_COLUMNS and not is_sparse(X):
         return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
@@ -140,7 +140,7 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
 def by_krylov(
     X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> PrincipalAxes:
-    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is ever formed."""
+    """Block Lanczos on the smaller of X^T X and X X^T, neither of which is formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
     e = safe_exponent(float(squares.max()) / n, X)

@@ -1,4 +1,4 @@
-"""Procrustes analysis (Schönemann 1966; Gower 1975): one map turned to match another."""
+"""Procrustes analysis (Schönemann 1966; Gower 1975): one map rotated to match another."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Alignment", "align"]
 class Alignment(NamedTuple):
     """``aligned = scale * (Y @ rotation) + translation``, Y with zero columns up to the wider map.
 
-    ``disparity`` is the share of the reference's variance that the aligned map leaves, from 0, the
-    same map, to 1, nothing in common; it does not depend on which of the two is the reference.
+    ``disparity`` is the share of the reference's variance that the aligned map does not explain: 0
+    for the same map, 1 for unrelated ones. It does not depend on which of them is the reference.
     """
 
     aligned: np.ndarray
@@ -32,7 +32,7 @@ def align(reference: Any, Y: Any, *, scaling: bool = True, reflection: bool = Tr
     With A and Y centered and Y^T A = U S V^T, the solution is R = U V^T, s = tr S / |Y|^2 and
     t = mean(A) - s mean(Y) R; what is left of |A|^2 is 1 - (tr S)^2 / (|A| |Y|)^2. Without
     reflections the last column of U changes its sign where det(U V^T) < 0. A map with fewer columns
-    is given columns of zeros. O(n m^2) for m columns.
+    gets columns of zeros. O(n m^2) for m columns.
 
     If one of the two maps is constant no rotation is better than another: R = I and s = 1, and the
     disparity is 1, or 0 if both are.
@@ -69,7 +69,7 @@ def align(reference: Any, Y: Any, *, scaling: bool = True, reflection: bool = Tr
         if scaling:
             scale = common * (a_norm / y_norm)
     translation = a_mean - scale * (y_mean @ rotation)
-    # from the centered map: large means would take the digits of small distances
+    # from the centered map: large means would cancel the digits of small distances
     aligned = (scale * y_norm) * (Y0 @ rotation) + a_mean
     return Alignment(aligned, rotation, scale, translation, disparity)
 
@@ -94,6 +94,6 @@ def _standardized(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     mean = (Y / size).mean(axis=0)
     Z = Y / size - mean
     norm = float(np.sqrt((Z * Z).sum()))
-    if norm <= 1e-14 * np.sqrt(Z.size):  # no differences but rounding
+    if norm <= 1e-14 * np.sqrt(Z.size):  # all differences are rounding
         return np.zeros_like(Z), mean * size, 0.0
     return Z / norm, mean * size, norm * size

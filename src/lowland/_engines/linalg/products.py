@@ -1,4 +1,4 @@
-"""Products with centered data that is never formed: dense or sparse, any number of threads.
+"""Products with centered data that are not formed: dense or sparse, any number of threads.
 
     times            (X - 1 m^T) V           n x q
     transpose_times  (X - 1 m^T)^T Z         p x q
@@ -43,10 +43,10 @@ def times_cost(n: int, p: int, q: int) -> Estimate:
 
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
-    """(X - 1 m^T) V in the type of X, each row as if it came alone."""
+    """(X - 1 m^T) V in the type of X; each row is independent of the others."""
     if X.dtype == np.float32 and V.dtype == np.float64:
         unit = unit_for(largest(V))
-        if unit != 1.0:  # V itself might not fit into float32
+        if unit != 1.0:  # V might overflow float32
             with np.errstate(over="ignore"):
                 return np.ldexp(times(X, mean, V * unit, threads), -round(np.log2(unit)))
     V = np.ascontiguousarray(V, dtype=X.dtype)
@@ -65,7 +65,7 @@ def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
 def transpose_times(
     X: Any, mean: np.ndarray, Z: np.ndarray, threads: int, transposed: Any = None
 ) -> np.ndarray:
-    """(X - 1 m^T)^T Z in float64; for sparse X, ``transposed = X.T.tocsr()`` saves making it."""
+    """(X - 1 m^T)^T Z in float64; for sparse X, ``transposed`` may be X.T.tocsr()."""
     out = np.empty((X.shape[1], Z.shape[1]))
     if is_sparse(X):
         Z = np.ascontiguousarray(Z, dtype=np.float64)
@@ -97,11 +97,11 @@ def sample_gram(X: Any, mean: np.ndarray, threads: int) -> np.ndarray:
 
 
 def _sparse_gram(X: Any, mean: np.ndarray) -> np.ndarray:
-    """X X^T - a 1^T - 1 a^T + m^T m with a = X m: the zeros stay implicit."""
-    along = X @ mean
+    """X X^T - a 1^T - 1 a^T + m^T m with a = X m and implicit zeros."""
+    a = X @ mean
     gram = (X @ X.T).toarray()
-    gram -= along[:, None]
-    gram -= along - mean @ mean
+    gram -= a[:, None]
+    gram -= a - mean @ mean
     return gram
 
 
@@ -116,7 +116,7 @@ def mirror(upper: np.ndarray) -> np.ndarray:
 
 
 def _sparse_times(X: Any, V: np.ndarray, offset: np.ndarray, out: np.ndarray, threads: int) -> None:
-    """out = X V - 1 offset^T for CSR X; kernels want both index arrays of one type."""
+    """out = X V - 1 offset^T for CSR X; the kernel needs index arrays of one type."""
     kind = np.promote_types(X.indptr.dtype, X.indices.dtype)
     starts, columns = X.indptr.astype(kind, copy=False), X.indices.astype(kind, copy=False)
     _native.sparse_times(starts, columns, X.data, V, offset, out, threads)

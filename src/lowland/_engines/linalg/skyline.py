@@ -30,13 +30,13 @@ import scipy.sparse.csgraph
 __all__ = ["Skyline", "SkylineCholesky", "line_up", "plan_skyline"]
 
 PANEL = 128
-WORTH_THREADS = 2e9  # operations: with less, threads wait for each other more than they work
+WORTH_THREADS = 2e9  # operations: with fewer, two threads are slower than one
 
 
 class Skyline(NamedTuple):
-    """An order of the rows, the last place that each of them or an earlier one couples with.
+    """An order of the rows, and the last position that each of them or an earlier one couples with.
 
-    ``flops`` and ``n_bytes`` are what factors cost.
+    ``flops`` and ``n_bytes`` are the cost of factors.
     """
 
     order: np.ndarray
@@ -46,7 +46,7 @@ class Skyline(NamedTuple):
 
 
 def line_up(graph: Any) -> np.ndarray:
-    """Each row's distance from one end of a connected graph of distances: a place in a line.
+    """Each row's distance from one end of a connected graph of distances: its position in a line.
 
     The end is a row farthest from the one farthest from row 0. O(edges log n).
     """
@@ -57,11 +57,11 @@ def line_up(graph: Any) -> np.ndarray:
     return along
 
 
-def plan_skyline(A: scipy.sparse.csr_matrix, along: np.ndarray | None = None) -> Skyline:
-    """The rows in the order of ``along``, or in that of Cuthill and McKee if that is cheaper."""
+def plan_skyline(A: scipy.sparse.csr_matrix, ordering: np.ndarray | None = None) -> Skyline:
+    """The rows in ascending order of ``ordering``, or in that of Cuthill and McKee if cheaper."""
     orders = [scipy.sparse.csgraph.reverse_cuthill_mckee(A, symmetric_mode=True)]
-    if along is not None:
-        orders.append(np.argsort(along, kind="stable"))
+    if ordering is not None:
+        orders.append(np.argsort(ordering, kind="stable"))
     plans = [_plan(A, np.asarray(order, np.int64)) for order in orders]
     return min(plans, key=lambda plan: plan.flops)
 
@@ -90,7 +90,9 @@ class SkylineCholesky:
     ) -> None:
         n = len(plan.order)
         self.side_by_side = threads > 1 and plan.flops > WORTH_THREADS
-        first = n // 2  # the middle: what rows before it reach; nothing of them reaches beyond
+        first = (
+            n // 2
+        )  # the middle: the rows that earlier ones reach; none of those reaches beyond it
         last = int(plan.reach[first - 1]) + 1 if first else 0
         self.middle = plan.order[first:last]
         lined = A[plan.order][:, plan.order]
@@ -105,7 +107,7 @@ class SkylineCholesky:
         self.inverse = _inverse_of_triangle(np.linalg.cholesky(rest))
 
     def _each(self, work: Callable[[Any], Any], parts: Any) -> list[Any]:
-        """``work`` on both parts, side by side where that pays."""
+        """``work`` on both parts, in two threads where that is faster."""
         if not self.side_by_side:
             return [work(part) for part in parts]
         with ThreadPoolExecutor(2) as pool:
@@ -117,7 +119,7 @@ class SkylineCholesky:
         self._each(lambda end: end[0].forward(end[1]), ends)
         (_, left), (_, right) = ends
         size = len(self.middle)
-        # both have the middle's own part of V in what they changed there
+        # both chains contain the middle's own part of V
         middle = left[len(left) - size :] + right[len(right) - size :][::-1] - V[self.middle]
         middle = self.inverse.T @ (self.inverse @ middle)
         left[len(left) - size :] = middle
@@ -136,14 +138,14 @@ class _Panel(NamedTuple):
 
 
 class _Chain:
-    """The first m rows of A + shift I eliminated; ``taken`` is what that takes from the others."""
+    """The first m rows of A + shift I eliminated; ``taken`` is subtracted from the other rows."""
 
     def __init__(self, A: scipy.sparse.csr_matrix, m: int, shift: float) -> None:
         n = A.shape[0]
         ends = np.maximum.accumulate(_reach(A.indptr, A.indices, np.arange(n)))[:m] + 1
         self.panels: list[_Panel] = []
         tallest = int((ends - np.arange(m)).max(initial=1))
-        space, spare = np.empty((2, tallest, tallest))  # memory once touched is faster
+        space, spare = np.empty((2, tallest, tallest))  # reused memory is faster
         taken = space[:0, :0]  # from the rows at start and after
         for start in range(0, m, PANEL):
             stop = min(start + PANEL, m)
@@ -163,14 +165,14 @@ class _Chain:
         self.taken[: len(taken), : len(taken)] = taken
 
     def forward(self, V: np.ndarray) -> None:
-        """L^-1 V in the place of the first rows; the others lose what they couple with."""
+        """Replace the first rows of V by L^-1 V, and update the rows they couple with."""
         for start, inverse, coupling in self.panels:
             stop = start + len(inverse)
             V[start:stop] = inverse @ V[start:stop]
             V[stop : stop + coupling.shape[1]] -= coupling.T @ V[start:stop]
 
     def backward(self, V: np.ndarray) -> None:
-        """L^-T of the first rows, once the others are solved."""
+        """Replace the first rows by L^-T times them, once the others are solved."""
         for start, inverse, coupling in reversed(self.panels):
             stop = start + len(inverse)
             V[start:stop] -= coupling @ V[stop : stop + coupling.shape[1]]

@@ -1,8 +1,8 @@
-"""The points that patches are made of: rows with coordinates, or rows known by their distances.
+"""The points of patches: rows with coordinates, or rows known by their distances.
 
-A local method asks only for the inner products of differences within a patch, and these follow from
+A local method needs only the inner products of differences within a patch, and these follow from
 distances as well: with x as the origin (x_j - x).(x_l - x) = (d_j^2 + d_l^2 - d_jl^2) / 2. So both
-kinds of points give differences whose inner products these are, and nothing else tells them apart.
+kinds of points return differences with these inner products, through the same interface.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class PatchRows:
     def __init__(self, rows: np.ndarray) -> None:
         if largest(rows) > LARGEST:
             raise DataError(
-                f"the largest value of X is {largest(rows):g}, and differences of such numbers are "
-                "beyond what numbers can hold; divide X by 1e10."
+                f"the largest value of X is {largest(rows):g}, and differences of such numbers "
+                "overflow; divide X by 1e10."
             )
         self.rows = rows
 
@@ -41,7 +41,7 @@ class PatchRows:
         return int(self.rows.shape[1])
 
     def searched(self, X: np.ndarray) -> np.ndarray:
-        """Points or new rows as the search for neighbors takes them."""
+        """Points or new rows in the form that the neighbor search takes."""
         return X
 
     def differences(
@@ -58,8 +58,8 @@ class PatchRows:
         Z /= unit[:, None, None]
         return Z, unit
 
-    def home(self, X: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """The number of the point, among the nearest ``ids``, that each row of X is, else -1."""
+    def equal_point(self, X: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """The number of the point among the nearest ``ids`` that equals each row of X, or -1."""
         same = (self.rows[ids] == X[:, None, :]).all(axis=2)
         which = np.take_along_axis(ids, same.argmax(axis=1)[:, None], axis=1)[:, 0]
         return np.where(same.any(axis=1), which, -1)
@@ -89,7 +89,7 @@ class PatchDistances:
         return k
 
     def searched(self, X: np.ndarray) -> np.ndarray:
-        """Points or new rows as the search for neighbors takes them: distances to the points."""
+        """Points or new rows in the form of the neighbor search: distances to the points."""
         return X if len(self.columns) == X.shape[1] else X[:, self.columns]
 
     def differences(
@@ -99,8 +99,8 @@ class PatchDistances:
         distance, and that unit.
 
         Z Z^T = C_+, the positive part of C_jl = (d_j^2 + d_l^2 - d_jl^2) / 2, by its eigenvectors,
-        where d_j is the distance of x_j to the center. Distances in a Euclidean space have no other
-        part; what is less than their rounding counts as none. O(k^3) each.
+        where d_j is the distance of x_j to the center. Distances in a Euclidean space have no
+        negative part; eigenvalues below rounding count as 0. O(k^3) each.
         """
         near, k = self.columns[ids], ids.shape[1]
         if centers is None:
@@ -116,11 +116,11 @@ class PatchDistances:
         lengths = np.sqrt(np.where(squares > rounding, squares, 0.0))
         return axes * lengths[:, None, :], unit
 
-    def home(self, X: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """The number of the point that each row of X is, at distance 0, else -1.
+    def equal_point(self, X: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """The number of the point at distance 0 from each row of X, else -1.
 
-        Of several at distance 0 the one with the most similar distances; a row with the very same
-        distances as its nearest point is that point, even if rounding says it is not at 0.
+        Of several at distance 0 the one with the most similar distances. A row with the same
+        distances as its nearest point equals that point, even if rounding made the distance > 0.
         """
         at_zero = self.searched(X) == 0
         found = np.where(at_zero.any(axis=1), at_zero.argmax(axis=1), -1)

@@ -1,7 +1,7 @@
-"""Patches, sets of rows that lie near each other, and sums of small matrices over all of them.
+"""Sums of small matrices over patches, which are sets of rows close to each other.
 
-The matrix of each local method is M = sum_i S_i B_i S_i^T: B_i says what patch i thinks of the
-coordinates of its members, S_i picks them out of all rows.
+The matrix of each local method is M = sum_i S_i B_i S_i^T: B_i is the quadratic form of patch i in
+the coordinates of its members, and S_i selects the members among all rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def sum_of_patches(
     m, size = members.shape
     places = scipy.sparse.csr_matrix(
         (np.arange(m * size), members.ravel(), np.arange(m + 1) * size), shape=(m, n)
-    ).tocsc()  # by row: the places where it occurs, ascending
+    ).tocsc()  # by row: the positions where it occurs, ascending
     starts, entries = places.indptr.astype(np.int64), places.data.astype(np.int64)
     counts = np.empty(n, np.int64)
     _native.patch_counts(members, starts, entries, counts, threads)
@@ -50,11 +50,11 @@ def patch_sum_cost(n: int, k: int) -> Estimate:
 
 
 def across_bridges(neighbors: np.ndarray, bridges: Edges) -> np.ndarray:
-    """The lists of neighbors (n, k), with the ends of each bridge looking at both sides.
+    """The lists of neighbors (n, k), where the ends of each bridge get neighbors on both sides.
 
-    One edge would leave each side free to tilt against the other. So a row with b bridges gives up
-    its farther neighbors, a share k/(b + 1) of all for each bridge, for the row at the other end
-    and that row's own nearest neighbors. Every list keeps its length.
+    With a single edge one side could be rotated against the other. So a row with b bridges replaces
+    its farther neighbors, a share k/(b + 1) of all for each bridge, by the row at the other end and
+    that row's own nearest neighbors. Every list keeps its length.
     """
     k = neighbors.shape[1]
     there: dict[int, list[int]] = {}

@@ -1,8 +1,8 @@
-"""Small problems, one per row: how a row is made of its neighbors, and how it sees around itself.
+"""Local problems, one per row: reconstruction weights, tangent planes, and Hessian estimators.
 
-All are solved in batches of equal shape, each as if it came alone, and shared among threads by
-fixed chunks: neither company nor the number of threads changes a digit. Differences are measured in
-units of the patch, so that no scale of the data is too small or too large.
+All are solved in batches of equal shape, independently of each other, and distributed over threads
+in fixed chunks: neither the other rows nor the number of threads change a digit. Differences are
+measured in units of the patch, so that the scale of the data does not matter.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 CHUNK_NUMBERS = 2**19
-FARTHEST = 1e140  # beyond it, squares are no numbers
-NEGLIGIBLE = 1e-12  # a share of the variance that counts as none: a direction that is not there
+FARTHEST = 1e140  # beyond it, squares overflow
+NEGLIGIBLE = 1e-12  # share of the variance below which a direction does not count
 
 
 class Tangents(NamedTuple):
-    """Patches as their tangent planes see them.
+    """The tangent planes of patches.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def in_chunks(
     monitor: Monitor,
     name: str,
 ) -> list[Any]:
-    """``work`` on all rows, so many at a time that each piece stays small; results in order."""
+    """``work`` on all rows, in blocks of limited memory; results in order."""
     rows = max(1, min(CHUNK_NUMBERS // max(1, numbers_per_row), -(-n // 8)))
     pieces = list(row_blocks(n, rows))
     found = []
@@ -163,10 +163,10 @@ def tangent_weights(points: Points, ids: np.ndarray, X: np.ndarray, q: int) -> n
 
 
 def hessian_estimators(bases: np.ndarray) -> np.ndarray:
-    """H (n, k, q(q+1)/2): what is left of all products U_a U_b, a <= b, beside [1, U], orthonormal.
+    """H (n, k, q(q+1)/2): all products U_a U_b, a <= b, orthonormalized against [1, U].
 
-    Gram and Schmidt's steps on [1, U, products], each taken twice; columns that depend on earlier
-    ones, in patches of too few dimensions or too few directions, become 0.
+    Gram-Schmidt on [1, U, products], each step twice; columns that depend on earlier ones, in
+    patches of too few dimensions or directions, become 0.
     """
     n, k, q = bases.shape
     a, b = np.triu_indices(q)
@@ -205,15 +205,15 @@ def mixtures(
 ) -> np.ndarray:
     """sum_j w_j values_j for each row of X, whose nearest points are ``ids``.
 
-    ``values`` belong to the points. A row that is one of the points gets its value itself.
+    ``values`` belong to the points. A row that equals a point gets the value of that point.
     """
 
     def mix(part: slice) -> np.ndarray:
         near, at = ids[part], X[part]
         w = weights(points, near, at)
         mixed = (w[:, None, :] @ values[near].astype(np.float64))[:, 0].astype(values.dtype)
-        home = points.home(at, near)
-        mixed[home >= 0] = values[home[home >= 0]]
+        equal = points.equal_point(at, near)
+        mixed[equal >= 0] = values[equal[equal >= 0]]
         return mixed
 
     k = ids.shape[1]

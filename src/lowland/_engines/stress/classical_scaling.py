@@ -2,11 +2,11 @@
 
 From squared distances D2, B = -1/2 H D2 H with H = I - 11^T/n holds the inner products of points
 around their mean; its leading eigenvectors times the roots of their eigenvalues are the map Y. A
-row at squared distances t from the fitted points has the place
+row with squared distances t to the fitted points has the coordinates
 
     y = 1/2 L^-1 Y^T (b - t),   b_j = mean_i d_ij^2,   L = diag(eigenvalues)         (Gower 1968)
 
-where a constant added to b or t drops out, because Y^T 1 = 0.
+where a constant added to b or t has no effect, because Y^T 1 = 0.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _all_values(
 def _leading(
     D: np.ndarray, q: int, threads: int, rng: np.random.Generator, monitor: Monitor, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
+    """Leading pairs of -1/2 H D2 H, which is not formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
     unit = D.dtype.type(unit_for(largest(D)))  # squares stay within float32
 
@@ -144,7 +144,7 @@ def _leading(
 
 
 def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
-    """Coordinates from eigenpairs, largest first; rounding does not make a coordinate."""
+    """Coordinates from eigenpairs, largest first; eigenvalues that are rounding count as 0."""
     kept = min(q, len(values))
     top = values[:kept]
     real = top > 1e-12 * np.abs(values).max(initial=0.0)

@@ -1,4 +1,4 @@
-"""Stress-1 with disparities: sum w (d - f)^2 / sum w d^2, f the best of a cone of functions.
+"""Stress-1 with disparities: sum w (d - f)^2 / sum w d^2, with f the nearest of a cone.
 
 Kruskal's stress-1, squared. It does not change with the size of the map. At the best f its
 derivative with respect to f is 0, so that half its gradient is (F - S V Y) / sum w d^2, where F is
@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lowland._engines.stress.majorization import Height
+from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs
 
 __all__ = ["Disparities"]
@@ -46,14 +46,14 @@ class Disparities:
         """sum w d^2."""
         return float(d @ d) if self.w is None else float(d @ (self.w * d))
 
-    def __call__(self, Y: np.ndarray) -> Height:
+    def __call__(self, Y: np.ndarray) -> Evaluation:
         d, fit = self.fit(Y)
         size = self.size(d)
-        if not size > 0:  # a map of one point fits nothing, unless there is but one
-            return Height(float(self.pairs.delta.any()), np.zeros_like(Y))
+        if not size > 0:  # all points in one place: nothing is fitted, unless all distances are 0
+            return Evaluation(float(self.pairs.delta.any()), np.zeros_like(Y))
         loss = self.size(d - fit) / size
         _, forces = self.pairs.per_point(Y, fit)
-        return Height(loss, (forces - loss * self._spread(Y)) / size)
+        return Evaluation(loss, (forces - loss * self._spread(Y)) / size)
 
     def _spread(self, Y: np.ndarray) -> np.ndarray:
         """V Y: half the gradient of sum w d^2."""
@@ -64,7 +64,7 @@ class Disparities:
     def precondition(self, slope: np.ndarray) -> np.ndarray:
         return self.pairs.precondition(slope)
 
-    def guttman_step(self, Y: np.ndarray, here: Height) -> np.ndarray:
+    def guttman_step(self, Y: np.ndarray, here: Evaluation) -> np.ndarray:
         size = self.size(self.pairs.distances(Y))
         return self.pairs.precondition(here.slope) * (size / max(1 - here.loss, 1e-3))
 

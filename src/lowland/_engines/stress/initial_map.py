@@ -1,4 +1,4 @@
-"""Where stress methods start: classical scaling of what is known, noise, or a given map."""
+"""Initial maps of stress methods: classical scaling of known distances, noise, or a given map."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = [
     "given_start",
     "landmark_map",
     "landmark_start",
-    "parted",
     "random_start",
+    "separated",
 ]
 
-ROUGH = 1e-3  # residual of the eigenvectors: it is only a start
+ROUGH = 1e-3  # residual of the eigenvectors, enough for a start
 LANDMARKS = 100
-# of the map's width: points nearer than the one get noise of the other
-CROWDED, PARTED = 1e-7, 1e-3
-FARTHEST = 1e100  # of a place, in units of the distances
+# shares of the map's width: points closer than CROWDED get noise of size NOISE
+CROWDED, NOISE = 1e-7, 1e-3
+FARTHEST = 1e100  # largest coordinate, in units of the distances
 PATH_ROWS = 2000
 
 
 def classical_start(D: np.ndarray, q: int, run: FitContext) -> np.ndarray:
-    """Classical scaling; distances that are not known are taken along known ones."""
+    """Classical scaling; unknown distances are replaced by shortest paths along known ones."""
     if np.isnan(D.sum(dtype=np.float64)):
         D = _filled(D)
     with warnings.catch_warnings():
@@ -49,7 +49,7 @@ def _scaled(D: np.ndarray, q: int, run: FitContext, tol: float) -> classical_sca
 
 
 def _filled(D: np.ndarray) -> np.ndarray:
-    """Unknown distances as shortest paths; of many rows, as the mean of what both ends know."""
+    """Unknown distances as shortest paths; for many rows, as the mean distance of both ends."""
     unknown = np.isnan(D)
     if len(D) <= PATH_ROWS:
         lengths = np.where(unknown, np.inf, np.maximum(D, 1e-12 * np.nanmax(D)))
@@ -91,8 +91,8 @@ def given_start(init: Any, n: int, q: int, unit: float) -> np.ndarray:
     Y = given_numbers(init, (n, q), f"the map is {n} rows x {q} columns") / unit
     if np.abs(Y).max() > FARTHEST:
         raise DataError(
-            f"init holds {np.abs(Y).max() * unit:g}, but the distances are about {unit:g}: no step "
-            "leads back from there; give places of about the size of the distances."
+            f"init holds {np.abs(Y).max() * unit:g}, but the distances are about {unit:g}; "
+            "give coordinates of about the size of the distances."
         )
     return Y - Y.mean(axis=0)
 
@@ -108,16 +108,20 @@ def given_numbers(init: Any, shape: tuple[int, int], wanted: str) -> np.ndarray:
     return Y
 
 
-def parted(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Points on one place would stay together for ever, and on a line: they get a little noise."""
+def separated(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Add a little noise to points in one place and to constant columns.
+
+    Points in the same place have the same forces and would never separate; a column that is
+    constant would stay so.
+    """
     width = float(np.abs(Y).max(initial=0.0))
     width = width if width > 1 / FARTHEST else 1.0
     noise = rng.standard_normal(Y.shape)
     Y = Y.copy()
     flat = np.abs(Y).max(axis=0) <= CROWDED * width
-    Y[:, flat] += PARTED * width * noise[:, flat]
+    Y[:, flat] += NOISE * width * noise[:, flat]
     cells = np.round(Y / (CROWDED * width)) @ rng.standard_normal(Y.shape[1])
     _, cell, members = np.unique(cells, return_inverse=True, return_counts=True)
     crowded = members[cell] > 1
-    Y[crowded] += PARTED * width * noise[crowded]
+    Y[crowded] += NOISE * width * noise[crowded]
     return Y

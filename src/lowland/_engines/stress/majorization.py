@@ -1,10 +1,10 @@
-"""Majorization, hastened: the loop that all stress methods share (de Leeuw 1977).
+"""Majorization accelerated by L-BFGS: the loop that all stress methods share (de Leeuw 1977).
 
-A majorizing function touches the loss at the present map and lies above it everywhere else, so that
+A majorizing function equals the loss at the present map and is not below it anywhere else, so that
 its minimum, the Guttman transform Y - V^+ slope, never has a higher loss. Each step first tries a
-quasi-Newton step, L-BFGS with V^+ as the first guess of the inverse Hessian, and keeps it if the
-loss falls enough; if not, the memory is cleared and the Guttman transform is taken. So the loss
-never rises, and far fewer steps suffice.
+quasi-Newton step, L-BFGS with V^+ as the initial inverse Hessian, and keeps it if the loss falls
+enough; if not, the memory is cleared and the Guttman transform is taken. So the loss never rises,
+and far fewer steps are needed.
 
 References: de Leeuw (1977), Applications of convex analysis to multidimensional scaling; Nocedal
 (1980), Updating quasi-Newton matrices with limited storage, Mathematics of Computation 35.
@@ -22,14 +22,14 @@ from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 
-__all__ = ["Height", "Majorized", "Objective", "majorization_cost", "majorize"]
+__all__ = ["Evaluation", "Majorized", "Objective", "majorization_cost", "majorize"]
 
 MEMORY = 8
-ENOUGH = 1e-4  # share of the fall that the slope promises, below which a step is not taken
-LOOK_BACK = 5  # steps over which the fall is judged: a single one may be short by chance
+ENOUGH = 1e-4  # least share of the decrease predicted by the slope (Armijo's condition)
+LOOK_BACK = 5  # steps over which the decrease is measured: a single one may be short by chance
 
 
-class Height(NamedTuple):
+class Evaluation(NamedTuple):
     """The loss at a map, and half its gradient."""
 
     loss: float
@@ -39,21 +39,21 @@ class Height(NamedTuple):
 class Objective(Protocol):
     """A loss with a majorizer: ``Y - guttman_step(here)`` never has a higher loss than ``Y``.
 
-    A loss of ``floor`` is 0 but for rounding.
+    A loss of at most ``floor`` is 0 up to rounding.
     """
 
     floor: float
 
-    def __call__(self, Y: np.ndarray) -> Height: ...
+    def __call__(self, Y: np.ndarray) -> Evaluation: ...
 
-    def guttman_step(self, Y: np.ndarray, here: Height) -> np.ndarray: ...
+    def guttman_step(self, Y: np.ndarray, here: Evaluation) -> np.ndarray: ...
 
     def precondition(self, slope: np.ndarray) -> np.ndarray:
         """V^+ slope, or the same with a matrix above V."""
 
 
 class Majorized(NamedTuple):
-    """Where it ended: the map, the loss at the start and after each step, whether it settled."""
+    """The final map, the loss at the start and after each step, and whether it converged."""
 
     Y: np.ndarray
     losses: np.ndarray
@@ -77,9 +77,9 @@ def majorize(
     shown: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
     told: Callable[[float], float] = lambda loss: loss,
 ) -> Majorized:
-    """Follow the loss down from ``start`` until it falls by less than ``tol`` of itself per step.
+    """Minimize the loss from ``start`` until it falls by less than ``tol`` of itself per step.
 
-    A callback sees ``shown`` of the variables and is ``told`` of the loss in the method's terms.
+    A callback gets ``shown`` of the variables and ``told`` of the loss, in the method's terms.
     """
 
     def report(step: int, Y: np.ndarray, loss: float) -> bool:
@@ -101,7 +101,7 @@ def _descend(
     converged = here.loss <= objective.floor
     while len(losses) <= max_iter and not converged:
         found = memory.step(Y, here) or _guttman(objective, Y, here)
-        if found is None:  # not even the Guttman transform: what is left is rounding
+        if found is None:  # not even the Guttman transform lowers the loss: only rounding is left
             converged = True
             break
         tried, there = found
@@ -116,14 +116,16 @@ def _descend(
     return Majorized(Y, np.array(losses), len(losses) - 1, converged)
 
 
-def _guttman(objective: Objective, Y: np.ndarray, here: Height) -> tuple[np.ndarray, Height] | None:
+def _guttman(
+    objective: Objective, Y: np.ndarray, here: Evaluation
+) -> tuple[np.ndarray, Evaluation] | None:
     tried = Y - objective.guttman_step(Y, here)
     there = objective(tried)
     return (tried, there) if there.loss <= here.loss else None
 
 
 class _Memory:
-    """The last steps and the changes of slope along them: all that L-BFGS knows of the Hessian."""
+    """The last steps and the changes of slope along them, from which L-BFGS models the Hessian."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
@@ -134,7 +136,7 @@ class _Memory:
         if curvature > 0:
             self.pairs.append((step, change, curvature))
 
-    def step(self, Y: np.ndarray, here: Height) -> tuple[np.ndarray, Height] | None:
+    def step(self, Y: np.ndarray, here: Evaluation) -> tuple[np.ndarray, Evaluation] | None:
         """A step that lowers the loss enough, or None; a failure clears the memory."""
         if not self.pairs:
             return None

@@ -1,4 +1,4 @@
-"""Disparities: the distances that a map should have, as the best function of dissimilarities.
+"""Disparities: the target distances of a map, as the best function of the dissimilarities.
 
     monotone_fit    any non-decreasing function (Kruskal 1964), by pooling adjacent violators
     MonotoneCone    the same for fixed dissimilarities, sorted once
@@ -79,7 +79,7 @@ class MonotoneCone:
 
 
 class IntervalCone:
-    """a + b delta with b >= 0 and no value below 0: what a 1 + b (delta - min) spans, a, b >= 0."""
+    """a + b delta with b >= 0 and no value below 0: all a 1 + b (delta - min) with a, b >= 0."""
 
     def __init__(self, delta: np.ndarray, weights: np.ndarray | None = None) -> None:
         self.delta = delta

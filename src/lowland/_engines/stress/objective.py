@@ -18,17 +18,17 @@ import scipy.linalg
 from lowland import _native
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.stress.majorization import Height
+from lowland._engines.stress.majorization import Evaluation
 
 __all__ = ["AllPairs", "Laplacian", "ListedPairs", "drop_negligible", "inverse_powers"]
 
 FACTORED_ROWS = 1500
-NEGLIGIBLE = 1e-12  # of the root mean square: a distance that says no more than that rows are equal
+NEGLIGIBLE = 1e-12  # of the root mean square: smaller distances mean that rows are equal
 ROUNDING = {np.dtype(np.float32): 1e-13, np.dtype(np.float64): 1e-28}
 
 
 def drop_negligible(delta: np.ndarray, power: int) -> None:
-    """Set to 0, in place, what is so small that delta^-power would drown all other weights."""
+    """Set to 0, in place, distances whose weight delta^-power would exceed all others by far."""
     if power == 0:
         return
     for rows in row_blocks(len(delta), rows_within(8 * int(np.prod(delta.shape[1:])), 2**23)):
@@ -37,7 +37,7 @@ def drop_negligible(delta: np.ndarray, power: int) -> None:
 
 
 def inverse_powers(delta: np.ndarray, power: int) -> np.ndarray:
-    """delta^-power, 0 where delta is 0 (if power > 0) or not known."""
+    """delta^-power; 0 where delta is 0 (if power > 0) or unknown."""
     if power == 0:
         return (~np.isnan(delta)).astype(delta.dtype)
     with np.errstate(divide="ignore"):
@@ -45,17 +45,17 @@ def inverse_powers(delta: np.ndarray, power: int) -> np.ndarray:
 
 
 class Laplacian:
-    """V^+ of weights, or of something above them: degrees alone, or all of V as a function."""
+    """Products with V^+ of the weights, or with that of a diagonal matrix above V."""
 
     def __init__(self, degrees: np.ndarray, dense: np.ndarray | None, uniform: bool) -> None:
-        # a point whose pairs all weigh nothing feels no force either
+        # a point whose pairs all have weight 0 has no force either
         self.degrees = np.where(degrees > 0, degrees, 1.0)
         self.uniform, self.factor = uniform, None
         if dense is not None and not uniform:
             V = -dense.astype(np.float64)
             np.fill_diagonal(V, 0.0)
             degrees = -V.sum(axis=1)
-            # V 1 = 0: with the constant vector filled in, V^+ is the inverse on centered maps
+            # V 1 = 0: with 11^T added, the inverse equals V^+ on centered maps
             V += degrees.mean() / len(V)
             V[np.diag_indices_from(V)] += degrees
             with limit_blas(1), contextlib.suppress(scipy.linalg.LinAlgError):
@@ -70,14 +70,14 @@ class Laplacian:
 
 
 class Quadratic:
-    """What objectives of raw stress share: the Guttman transform is Y - V^+ slope."""
+    """Base of the objectives of raw stress: the Guttman transform is Y - V^+ slope."""
 
     laplacian: Laplacian
 
     def precondition(self, slope: np.ndarray) -> np.ndarray:
         return self.laplacian.solve(slope)
 
-    def guttman_step(self, Y: np.ndarray, here: Height) -> np.ndarray:
+    def guttman_step(self, Y: np.ndarray, here: Evaluation) -> np.ndarray:
         return self.laplacian.solve(here.slope)
 
 
@@ -87,10 +87,10 @@ class AllPairs(Quadratic):
     Attributes
     ----------
     delta, weights : ndarray of shape (n, n)
-        Symmetric; ``weights`` is empty where ``power`` says them. Both of one float type, in which
-        distances are computed; sums go on in double.
+        Symmetric; ``weights`` is empty where they follow from ``power``. Both have one float type,
+        in which distances are computed; sums are in double.
     scale : float
-        sum over i < j of w delta^2: what the stress of a map of one point would be.
+        sum over i < j of w delta^2: the stress of a map with all points in one place.
     """
 
     def __init__(
@@ -124,9 +124,9 @@ class AllPairs(Quadratic):
         w[at, at + rows.start] = 0
         return w
 
-    def __call__(self, Y: np.ndarray) -> Height:
+    def __call__(self, Y: np.ndarray) -> Evaluation:
         stress, forces = self.per_point(Y)
-        return Height(float(stress.sum()) / 2, forces)
+        return Evaluation(float(stress.sum()) / 2, forces)
 
     def per_point(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_j w (delta - d)^2 of each point, and half the gradient of the stress."""
@@ -138,7 +138,7 @@ class AllPairs(Quadratic):
         return stress, forces
 
     def relative_per_point(self, Y: np.ndarray) -> np.ndarray:
-        """sqrt( sum_j w (delta - d)^2 / sum_j w delta^2 ): 1 in a map of one point."""
+        """sqrt( sum_j w (delta - d)^2 / sum_j w delta^2 ): 1 if all points are in one place."""
         return _root_ratio(self.per_point(Y)[0], self.per_point(np.zeros((self.n, 1)))[0])
 
 
@@ -171,9 +171,9 @@ class ListedPairs(Quadratic):
         self.scale = float((w * self.delta.astype(np.float64) ** 2).sum())
         self.floor = ROUNDING[self.delta.dtype] * self.scale
 
-    def __call__(self, Y: np.ndarray) -> Height:
+    def __call__(self, Y: np.ndarray) -> Evaluation:
         stress, forces = self.per_point(Y)
-        return Height(float(stress.sum()) / 2, forces)
+        return Evaluation(float(stress.sum()) / 2, forces)
 
     def per_point(
         self, Y: np.ndarray, delta: np.ndarray | None = None

@@ -1,10 +1,10 @@
-"""Places for new rows in a map that stays as it is: each row minimizes its own stress.
+"""Out-of-sample placement in a fixed map: each new row minimizes its own stress.
 
     s(z) = sum_j w_j (delta_j - |z - y_j|)^2
 
 The Guttman transform of one point, z - sum_j w_j (1 - delta_j / |z - y_j|) (z - y_j) / sum_j w_j,
-never raises s; longer steps in its direction are tried first. Two starts, from the nearest fitted
-points and from all of them by triangulation, and the lower end counts.
+never raises s; longer steps in its direction are tried first. There are two starts, from the
+nearest fitted points and from all of them by triangulation; the result with the lower s counts.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from lowland._core.threads import limit_blas
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
-__all__ = ["homes", "place_by_stress"]
+__all__ = ["equal_points", "place_by_stress"]
 
 STEPS = 500
-CLOSE = 1e-9  # of the width of the map: a row that moves less has arrived
+CLOSE = 1e-9  # of the width of the map: a row that moves less has converged
 LONGEST = 16.0
 NEAREST = 3
 
 
 def place_by_stress(
-    delta: np.ndarray, Y: np.ndarray, power: int, home: np.ndarray, threads: int
+    delta: np.ndarray, Y: np.ndarray, power: int, equal: np.ndarray, threads: int
 ) -> np.ndarray:
-    """Places (m, q) for rows with targets ``delta`` (m, n); NaN is a distance not known.
+    """Places (m, q) for rows with targets ``delta`` (m, n); NaN is an unknown distance.
 
-    ``home[i]`` is the fitted point that row i is, or -1: such rows go to that point's place.
+    ``equal[i]`` is the fitted point that row i equals, or -1: such rows get that point's place.
     """
     Y = np.ascontiguousarray(Y, np.float64)
     Z = np.empty((len(delta), Y.shape[1]))
-    Z[home >= 0] = Y[home[home >= 0]]
-    new = np.flatnonzero(home < 0)
+    Z[equal >= 0] = Y[equal[equal >= 0]]
+    new = np.flatnonzero(equal < 0)
     if new.size:
         Z[new] = _lowest(np.ascontiguousarray(delta[new]), Y, power, threads)
     return Z
 
 
-def homes(D: np.ndarray, delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
-    """The fitted point that each row is, by a distance of 0 in D, or -1.
+def equal_points(
+    D: np.ndarray, delta: np.ndarray, Y: np.ndarray, power: int, threads: int
+) -> np.ndarray:
+    """The fitted point at distance 0 in D from each row, or -1.
 
-    Of several in different places it is the one whose place suits the targets ``delta`` best.
+    Of several in different places it is the one with the lowest stress for the targets ``delta``.
     """
     same = D == 0
-    home = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    equal = np.where(same.any(axis=1), same.argmax(axis=1), -1)
     Y, none = np.ascontiguousarray(Y, np.float64), np.empty((0, 0))
     for row in np.flatnonzero(same.sum(axis=1) > 1):
         points = np.flatnonzero(same[row])
@@ -57,12 +59,12 @@ def homes(D: np.ndarray, delta: np.ndarray, Y: np.ndarray, power: int, threads: 
         stress, forces = np.empty(len(points)), np.empty((len(points), Y.shape[1]))
         targets = np.repeat(delta[row][None, :], len(points), axis=0)
         _native.stress_rows(Y[points], Y, targets, none, power, stress, forces, threads)
-        home[row] = points[stress.argmin()]
-    return home
+        equal[row] = points[stress.argmin()]
+    return equal
 
 
 def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.ndarray:
-    if power > 0:  # a target of 0 would have an infinite weight: nothing is nearer than near
+    if power > 0:  # a target of 0 would have an infinite weight
         least = np.where(delta > 0, delta, np.inf).min(axis=1, keepdims=True)
         delta = np.where(delta == 0, np.where(np.isfinite(least), 1e-3 * least, 1.0), delta)
     degrees = inverse_powers(delta, power).sum(axis=1)
@@ -86,7 +88,7 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
 
 
 def _between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """The mean of the nearest fitted points, the nearer the heavier."""
+    """The mean of the nearest fitted points, weighted by their inverse distances."""
     near = np.argsort(np.where(np.isnan(delta), np.inf, delta), axis=1, kind="stable")[:, :NEAREST]
     reach = np.take_along_axis(delta, near, axis=1)
     weight = np.where(np.isnan(reach), 0.0, 1 / np.maximum(reach, 1e-300))
@@ -110,7 +112,7 @@ def _settled(
     height: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
     close: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Follow every row down to its own minimum; rows that have arrived rest."""
+    """Descend from every row to its own minimum; rows that have converged are left out."""
     Z, rows = Z.copy(), np.arange(len(Z))
     value, step = height(Z, rows)
     lowest, share = value.copy(), np.ones(len(Z))
@@ -120,7 +122,7 @@ def _settled(
         better = there < value
         Z[rows[better]] = tried[better]
         lowest[rows[better]] = there[better]
-        # the plain transform cannot fail but for rounding; what is longer may
+        # the plain transform fails by rounding only; longer steps may fail
         going = np.where(better, np.sqrt((step**2).sum(axis=1)) * share > close, share > 1)
         value = np.where(better, there, value)
         step = np.where(better[:, None], next_step, step)

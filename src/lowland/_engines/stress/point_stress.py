@@ -1,4 +1,4 @@
-"""How wrong the distances from each point are, for maps that no stress was minimized for."""
+"""Relative error of the distances of each point, for maps that do not minimize a stress."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 __all__ = ["chosen_partners", "relative_stress"]
 
-PARTNERS = 1000  # of each point: enough for a mean
+PARTNERS = 1000  # of each point, enough for a mean
 
 
 def chosen_partners(n: int) -> np.ndarray:
-    """Rows whose distances to all others are looked at: all, or evenly spread ones."""
+    """Rows whose distances to all others are measured: all, or evenly spread ones."""
     return np.arange(n) if n <= 2 * PARTNERS else np.linspace(0, n - 1, PARTNERS).astype(np.int64)
 
 

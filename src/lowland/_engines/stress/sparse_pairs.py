@@ -1,10 +1,10 @@
-"""A sparse set of pairs that stands for all: near neighbors, and partners drawn at random.
+"""A sparse set of pairs that represents all pairs: neighbors, and partners drawn at random.
 
-The rows are shuffled and cut into groups, some times over; all pairs within a group are taken, so
-that every row gets the same number of partners and distances in any metric come by blocks. These
-pairs weigh so much that they stand for all that are not near: the stress of a fixed map is
-estimated without bias. (A few pivots as the partners of all would not do: a map may fit its
-distances to them by moving pivots out and all others in, as no pair holds those apart.)
+The rows are shuffled and divided into groups, several times; all pairs within a group are taken.
+Every row gets the same number of partners, and distances in any metric are computed by blocks. The
+weights of these pairs represent all pairs that are not neighbors, so that the stress of a fixed map
+is estimated without bias. (A few pivots as partners of all rows are not enough: a map can fit its
+distances to them by moving the pivots out and all other rows in, because no pair separates those.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GROUP, ROUNDS = 64, 4  # 252 partners at random
 
 
 class SparseSet(NamedTuple):
-    """Pairs i < j, each once, with their distances, and for how many pairs each stands."""
+    """Pairs i < j, each once, with their distances, and how many pairs each represents."""
 
     n: int
     first: np.ndarray
