@@ -13,6 +13,7 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude, largest
 from lowland._engines.stress.classical_scaling import (
@@ -124,7 +125,7 @@ class ClassicalMDS(DistanceReducer):
         )
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        if self.metric == "euclidean" and not self.additive_constant:
+        if canonical(self.metric) == "euclidean" and not self.additive_constant:
             return self._fit_euclidean(X, run)
         n, q, constant = X.shape[0], int(self.n_components), 0.0
         D = self._distances(X, run, "use LandmarkMDS")
