@@ -12,10 +12,12 @@ from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
+from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
+from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland.kernel._axes import KernelAxes
 from lowland.kernel._base import KernelReducer
 from lowland.kernel._preimage import Axes, preimages
-from lowland.kernel._solver import compute_axes, warn_if_indefinite
+from lowland.kernel._solver import DENSE_ROWS, compute_axes, warn_if_indefinite
 
 __all__ = ["KernelPCA"]
 
@@ -109,10 +111,13 @@ class KernelPCA(KernelReducer, Invertible):
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`."""
-        return Estimate(
-            0.05 + 6e-9 * n * n * (1 + p / 100), 8 * n * (p + 100) + min(2 * n * n, 2e9)
-        )
+        """See :meth:`Reducer.estimate`: a dense eigenproblem, or ten products with K."""
+        if n <= DENSE_ROWS:
+            work = kernel_matrix_cost(n, p) + largest_pairs_cost(n, 2).holding(8 * n * n)
+        else:
+            solver = operator_pairs_cost(n, 2, Estimate(0, 0))
+            work = kernel_product_cost(n, p, 10) + solver.holding(8 * n * p)
+        return (Estimate(0.05, 0) + work).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
         rows = self._prepared(X)

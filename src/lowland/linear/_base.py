@@ -14,9 +14,14 @@ from lowland._core.params import fitted
 from lowland._core.traits import Reading
 from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg import products
+from lowland._engines.linalg.eigen_costs import all_pairs_cost
 from lowland._engines.linalg.magnitude import largest
+from lowland._engines.linalg.moments import moments_cost
+from lowland._engines.linalg.products import gram_cost, times_cost
 
 __all__ = ["LinearMap"]
+
+START = Estimate(0.005, 0)  # checks, threads and modules, whatever the size
 
 
 class LinearMap(Invertible):
@@ -54,7 +59,8 @@ class LinearMap(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: sums of products, then an eigenproblem."""
         size = min(n, p)
-        return Estimate(0.01 + 2e-11 * n * p * size + 3e-10 * size**3, 8 * (n * p + 4 * size**2))
+        sums = moments_cost(n, p) if p <= n else gram_cost(n, p) + times_cost(n, p, n)
+        return (START + sums + all_pairs_cost(size).holding(8 * size * size)).holding(8 * n * p)
 
     def _keep_map(self, components: np.ndarray, mean: np.ndarray) -> None:
         """Set the fitted attributes that define the map; the axes are rows of ``components``."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowland._core.base import Reducer
+from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
@@ -69,6 +70,11 @@ class DistanceReducer(Reducer):
         scale="The axes have the unit of the distances.",
     )
     uses_order_only: ClassVar[bool] = False  # only the order of the distances matters
+
+    @classmethod
+    def _distances_cost(cls, n: int, p: int) -> Estimate:
+        """Cost of the matrix of all Euclidean distances."""
+        return Estimate(n * n * (1e-9 + 1e-10 * p), (8 if n <= FLOAT64_ROWS else 4) * n * n)
 
     @property
     def _has_distances(self) -> bool:

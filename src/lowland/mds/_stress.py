@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
@@ -16,7 +17,13 @@ from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.stress import initial_map
-from lowland._engines.stress.majorization import Majorized, Objective, majorize
+from lowland._engines.stress.classical_scaling import classical_scaling_cost
+from lowland._engines.stress.majorization import (
+    Majorized,
+    Objective,
+    majorization_cost,
+    majorize,
+)
 from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland.mds._base import FLOAT64_ROWS, DistanceReducer
 from lowland.mds._problem import (
@@ -76,6 +83,14 @@ class StressReducer(DistanceReducer):
     stress_: float = fitted()
     loss_history_: np.ndarray = fitted("n_steps")
     n_iter_: int = fitted(type=int)
+
+    @classmethod
+    def _stress_cost(cls, n: int, p: int, n_steps: int) -> Estimate:
+        """Cost of a fit with so many steps over all pairs."""
+        distances = cls._distances_cost(n, p)
+        descent = classical_scaling_cost(n, 2) + majorization_cost(n, 2, n_steps)
+        work = distances + descent.holding(distances.n_bytes + 4 * n * n)
+        return (Estimate(0.03, 0) + work).holding(16 * n * p)
 
     # --- what a method may define otherwise ---------------------------------------------------
 

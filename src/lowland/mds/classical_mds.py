@@ -16,6 +16,8 @@ from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude, largest
+from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.classical_scaling import (
     Scaling,
     additive_constant,
@@ -119,10 +121,9 @@ class ClassicalMDS(DistanceReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: PCA, for Euclidean rows."""
-        size = min(n, p)
-        return Estimate(
-            0.02 + 2e-11 * n * p * size + 3e-10 * size**3, 8 * (2 * n * p + 4 * size**2)
-        )
+        axes = principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+        stress = Estimate(n * len(chosen_partners(n)) * (8e-9 + 5e-11 * p), 2**24)
+        return (Estimate(0.02, 0) + axes + stress).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         if canonical(self.metric) == "euclidean" and not self.additive_constant:

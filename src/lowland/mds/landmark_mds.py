@@ -13,7 +13,13 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
-from lowland._engines.stress.classical_scaling import gower_duals, gower_placement, of_distances
+from lowland._engines.linalg.products import times_cost
+from lowland._engines.stress.classical_scaling import (
+    classical_scaling_cost,
+    gower_duals,
+    gower_placement,
+    of_distances,
+)
 from lowland._engines.stress.point_stress import relative_stress
 from lowland.mds._base import DistanceReducer
 
@@ -99,7 +105,9 @@ class LandmarkMDS(DistanceReducer):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
-        return Estimate(0.02 + 5e-10 * n * m * p, 8 * n * p + 33_000_000)
+        distances = Estimate(n * m * (2e-9 + 5e-10 * p), 2**25)
+        scaling = classical_scaling_cost(m, 2) + times_cost(n, m, 2)
+        return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         self.landmarks_ = self._choose(X, self._landmark_count(X.shape[0]), run)

@@ -14,8 +14,13 @@ from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg import products
-from lowland._engines.linalg.column_basis import ColumnBasis, orthonormal_basis
+from lowland._engines.linalg.column_basis import (
+    ColumnBasis,
+    orthonormal_basis,
+    orthonormal_basis_cost,
+)
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
+from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Majorized
 from lowland.mds._linear_stress import LinearStress
@@ -100,8 +105,8 @@ class LinearMDS(StressReducer, Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 50 steps over all pairs."""
-        seconds = 0.05 + n * n * (1e-10 * p + 5e-8) + 1e-7 * n * p + 2e-11 * n * p * p
-        return Estimate(seconds, 16 * n * p + 9 * n * n)
+        products = 100 * times_cost(n, min(n, p), 2)
+        return cls._stress_cost(n, p, 50) + orthonormal_basis_cost(n, p) + products
 
     def _power(self) -> int:
         return int(self.power)

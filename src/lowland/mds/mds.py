@@ -95,7 +95,7 @@ class MDS(StressReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 60 steps over all pairs."""
-        return Estimate(0.05 + n * n * (1e-10 * p + 6e-8), 8 * n * p + 9 * n * n)
+        return cls._stress_cost(n, p, 60)
 
     def _weights(self, n: int) -> Any:
         return None if self.weights is None else checked_weights(self.weights, n)

@@ -69,7 +69,7 @@ class Sammon(StressReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 100 steps over all pairs."""
-        return Estimate(0.05 + n * n * (1e-10 * p + 1e-7), 8 * n * p + 9 * n * n)
+        return cls._stress_cost(n, p, 100)
 
     def _power(self) -> int:
         return int(self.power)
