@@ -1,1 +1,1 @@
-"""Multidimensional scaling: from distances to positions."""
+"""Multidimensional scaling: maps whose distances fit given distances or dissimilarities."""

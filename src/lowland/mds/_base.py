@@ -1,4 +1,4 @@
-"""What methods that start from distances share: where the distances come from, and new rows."""
+"""The base of methods that start from distances: given ones, or those between rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowland._core.base import Reducer
+from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
@@ -20,33 +21,42 @@ from lowland._engines.distances.dissimilarities import (
     given_dissimilarities,
 )
 from lowland._engines.distances.metrics import METRICS
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import check_magnitude, largest, unit_for
 
-__all__ = ["DOUBLE_ROWS", "DistanceReducer"]
+__all__ = ["FLOAT64_ROWS", "DistanceReducer"]
 
-DOUBLE_ROWS = 1000  # distances of more rows are kept in float32, which halves what is read
+FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 
 
 class DistanceReducer(Reducer):
-    """A map of rows with a metric, or of distances that are given."""
+    """A map of rows with a metric, or of distances that are given.
 
-    metric: Any = param(
-        OneOf(*METRICS) | Function(), default="euclidean", doc="distance between rows"
-    )
-    metric_params: dict[str, Any] | None = param(
-        Null() | Mapping(), default=None, doc="parameters of the metric"
-    )
+    A method writes ``_fit``, which gets the matrix of all distances from ``_distances``, and
+    ``_transform``, which gets the distances of new rows from ``_distances_to_fitted``.
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
-    stress_per_point_: np.ndarray = fitted(
-        "n_samples", doc="sqrt(sum_j w (delta - d)^2 / sum_j w delta^2) of each row"
-    )
-    rows_: Any = fitted(
-        "n_kept",
-        "n_features",
-        doc="the rows that new ones are compared with; None if distances were given",
-        optional=True,
-    )
+    Parameters
+    ----------
+    metric : str or function, default="euclidean"
+        Distance between rows: a name, a function of two rows, or "precomputed". With
+        "precomputed", X holds the distances of the fitted rows, n x n or condensed, and new rows
+        are given by their distances to the fitted rows.
+
+    Attributes
+    ----------
+    stress_per_point_ : ndarray of shape (n_samples,)
+        Relative stress of each row, sqrt(sum_j w (delta - d)^2 / sum_j w delta^2).
+    fitted_rows_ : ndarray or sparse matrix of shape (n_fitted, n_features), or None
+        Rows that new rows are compared with. None if distances were given, or if new rows are
+        placed by a product.
+    """
+
+    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    stress_per_point_: np.ndarray = fitted("n_samples")
+    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True)
 
     accepts_sparse = True
     accepts_distances = True
@@ -59,37 +69,39 @@ class DistanceReducer(Reducer):
         "read the order of neighbors inside a dense group.",
         scale="The axes have the unit of the distances.",
     )
-    only_order: ClassVar[bool] = False  # whether the size of distances means nothing
+    uses_order_only: ClassVar[bool] = False  # only the order of the distances matters
+
+    @classmethod
+    def _distances_cost(cls, n: int, p: int) -> Estimate:
+        """Cost of the matrix of all Euclidean distances."""
+        return Estimate(n * n * (1e-9 + 1e-10 * p), (8 if n <= FLOAT64_ROWS else 4) * n * n)
 
     @property
-    def _given(self) -> bool:
+    def _has_distances(self) -> bool:
+        """Whether X holds distances."""
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    # --- what comes in ------------------------------------------------------------------------
+    # --- fitted rows --------------------------------------------------------------------------
 
     def _check_training_rows(self, X: Any) -> Any:
-        if self._given:
+        if self._has_distances:
             return given_dissimilarities(
                 X, owner=type(self).__name__, allow_missing=self.accepts_missing
             )
         return dense_if_small(super()._check_training_rows(X))
 
-    def _check_new_rows(self, X: Any) -> Any:
-        if not self._given:
-            return super()._check_new_rows(X)
-        self._require_fitted()
-        owner, n = type(self).__name__, self.n_features_in_
-        return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
-
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
-        """The matrix of all distances: given, or those of the rows of X."""
-        if self._given:
+        """The matrix of all distances: given, or those of the rows of X.
+
+        ``advice`` tells what to do if there is too little memory for it.
+        """
+        if self._has_distances:
             return X
         return distance_matrix(
             X,
             self.metric,
             self.metric_params,
-            np.float32 if X.shape[0] > DOUBLE_ROWS and _moderate(X) else np.float64,
+            np.float32 if X.shape[0] > FLOAT64_ROWS and _fits_float32(X) else np.float64,
             owner=type(self).__name__,
             advice=advice,
             threads=run.threads,
@@ -98,29 +110,34 @@ class DistanceReducer(Reducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _blocks_of_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
-        """Some new rows at a time, with their distances to the kept rows."""
-        for rows, D in self._any_distances(X, run):
-            if not self.only_order:
+    def _check_new_rows(self, X: Any) -> Any:
+        if not self._has_distances:
+            return super()._check_new_rows(X)
+        self._require_fitted()
+        owner, n = type(self).__name__, self.n_features_in_
+        return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
+
+    def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of new rows, with their distances to the fitted rows."""
+        for rows, D in self._unchecked_distances(X, run):
+            if not self.uses_order_only:
                 check_magnitude(float(np.nanmax(D)), type(self).__name__)
             yield rows, D
 
-    def _any_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
-        if self._given:
-            step = max(1, 2**22 // X.shape[1])
-            for start in range(0, X.shape[0], step):
-                rows = slice(start, min(start + step, X.shape[0]))
+    def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
+        if self._has_distances:
+            for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
                 yield rows, np.ascontiguousarray(X[rows], np.float64)
             return
-        cross = CrossDistances(self.rows_, self.metric, self.metric_params, run.threads)
+        cross = CrossDistances(self.fitted_rows_, self.metric, self.metric_params, run.threads)
         yield from cross.blocks(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given
+        tags.input_tags.pairwise = self._has_distances
         return tags
 
 
-def _moderate(X: Any) -> bool:
-    """Whether distances of such rows, and their squares, are within float32."""
+def _fits_float32(X: Any) -> bool:
+    """Whether distances of such rows, and their squares, are within the range of float32."""
     return unit_for(largest(X.data if is_sparse(X) else X)) == 1.0

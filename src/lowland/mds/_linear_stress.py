@@ -1,4 +1,4 @@
-"""Stress of a linear map: the points of the map are Z = (X - 1 m^T) W, and W is what varies.
+"""The stress of a linear map Z = (X - 1 m^T) W as a function of W.
 
 With U an orthonormal basis of the columns of the centered X, Z = U A: in A the majorizing quadratic
 of the stress has the matrix U^T V U, which is n I where all weights are 1. So the variables are
@@ -21,7 +21,7 @@ __all__ = ["LinearStress"]
 
 
 class LinearStress:
-    """A stress of maps as one of the variables A of linear maps."""
+    """A stress of maps as a function of the variables A of linear maps."""
 
     def __init__(self, stress: Any, U: np.ndarray, threads: int) -> None:
         self.stress, self.U, self.threads = stress, U, threads
@@ -32,7 +32,7 @@ class LinearStress:
             degrees = stress.laplacian.degrees
             self.bound = 2 * float(degrees.max())
             with limit_blas(1), contextlib.suppress(scipy.linalg.LinAlgError):
-                # 2 diag(V) lies above V; the factor fails only where rows do not vary at all
+                # 2 diag(V) lies above V; the factorization fails only if the rows do not vary
                 M = (U * (2 * degrees)[:, None]).T @ U
                 self.factor = scipy.linalg.cho_factor(M, check_finite=False)
 

@@ -1,4 +1,4 @@
-"""Weights of pairs as they are given: an n x n array or sparse matrix, checked."""
+"""Checks of given weights of pairs: an n x n array or a sparse matrix."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lowland._core.validation import canonical, is_sparse
 
 __all__ = ["checked_weights"]
 
-SAME = 1e-6  # of a weight: w_ij and w_ji may differ by rounding
-SMALLEST, LARGEST = 1e-30, 1e30  # what float32 holds with some room
+SAME = 1e-6  # w_ij and w_ji may differ by this share of the weight, because of rounding
+SMALLEST, LARGEST = 1e-30, 1e30  # within the range of float32, with some margin
 
 
 def checked_weights(weights: Any, n: int) -> Any:
@@ -42,7 +42,7 @@ def _refuse(W: Any, bad: np.ndarray, what: str) -> None:
 
 
 def _first(W: Any, bad: np.ndarray) -> tuple[int, int]:
-    """The first place of W, or of its stored entries, that is marked."""
+    """Row and column of the first marked entry of W, or of its stored entries."""
     if not is_sparse(W):
         return tuple(np.argwhere(bad)[0])
     stored = int(np.argmax(bad))

@@ -13,63 +13,73 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude, largest
-from lowland._engines.stress import classical_scaling
+from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.products import times_cost
+from lowland._engines.stress.classical_scaling import (
+    Scaling,
+    additive_constant,
+    gower_duals,
+    gower_placement,
+    of_distances,
+    of_rows,
+)
 from lowland._engines.stress.point_stress import chosen_partners, relative_stress
 from lowland.mds._base import DistanceReducer
 
 __all__ = ["ClassicalMDS"]
 
-WHOLE_SPECTRUM_ROWS = 1000  # up to so many, all eigenvalues take about a tenth of a second
+SPECTRUM_ROWS = 1000  # all eigenvalues of so many rows take about a tenth of a second
 
 
 class ClassicalMDS(DistanceReducer):
     """min |B - Y Y^T|_F with B = -1/2 H D^2 H: inner products, and so distances, from distances.
 
-    The closed-form map of distances: one eigenproblem, no starts, nested axes. Euclidean distances
-    of rows give PCA, without any matrix of distances. Large distances decide; where the small ones
-    matter, take MDS or Sammon. Cost: O(n^2 q) per product with D, some ten products; for Euclidean
-    rows O(n p min(n, p)).
+    The closed-form map of distances: one eigenproblem, no starts, and the axes of a smaller map are
+    those of a larger one. Euclidean distances of rows give PCA, without a matrix of distances.
+    Large distances dominate; use MDS or Sammon if small ones matter. Cost: O(n^2 q) per product
+    with D, about ten products; for Euclidean rows O(n p min(n, p)).
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
-    metric : str or callable, default="euclidean"
-        Distance between rows, as in ``lowland.neighbors.knn_graph``. "precomputed": X holds
-        distances, n x n or condensed.
-    metric_params : dict or None, default=None
-        Parameters of the metric, ``{"p": 3}`` for "minkowski".
     additive_constant : bool, default=False
-        Add the least constant to all distances that makes them Euclidean (Cailliez 1983): no
-        eigenvalue is negative then. O(n^3).
+        Add the smallest constant to all distances that makes them Euclidean (Cailliez 1983). Then
+        no eigenvalue is negative. It costs O(n^3).
     spectrum : {"auto", "all", "top"}, default="auto"
-        Whether all eigenvalues are computed, in O(n^3), or those of the map alone. "auto" computes
-        all of up to 1000 rows; of more, and of Euclidean rows, those of the map.
+        Which eigenvalues are computed: all, in O(n^3), or only those of the map ("top"). "auto" is
+        "all" for up to 1000 rows with distances, else "top".
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n, n_components)
-        The map, centered; its columns are orthogonal. 0 where no positive eigenvalue is left.
-    eigenvalues_ : ndarray
-        Of B, largest first, negative ones included: all, or those of the map. Negative: the
-        distances are not Euclidean.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Map of the fitted rows, centered, with orthogonal columns. A column without a positive
+        eigenvalue is 0.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of B, largest first: all, or those of the map. Distances with negative
+        eigenvalues are not Euclidean.
     goodness_of_fit_ : ndarray of shape (2,) or None
-        Sum of the map's eigenvalues over the sum of all absolute, and of all positive ones. None
-        for ``spectrum="top"``, and for "auto" with more than 1000 rows, unless they are Euclidean:
-        then the sum is known without the eigenvalues.
+        Sum of the map's eigenvalues over the sum of all absolute and of all positive eigenvalues.
+        None if not all eigenvalues are known, except for Euclidean rows, where the sums are known
+        without them.
     additive_constant_ : float
         What was added to the distances.
-    stress_per_point_ : ndarray of shape (n,)
-        sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2); of many rows, over 1 000 partners j.
-    components_, mean_, mean_squares_, rows_
-        What new rows are placed with.
+    stress_per_point_ : ndarray of shape (n_samples,)
+        Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2). For more
+        than 2000 rows, the sums are over 1000 partners j.
+    components_ : ndarray of shape (n_components, n_features) or None
+        Axes in the space of the rows, if the map is that of PCA.
+    mean_ : ndarray of shape (n_features,) or None
+        Mean of the rows, if the map is that of PCA.
+    mean_squares_ : ndarray of shape (n_samples,) or None
+        Mean squared distance of each row to all rows, by which new rows are placed. None if the
+        map is that of PCA.
 
     Notes
     -----
-    The entry of each column of the map that is largest in absolute value is positive. A new row
-    lands where its squared distances to the fitted rows say (Gower 1968).
+    The largest entry of each column of the map is positive. A new row is placed by its squared
+    distances to the fitted rows (Gower 1968).
 
     References
     ----------
@@ -85,30 +95,20 @@ class ClassicalMDS(DistanceReducer):
     array([12.964,  3.703,  0.   ])
     """
 
-    additive_constant: bool = param(
-        Boolean(), default=False, doc="add what makes the distances Euclidean"
-    )
-    spectrum: str = param(
-        OneOf("auto", "all", "top"), default="auto", doc="which eigenvalues are computed"
-    )
+    additive_constant: bool = param(Boolean(), default=False)
+    spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
-    eigenvalues_: np.ndarray = fitted("n_eigenvalues", doc="of B, largest first: all or the map's")
-    goodness_of_fit_: np.ndarray | None = fitted(
-        "two", doc="share of the absolute and of the positive eigenvalues", optional=True
-    )
-    additive_constant_: float = fitted(doc="what was added to the distances")
-    mean_squares_: np.ndarray | None = fitted(
-        "n_samples", doc="mean squared distance of each row; None for PCA", optional=True
-    )
-    components_: np.ndarray | None = fitted(
-        "n_components", "n_features", doc="axes in the space of the rows, or None", optional=True
-    )
-    mean_: np.ndarray | None = fitted("n_features", doc="mean of the rows, or None", optional=True)
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues")
+    goodness_of_fit_: np.ndarray | None = fitted("two", optional=True)
+    additive_constant_: float = fitted()
+    mean_squares_: np.ndarray | None = fitted("n_samples", optional=True)
+    components_: np.ndarray | None = fitted("n_components", "n_features", optional=True)
+    mean_: np.ndarray | None = fitted("n_features", optional=True)
 
     card = Card(
-        keeps="distances as inner products, the large ones best",
+        keeps="distances as inner products, large ones best",
         use="when only distances are known; as a fast first map of them",
-        avoid="when neighborhoods matter more than the overall picture, or distances are ordinal",
+        avoid="when neighborhoods matter more than large distances, or distances are ordinal",
         cost="O(n^2) per product with the distances; O(n p min(n, p)) for Euclidean rows",
     )
     reading = DistanceReducer.reading._replace(
@@ -120,87 +120,78 @@ class ClassicalMDS(DistanceReducer):
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`: Euclidean rows, that is PCA."""
-        size = min(n, p)
-        return Estimate(
-            0.02 + 2e-11 * n * p * size + 3e-10 * size**3, 8 * (2 * n * p + 4 * size**2)
-        )
+        """See :meth:`Reducer.estimate`: PCA, for Euclidean rows."""
+        axes = principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+        stress = Estimate(n * len(chosen_partners(n)) * (8e-9 + 5e-11 * p), 2**24)
+        return (Estimate(0.02, 0) + axes + stress).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        n, q = X.shape[0], int(self.n_components)
-        shared = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
-        constant, D, owner = 0.0, None, type(self).__name__
-        if self.metric == "euclidean" and not self.additive_constant:
-            check_magnitude(largest(X.data if is_sparse(X) else X), owner, "value")
-            found = classical_scaling.of_rows(X, q, all_values=self.spectrum == "all", **shared)
-        else:
-            D = self._distances(X, run, "use LandmarkMDS")
-            check_magnitude(largest(D), owner)
-            if self.additive_constant:
-                constant = self._constant(D)
-                D = D + constant * (1 - np.eye(n))
-            few = self.spectrum == "auto" and n <= WHOLE_SPECTRUM_ROWS
-            found = classical_scaling.of_distances(
-                D, q, all_values=few or self.spectrum == "all", **shared
-            )
-        self._keep(found, X, constant)
-        self.stress_per_point_ = self._point_stress(X, D, found.Y, run)
-        return self.embedding_.copy()
+        if canonical(self.metric) == "euclidean" and not self.additive_constant:
+            return self._fit_euclidean(X, run)
+        n, q, constant = X.shape[0], int(self.n_components), 0.0
+        D = self._distances(X, run, "use LandmarkMDS")
+        check_magnitude(largest(D), "ClassicalMDS")
+        if self.additive_constant:
+            _require_constant(n)
+            constant = additive_constant(D)
+            D = D + constant * (1 - np.eye(n))
+        everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
+        found = of_distances(D, q, all_values=everything, **_shared(run))
+        partners = chosen_partners(n)
+        stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
+        return self._keep(found, X, constant, stress)
 
-    def _constant(self, D: np.ndarray) -> float:
-        n = len(D)
-        require_memory(
-            8 * 3 * (2 * n) ** 2,
-            task=f"the additive constant of {n} rows",
-            alternative="set additive_constant=False",
-        )
-        return classical_scaling.additive_constant(D)
-
-    def _keep(self, found: classical_scaling.Scaling, X: Any, constant: float) -> None:
-        q = int(self.n_components)
-        top = np.maximum(found.eigenvalues[:q], 0.0).sum()
-        self.embedding_ = found.Y.astype(X.dtype)
-        self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
-        self.goodness_of_fit_ = None
-        if found.absolute is not None and found.positive is not None:
-            sums = np.array([found.absolute, found.positive])
-            self.goodness_of_fit_ = top / np.where(sums > 0, sums, 1.0)
-        self.mean_squares_, self.components_, self.mean_ = (
-            found.mean_squares,
-            found.axes,
-            found.mean,
-        )
-        compared = not self._given and found.axes is None
-        self.rows_ = X.copy() if compared else None
-
-    def _point_stress(
-        self, X: Any, D: np.ndarray | None, Y: np.ndarray, run: FitContext
-    ) -> np.ndarray:
-        partners = chosen_partners(len(Y))
-        if D is not None:
-            return relative_stress(Y, partners, lambda rows: D[rows][:, partners], run.threads)
+    def _fit_euclidean(self, X: Any, run: FitContext) -> np.ndarray:
+        """Euclidean distances of rows: the map is that of PCA, and D is not needed."""
+        check_magnitude(largest(X.data if is_sparse(X) else X), "ClassicalMDS", "value")
+        everything = self.spectrum == "all"
+        found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
+        partners = chosen_partners(X.shape[0])
         cross = CrossDistances(X[partners], "euclidean", None, run.threads)
 
         def distances(rows: slice) -> np.ndarray:
             return np.vstack([part for _, part in cross.blocks(X[rows])])
 
-        return relative_stress(Y, partners, distances, run.threads)
+        stress = relative_stress(found.Y, partners, distances, run.threads)
+        return self._keep(found, X, 0.0, stress)
+
+    def _keep(self, found: Scaling, X: Any, constant: float, stress: np.ndarray) -> np.ndarray:
+        """Set the fitted attributes; returns the map."""
+        self.embedding_, self.stress_per_point_ = found.Y.astype(X.dtype), stress
+        self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
+        self.goodness_of_fit_ = None
+        if found.absolute is not None and found.positive is not None:
+            top = np.maximum(found.eigenvalues[: int(self.n_components)], 0.0).sum()
+            sums = np.array([found.absolute, found.positive])
+            self.goodness_of_fit_ = top / np.where(sums > 0, sums, 1.0)
+        self.mean_squares_ = found.mean_squares
+        self.components_, self.mean_ = found.axes, found.mean
+        compares = not self._has_distances and found.axes is None
+        self.fitted_rows_ = X.copy() if compares else None
+        return self.embedding_.copy()
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         if self.components_ is not None:
             return products.times(X, self.mean_, self.components_.T, run.threads)
-        out = np.empty((X.shape[0], int(self.n_components)))
-        fitted_map = self.embedding_.astype(np.float64)
-        lengths = np.zeros(fitted_map.shape[1])
-        known = self.eigenvalues_[: len(lengths)]
-        lengths[: len(known)] = known
-        duals = classical_scaling.gower_duals(fitted_map, lengths)
-        for rows, D in self._blocks_of_distances(X, run):
+        Y = self.embedding_.astype(np.float64)
+        duals = gower_duals(Y, self.eigenvalues_)
+        Z = np.empty((X.shape[0], Y.shape[1]))
+        for rows, D in self._distances_to_fitted(X, run):
             squares = (D + self.additive_constant_) ** 2
-            out[rows] = classical_scaling.gower_placement(
-                squares, self.mean_squares_, duals, run.threads
-            )
-            if self.additive_constant_:  # a fitted row is not so far from itself
-                at_home = D.min(axis=1) == 0
-                out[rows][at_home] = fitted_map[D[at_home].argmin(axis=1)]
-        return out.astype(X.dtype)
+            Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
+            if self.additive_constant_:  # the constant is not added to the distance to itself
+                is_fitted = D.min(axis=1) == 0
+                Z[rows][is_fitted] = Y[D[is_fitted].argmin(axis=1)]
+        return Z.astype(X.dtype)
+
+
+def _shared(run: FitContext) -> dict[str, Any]:
+    return {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
+
+
+def _require_constant(n: int) -> None:
+    require_memory(
+        8 * 3 * (2 * n) ** 2,
+        task=f"the additive constant of {n} rows",
+        alternative="set additive_constant=False",
+    )

@@ -13,7 +13,13 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
-from lowland._engines.stress import classical_scaling
+from lowland._engines.linalg.products import times_cost
+from lowland._engines.stress.classical_scaling import (
+    classical_scaling_cost,
+    gower_duals,
+    gower_placement,
+    of_distances,
+)
 from lowland._engines.stress.point_stress import relative_stress
 from lowland.mds._base import DistanceReducer
 
@@ -25,43 +31,42 @@ DEFAULT_LANDMARKS = 200
 class LandmarkMDS(DistanceReducer):
     """Classical scaling of a few landmarks; y = 1/2 L^-1 Y^T (b - t) for all other rows.
 
-    t are a row's squared distances to the landmarks. The fast approximation of ClassicalMDS for
-    distances that are no table of columns, or too many: only those to landmarks are computed. Cost:
-    O(n m p + m^3) for m landmarks.
+    t are the squared distances of a row to the landmarks. The method is a fast approximation of
+    ClassicalMDS for costly distances or for very many rows, because only distances to landmarks are
+    computed. Cost: O(n m p + m^3) for m landmarks.
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
     n_landmarks : int or None, default=None
-        Rows that are scaled among themselves; None: 200, or all if there are fewer.
+        Number of landmarks; None is 200, or all rows if there are fewer.
     selection : {"random", "maxmin"}, default="random"
-        "maxmin" takes, one after another, the row farthest from all landmarks so far: it covers the
-        data evenly, outliers first.
-    metric : str or callable, default="euclidean"
-        Distance between rows, as in ``lowland.neighbors.knn_graph``. "precomputed": X holds
-        distances, n x n or condensed, of which the columns of landmarks are used.
-    metric_params : dict or None, default=None
-        Parameters of the metric, ``{"p": 3}`` for "minkowski".
+        How landmarks are chosen. "maxmin" takes the row farthest from all earlier landmarks, one
+        after another, which covers the data evenly and takes outliers first.
+    metric : str or function, default="euclidean"
+        Distance between rows: a name, a function of two rows, or "precomputed". With
+        "precomputed", X holds the distances of the fitted rows, n x n or condensed, of which only
+        those to landmarks are used, and new rows are given by their distances to the fitted rows.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n, n_components)
-        The map.
-    landmarks_ : ndarray of int
-        The rows that were chosen, ascending.
+    landmarks_ : ndarray of shape (n_landmarks,)
+        Row numbers of the landmarks, ascending.
     landmark_map_ : ndarray of shape (n_landmarks, n_components)
-        Their places.
-    eigenvalues_ : ndarray
-        Of the landmarks' inner products, largest first: all of up to 400, else the map's.
-    stress_per_point_ : ndarray of shape (n,)
-        sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2) over the landmarks j.
-    mean_squares_, rows_
-        What new rows are placed with; ``rows_`` are the landmarks.
+        Map of the landmarks.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the inner products of the landmarks, largest first. All of them for up to
+        400 landmarks, else those of the map.
+    mean_squares_ : ndarray of shape (n_landmarks,)
+        Mean squared distance of each landmark to all landmarks, by which rows are placed.
+    stress_per_point_ : ndarray of shape (n_samples,)
+        Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2), over the
+        landmarks j.
+    fitted_rows_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
+        The landmarks, which new rows are compared with. None if distances were given.
 
     Notes
     -----
-    A new row lands exactly where it would have landed as a fitted one that is no landmark.
+    A new row is placed exactly where it would be as a fitted row that is no landmark.
 
     References
     ----------
@@ -75,22 +80,18 @@ class LandmarkMDS(DistanceReducer):
     (150, 2)
     """
 
-    n_landmarks: int | None = param(
-        Null() | Integer(2), default=None, doc="rows that are scaled among themselves"
-    )
-    selection: str = param(
-        OneOf("random", "maxmin"), default="random", doc="how landmarks are chosen"
-    )
+    n_landmarks: int | None = param(Null() | Integer(2), default=None)
+    selection: str = param(OneOf("random", "maxmin"), default="random")
 
-    landmarks_: np.ndarray = fitted("n_landmarks", type=int, doc="rows that are landmarks")
-    landmark_map_: np.ndarray = fitted("n_landmarks", "n_components", doc="their places")
-    eigenvalues_: np.ndarray = fitted("n_eigenvalues", doc="of the landmarks' inner products")
-    mean_squares_: np.ndarray = fitted("n_landmarks", doc="their mean squared distances")
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int)
+    landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues")
+    mean_squares_: np.ndarray = fitted("n_landmarks")
 
     card = Card(
-        keeps="distances as inner products, the large ones best",
-        use="for a fast map of very many rows, or of costly distances",
-        avoid="when ClassicalMDS or PCA is fast enough: they are exact",
+        keeps="distances as inner products, large ones best",
+        use="for a fast map of very many rows, or of distances that are costly to compute",
+        avoid="when ClassicalMDS or PCA is fast enough, because they are exact",
         cost="O(n m p + m^3) time for m landmarks, O(n p) memory",
     )
     reading = DistanceReducer.reading._replace(
@@ -104,37 +105,36 @@ class LandmarkMDS(DistanceReducer):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
-        return Estimate(0.02 + 5e-10 * n * m * p, 8 * n * p + 33_000_000)
+        distances = Estimate(n * m * (2e-9 + 5e-10 * p), 2**25)
+        scaling = classical_scaling_cost(m, 2) + times_cost(n, m, 2)
+        return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        n, q = X.shape[0], int(self.n_components)
+        self.landmarks_ = self._choose(X, self._landmark_count(X.shape[0]), run)
+        self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
+        among = np.ascontiguousarray(self._to_landmarks(X[self.landmarks_], run), np.float64)
+        check_magnitude(largest(among), "LandmarkMDS")
+        q, (rng, threads, monitor) = int(self.n_components), run
+        found = of_distances(among, q, threads=threads, rng=rng, monitor=monitor)
+        self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
+        self.mean_squares_ = found.mean_squares
+        Y = self._place(X, run)
+        self.embedding_ = Y.astype(X.dtype)
+        self.stress_per_point_ = relative_stress(
+            Y, self.landmarks_, lambda rows: self._to_landmarks(X[rows], run), run.threads
+        )
+        return self.embedding_.copy()
+
+    def _landmark_count(self, n: int) -> int:
         m = min(n, DEFAULT_LANDMARKS) if self.n_landmarks is None else int(self.n_landmarks)
         if m > n:
             raise ParameterError(
                 f"LandmarkMDS: n_landmarks={m} is more than the {n} rows of X; ask for at most {n}."
             )
-        chosen = self._choose(X, m, run)
-        self.landmarks_ = chosen
-        self.rows_ = None if self._given else X[chosen].copy()
-        among = X[np.ix_(chosen, chosen)] if self._given else self._to_landmarks(X, run, chosen)
-        among = np.ascontiguousarray(among, np.float64)
-        check_magnitude(largest(among), type(self).__name__)
-        found = classical_scaling.of_distances(
-            among, q, threads=run.threads, rng=run.rng, monitor=run.monitor
-        )
-        self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
-        self.mean_squares_ = found.mean_squares
-        Y = self._place(X, run)
-        self.embedding_ = Y.astype(X.dtype)
-        delta = (
-            (lambda rows: X[rows][:, chosen])
-            if self._given
-            else (lambda rows: self._to_landmarks(X, run, rows))
-        )
-        self.stress_per_point_ = relative_stress(Y, chosen, delta, run.threads)
-        return self.embedding_.copy()
+        return m
 
     def _choose(self, X: Any, m: int, run: FitContext) -> np.ndarray:
+        """Row numbers of the landmarks."""
         n = X.shape[0]
         if self.selection == "random":
             return np.sort(run.rng.choice(n, m, replace=False))
@@ -149,31 +149,31 @@ class LandmarkMDS(DistanceReducer):
         return np.sort(np.array(chosen))
 
     def _from_row(self, X: Any, row: int, run: FitContext) -> np.ndarray:
-        if self._given:
+        """Distances of one row to all rows."""
+        if self._has_distances:
             return X[row]
         one = CrossDistances(X[[row]], self.metric, self.metric_params, run.threads)
         return np.concatenate([D[:, 0] for _, D in one.blocks(X)])
 
-    def _to_landmarks(self, X: Any, run: FitContext, rows: Any) -> np.ndarray:
-        return np.vstack([D for _, D in self._blocks_of_distances(X[rows], run)])
+    def _to_landmarks(self, X: Any, run: FitContext) -> np.ndarray:
+        """Distances of rows of X to the landmarks."""
+        if self._has_distances:
+            return X[:, self.landmarks_]
+        return np.vstack([D for _, D in self._distances_to_fitted(X, run)])
 
     def _place(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""
-        lengths = np.zeros(int(self.n_components))
-        known = self.eigenvalues_[: len(lengths)]
-        lengths[: len(known)] = known
-        duals = classical_scaling.gower_duals(self.landmark_map_, lengths)
-        Z = np.empty((X.shape[0], len(lengths)))
+        duals = gower_duals(self.landmark_map_, self.eigenvalues_)
+        Z = np.empty((X.shape[0], duals.shape[1]))
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
-            for rows, D in self._blocks_of_distances(X, run):
-                near = D[:, self.landmarks_] if self._given else D
-                Z[rows] = classical_scaling.gower_placement(
-                    np.ascontiguousarray(near) ** 2, self.mean_squares_, duals, run.threads
-                )
+            for rows, D in self._distances_to_fitted(X, run):
+                t = D[:, self.landmarks_] if self._has_distances else D
+                squares = np.ascontiguousarray(t) ** 2
+                Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
                 phase.advance(len(D))
         return Z
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         Z = self._place(X, run)
-        check_fits(Z, X.dtype, type(self).__name__)
+        check_fits(Z, X.dtype, "LandmarkMDS")
         return Z.astype(X.dtype)

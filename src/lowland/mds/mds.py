@@ -17,7 +17,8 @@ from lowland._engines.stress.majorization import Majorized
 from lowland._engines.stress.monotone_regression import IntervalCone
 from lowland._engines.stress.objective import ListedPairs
 from lowland.mds._pair_weights import checked_weights
-from lowland.mds._stress import Problem, StressReducer
+from lowland.mds._problem import Problem
+from lowland.mds._stress import StressReducer
 
 __all__ = ["MDS"]
 
@@ -25,62 +26,41 @@ __all__ = ["MDS"]
 class MDS(StressReducer):
     """min sum w_ij (delta_ij - |y_i - y_j|)^2: the map whose distances are those of the data.
 
-    The map in which distances can be read, large ones best; with weights, with unknown distances,
-    with distances up to an unknown constant. Not for clusters of many rows in many columns, whose
-    distances are all alike: there a neighbor method shows more. Cost per step: O(n^2 q) with all
-    pairs; about 30 to 100 steps.
+    The map in which distances can be read, large ones best. It takes weights, unknown distances,
+    and distances that are known up to a constant. Do not use it for clusters of many rows in many
+    columns, where all distances are similar: a neighbor method shows more there. Cost per step:
+    O(n^2 q) with all pairs; about 30 to 100 steps.
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
     transformation : {"ratio", "interval"}, default="ratio"
-        "ratio": the map's distances aim at delta. "interval": at a + b delta, with the best a and
-        b >= 0, for dissimilarities whose zero means nothing.
+        Fit the distances delta ("ratio"), or a + b delta with the best a and b >= 0 ("interval").
+        "interval" is for dissimilarities whose zero has no meaning.
     weights : array or sparse matrix of shape (n, n) or None, default=None
-        w_ij >= 0, symmetric; 0, or nothing stored, leaves a pair out. None: all 1.
-    metric : str or callable, default="euclidean"
-        Distance between rows, as in ``lowland.neighbors.knn_graph``. "precomputed": X holds
-        distances, n x n or condensed; unknown ones are NaN, or not stored in a sparse matrix.
-    metric_params : dict or None, default=None
-        Parameters of the metric, ``{"p": 3}`` for "minkowski".
-    init : {"classical", "random"} or array of shape (n, n_components), default="classical"
-        Where the map starts.
-    n_init : int, default=1
-        Number of starts, all but the first at random; the map with the least stress counts.
+        Weights w_ij >= 0 of the pairs, symmetric. A pair with weight 0, or without a stored weight,
+        is left out. None gives all pairs the weight 1.
     max_iter : int, default=300
-        Steps at most. 0 gives the start; the first step is the Guttman transform.
-    tol : float, default=1e-6
-        Stop when the stress falls by less than this share of itself per step.
-    pairs : {"auto", "all", "sparse"}, default="auto"
-        "sparse": ten neighbors of each row and 252 partners at random stand for all pairs.
-        "auto" does so when the distances do not fit in half of the memory.
-    callback : callable or None, default=None
-        ``callback(step, map, stress)`` after each step; returning True stops and keeps the map.
+        Maximum number of steps. 0 keeps the start; the first step is the Guttman transform.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n, n_components)
-        The map, centered, in the units of the distances.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Map of the fitted rows, centered, in the unit of the distances.
     stress_ : float
-        Raw stress, the sum over i < j of w (delta - d)^2; for "sparse" pairs an estimate.
+        Raw stress, the sum over i < j of w (delta - d)^2; with "sparse" pairs an estimate.
     normalized_stress_ : float
         sqrt(stress_ / sum w delta^2), from 0 to 1.
     coefficients_ : ndarray of shape (2,)
-        a and b of the distances that the map aims at; 0 and 1 for "ratio".
-    loss_history_ : ndarray
-        Raw stress at the start and after each step; it never rises. For "interval" it is Kruskal's
-        stress-1, which does not depend on the size of the map.
-    stress_per_point_ : ndarray of shape (n,)
-        sqrt(sum_j w (delta - d)^2 / sum_j w delta^2) of each row.
-    n_iter_, rows_
-        Steps done; what new rows are compared with.
+        a and b of the distances a + b delta that the map is fitted to; 0 and 1 for "ratio".
+    loss_history_ : ndarray of shape (n_steps,)
+        Raw stress at the start and after each step; it never increases. For "interval" it is
+        Kruskal's stress-1, which does not depend on the size of the map.
 
     Notes
     -----
-    Each step tries a quasi-Newton step and takes the Guttman transform where that fails, so that
-    stress never rises. Rows that are equal share one place (with sparse pairs, nearly). A new row,
-    with weights of 1, lands where its own stress is least.
+    Each step tries a quasi-Newton step and takes the Guttman transform if that fails, so the stress
+    never increases. Equal rows share one place (approximately with sparse pairs). A new row gets
+    weights of 1 and is placed where its own stress is lowest.
 
     References
     ----------
@@ -96,18 +76,16 @@ class MDS(StressReducer):
     0.033
     """
 
-    transformation: str = param(
-        OneOf("ratio", "interval"), default="ratio", doc="what of the distances is meant"
-    )
-    weights: Any = param(Null() | Array(), default=None, doc="weights of the pairs")
+    transformation: str = param(OneOf("ratio", "interval"), default="ratio")
+    weights: Any = param(Null() | Array(), default=None)
 
-    normalized_stress_: float = fitted(doc="sqrt(stress / sum w delta^2)")
-    coefficients_: np.ndarray = fitted("two", doc="a and b of the targets a + b delta")
+    normalized_stress_: float = fitted()
+    coefficients_: np.ndarray = fitted("two")
 
     card = Card(
-        keeps="distances, the large ones best",
+        keeps="distances, large ones best",
         use="for a map of up to some ten thousand rows in which distances can be read",
-        avoid="when rows have many columns of noise: their distances are all alike",
+        avoid="when rows have many columns of noise, because all distances are similar then",
         cost="O(n^2) per step and memory, O(n) with sparse pairs",
     )
     reference = "de Leeuw (1977)"
@@ -117,13 +95,13 @@ class MDS(StressReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 60 steps over all pairs."""
-        return Estimate(0.05 + n * n * (1e-10 * p + 6e-8), 8 * n * p + 9 * n * n)
+        return cls._stress_cost(n, p, 60)
 
     def _weights(self, n: int) -> Any:
         return None if self.weights is None else checked_weights(self.weights, n)
 
-    def _dense(self, D: np.ndarray, run: FitContext) -> Problem:
-        problem = super()._dense(D, run)
+    def _all_pairs(self, D: np.ndarray, run: FitContext) -> Problem:
+        problem = super()._all_pairs(D, run)
         if self.transformation == "ratio":
             return problem
         i, j, delta = known_pairs(problem.objective.delta.astype(np.float64))
@@ -132,36 +110,36 @@ class MDS(StressReducer):
         pairs = ListedPairs(len(D), i, j, delta, w, run.threads)
         return problem._replace(objective=Disparities(pairs, IntervalCone(delta, w)))
 
-    def _listed(self, D: Any, run: FitContext) -> Problem:
-        problem = super()._listed(D, run)
+    def _listed_pairs(self, D: Any, run: FitContext) -> Problem:
+        problem = super()._listed_pairs(D, run)
         if self.transformation == "ratio":
             return problem
         pairs = problem.objective
         w = pairs.weights if pairs.weights.size else None
         return problem._replace(objective=Disparities(pairs, IntervalCone(pairs.delta, w)))
 
-    def _sparse(self, X: Any, run: FitContext) -> Problem:
+    def _sampled_pairs(self, X: Any, run: FitContext) -> Problem:
         if self.transformation == "interval":
             raise ParameterError(
                 "MDS: transformation='interval' needs all pairs; set pairs='all', or give a sparse "
                 "matrix of distances with metric='precomputed'."
             )
-        return super()._sparse(X, run)
+        return super()._sampled_pairs(X, run)
 
-    def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
+    def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         return np.sqrt(loss) if self.transformation == "interval" else loss * problem.unit**2
 
-    def _length(self, Y: np.ndarray, problem: Problem) -> float:
+    def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
         if self.transformation == "ratio":
             return problem.unit
-        # in the units of the data: the targets are as large as the distances
+        # the unit of the data: the fitted distances are as large as the given ones
         objective: Disparities = problem.objective
         known, size = objective.size(objective.pairs.delta), objective.size(objective.fit(Y)[1])
         return float(np.sqrt(known / size)) * problem.unit if size > 0 else problem.unit
 
     def _keep(self, found: Majorized, problem: Problem, X: Any) -> None:
         super()._keep(found, problem, X)
-        objective, length = problem.objective, self._length(found.Y, problem)
+        objective, length = problem.objective, self._map_unit(found.Y, problem)
         if self.transformation == "ratio":
             self.coefficients_, size = np.array([0.0, 1.0]), objective.scale * length**2
         else:

@@ -7,62 +7,36 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer
 from lowland._core.params import param
-from lowland.mds._stress import Problem, StressReducer
+from lowland.mds._problem import Problem
+from lowland.mds._stress import StressReducer
 
 __all__ = ["Sammon"]
 
 
 class Sammon(StressReducer):
-    """min (1 / sum delta) sum (delta - d)^2 / delta: relative errors count, so that all scales do.
+    """min (1 / sum delta) sum (delta - d)^2 / delta: errors relative to the distance count.
 
-    Metric scaling in which small distances are told as well as large ones. More faithful to
-    neighborhoods than MDS, more to the overall picture than t-SNE. Cost per step: O(n^2 q) with all
+    Metric scaling in which small distances count as much as large ones. It keeps neighborhoods
+    better than MDS and the overall arrangement better than t-SNE. Cost per step: O(n^2 q) with all
     pairs.
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
     power : {1, 2}, default=1
-        1: Sammon's stress. 2: sum (delta - d)^2 / delta^2, in which small distances count still
-        more.
-    metric : str or callable, default="euclidean"
-        Distance between rows, as in ``lowland.neighbors.knn_graph``. "precomputed": X holds
-        distances, n x n or condensed; unknown ones are NaN, or not stored in a sparse matrix.
-    metric_params : dict or None, default=None
-        Parameters of the metric, ``{"p": 3}`` for "minkowski".
-    init : {"classical", "random"} or array of shape (n, n_components), default="classical"
-        Where the map starts.
-    n_init : int, default=1
-        Number of starts, all but the first at random; the map with the least stress counts.
-    max_iter : int, default=300
-        Steps at most. 0 gives the start.
-    tol : float, default=1e-6
-        Stop when the stress falls by less than this share of itself per step.
-    pairs : {"auto", "all", "sparse"}, default="auto"
-        "sparse": ten neighbors of each row and 252 partners at random stand for all pairs.
-        "auto" does so when the distances do not fit in half of the memory.
-    callback : callable or None, default=None
-        ``callback(step, map, stress)`` after each step; returning True stops and keeps the map.
+        Exponent of delta in the denominator: 1 is Sammon's stress. With 2, the stress is
+        sum (delta - d)^2 / delta^2, in which small distances count even more.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n, n_components)
-        The map, in the units of the distances.
-    stress_ : float
-        The stress of the map; for "sparse" pairs an estimate.
-    loss_history_ : ndarray
-        The same at the start and after each step; it never rises.
-    stress_per_point_ : ndarray of shape (n,)
-        sqrt(sum_j (delta - d)^2 / delta^power) of each row, relative to a map of one point.
-    n_iter_, rows_
-        Steps done; what new rows are compared with.
+    stress_per_point_ : ndarray of shape (n_samples,)
+        Relative stress of each row: sqrt(sum_j (delta - d)^2 / delta^power), divided by its value
+        for a map in which all points coincide.
 
     Notes
     -----
-    Pairs at distance 0 are left out; rows that are equal share one place. Sammon's own diagonal
-    Newton steps with a "magic factor" are replaced by majorization with quasi-Newton steps, which
-    never raise the stress and need fewer steps. A new row lands where its own stress is least.
+    Pairs at distance 0 are left out, and equal rows share one place. Sammon's diagonal Newton steps
+    with a "magic factor" are replaced by majorization with quasi-Newton steps, which never increase
+    the stress and need fewer steps. A new row is placed where its own stress is lowest.
 
     References
     ----------
@@ -76,12 +50,12 @@ class Sammon(StressReducer):
     0.004
     """
 
-    power: int = param(Integer(1, 2), default=1, doc="exponent of the distance that divides")
+    power: int = param(Integer(1, 2), default=1)
 
     card = Card(
-        keeps="distances, the small ones as well as the large",
+        keeps="distances, small ones as well as large ones",
         use="for a map of up to some ten thousand rows in which distances can be read",
-        avoid="when there are many near duplicates, whose tiny distances dominate",
+        avoid="when there are many near duplicates, because their tiny distances dominate",
         cost="O(n^2) per step and memory, O(n) with sparse pairs",
     )
     reference = "Sammon (1969)"
@@ -95,12 +69,12 @@ class Sammon(StressReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 100 steps over all pairs."""
-        return Estimate(0.05 + n * n * (1e-10 * p + 1e-7), 8 * n * p + 9 * n * n)
+        return cls._stress_cost(n, p, 100)
 
     def _power(self) -> int:
         return int(self.power)
 
-    def _loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
+    def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         if self.power == 2:
             return loss
         scale = float(problem.objective.scale)  # with w = 1/delta it is the sum of the distances

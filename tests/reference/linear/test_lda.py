@@ -480,6 +480,19 @@ def test_a_new_class_among_batches_joins_in():
     assert np.allclose(found.predict_proba(X), LDA().fit(X, y).predict_proba(X), atol=RTOL)
 
 
+def test_a_refused_batch_changes_nothing():
+    X, y = grouped(90, 4, 3)
+    found = LDA().partial_fit(X[:50], y[:50])
+    before = found.predict_proba(X)
+    found.set_params(priors=[0.5, 0.5, 0.5])
+    with pytest.raises(ParameterError, match="the sum 1"):
+        found.partial_fit(X[50:], y[50:])
+    assert np.array_equal(found.predict_proba(X), before)
+    found.set_params(priors=None).partial_fit(X[50:], y[50:])
+    assert found.n_samples_seen_ == 90
+    assert np.allclose(found.predict_proba(X), LDA().fit(X, y).predict_proba(X), atol=RTOL)
+
+
 def test_what_batches_cannot_do_is_said():
     X, y = grouped(60, 4, 3)
     with pytest.raises(ParameterError, match="shrinkage='auto' needs all rows at once"):

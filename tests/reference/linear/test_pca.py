@@ -411,6 +411,16 @@ def test_a_refused_batch_is_not_counted(irregular):
     assert np.allclose(model.components_, PCA(2).fit(X).components_, atol=1e-9)
 
 
+def test_a_model_that_needs_more_rows_than_before_is_not_used(irregular):
+    X = irregular(30, 9)
+    model = PCA(2).partial_fit(X[:3])
+    model.set_params(n_components=6).partial_fit(X[3:5])
+    with pytest.raises(ValueError, match="not fitted"):
+        model.transform(X)
+    model.partial_fit(X[5:])
+    assert np.allclose(model.explained_variance_, PCA(6).fit(X).explained_variance_, rtol=1e-9)
+
+
 def test_batches_do_not_change_arrays_handed_out_before(irregular):
     X = irregular(60, 5)
     model = PCA(2).partial_fit(X[:30])

@@ -178,8 +178,14 @@ def of_rows(
 
 
 def gower_duals(Y: np.ndarray, eigenvalues: np.ndarray) -> np.ndarray:
-    """1/2 Y L^-1; 0 for a coordinate without a positive eigenvalue."""
-    return 0.5 * Y / np.where(eigenvalues > 0, eigenvalues, np.inf)
+    """1/2 Y L^-1; 0 for a coordinate without a positive eigenvalue.
+
+    The eigenvalues may be more or fewer than the coordinates.
+    """
+    kept = eigenvalues[: Y.shape[1]]
+    values = np.full(Y.shape[1], np.inf)
+    values[: len(kept)] = np.where(kept > 0, kept, np.inf)
+    return 0.5 * Y / values
 
 
 def gower_placement(
