@@ -23,7 +23,7 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.kernels.kernel_matrix import Kernel, blocks_of, kernel_matrix
+from lowland._engines.kernels.kernel_matrix import Kernel, kernel_matrix, panel_blocks
 from lowland._engines.linalg.centering import CenteredKernel, center_matrix
 from lowland._engines.linalg.dense_eigen import fix_signs
 from lowland._engines.linalg.largest_eigenpairs import LargestEigenpairs, largest_eigenpairs
@@ -163,7 +163,7 @@ def by_landmarks(
     K = kernel_matrix(landmarks, kernel, threads)
     sums: Moments | None = None
     with monitor.phase("landmarks", total=-(-n // 1024)) as phase:
-        for block in blocks_of(n, n_landmarks):
+        for block in panel_blocks(n, n_landmarks):
             some = K.rows(X[block][:, kept] if given else X[block])
             part = moments(some, threads, Monitor())
             sums = part if sums is None else merge(sums, part)

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._engines.kernels.kernel_matrix import Kernel, KernelMatrix, blocks_of, kernel_matrix
+from lowland._engines.kernels.kernel_matrix import Kernel, KernelMatrix, kernel_matrix, panel_blocks
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
 
@@ -44,7 +44,7 @@ def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: Kernel, threads: int) -> n
     X = np.empty((len(Y), axes.rows.shape[1]))
     matrix = kernel_matrix(axes.rows, kernel, threads)
     nothing = np.zeros(Y.shape[1])
-    for block in blocks_of(len(Y), matrix.n):
+    for block in panel_blocks(len(Y), matrix.n):
         start = axes.rows[nearest_rows(Y[block], axes.places)]
         weights = products.times(Y[block], nothing, axes.duals.T, threads) + axes.mean_weights
         start = start.toarray() if is_sparse(start) else start
@@ -79,7 +79,7 @@ def _climb(
 def nearest_rows(Y: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The number of the place nearest to each point of the map."""
     nearest = np.empty(len(Y), dtype=np.int64)
-    for block in blocks_of(len(Y), len(places)):
+    for block in panel_blocks(len(Y), len(places)):
         nearest[block] = cdist(Y[block], places).argmin(axis=1)
     return nearest
 

@@ -15,6 +15,7 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
+from lowland._engines.linalg.blocks import contiguous_blocks, rows_within
 from lowland._engines.linalg.class_moments import ClassColumns, members
 from lowland._engines.linalg.moments import moments
 
@@ -89,7 +90,7 @@ def row_lengths(X: Any, mean: np.ndarray) -> np.ndarray:
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return squares - 2 * (X @ mean) + mean @ mean
     lengths = np.empty(len(X))
-    for rows, block in products.row_blocks(X, max(1, 2**22 // X.shape[1])):
+    for rows, block in contiguous_blocks(X, rows_within(8 * X.shape[1])):
         away = block - mean
         lengths[rows] = np.einsum("ij,ij->i", away, away)
     return lengths

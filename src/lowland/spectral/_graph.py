@@ -19,7 +19,7 @@ from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
-from lowland._engines.kernels.kernel_matrix import blocks_of
+from lowland._engines.kernels.kernel_matrix import panel_blocks
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
@@ -245,7 +245,7 @@ class GraphReducer(Reducer):
             yield from cross.blocks(X)
             return
         kept = self._kept(X.shape[1])
-        for some in blocks_of(X.shape[0], X.shape[1]):
+        for some in panel_blocks(X.shape[0], X.shape[1]):
             part = X[some].toarray() if is_sparse(X) else X[some]
             yield some, part[:, kept].astype(np.float64)
 

@@ -75,7 +75,7 @@ def test_a_row_alone_has_the_bytes_it_has_in_company(irregular, kernel, given, m
     together = K.rows_times(make(Y), V)
     alone = np.vstack([K.rows_times(make(Y)[i : i + 1], V) for i in range(60)])
     np.testing.assert_array_equal(together, alone)
-    monkeypatch.setattr(engine, "BLOCK_NUMBERS", 1000)
+    monkeypatch.setattr(engine, "ROW_BYTES", 8000)
     np.testing.assert_array_equal(kernel_matrix(make(X), kernel, 2).rows_times(make(Y), V), alone)
 
 

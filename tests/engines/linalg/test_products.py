@@ -97,16 +97,6 @@ def test_mirror_copies_the_upper_triangle_down_and_keeps_the_diagonal(n):
     assert np.array_equal(found, upper + upper.T - np.diag(np.diag(upper)))
 
 
-def test_row_blocks_are_the_rows_in_order_and_copy_only_what_they_must(dense_layout):
-    X = np.arange(26.0).reshape(13, 2)
-    given = dense_layout(X)
-    rows, blocks = zip(*products.row_blocks(given, 5), strict=True)
-    assert [(r.start, r.stop) for r in rows] == [(0, 5), (5, 10), (10, 13)]
-    assert np.array_equal(np.vstack(blocks), X)
-    usable = given.strides[1] == 8 and given.strides[0] % 8 == 0 and given.flags.aligned
-    assert all(np.shares_memory(block, given) == usable for block in blocks)
-
-
 def test_inputs_are_not_written_to(case, layout):
     X, mean, V, Z = case
     given = layout(X)

@@ -21,6 +21,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg import products
+from lowland._engines.linalg.blocks import contiguous_blocks
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import by_covariance, by_gram
 
@@ -59,12 +60,12 @@ class FilterSpace:
         """F of the rows of X."""
         if self.axes is None:
             F = np.empty(X.shape, dtype)
-            for rows, block in products.row_blocks(X, 2**14):
+            for rows, block in contiguous_blocks(X, 2**14):
                 F[rows] = block - self.mean
             return F
         p, q = self.axes.shape
         F = np.empty((X.shape[0], min(p, q + 1)), dtype)
-        for rows, block in products.row_blocks(X, 2**12):
+        for rows, block in contiguous_blocks(X, 2**12):
             # In float64: the length left over is a difference of nearly equal squares.
             centered = block - self.mean
             leading = products.times(centered, np.zeros(p), self.axes, threads)

@@ -24,6 +24,7 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
 from lowland._engines.linalg import products
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import largest
 from lowland._engines.linalg.moments import column_moments
 
@@ -34,16 +35,16 @@ __all__ = [
     "Kernel",
     "KernelMatrix",
     "RowKernel",
-    "blocks_of",
     "checked_values",
     "kernel_matrix",
+    "panel_blocks",
 ]
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", "precomputed")
 KINDS = {"linear": 0, "cosine": 0, "rbf": 1, "laplacian": 2, "poly": 3, "sigmoid": 4}
 
 KEPT_BYTES = 1_200_000_000  # what a matrix may take that later products can do without
-BLOCK_NUMBERS = 1 << 22  # of K that are made at a time where it is not kept
+ROW_BYTES = 2**25  # of the rows of K that are computed at a time where K is not kept
 
 
 class Kernel(NamedTuple):
@@ -62,7 +63,7 @@ def checked_values(K: np.ndarray, *, owner: str) -> np.ndarray:
             f"{owner}: kernel='precomputed' needs the square matrix of all pairs of rows; "
             f"X has shape {K.shape}."
         )
-    gap = max(np.abs(K[at] - K[:, at].T).max() for at in blocks_of(len(K), len(K)))
+    gap = max(np.abs(K[at] - K[:, at].T).max() for at in panel_blocks(len(K), len(K)))
     if gap > 1e-5 * np.abs(K).max():
         raise DataError(
             f"{owner}: kernel='precomputed' needs a symmetric matrix; X and its transpose "
@@ -87,12 +88,9 @@ def affordable(n_bytes: int) -> bool:
     return n_bytes <= KEPT_BYTES and n_bytes <= available_memory() // 3
 
 
-def blocks_of(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """The rows, some at a time."""
-    step = max(1, BLOCK_NUMBERS // max(1, n_columns))
-    step -= step % 24 if step > 24 else 0  # whole panels of the kernels
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+def panel_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Blocks of rows of a float64 matrix, in whole panels of the native kernels."""
+    return row_blocks(n_rows, rows_within(8 * n_columns, ROW_BYTES, multiple=24))
 
 
 class KernelMatrix:
@@ -121,7 +119,7 @@ class KernelMatrix:
         """sum_j k(y, point_j) V_j for the rows of Y, in float64, each as if it came alone."""
         out = np.empty((Y.shape[0], V.shape[1]))
         nothing = np.zeros(self.n)
-        for block in blocks_of(Y.shape[0], self.n):
+        for block in panel_blocks(Y.shape[0], self.n):
             out[block] = products.times(self.rows(Y[block]), nothing, V, self.threads)
         if not np.isfinite(out).all():
             row = int(np.argmin(np.isfinite(out).all(axis=1)))
@@ -195,7 +193,7 @@ class DenseKernel(KernelMatrix):
 
     def diagonal(self) -> np.ndarray:
         squares = np.empty(self.n)
-        for block in blocks_of(self.n, self.points.shape[1]):
+        for block in panel_blocks(self.n, self.points.shape[1]):
             Z = self._scaled(self.points[block])
             squares[block] = np.einsum("ij,ij->i", Z, Z)
         return of_product(self.kernel._replace(gamma=1.0), squares)  # gamma is in the points

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist, pdist
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_matrix import Kernel
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["between", "diagonal_of", "median_distance", "of_product", "sample_distances"]
 
 SAMPLE = 1000  # rows whose pairs stand for all
-DENSE_BLOCK = 1 << 24  # numbers of sparse rows that are written out at a time
+DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
 
 
 def between(Y: Any, X: Any, kernel: Kernel) -> np.ndarray:
@@ -83,11 +84,11 @@ def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
 def _city_blocks(Y: Any, X: Any) -> np.ndarray:
     """Sums of absolute differences of sparse rows, some of which are written out at a time."""
     out = np.empty((Y.shape[0], X.shape[0]))
-    step = max(1, DENSE_BLOCK // Y.shape[1])
-    for i in range(0, Y.shape[0], step):
-        some = Y[i : i + step].toarray()
-        for j in range(0, X.shape[0], step):
-            out[i : i + step, j : j + step] = cdist(some, X[j : j + step].toarray(), "cityblock")
+    step = rows_within(8 * Y.shape[1], DENSE_BYTES)
+    for i in row_blocks(Y.shape[0], step):
+        some = Y[i].toarray()
+        for j in row_blocks(X.shape[0], step):
+            out[i, j] = cdist(some, X[j].toarray(), "cityblock")
     return out
 
 

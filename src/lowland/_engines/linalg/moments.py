@@ -17,8 +17,9 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._core.validation import canonical, is_sparse
+from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, rows_within
 from lowland._engines.linalg.magnitude import column_exponents, in_unit, safe_exponent
-from lowland._engines.linalg.products import BLOCK_ROWS, mirror, row_blocks
+from lowland._engines.linalg.products import mirror
 
 __all__ = ["Moments", "column_moments", "merge", "moments"]
 
@@ -58,7 +59,7 @@ def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor)
     sums, scatter = np.zeros(p), np.zeros((p, p))
     block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
     with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
-        for _, block in row_blocks(X):
+        for _, block in contiguous_blocks(X):
             _native.scatter_matrix(
                 in_unit(block, exponent), shift, block_sums, block_scatter, threads
             )
@@ -124,10 +125,9 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
         squares = np.bincount(X.indices, deviations, minlength=p) + (n - filled) * mean**2
         rounding = n * (n * np.finfo(np.float64).eps * mean) ** 2
         return mean, np.where(squares > rounding, squares, 0.0)
-    rows = max(1, 2**22 // p)
     first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
     mean, squares = first.copy(), np.zeros(p)
-    for at, block in row_blocks(X, rows):
+    for at, block in contiguous_blocks(X, rows_within(8 * p)):
         deviations = block - first
         center = deviations.mean(axis=0)
         deviations -= center

@@ -10,33 +10,17 @@ of threads nor, row by row, on what other rows came along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lowland import _native
 from lowland._core.validation import is_sparse
+from lowland._engines.linalg.blocks import contiguous_blocks, row_blocks, strided
 from lowland._engines.linalg.magnitude import largest, unit_for
 
-__all__ = ["matrix_times", "mirror", "row_blocks", "sample_gram", "times", "transpose_times"]
-
-BLOCK_ROWS = 2**17
-
-
-def friendly(X: np.ndarray) -> np.ndarray:
-    """X, or a copy if its numbers lie where kernels cannot step: between the fields of records."""
-    steps = all(stride % X.itemsize == 0 for stride in X.strides)
-    return X if steps and X.flags.aligned else X.copy(order="C")
-
-
-def row_blocks(X: np.ndarray, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows whose rows are contiguous in memory; a copy only where they are not."""
-    for start in range(0, X.shape[0], n_rows):
-        rows = slice(start, min(start + n_rows, X.shape[0]))
-        block = friendly(X[rows])
-        contiguous = X.shape[1] == 1 or block.strides[1] == block.itemsize
-        yield rows, block if contiguous else np.ascontiguousarray(block)
+__all__ = ["matrix_times", "mirror", "sample_gram", "times", "transpose_times"]
 
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
@@ -54,7 +38,7 @@ def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
         _native.project(shift[None, :], np.zeros_like(shift), V, offset, threads)
         _sparse_times(X, V, offset[0], out, threads)
         return out
-    for rows, block in row_blocks(X):
+    for rows, block in contiguous_blocks(X):
         _native.project(block, shift, V, out[rows], threads)
     return out
 
@@ -70,7 +54,7 @@ def transpose_times(
         _sparse_times(flipped.astype(np.float64, copy=False), Z, np.zeros(Z.shape[1]), out, threads)
         out -= np.outer(mean, Z.sum(axis=0))
         return out
-    X, Z = friendly(X), np.ascontiguousarray(Z, dtype=X.dtype)
+    X, Z = strided(X), np.ascontiguousarray(Z, dtype=X.dtype)
     shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype), X.shape)
     zero = np.broadcast_to(X.dtype.type(0), Z.shape)
     _native.inner(X, shift, Z, zero, False, out, threads)
@@ -81,7 +65,7 @@ def sample_gram(X: Any, mean: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T)(X - 1 m^T)^T in float64: the inner products of the centered rows."""
     if is_sparse(X):
         return _sparse_gram(X.astype(np.float64), mean)
-    X = friendly(X)
+    X = strided(X)
     out = np.empty((X.shape[0], X.shape[0]))
     shift = np.broadcast_to(np.asarray(mean, dtype=X.dtype)[:, None], X.T.shape)
     _native.inner(X.T, shift, X.T, shift, True, out, threads)
@@ -100,11 +84,10 @@ def _sparse_gram(X: Any, mean: np.ndarray) -> np.ndarray:
 def mirror(upper: np.ndarray) -> np.ndarray:
     """Copy the upper triangle of a square matrix to the lower one, in place."""
     n = upper.shape[0]
-    for start in range(0, n, 512):  # by blocks of rows: no index arrays of size n x n
-        stop = min(start + 512, n)
-        corner = upper[start:stop, start:stop]
+    for rows in row_blocks(n, 512):  # by blocks of rows: no index arrays of size n x n
+        corner = upper[rows, rows]
         corner[...] = np.triu(corner) + np.triu(corner, 1).T
-        upper[stop:, start:stop] = upper[start:stop, stop:].T
+        upper[rows.stop :, rows] = upper[rows, rows.stop :].T
     return upper
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.patches.patch_points import Points
 
 __all__ = [
@@ -61,7 +62,7 @@ def in_chunks(
 ) -> list[Any]:
     """``work`` on all rows, so many at a time that each piece stays small; results in order."""
     rows = max(1, min(CHUNK_NUMBERS // max(1, numbers_per_row), -(-n // 8)))
-    pieces = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+    pieces = list(row_blocks(n, rows))
     found = []
     with limit_blas(1), monitor.phase(name, total=len(pieces)) as phase:
         if threads == 1 or len(pieces) == 1:

@@ -19,6 +19,7 @@ import scipy.linalg
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.dense_eigen import DENSE_ORDER, fix_signs
 from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
 from lowland._engines.linalg.magnitude import largest, squarable, unit_for
@@ -116,14 +117,12 @@ def _leading(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
-    step = max(1, 2**22 // n)
     unit = D.dtype.type(unit_for(largest(D), "euclidean"))  # squares stay within float32
 
     def apply(V: np.ndarray) -> np.ndarray:
         V = V - V.mean(axis=0)
         out = np.empty(V.shape)
-        for start in range(0, n, step):
-            rows = slice(start, start + step)
+        for rows in row_blocks(n, rows_within(8 * n)):
             part = D[rows] if unit == 1 else D[rows] * unit
             out[rows] = products.times(np.square(part), zero, V, threads)
         return -0.5 * (out - out.mean(axis=0))

@@ -17,6 +17,7 @@ import scipy.linalg
 
 from lowland import _native
 from lowland._core.threads import limit_blas
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.stress.majorization import Height
 
 __all__ = ["AllPairs", "Laplacian", "ListedPairs", "drop_negligible", "inverse_powers"]
@@ -28,9 +29,10 @@ ROUNDING = {np.dtype(np.float32): 1e-13, np.dtype(np.float64): 1e-28}
 
 def drop_negligible(delta: np.ndarray, power: int) -> None:
     """Set to 0, in place, what is so small that delta^-power would drown all other weights."""
-    step = max(1, 2**20 // max(1, int(np.prod(delta.shape[1:]))))
-    for start in range(0, len(delta) if power > 0 else 0, step):
-        part = delta[start : start + step]
+    if power == 0:
+        return
+    for rows in row_blocks(len(delta), rows_within(8 * int(np.prod(delta.shape[1:])), 2**23)):
+        part = delta[rows]
         part[part < NEGLIGIBLE] = 0
 
 
@@ -102,8 +104,7 @@ class AllPairs(Quadratic):
         degrees, scale, dense = np.full(n, float(n)), 0.0, None
         if n <= FACTORED_ROWS and not uniform:
             dense = np.empty((n, n))
-        for start in range(0, n, 256):
-            rows = slice(start, start + 256)
+        for rows in row_blocks(n, 256):
             w, known = self._weights_of(rows), np.nan_to_num(delta[rows], posinf=0.0)
             if not uniform:
                 degrees[rows] = w.sum(axis=1, dtype=np.float64)

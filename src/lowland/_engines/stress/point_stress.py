@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lowland import _native
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 __all__ = ["chosen_partners", "relative_stress"]
 
@@ -30,9 +31,7 @@ def relative_stress(
     """
     out, some = np.zeros(len(Y)), np.ascontiguousarray(Y[partners], np.float64)
     none = np.empty((0, 0))
-    step = max(1, 2**21 // len(partners))
-    for start in range(0, len(Y), step):
-        rows = slice(start, min(start + step, len(Y)))
+    for rows in row_blocks(len(Y), rows_within(8 * len(partners), 2**24)):
         delta = np.ascontiguousarray(distances(rows), np.float64)
         at = np.ascontiguousarray(Y[rows], np.float64)
         stress, forces = np.empty(len(at)), np.empty(at.shape)
