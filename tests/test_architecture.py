@@ -21,6 +21,7 @@ FLOORS = [
     {"_core"},
     {"errors"},
     {"_engines"},
+    {"_bases"},
     {*registry.FAMILIES, *registry.SELECTION, *registry.PREPARATION, "datasets", "neighbors"},
     {"metrics", "plot", "io"},
     {"report", "distributed"},
