@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse
 
 from lowland._core.base import Reducer
@@ -19,7 +18,8 @@ from lowland._core.params import fitted, param
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.graphs.graph import ConnectedGraph, connect, connected_components, symmetrize
+from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
 
@@ -122,7 +122,7 @@ class NeighborGraphReducer(Reducer):
 
     def _edges_of(self, X: Any, k: int, run: FitContext) -> scipy.sparse.csr_matrix:
         """Distances of k neighbors, in both directions: d_ij = d_ji = d(x_i, x_j)."""
-        return symmetrize(_stored(self._neighbors(X, k, run)), "union")
+        return symmetrize(self._neighbors(X, k, run))
 
     def _connected_graph(self, X: Any, run: FitContext) -> ConnectedGraph:
         """The neighbor graph of X, connected as ``on_disconnected`` says."""
@@ -155,12 +155,3 @@ class NeighborGraphReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._has_distances
         return tags
-
-
-def _stored(graph: NeighborGraph) -> scipy.sparse.csr_matrix:
-    """Distances of the neighbors that exist: rows of a sparse matrix may have stored fewer."""
-    there = graph.indices >= 0
-    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return scipy.sparse.csr_matrix(
-        (graph.distances[there], graph.indices[there], starts), shape=graph.shape
-    )

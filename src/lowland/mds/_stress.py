@@ -14,8 +14,13 @@ from lowland._core.memory import available_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.neighbors.duplicates import (
+    EqualRows,
+    at_common_place,
+    equal_in_distances,
+)
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.majorization import Majorized, Objective, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
@@ -34,7 +39,7 @@ class Problem(NamedTuple):
     objective: Any
     unit: float
     start: Callable[[], np.ndarray]
-    twin_of: np.ndarray | None
+    equal: EqualRows | None
 
 
 class StressReducer(DistanceReducer):
@@ -166,7 +171,10 @@ class StressReducer(DistanceReducer):
             np.fill_diagonal(delta, 0.0)
         objective = AllPairs(delta, weights, self._power(), run.threads)
         return Problem(
-            objective, unit, lambda: initial_map.classical_start(delta, q, run), twins(delta)
+            objective,
+            unit,
+            lambda: initial_map.classical_start(delta, q, run),
+            equal_in_distances(delta),
         )
 
     def _listed(self, D: Any, run: FitContext) -> Problem:
@@ -224,9 +232,10 @@ class StressReducer(DistanceReducer):
                 Y = initial_map.given_start(self.init, n, q, problem.unit)
             objective = problem.objective
             if self.max_iter > 0:
-                Y = _together(Y, problem.twin_of)
+                # rows that start at one place feel the same forces and stay together
+                Y = at_common_place(Y, problem.equal)
                 if objective(Y).loss > 1e-12 * objective.scale:
-                    Y = _together(initial_map.parted(Y, run.rng), problem.twin_of)
+                    Y = at_common_place(initial_map.parted(Y, run.rng), problem.equal)
             yield Y
 
     # --- new rows -----------------------------------------------------------------------------
@@ -257,8 +266,3 @@ def _with_unknowns(D: Any) -> np.ndarray:
     dense[i, j] = dense[j, i] = delta
     np.fill_diagonal(dense, 0.0)
     return dense
-
-
-def _together(Y: np.ndarray, twin_of: np.ndarray | None) -> np.ndarray:
-    """Rows without any distance between them start on one place, and so stay together."""
-    return Y if twin_of is None else Y[twin_of]

@@ -12,7 +12,8 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._engines.distances.dissimilarities import check_connected, known_pairs, twins
+from lowland._engines.distances.dissimilarities import check_connected, known_pairs
+from lowland._engines.neighbors.duplicates import equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.disparities import Disparities
 from lowland._engines.stress.majorization import Majorized
@@ -152,9 +153,9 @@ class NonmetricMDS(StressReducer):
             return initial_map.classical_start(ranks, q, run)
 
         # a dissimilarity of 0 between given objects is a value; between rows it says they are equal
-        twin_of = None if self._given else twins(D)
+        equal = None if self._given else equal_in_distances(D)
         cone = MonotoneCone(delta, self.ties, threads=run.threads)
-        return Problem(Disparities(pairs, cone), 1.0, start, twin_of)
+        return Problem(Disparities(pairs, cone), 1.0, start, equal)
 
     def _listed(self, D: Any, run: FitContext) -> Problem:
         raise ParameterError(

@@ -32,6 +32,7 @@ from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
 
@@ -160,7 +161,8 @@ class NeighborEmbedding(Reducer):
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
-        Y = _equal_rows_together(Y, graph)
+        equal = equal_in_graph(graph)
+        Y = at_common_place(Y, equal)
         divergence = self._divergence(graph, n, d, run)
         found = descend(
             divergence,
@@ -170,7 +172,7 @@ class NeighborEmbedding(Reducer):
             tol=self.tol,
             monitor=run.monitor,
         )
-        Y = _equal_rows_together(found.Y, graph)
+        Y = at_common_place(found.Y, equal)
         if Y is not found.Y:
             found.losses[-1] = divergence.loss(np.ascontiguousarray(Y[found.rows]))
         kept = None if given_graph or self.metric == "precomputed" else rows
@@ -287,18 +289,3 @@ class NeighborEmbedding(Reducer):
         several = isinstance(self.perplexity, Sequence | np.ndarray)
         wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
         return [min(float(value), float(k)) for value in wanted]
-
-
-def _equal_rows_together(Y: np.ndarray, graph: NeighborGraph) -> np.ndarray:
-    """Y with one place, the mean, for rows at distance 0 from each other."""
-    first = np.arange(len(Y))
-    copies = graph.distances[:, 0] == 0
-    first[copies] = np.minimum(first[copies], graph.indices[copies, 0])
-    if not copies.any():
-        return Y
-    members = np.bincount(first, minlength=len(Y))
-    Y = Y.copy()
-    for axis in range(Y.shape[1]):
-        sums = np.bincount(first, weights=Y[:, axis].astype(np.float64), minlength=len(Y))
-        Y[:, axis] = (sums / np.maximum(members, 1))[first]
-    return Y

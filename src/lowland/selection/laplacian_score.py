@@ -9,7 +9,9 @@ import numpy as np
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
-from lowland._engines.graphs.graph import laplacian, symmetrize
+from lowland._engines.graphs.laplacian import laplacian
+from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import root_mean_square, weighted_graph
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
@@ -67,8 +69,10 @@ class LaplacianScore(Filter):
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         k = min(self.n_neighbors, X.shape[0] - 1)
         found = neighbor_graph(X, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
-        W = symmetrize(found, "union").astype(np.float64)
-        W.data = self._weights(W.data, found.distances)
+        # the paper's default, not that of weighted_graph, the median edge
+        t = self.bandwidth
+        width = root_mean_square(found.distances) if t is None else float(np.sqrt(t))
+        W, _ = weighted_graph(symmetrize(found), "heat", width, least=0.0)
         L, degree = laplacian(W)
         scores = np.empty(X.shape[1])
         for part in row_blocks(X.shape[1], rows_within(8 * X.shape[0])):
@@ -78,11 +82,3 @@ class LaplacianScore(Filter):
             smooth = np.einsum("ij,ij->j", F, L @ F)
             scores[part] = smooth / np.einsum("i,ij,ij->j", degree, F, F)
         return np.clip(scores, 0.0, 2.0)
-
-    def _weights(self, distances: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-        """exp(-d^2 / t), relative to the scale of the distances, whose squares may overflow."""
-        unit = float(neighbors.max()) or 1.0
-        t = self.bandwidth
-        mean = float(np.mean((neighbors / unit) ** 2, dtype=np.float64)) or 1.0
-        scale = mean if t is None else t / unit / unit
-        return np.exp(-((distances / unit) ** 2) / scale)

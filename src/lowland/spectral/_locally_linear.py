@@ -28,7 +28,7 @@ from lowland._engines.linalg.dense_eigen import fix_signs
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
-from lowland._engines.neighbors.duplicates import distinct_rows
+from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_query
 from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
@@ -159,9 +159,8 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         self._check_sizes(X)
-        distinct = distinct_rows(X, run.threads, all_sets=True)
-        every = np.arange(len(X))
-        first, group = (every, every) if distinct is None else distinct
+        equal, every = equal_rows(X, run.threads), np.arange(len(X))
+        first, group = (every, every) if equal is None else equal
         points = self._points(X[first], first)
         self.n_neighbors_ = max(1, min(int(self.n_neighbors), len(points) - 1))
         if len(points) <= max(self._least_neighbors(self.n_components), self.n_components):

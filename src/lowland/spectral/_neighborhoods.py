@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._engines.graphs.graph import ConnectedGraph
+from lowland._engines.graphs.components import ConnectedGraph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import across_bridges

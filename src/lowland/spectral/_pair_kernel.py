@@ -16,7 +16,9 @@ import scipy.sparse
 
 from lowland._core.context import FitContext
 from lowland._core.memory import available_memory, require_memory
-from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, walk_spectrum
+from lowland._engines.graphs.laplacian import laplacian_product
+from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, laplacian_spectrum
+from lowland._engines.graphs.weights import weighted_graph
 from lowland._engines.kernels.kernel_matrix import GivenKernel, Kernel, KernelMatrix, kernel_matrix
 from lowland._engines.linalg.dense_eigen import DENSE_ORDER
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
@@ -52,9 +54,7 @@ def pair_kernel(
             threads=run.threads,
             monitor=run.monitor,
         )
-        values = np.exp(-(pairs.data.astype(np.float64) ** 2) / bandwidth)
-        near = scipy.sparse.csr_matrix((values, pairs.indices, pairs.indptr), (n, n))
-        return with_diagonal(near)
+        return with_diagonal(weighted_graph(pairs, "heat", np.sqrt(bandwidth), least=0.0).W)
     if metric == "euclidean":
         return kernel_matrix(rows, Kernel("rbf", 1 / bandwidth), run.threads)
     require_memory(32 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors")
@@ -92,11 +92,12 @@ def walk_of(
     n = K.n
     densities = K.times(np.ones((n, 1)))[:, 0]
     factors = densities**-alpha
-    degrees = factors * K.times(factors[:, None])[:, 0]
-    scale = (factors / np.sqrt(degrees))[:, None]
+    factor = factors[:, None]
 
-    def laplacian(V: np.ndarray) -> np.ndarray:
-        return V - scale * K.times(scale * V)
+    def W_times(V: np.ndarray) -> np.ndarray:
+        return factor * K.times(factor * V)
 
+    degrees = W_times(np.ones((n, 1)))[:, 0]
     trivial = np.sqrt(degrees / degrees.sum())
-    return walk_spectrum(laplacian, trivial, q, run), densities, degrees
+    L = laplacian_product(W_times, degrees)
+    return laplacian_spectrum(L, trivial, q, run), densities, degrees

@@ -13,9 +13,10 @@ from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
+from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_matrix import KernelMatrix
 from lowland._engines.linalg import products
-from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._graph_embedding import GraphEmbedding, map_dtype
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
 from lowland.spectral._pair_kernel import pair_kernel, walk_of, with_diagonal
@@ -146,17 +147,16 @@ class DiffusionMaps(GraphEmbedding):
 
     def _default_bandwidth(self, X: Any, run: FitContext) -> float:
         near = self._neighbors(X, min(SCALE_NEIGHBORS, X.shape[0] - 1), run)
-        return typical_square(near.distances[:, -1])
+        return median_length(near.distances[:, -1]) ** 2
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""
         self._check_axes(graph.shape[0], graph.shape[0] - 1)
         self._check_squarable(graph.data)
-        self.bandwidth_ = float(self.bandwidth or typical_square(graph.data))
-        weights = heat_weights(graph.data, self.bandwidth_)
-        K = scipy.sparse.csr_matrix((weights, graph.indices, graph.indptr), graph.shape)
+        self.bandwidth_ = float(self.bandwidth or median_length(graph.data) ** 2)
+        K = weighted_graph(graph, "heat", float(np.sqrt(self.bandwidth_))).W
         self._diffuse(with_diagonal(K), run)
-        self.right_vectors_ = equal_rows_together(self.right_vectors_, graph)
+        self.right_vectors_ = at_common_place(self.right_vectors_, equal_in_graph(graph))
         return self._coordinates(float(self.time))
 
     def _diffuse(self, K: scipy.sparse.csr_matrix | KernelMatrix, run: FitContext) -> None:

@@ -12,7 +12,8 @@ from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
-from lowland.spectral._edges import equal_rows_together, heat_weights, typical_square
+from lowland._engines.graphs.weights import weighted_graph
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._graph_embedding import GraphEmbedding
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
 
@@ -101,19 +102,15 @@ class LaplacianEigenmaps(GraphEmbedding):
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         q = self._check_axes(graph.shape[0], graph.shape[0] - 1)
-        W = self._weighted(graph)
-        modes, self.degrees_ = graph_spectrum(W, q, run)
-        self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
-        return equal_rows_together(modes.vectors / np.sqrt(self.degrees_)[:, None], graph)
-
-    def _weighted(self, graph: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-        """W: weights in the places of the edges."""
-        self.bandwidth_, values = None, np.ones(graph.data.shape)
         if self.weights == "heat":
             self._check_squarable(graph.data)
-            self.bandwidth_ = self.bandwidth or typical_square(graph.data)
-            values = heat_weights(graph.data, self.bandwidth_)
-        return scipy.sparse.csr_matrix((values, graph.indices, graph.indptr), graph.shape)
+        width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
+        W, width = weighted_graph(graph, self.weights, width)  # type: ignore[arg-type]
+        self.bandwidth_ = None if width is None else (self.bandwidth or width**2)
+        modes, self.degrees_ = graph_spectrum(W, q, run)
+        self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
+        Y = modes.vectors / np.sqrt(self.degrees_)[:, None]
+        return at_common_place(Y, equal_in_graph(graph))
 
     def _place(self, links: Any, run: FitContext) -> np.ndarray:
         w = np.ones(links.distances.shape)

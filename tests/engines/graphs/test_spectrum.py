@@ -10,7 +10,7 @@ import scipy.sparse
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs import spectrum as engine
-from lowland._engines.graphs.graph import symmetrize
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
 from lowland._engines.neighbors.search import neighbor_graph
 

@@ -18,7 +18,7 @@ from lowland._engines.neighbors.block_search import (
     sparse_search,
     stored_neighbors,
 )
-from lowland._engines.neighbors.duplicates import distinct_rows, expand
+from lowland._engines.neighbors.duplicates import equal_rows, expand
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.neighbors.tree_search import tree_search
@@ -61,28 +61,30 @@ def test_sets_of_equal_rows_are_found_in_the_order_of_their_first(n, d, levels, 
     X = X.astype(dtype)
     X[rng.random((n, d)) < 0.2] = -0.0
     X[rng.random((n, d)) < 0.2] = 0.0
-    found = distinct_rows(X, 2)
+    found = equal_rows(X, 2, only_if_many=True)
     first, member_of = naive_distinct(X)
     assert found is not None
     assert np.array_equal(found.first, first)
-    assert np.array_equal(found.member_of, member_of)
+    assert np.array_equal(found.group, member_of)
 
 
 def test_few_copies_among_many_rows_are_not_worth_it():
     X = np.random.default_rng(0).standard_normal((500, 3))
-    assert distinct_rows(X, 1) is None
+    assert equal_rows(X, 1, only_if_many=True) is None
     X[:9] = X[0]  # fewer than one in fifty, but more than a search could tell apart
-    found = distinct_rows(X, 1)
+    found = equal_rows(X, 1, only_if_many=True)
     assert np.array_equal(found.first, np.append(0, np.arange(9, 500)))
-    assert not found.member_of[:9].any()
+    assert not found.group[:9].any()
 
 
 def test_rows_that_differ_in_the_last_bit_are_not_equal():
     X = np.full((60, 5), 0.1)
     X[::2, 3] = np.nextafter(0.1, 1)
-    found = distinct_rows(X, 1)  # their marks may coincide; then sets may stay undiscovered
+    found = equal_rows(
+        X, 1, only_if_many=True
+    )  # their marks may coincide; then sets may stay undiscovered
     if found is not None:
-        assert np.array_equal(X[found.first][found.member_of], X)
+        assert np.array_equal(X[found.first][found.group], X)
     graph = neighbor_graph(X, 31)
     ids, distances = in_order(others(cdist(X, X)), 31)
     assert np.array_equal(graph.indices, ids)
@@ -92,9 +94,9 @@ def test_rows_that_differ_in_the_last_bit_are_not_equal():
 def test_rows_with_equal_marks_are_not_taken_for_equal(monkeypatch):
     monkeypatch.setattr(products, "times", lambda X, *rest: np.zeros((len(X), 1)))
     X = np.random.default_rng(0).integers(0, 2, (40, 2)).astype(float)
-    found = distinct_rows(X, 1)
+    found = equal_rows(X, 1, only_if_many=True)
     if found is not None:
-        assert np.array_equal(X[found.first][found.member_of], X)
+        assert np.array_equal(X[found.first][found.group], X)
 
 
 @settings(deadline=None, max_examples=60, derandomize=True, database=None)
@@ -102,7 +104,7 @@ def test_rows_with_equal_marks_are_not_taken_for_equal(monkeypatch):
 def test_neighbors_of_distinct_rows_expand_to_those_of_all_rows(n, levels, seed, data):
     k = data.draw(st.integers(1, n - 1))
     X = np.random.default_rng(seed).integers(0, levels, (n, 1)).astype(float)  # ties galore
-    distinct = distinct_rows(X, 1)
+    distinct = equal_rows(X, 1, only_if_many=True)
     few = X[distinct.first]
     ids, distances = in_order(others(np.abs(few - few.T)), min(k, len(few) - 1))
     found_ids, found_distances = expand(distinct, ids, distances, k)

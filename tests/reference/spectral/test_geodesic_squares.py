@@ -5,7 +5,7 @@ import pytest
 
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.graphs.graph import symmetrize
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.spectral._geodesic_axes import residual_variance
 from lowland.spectral._geodesic_squares import GeodesicSquares

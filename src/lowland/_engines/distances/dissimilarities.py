@@ -23,7 +23,6 @@ __all__ = [
     "distance_matrix",
     "given_dissimilarities",
     "known_pairs",
-    "twins",
 ]
 
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
@@ -251,15 +250,3 @@ def distance_matrix(
             phase.advance(len(block))
     np.fill_diagonal(D, 0.0)
     return D
-
-
-def twins(D: np.ndarray) -> np.ndarray:
-    """For each row the first row at distance 0 and with the same distances to all, or itself."""
-    first = np.arange(len(D))
-    for start in range(0, len(D), 512):
-        rows = slice(start, start + 512)
-        first[rows] = np.minimum(first[rows], (D[rows] == 0).argmax(axis=1))
-    for i in np.flatnonzero(first < np.arange(len(D))):
-        if not np.array_equal(D[i], D[first[i]], equal_nan=True):
-            first[i] = i
-    return first

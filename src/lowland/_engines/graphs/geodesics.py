@@ -22,7 +22,8 @@ from lowland import _native
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.graphs.graph import checked_graph, connected_components
+from lowland._engines.graphs.checking import checked_graph
+from lowland._engines.graphs.components import connected_components
 
 __all__ = ["shortest_path_blocks", "shortest_paths"]
 

@@ -60,12 +60,14 @@ class NeighborGraph:
         return replace(self, distances=np.sqrt(self.distances), metric="euclidean")
 
     def to_csr(self) -> Any:
-        """Directed n x n_points CSR matrix of distances; zero distances are stored entries."""
+        """Directed n x n_points CSR matrix of distances; zero distances are stored entries.
+
+        Missing neighbors (index -1) are left out.
+        """
         import scipy.sparse
 
-        n, k = self.indices.shape
-        starts = np.arange(n + 1, dtype=np.int64) * k
-        shape = (n, self.n_points)
+        there = self.indices >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return scipy.sparse.csr_matrix(
-            (self.distances.ravel(), self.indices.ravel(), starts), shape=shape
+            (self.distances[there], self.indices[there], starts), shape=self.shape
         )

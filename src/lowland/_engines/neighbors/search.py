@@ -22,7 +22,7 @@ from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.linalg.magnitude import largest, scaled, unit_for, units_for
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.cell_search import cells_join
-from lowland._engines.neighbors.duplicates import distinct_rows, expand
+from lowland._engines.neighbors.duplicates import equal_rows, expand
 from lowland._engines.neighbors.exact_search import exact_join, exact_query
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search_options import check_k, check_search
@@ -59,10 +59,10 @@ def neighbor_graph(
     rows, empty = rows_of(X, metric, "X")
     unit = unit_for(largest(rows), metric)
     rows = scaled(rows, unit)
-    distinct = None if callable(metric) else distinct_rows(rows, threads)
-    n_distinct = len(rows) if distinct is None else len(distinct.first)
-    if distinct is not None:
-        rows = np.ascontiguousarray(rows[distinct.first])
+    equal = None if callable(metric) else equal_rows(rows, threads, only_if_many=True)
+    n_distinct = len(rows) if equal is None else len(equal.first)
+    if equal is not None:
+        rows = np.ascontiguousarray(rows[equal.first])
     inner_k = min(k, n_distinct - 1)
     recall, sample = None, 0
     if inner_k == 0:
@@ -83,8 +83,8 @@ def neighbor_graph(
     else:
         found = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
         ids, distances = found.ids, found.distances
-    if distinct is not None:
-        ids, distances = expand(distinct, ids, distances, k)
+    if equal is not None:
+        ids, distances = expand(equal, ids, distances, k)
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"

@@ -1,4 +1,4 @@
-"""Symmetry, components, bridges, radius graphs and Laplacians against dense definitions."""
+"""Undirected graphs, components and the bridges between them, against dense definitions."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError, MemoryLimitError, ParameterError, StoppedError
+from lowland._core.errors import DataError, ParameterError, StoppedError
 from lowland._core.monitor import Monitor
-from lowland._engines.distances import distance_tiles
-from lowland._engines.graphs.graph import (
-    connect,
-    connected_components,
-    laplacian,
-    radius_graph,
-    symmetrize,
-)
+from lowland._engines.graphs.checking import checked_graph
+from lowland._engines.graphs.components import connect, connected_components
+from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph
 
 
@@ -49,31 +44,42 @@ def dense_graphs(draw):
     return W
 
 
+def graph_of(labels):
+    """A chain through the rows of each component, of length 0."""
+    rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    i = np.concatenate([part[:-1] for part in rows])
+    j = np.concatenate([part[1:] for part in rows])
+    n = labels.size
+    return symmetrize(scipy.sparse.csr_matrix((np.zeros(i.size), (i, j)), shape=(n, n)))
+
+
+def clusters(n, d, c, seed=0, spread=3.0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, c, n)
+    return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
+
+
 # --- symmetrize ---------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=150)
 @given(dense_graphs(), st.sampled_from([np.float32, np.float64]))
-def test_union_mutual_and_directed_are_what_they_say(W, dtype):
+def test_an_edge_in_either_direction_becomes_an_edge_of_the_lesser_length(W, dtype):
     W = np.where(W > 1e100, 1e30, W).astype(dtype)
-    graph = from_dense(W, dtype)
-    union, mutual = np.fmin(W, W.T), np.minimum(W, W.T)
-    for how, expected in (("union", union), ("mutual", mutual), ("directed", W)):
-        found = symmetrize(graph, how)
-        assert np.array_equal(to_dense(found), expected, equal_nan=True)
-        assert canonical(found)
-        assert found.dtype == dtype
+    found = symmetrize(from_dense(W, dtype))
+    assert np.array_equal(to_dense(found), np.fmin(W, W.T), equal_nan=True)
+    assert canonical(found)
+    assert found.dtype == dtype
 
 
 def test_a_neighbor_graph_with_copies_keeps_their_edges_of_length_0():
     indices = np.array([[1, 2], [0, 2], [3, 0], [2, 1]])
     distances = np.array([[0.0, 5], [0, 5], [0, 5], [0, 5]])
     graph = NeighborGraph(indices, distances, 4)
-    union = symmetrize(graph, "union")
+    union = symmetrize(graph)
     assert union.nnz == 10
     assert union[0, 1] == 0
     assert (union.data == 0).sum() == 4
-    assert np.array_equal(np.diff(symmetrize(graph, "mutual").indptr), [2, 1, 2, 1])
 
 
 def test_loops_are_dropped_and_of_repeated_edges_the_shortest_stays():
@@ -81,10 +87,11 @@ def test_loops_are_dropped_and_of_repeated_edges_the_shortest_stays():
         (np.array([9.0, 4, 3, 0, 2, 1]), np.array([1, 1, 0, 1, 1, 0]), np.array([0, 3, 6])), (2, 2)
     )
     before = graph.data.copy(), graph.indices.copy()
-    for how in ("directed", "union"):
-        found = symmetrize(graph, how)
-        expected = [[np.nan, 4 if how == "directed" else 1], [1, np.nan]]
-        assert np.array_equal(to_dense(found), expected, equal_nan=True)
+    checked, undirected = checked_graph(graph), symmetrize(graph)
+    assert np.array_equal(to_dense(checked), [[np.nan, 4], [1, np.nan]], equal_nan=True)
+    assert np.array_equal(to_dense(undirected), [[np.nan, 1], [1, np.nan]], equal_nan=True)
+    with_loops = checked_graph(graph, keep_loops=True)
+    assert np.array_equal(to_dense(with_loops), [[3, 4], [1, 0]], equal_nan=True)
     assert np.array_equal(graph.data, before[0])
     assert np.array_equal(graph.indices, before[1])
 
@@ -107,11 +114,16 @@ def test_what_is_no_graph_of_distances_is_refused():
     for bad in (-1, np.nan, np.inf):
         with pytest.raises(DataError, match="finite and not negative"):
             symmetrize(scipy.sparse.csr_matrix(([bad], ([0], [1])), shape=(2, 2)))
-    with pytest.raises(ParameterError, match="did you mean 'mutual'"):
-        symmetrize(scipy.sparse.csr_matrix((2, 2)), "mutuall")
 
 
-# --- components ---------------------------------------------------------------------------------
+def test_missing_neighbors_of_a_neighbor_graph_are_no_edges():
+    graph = NeighborGraph(
+        np.array([[1, 2], [0, -1], [0, -1]]), np.array([[1.0, 2], [1, np.inf], [2, np.inf]]), 3
+    )
+    assert np.array_equal(symmetrize(graph).toarray(), [[0, 1, 2], [1, 0, 0], [2, 0, 0]])
+
+
+# --- components and bridges ---------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=100)
@@ -126,9 +138,6 @@ def test_components_are_what_can_be_reached_numbered_by_their_first_row(W):
     assert np.array_equal(labels, np.searchsorted(np.unique(first), first))
 
 
-# --- connect ------------------------------------------------------------------------------------
-
-
 def naive_tree_length(D, labels):
     """Kruskal on all pairs: lengths of the shortest edges that join the components, ascending."""
     labels, lengths = labels.copy(), []
@@ -139,21 +148,6 @@ def naive_tree_length(D, labels):
             labels[labels == b] = a
             lengths.append(D[i[e], j[e]])
     return np.array(lengths)
-
-
-def graph_of(labels):
-    """A chain through the rows of each component, of length 0."""
-    rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    i = np.concatenate([part[:-1] for part in rows])
-    j = np.concatenate([part[1:] for part in rows])
-    n = labels.size
-    return symmetrize(scipy.sparse.csr_matrix((np.zeros(i.size), (i, j)), shape=(n, n)))
-
-
-def clusters(n, d, c, seed=0, spread=3.0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, c, n)
-    return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
 
 
 @pytest.mark.parametrize("d", [1, 3, 12, 13, 60])
@@ -330,135 +324,3 @@ def test_the_search_for_bridges_can_be_cancelled():
     X, labels = clusters(50, 30, 4)
     with pytest.raises(StoppedError, match="bridges"):
         connect(graph_of(labels), X, monitor=monitor)
-
-
-# --- radius graphs ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
-@pytest.mark.parametrize("d", [2, 30])
-def test_radius_graphs_hold_every_pair_within_the_radius(metric, d, dtype, monkeypatch):
-    monkeypatch.setattr(distance_tiles, "TILE", 1000)  # several tiles
-    X = np.repeat(clusters(70, d, 3)[0], 2, axis=0).astype(dtype)
-    D = cdist(X, X, {"manhattan": "cityblock"}.get(metric, metric))
-    np.fill_diagonal(D, np.nan)
-    radius = np.nanquantile(D, 0.2)
-    found = radius_graph(X, radius, metric, threads=2)
-    assert canonical(found)
-    assert found.dtype == dtype
-    dense = to_dense(found)
-    assert np.array_equal(dense, dense.T, equal_nan=True)
-    sure = np.abs(D - radius) > 1e-6
-    assert np.array_equal(~np.isnan(dense)[sure], (radius >= D)[sure])
-    stored = ~np.isnan(dense)
-    assert np.allclose(dense[stored], D[stored], rtol=1e-6, atol=1e-7)
-
-
-def test_the_radius_itself_is_within_and_0_finds_the_copies():
-    X = np.array([[0.0], [1], [2], [2]])
-    assert radius_graph(X, 1).nnz == 2 * 4
-    assert radius_graph(X, np.nextafter(1.0, 0)).nnz == 2
-    assert np.array_equal(radius_graph(X, 0).toarray(), np.zeros((4, 4)))
-    assert radius_graph(X, 0).nnz == 2
-    assert radius_graph(X[:1], 5).nnz == 0
-    D = np.abs(X - X.T)
-    assert (radius_graph(D, 1, "precomputed") != radius_graph(X, 1)).nnz == 0
-
-
-def test_a_radius_graph_that_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1MB")
-    for d in (2, 30):
-        X = np.random.default_rng(0).random((300, d))
-        with pytest.raises(MemoryLimitError, match=r"edges within radius=100.*smaller radius"):
-            radius_graph(X, 100.0)
-
-
-@pytest.mark.parametrize("radius", [-1, np.nan, np.inf, "wide"])
-def test_a_radius_that_is_none_is_named(radius):
-    with pytest.raises(ParameterError, match="radius="):
-        radius_graph(np.zeros((3, 2)), radius)
-
-
-# --- Laplacians ---------------------------------------------------------------------------------
-
-
-def naive_laplacian(W, kind):
-    degree = W.sum(axis=1)
-    live = degree > 0
-    inverse = np.zeros(len(W))
-    inverse[live] = 1 / degree[live]
-    if kind == "unnormalized":
-        return np.diag(degree) - W
-    if kind == "random_walk":
-        return np.diag(live.astype(float)) - np.diag(inverse) @ W
-    return np.diag(live.astype(float)) - np.diag(np.sqrt(inverse)) @ W @ np.diag(np.sqrt(inverse))
-
-
-KINDS = ["unnormalized", "random_walk", "symmetric"]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", KINDS)
-def test_laplacians_are_their_definitions(kind, dtype):
-    rng = np.random.default_rng(0)
-    W = rng.gamma(0.5, size=(40, 40)) * (rng.random((40, 40)) < 0.15)
-    W = np.maximum(W, W.T).astype(dtype)
-    np.fill_diagonal(W, 0)
-    W[7] = W[:, 7] = 0  # a row without neighbors
-    L, degree = laplacian(scipy.sparse.csr_matrix(W), kind)
-    assert L.dtype == degree.dtype == dtype
-    assert np.allclose(L.toarray(), naive_laplacian(W, kind), atol=8 * np.finfo(dtype).eps)
-    assert np.allclose(degree, W.sum(axis=1), rtol=1e-6)
-    if kind != "random_walk":
-        assert (L != L.T).nnz == 0
-    if kind != "symmetric":
-        assert np.abs(L @ np.ones(40)).max() < 60 * np.finfo(dtype).eps
-
-
-@pytest.mark.parametrize("n", [3, 4, 10, 31])
-def test_laplacians_of_a_cycle_have_the_eigenvalues_of_the_textbook(n):
-    step = np.roll(np.eye(n), 1, axis=0)
-    W = scipy.sparse.csr_matrix(step + step.T)
-    known = np.sort(1 - np.cos(2 * np.pi * np.arange(n) / n))
-    for kind, scale in (("unnormalized", 2), ("random_walk", 1), ("symmetric", 1)):
-        L = laplacian(W, kind)[0].toarray()
-        assert np.allclose(np.sort(np.linalg.eigvals(L).real), scale * known, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_eigenvalue_0_counts_the_components_and_rows_alone(kind):
-    labels = np.array([0, 1, 0, 2, 1, 0, 3])
-    W = graph_of(labels)
-    W.data[:] = 0.3
-    values = np.linalg.eigvals(laplacian(W, kind)[0].toarray())
-    assert (np.abs(values) < 1e-12).sum() == 4
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_edges_one_row_and_weights_of_0_give_zeros_and_no_nan(kind):
-    for W in (scipy.sparse.csr_matrix((1, 1)), graph_of(np.zeros(4))):
-        L, degree = laplacian(W, kind)
-        assert np.array_equal(L.toarray(), np.zeros(W.shape))
-        assert np.array_equal(degree, np.zeros(W.shape[0]))
-
-
-@pytest.mark.parametrize("kind", ["random_walk", "symmetric"])
-def test_tiny_weights_do_not_overflow(kind):
-    W = scipy.sparse.csr_matrix(np.array([[0, 1e-310], [1e-310, 0]]))
-    assert np.allclose(laplacian(W, kind)[0].toarray(), [[1, -1], [-1, 1]])
-
-
-def test_laplacians_equal_those_of_scipy():
-    W, _ = clusters(50, 2, 3)
-    W = radius_graph(W, 2.0)
-    for kind, normed in (("unnormalized", False), ("symmetric", True)):
-        expected = scipy.sparse.csgraph.laplacian(W, normed=normed).toarray()
-        assert np.allclose(laplacian(W, kind)[0].toarray(), expected, atol=1e-13)
-
-
-def test_weights_that_are_none_and_unknown_kinds_are_named():
-    with pytest.raises(DataError, match="W holds -1"):
-        laplacian(scipy.sparse.csr_matrix(([-1.0], ([0], [1])), shape=(2, 2)))
-    with pytest.raises(ParameterError, match="did you mean 'symmetric'"):
-        laplacian(scipy.sparse.csr_matrix((2, 2)), "symetric")
