@@ -94,10 +94,10 @@ def walk_of(
     factors = densities**-alpha
     factor = factors[:, None]
 
-    def W_times(V: np.ndarray) -> np.ndarray:
+    def weights_times(V: np.ndarray) -> np.ndarray:
         return factor * K.times(factor * V)
 
-    degrees = W_times(np.ones((n, 1)))[:, 0]
+    degrees = weights_times(np.ones((n, 1)))[:, 0]
     trivial = np.sqrt(degrees / degrees.sum())
-    L = laplacian_product(W_times, degrees)
+    L = laplacian_product(weights_times, degrees)
     return laplacian_spectrum(L, trivial, q, run), densities, degrees
