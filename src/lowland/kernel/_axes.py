@@ -24,9 +24,15 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.kernels.kernel_matrix import Kernel, kernel_matrix, panel_blocks
-from lowland._engines.linalg.centering import CenteredKernel, center_matrix
-from lowland._engines.linalg.dense_eigen import fix_signs
-from lowland._engines.linalg.largest_eigenpairs import LargestEigenpairs, largest_eigenpairs
+from lowland._engines.kernels.kernel_values import check_finite_products
+from lowland._engines.linalg.centering import CenteredOperator, double_center
+from lowland._engines.linalg.eigen import (
+    LargestPairs,
+    all_eigenpairs,
+    eigenvalues,
+    fix_signs,
+    largest_eigenpairs,
+)
 from lowland._engines.linalg.moments import Moments, merge, moments
 
 __all__ = ["KernelAxes", "by_krylov", "by_landmarks", "by_matrix"]
@@ -72,7 +78,7 @@ def by_matrix(
     """Eigenvectors of the centered kernel matrix, which is formed."""
     with monitor.phase("kernel matrix", total=1) as phase:
         K = kernel_matrix(X, kernel, threads).matrix()
-        means = center_matrix(K)
+        means = check_finite_products(double_center(K))
         phase.advance()
     pairs = largest_eigenpairs(K, n_axes, tol=1e-11, rng=rng, monitor=monitor)
     return _from_pairs(pairs, means, float(np.trace(K)), NEGLIGIBLE)
@@ -90,7 +96,7 @@ def by_krylov(
     """Block Lanczos on H K H, in single precision where that is enough for ``tol``."""
     dtype = np.float32 if _single_is_enough(X, kernel, tol, threads) else np.float64
     K = kernel_matrix(X, kernel, threads, dtype)
-    centered = CenteredKernel(K)
+    centered = CenteredOperator(lambda V: check_finite_products(K.times(V)), with_means=True)
     pairs = largest_eigenpairs(
         centered, n_axes, order=K.n, tol=tol, rng=rng, monitor=monitor, width=BLOCK_WIDTH
     )
@@ -100,7 +106,7 @@ def by_krylov(
 
 
 def _from_pairs(
-    pairs: LargestEigenpairs, means: np.ndarray, total: float, negligible: float
+    pairs: LargestPairs, means: np.ndarray, total: float, negligible: float
 ) -> KernelAxes:
     n = len(means)
     largest = max(float(pairs.values[0]), 0.0)
@@ -136,9 +142,8 @@ def _single_is_enough(X: Any, kernel: Kernel, tol: float, threads: int) -> bool:
         error = kernel_matrix(sample, kernel, threads, np.float32).matrix() - exact
     if not np.isfinite(error).all():
         return False
-    center_matrix(exact), center_matrix(error)
-    with limit_blas(1):
-        largest, most = (np.abs(np.linalg.eigvalsh(A)).max() for A in (exact, error))
+    double_center(exact), double_center(error)
+    largest, most = (np.abs(eigenvalues(A)).max() for A in (exact, error))
     return bool(most <= tol * largest)
 
 
@@ -169,9 +174,9 @@ def by_landmarks(
             sums = part if sums is None else merge(sums, part)
             phase.advance((block.stop - block.start) // 1024)
     assert sums is not None
+    values, U = all_eigenpairs(K.matrix())
     with limit_blas(1):
-        values, U = np.linalg.eigh(K.matrix())
-        positive = values > 1e-10 * values[-1]
+        positive = values > 1e-10 * values[0]
         M = U[:, positive] / np.sqrt(values[positive])
         spread = M.T @ sums.scatter @ M
         pairs = largest_eigenpairs(
@@ -193,6 +198,6 @@ def by_landmarks(
         kept=kept,
         scores=None,
         total=float(whole - n * (sums.mean @ weights)),
-        lowest=float(values[0]),
+        lowest=float(values[-1]),
         residual=None,
     )

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from lowland._core.threads import limit_blas
+from lowland._engines.linalg.eigen import eigenvalues
 
 __all__ = ["by_likelihood", "by_parallel_analysis", "by_share", "by_singular_value_threshold"]
 
@@ -80,7 +81,7 @@ def by_parallel_analysis(
             A[np.arange(rank), np.arange(rank)] = np.sqrt(rng.chisquare(freedom - np.arange(rank)))
             A *= deviations[:, None]
             gram = A.T @ A  # has the same nonzero eigenvalues as A A^T and is never larger
-            draw[:] = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0) / freedom
+            draw[:] = np.maximum(eigenvalues(gram), 0.0) / freedom
     threshold = np.quantile(chance, 0.95, axis=0)
     beaten = variances[:rank] > threshold[: len(variances)]
     return max(1, len(beaten) if beaten.all() else int(np.argmin(beaten)))

@@ -21,7 +21,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, class_moments, members
-from lowland._engines.linalg.dense_eigen import solve_eigenproblem
+from lowland._engines.linalg.eigen import all_eigenpairs, thin_svd
 from lowland.linear._shrinkage import Shrinkage, by_share, divided, ledoit_wolf_classes
 
 __all__ = [
@@ -113,7 +113,7 @@ def by_gram(
     scaled = divided(X, units)
     mean = columns.counts @ columns.means / len(codes) / units
     gram = products.sample_gram(scaled, mean, threads)
-    values, U = solve_eigenproblem(gram, len(gram))
+    values, U = all_eigenpairs(gram)
     kept = values > _cutoff(values)
     U, s = U[:, kept], np.sqrt(values[kept])
     F = U * s
@@ -171,9 +171,7 @@ def _solve(S: np.ndarray, M: np.ndarray, weights: np.ndarray) -> Discriminants:
         return Discriminants(M[:0], np.zeros(0), M)
     with limit_blas(1):
         Y, back = _whitened(S, M.T)
-        left, s, _ = scipy.linalg.svd(
-            Y * np.sqrt(weights), full_matrices=False, check_finite=False, lapack_driver="gesvd"
-        )
+        left, s, _ = thin_svd(Y * np.sqrt(weights))
         n_axes = min(n_axes, len(s))
         return Discriminants(back(left[:, :n_axes]).T, s[:n_axes] ** 2, back(Y).T)
 
@@ -202,7 +200,7 @@ def _whitened(
                 L, v, lower=True, trans="T", check_finite=False
             ),
         )
-    values, vectors = solve_eigenproblem(S, len(S))
+    values, vectors = all_eigenpairs(S)
     varies = values > _cutoff(values)
     least = values[varies].min() if varies.any() else 1.0
     A = vectors / np.sqrt(np.where(varies, values, least))

@@ -24,7 +24,7 @@ from lowland._engines.linalg.class_moments import (
     merge_classes,
     widened,
 )
-from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.linalg.eigen import fix_signs
 from lowland.linear import _discriminant
 from lowland.linear._base import LinearReducer
 

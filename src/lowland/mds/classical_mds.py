@@ -190,10 +190,11 @@ class ClassicalMDS(DistanceReducer):
         lengths = np.zeros(fitted_map.shape[1])
         known = self.eigenvalues_[: len(lengths)]
         lengths[: len(known)] = known
+        duals = classical_scaling.gower_duals(fitted_map, lengths)
         for rows, D in self._blocks_of_distances(X, run):
             squares = (D + self.additive_constant_) ** 2
-            out[rows] = classical_scaling.triangulate(
-                squares, fitted_map, lengths, self.mean_squares_, run.threads
+            out[rows] = classical_scaling.gower_placement(
+                squares, self.mean_squares_, duals, run.threads
             )
             if self.additive_constant_:  # a fitted row is not so far from itself
                 at_home = D.min(axis=1) == 0

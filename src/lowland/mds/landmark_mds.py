@@ -158,16 +158,13 @@ class LandmarkMDS(DistanceReducer):
         lengths = np.zeros(int(self.n_components))
         known = self.eigenvalues_[: len(lengths)]
         lengths[: len(known)] = known
+        duals = classical_scaling.gower_duals(self.landmark_map_, lengths)
         Z = np.empty((X.shape[0], len(lengths)))
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
             for rows, D in self._blocks_of_distances(X, run):
                 near = D[:, self.landmarks_] if self._given else D
-                Z[rows] = classical_scaling.triangulate(
-                    np.ascontiguousarray(near) ** 2,
-                    self.landmark_map_,
-                    lengths,
-                    self.mean_squares_,
-                    run.threads,
+                Z[rows] = classical_scaling.gower_placement(
+                    np.ascontiguousarray(near) ** 2, self.mean_squares_, duals, run.threads
                 )
                 phase.advance(len(D))
         return Z

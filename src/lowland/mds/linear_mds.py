@@ -14,7 +14,7 @@ from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Majorized
 from lowland.mds._linear_stress import Basis, LinearStress, orthonormal_basis
@@ -152,10 +152,10 @@ class LinearMDS(StressReducer, Invertible):
     ) -> None:
         Z = objective.points(found.Y)
         # stress does not change with a rotation: the one in which coordinates are uncorrelated
-        _, turn = np.linalg.eigh(np.einsum("ni,nj->ij", Z, Z))
-        Z = np.einsum("ni,ij->nj", Z, turn[:, ::-1])
+        turn = all_eigenpairs(np.einsum("ni,nj->ij", Z, Z)).vectors
+        Z = np.einsum("ni,ij->nj", Z, turn)
         signs = np.where((fix_signs(Z) == Z).all(axis=0), 1.0, -1.0)
-        A = np.einsum("ri,ij->rj", found.Y, turn[:, ::-1] * signs)
+        A = np.einsum("ri,ij->rj", found.Y, turn * signs)
         self._keep(found._replace(Y=Z * signs), problem, X)
         self.components_ = np.ascontiguousarray(basis.weights(A).T) * problem.unit
         self.mean_ = basis.mean

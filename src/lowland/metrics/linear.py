@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
+from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.moments import column_moments
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
@@ -78,7 +79,7 @@ def _variances(compared: Comparison) -> tuple[float, float, int]:
         raise DataError("X: all rows are equal; there is no variance to explain.")
     Y = Y.astype(np.float64)
     with compared.options.working():
-        U, s, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
+        U, s, _ = thin_svd(Y - Y.mean(axis=0))
         Q = U[:, s > s.max(initial=0.0) * 1e-12] if s.max(initial=0.0) > 0 else U[:, :0]
         wide = X if is_sparse(X) else X.astype(np.float64, copy=False)
         explained = products.transpose_times(wide, mean, Q, compared.options.threads)

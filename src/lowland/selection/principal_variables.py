@@ -13,7 +13,7 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.validation import check_matrix
-from lowland._engines.linalg.dense_eigen import solve_eigenproblem
+from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import column_scale
 from lowland.selection._base import Selector
@@ -163,7 +163,7 @@ class Residual:
 
 def jolliffe_order(S: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Columns by largest loading on one principal axis after the other; constant ones last."""
-    axes = solve_eigenproblem(S, len(S)).vectors
+    axes = all_eigenpairs(S).vectors
     taken, order = constant.copy(), []
     for axis in np.abs(axes).T:
         if taken.all():

@@ -15,14 +15,14 @@ import numpy as np
 from lowland._core.context import FitContext
 from lowland._core.memory import require_memory
 from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import center_matrix
-from lowland._engines.linalg.dense_eigen import DENSE_ORDER
-from lowland._engines.linalg.largest_eigenpairs import (
+from lowland._engines.linalg.centering import CenteredOperator, double_center
+from lowland._engines.linalg.eigen import (
     BLOCK_WIDTH,
-    LargestEigenpairs,
+    LargestPairs,
+    is_small,
     largest_eigenpairs,
 )
+from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_squares import GeodesicSquares
 
 __all__ = ["GeodesicAxes", "from_all_rows", "from_landmarks", "residual_variance"]
@@ -56,13 +56,9 @@ def from_all_rows(graph: Any, q: int, run: FitContext) -> GeodesicAxes:
     n, dtype = graph.shape[0], graph.dtype
     judges = _judges(n, n)
     squares = GeodesicSquares(graph, dtype, judges, run.threads, run.monitor)
-
-    def centered(V: np.ndarray) -> np.ndarray:
-        image = squares.times(V - V.mean(axis=0))
-        return -0.5 * (image - image.mean(axis=0))
-
+    centered = CenteredOperator(squares.times, -0.5)
     solver: dict[str, Any] = {"tol": TOLERANCE[dtype], "rng": run.rng, "monitor": run.monitor}
-    if n <= DENSE_ORDER or q > n // 10:
+    if is_small(n, q):
         require_memory(32 * n * n, task=f"{q} axes of {n} rows", alternative="use fewer components")
         matrix = centered(np.eye(n))
         pairs = largest_eigenpairs((matrix + matrix.T) / 2, q, **solver)
@@ -91,13 +87,11 @@ def from_landmarks(graph: Any, landmarks: np.ndarray, q: int, run: FitContext) -
     np.square(D, out=D)
     B = D[:, landmarks].astype(np.float64)
     B = (B + B.T) / 2
-    means = B.mean(axis=0)
-    center_matrix(B)
-    B *= -0.5
+    means = double_center(B, -0.5)
     solver: dict[str, Any] = {"tol": TOLERANCE[dtype], "rng": run.rng, "monitor": run.monitor}
     pairs = largest_eigenpairs(B, q, **solver)
     values, _, duals = _scaled(pairs, dtype)
-    scores = products.times(D.T, means, -duals, run.threads).astype(np.float64)
+    scores = gower_placement(D.T, means, duals, run.threads).astype(np.float64)
     error = np.sqrt(max(np.einsum("ij,ij->", B, B) - np.square(values).sum(), 0.0)) / m
     judged = residual_variance(sampled, scores[landmarks[judges]], scores)
     return GeodesicAxes(
@@ -105,7 +99,7 @@ def from_landmarks(graph: Any, landmarks: np.ndarray, q: int, run: FitContext) -
     )
 
 
-def _scaled(pairs: LargestEigenpairs, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _scaled(pairs: LargestPairs, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvalues, V L^(1/2) and 1/2 V L^(-1/2), with 0 where there is no positive eigenvalue."""
     real = pairs.values > NOTHING[np.dtype(dtype)] * max(pairs.values[0], 1e-300)
     values = np.where(real, pairs.values, 0.0)

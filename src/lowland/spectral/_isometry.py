@@ -12,7 +12,7 @@ import numpy as np
 
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.patches.patch_weights import Tangents, all_tangents
 from lowland.spectral._neighborhoods import Neighborhoods
 
@@ -54,9 +54,9 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
     U, S = tangents.bases[broad], tangents.lengths[broad] / unit
     B = (U.transpose(0, 2, 1) @ Y[ids[broad]]) / S[:, :, None]
     G = np.einsum("nai,naj->ij", B, B) / len(B)
-    values, axes = np.linalg.eigh(G)
-    values = np.maximum(values, 1e-15 * values[-1])
+    values, axes = all_eigenpairs(G)
+    values = np.maximum(values, 1e-15 * values[0])
     flat = Y @ (axes / np.sqrt(values)) @ axes.T
     flat = flat - flat.mean(axis=0)
-    turn = np.linalg.eigh(np.einsum("ni,nj->ij", flat, flat))[1][:, ::-1]
+    turn = all_eigenpairs(np.einsum("ni,nj->ij", flat, flat)).vectors
     return fix_signs(flat @ turn).reshape(-1, q) * unit

@@ -24,10 +24,9 @@ from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.linalg.dense_eigen import fix_signs
+from lowland._engines.linalg.eigen import fix_signs, smallest_eigenpairs
 from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.linalg.skyline import line_up
-from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_query
@@ -219,7 +218,8 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
             rng=run.rng,
             monitor=run.monitor,
             threads=run.threads,
-            along=ordering,
+            ordering=ordering,
+            trivial=np.ones(len(kept)),
         )
         self.eigenvalues_, self.residual_ = found.values, found.residual
         Y = found.vectors * np.sqrt(len(kept))

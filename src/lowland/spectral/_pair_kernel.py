@@ -20,7 +20,7 @@ from lowland._engines.graphs.laplacian import laplacian_product
 from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, laplacian_spectrum
 from lowland._engines.graphs.weights import weighted_graph
 from lowland._engines.kernels.kernel_matrix import GivenKernel, Kernel, KernelMatrix, kernel_matrix
-from lowland._engines.linalg.dense_eigen import DENSE_ORDER
+from lowland._engines.linalg.eigen import is_small
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
 
 __all__ = ["pair_kernel", "walk_of", "with_diagonal"]
@@ -66,7 +66,7 @@ def pair_kernel(
 def _few_pairs_within(radius: float, rows: Any, distances: Blocks) -> bool:
     """Whether a sparse matrix of the pairs within the radius is worth it, judged from a sample."""
     n = rows.shape[0]
-    if n <= DENSE_ORDER:
+    if is_small(n, 1):
         return False
     sample = rows[:: -(-n // SAMPLED_ROWS)]
     share = float(np.mean([float((radius >= D).mean()) for _, D in distances(sample)]))

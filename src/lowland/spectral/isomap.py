@@ -13,9 +13,9 @@ from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
-from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
+from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._geodesic_links import edges_within, geodesics_of_new_rows, links_within
 from lowland.spectral._graph_embedding import GraphEmbedding
@@ -203,5 +203,5 @@ class Isomap(GraphEmbedding):
             D = geodesics_of_new_rows(
                 self._graph(), links[rows], self.longest_edge_, self.landmarks_, run
             )
-            Z[rows] = products.times(D * D, self.mean_squares_, -self.dual_vectors_, run.threads)
+            Z[rows] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
         return Z * self.longest_edge_

@@ -1,4 +1,4 @@
-"""The slow modes of a walk: closed forms, LAPACK, and all roads to them."""
+"""The slow modes of a walk: closed forms, LAPACK, and all solvers."""
 
 from functools import partial
 
@@ -11,15 +11,15 @@ from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs import spectrum as engine
 from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
+from lowland._engines.linalg.eigen import smallest_eigenpairs
 from lowland._engines.neighbors.search import neighbor_graph
 
-ROADS = ["dense", "factor", "filter"]
+SOLVERS = ["dense", "factor", "filter"]
 
 
-def modes(W, q, road, monkeypatch, seed=0):
-    """The engine, led along one of the roads of its eigensolver."""
-    monkeypatch.setattr(engine, "smallest_eigenpairs", partial(smallest_eigenpairs, road=road))
+def modes(W, q, solver, monkeypatch, seed=0):
+    """The engine, with one of the solvers of the eigenproblem."""
+    monkeypatch.setattr(engine, "smallest_eigenpairs", partial(smallest_eigenpairs, solver=solver))
     return engine.graph_spectrum(W, q, FitContext(np.random.default_rng(seed), 1, Monitor()))
 
 
@@ -41,10 +41,10 @@ def weights(irregular):
     return graph, values, vectors
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_every_road_leads_to_the_generalized_eigenpairs(weights, monkeypatch, road):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_finds_the_generalized_eigenpairs(weights, monkeypatch, solver):
     W, values, vectors = weights
-    found, degrees = modes(W, 4, road, monkeypatch)
+    found, degrees = modes(W, 4, solver, monkeypatch)
     np.testing.assert_allclose(degrees, W.toarray().sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(1 - found.values, values[1:5], rtol=1e-7)
     Y = found.vectors / np.sqrt(degrees)[:, None]
@@ -54,17 +54,17 @@ def test_every_road_leads_to_the_generalized_eigenpairs(weights, monkeypatch, ro
     np.testing.assert_allclose(found.vectors.T @ np.sqrt(degrees), 0, atol=1e-10)
 
 
-@pytest.mark.parametrize("road", ["dense", "factor"])
-def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, road):
-    found, _ = modes(cycle(501), 4, road, monkeypatch)
+@pytest.mark.parametrize("solver", ["dense", "factor"])
+def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, solver):
+    found, _ = modes(cycle(501), 4, solver, monkeypatch)
     m = np.array([1, 1, 2, 2])
     np.testing.assert_allclose(1 - found.values, 1 - np.cos(2 * np.pi * m / 501), rtol=1e-7)
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_there_is_one_zero_for_each_further_piece(monkeypatch, road):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_there_is_one_zero_for_each_further_piece(monkeypatch, solver):
     W = scipy.sparse.csr_matrix(scipy.sparse.block_diag([cycle(60), cycle(41), cycle(30)]))
-    found, degrees = modes(W, 3, road, monkeypatch)
+    found, degrees = modes(W, 3, solver, monkeypatch)
     np.testing.assert_allclose(1 - found.values[:2], 0, atol=1e-9)
     assert 1 - found.values[2] == pytest.approx(1 - np.cos(2 * np.pi / 60), rel=1e-6)
     Y = found.vectors[:, :2] / np.sqrt(degrees)[:, None]

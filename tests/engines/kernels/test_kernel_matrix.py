@@ -14,8 +14,8 @@ from lowland._engines.kernels.kernel_matrix import (
     RowKernel,
     kernel_matrix,
 )
-from lowland._engines.kernels.kernel_values import between, median_distance
-from lowland._engines.linalg.centering import CenteredKernel, center_matrix
+from lowland._engines.kernels.kernel_values import between, check_finite_products, median_distance
+from lowland._engines.linalg.centering import CenteredOperator, double_center
 
 NAMED = {
     "rbf": Kernel("rbf", 0.3),
@@ -141,12 +141,12 @@ def test_centering_is_the_product_with_H_on_both_sides(irregular):
     K = K + K.T
     H = np.eye(40) - 1 / 40
     V = irregular(40, 3, 1)
-    operator = CenteredKernel(kernel_matrix(K, Kernel("precomputed"), 1))
+    operator = CenteredOperator(kernel_matrix(K, Kernel("precomputed"), 1).times, with_means=True)
     for _ in range(2):  # the first product brings the means along, the others do not
         np.testing.assert_allclose(operator(V), H @ K @ H @ V, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(operator.means, K.mean(axis=0))
     centered = K.copy()
-    np.testing.assert_allclose(center_matrix(centered), K.mean(axis=0))
+    np.testing.assert_allclose(double_center(centered), K.mean(axis=0))
     np.testing.assert_allclose(centered, H @ K @ H, atol=1e-10)
 
 
@@ -155,7 +155,7 @@ def test_values_that_overflow_are_refused_with_their_row():
     X[3] = 1e200
     K = kernel_matrix(X, Kernel("poly", 1.0), 1)
     with pytest.raises(DataError, match=r"overflow, first for row 0; .* smaller gamma"):
-        CenteredKernel(K)(np.ones((5, 1)))
+        check_finite_products(K.times(np.ones((5, 1))))
 
 
 # --- the median ---------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ def test_the_matrix_is_that_of_the_paper(method, p, q, k):
     np.testing.assert_allclose(M @ np.ones(120), 0, atol=1e-10 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("n", "road"), [(200, "dense"), (700, "factor")])
-def test_the_map_is_the_bottom_of_that_matrix(method, n, road):
+@pytest.mark.parametrize(("n", "solver"), [(200, "dense"), (700, "factor")])
+def test_the_map_is_the_bottom_of_that_matrix(method, n, solver):
     X = curved(n, 4, 2)
     values, vectors = np.linalg.eigh(ORACLES[method](X, nearest(X, 12), 2))
     found = method(2, normalize="orthonormal", random_state=0).fit(X)

@@ -22,6 +22,7 @@ from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import contiguous_blocks
+from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import by_covariance, by_gram
 
@@ -121,7 +122,7 @@ def _principal_frame(sample: np.ndarray) -> np.ndarray | None:
     if scale == 0 or not np.isfinite(scale):
         return None
     sample /= scale
-    return np.ascontiguousarray(np.linalg.eigh(sample.T @ sample)[1][:, ::-1])
+    return np.ascontiguousarray(all_eigenpairs(sample.T @ sample).vectors)
 
 
 def _lead_of(F: np.ndarray) -> int:

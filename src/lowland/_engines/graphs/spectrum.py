@@ -18,7 +18,7 @@ import scipy.sparse
 
 from lowland._core.context import FitContext
 from lowland._engines.graphs.laplacian import laplacian
-from lowland._engines.linalg.smallest_eigenpairs import smallest_eigenpairs
+from lowland._engines.linalg.eigen import smallest_eigenpairs
 
 __all__ = ["GraphSpectrum", "graph_spectrum", "laplacian_spectrum"]
 

@@ -16,7 +16,14 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_matrix import Kernel
 
-__all__ = ["between", "diagonal_of", "median_distance", "of_product", "sample_distances"]
+__all__ = [
+    "between",
+    "check_finite_products",
+    "diagonal_of",
+    "median_distance",
+    "of_product",
+    "sample_distances",
+]
 
 SAMPLE = 1000  # rows whose pairs stand for all
 DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
@@ -49,6 +56,18 @@ def diagonal_of(X: Any, kernel: Kernel) -> np.ndarray:
     if kernel.name == "cosine":
         return np.where(squares > 0, 1.0, 0.0)
     return of_product(kernel, squares)
+
+
+def check_finite_products(image: np.ndarray) -> np.ndarray:
+    """The product K V or the means of K, unless kernel values overflow in it."""
+    finite = np.isfinite(image)
+    if not finite.all():
+        row = int(np.argmin(finite.reshape(len(image), -1).all(axis=1)))
+        raise DataError(
+            f"kernel: its values overflow, first for row {row}; scale the columns of X, or choose "
+            "a smaller gamma or degree."
+        )
+    return image
 
 
 def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:

@@ -1,64 +1,59 @@
-"""Centering in feature space: the rows phi(x) minus their mean, without ever having phi.
+"""Double centering H A H of a symmetric matrix, H = I - 11^T/n: in place, or as an operator.
 
-With H = I - 11^T/n the centered kernel matrix is H K H. A new row's centered values are
-
-    k(x, x_j) - mean_j k(x, x_j) - m_j + mean(m),      m = K 1 / n,
-
-and projected on an axis whose dual vector a sums to 0 only  k(x, .) a - m.a  is left of them: one
-number to subtract per axis (Schoelkopf, Smola & Mueller 1998, appendix B).
+For a kernel matrix K this centers the rows in feature space (Schoelkopf, Smola & Mueller 1998,
+appendix B); for squared distances -1/2 H D^2 H are the inner products of the points around their
+mean (Torgerson 1952).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from lowland._core.errors import DataError
-
-__all__ = ["CenteredKernel", "center_matrix"]
+__all__ = ["CenteredOperator", "double_center"]
 
 
-def center_matrix(K: np.ndarray) -> np.ndarray:
-    """H K H in place of K; returns m, the means of its columns."""
-    with np.errstate(over="ignore", invalid="ignore"):  # said in our words instead
-        means = _checked(K.mean(axis=0))
-    K -= means
-    K -= means[:, None]
-    K += means.mean()
+def double_center(A: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    """Replace A by scale * H A H, in place; returns the means of the columns of A.
+
+    An A whose sums overflow has means that are not finite, which the caller has to check.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = A.mean(axis=0, dtype=np.float64)
+        A -= means
+        A -= (means - means.mean())[:, None]
+        if scale != 1.0:
+            A *= scale
     return means
 
 
-class CenteredKernel:
-    """The operator V -> H K H V for a kernel matrix that only multiplies.
+class CenteredOperator:
+    """V -> scale * H A H V for a symmetric A that is known by its products only.
 
     Attributes
     ----------
     means : ndarray of shape (n,) or None
-        m = K 1 / n, which comes along with the first product.
+        A 1 / n, computed along with the first product; None before, or if ``with_means`` is False.
     """
 
-    def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
+    def __init__(
+        self,
+        times: Callable[[np.ndarray], np.ndarray],
+        scale: float = 1.0,
+        *,
+        with_means: bool = False,
+    ) -> None:
+        self.times, self.scale, self.with_means = times, scale, with_means
         self.means: np.ndarray | None = None
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         V = V - V.mean(axis=0)
-        if self.means is None:
-            V = np.hstack([V, np.full((len(V), 1), 1.0 / len(V))])
-            image = self.kernel.times(V)
-            self.means = _checked(image[:, -1].copy())
+        if self.with_means and self.means is None:
+            image = self.times(np.hstack([V, np.full((len(V), 1), 1.0 / len(V))]))
+            self.means = image[:, -1].copy()
             image = image[:, :-1]
         else:
-            image = self.kernel.times(V)
-        return image - image.mean(axis=0)
-
-
-def _checked(means: np.ndarray) -> np.ndarray:
-    if not np.isfinite(means).all():
-        row = int(np.flatnonzero(~np.isfinite(means))[0])
-        raise DataError(
-            f"kernel: its values overflow, first for row {row}; scale the columns of X, or choose "
-            "a smaller gamma or degree."
-        )
-    return means
+            image = self.times(V)
+        image = image - image.mean(axis=0)
+        return image if self.scale == 1.0 else self.scale * image

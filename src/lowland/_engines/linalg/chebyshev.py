@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._engines.linalg.largest_eigenpairs import Operator
+from lowland._engines.linalg.block_lanczos import Operator
 
 __all__ = ["low_pass"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from lowland._engines.linalg.largest_eigenpairs import Operator
+from lowland._engines.linalg.block_lanczos import Operator
 from lowland._engines.linalg.skyline import Skyline, SkylineCholesky
 
 __all__ = ["Inverse", "inverse_of"]

@@ -20,8 +20,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import fix_signs, solve_eigenproblem
-from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
+from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
 from lowland._engines.linalg.magnitude import in_unit, safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments
 
@@ -97,9 +96,9 @@ def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
     if scaled:
         scale = column_scale(np.diag(sums.scatter), sums.n_rows)
         covariance /= np.outer(scale, scale)
-    values, vectors = solve_eigenproblem(covariance, n_axes)
+    found = largest_eigenpairs(covariance, n_axes, semidefinite=True)
     return PrincipalAxes(
-        sums.mean, scale, vectors.T, values, np.diag(covariance).copy(), sums.n_rows
+        sums.mean, scale, found.vectors.T, found.values, np.diag(covariance).copy(), sums.n_rows
     )
 
 
@@ -115,12 +114,13 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
         X = ((X - mean) / scale).astype(X.dtype)
     shift = np.zeros(p) if scaled else mean
     gram = products.sample_gram(X, shift, threads)
-    values, vectors = solve_eigenproblem(gram, min(n_axes, n))
-    axes = products.transpose_times(X, shift, vectors, threads)
+    found = largest_eigenpairs(gram, min(n_axes, n), semidefinite=True)
+    axes = products.transpose_times(X, shift, found.vectors, threads)
     # Orthonormal even where s is 0 (the last axis of centered rows): QR instead of dividing by s.
     with limit_blas(1):
         axes = fix_signs(np.linalg.qr(axes)[0])
-    return PrincipalAxes(mean, scale, axes.T, values / (n - 1), _per_column(squares, scale, n), n)
+    variances = found.values / (n - 1)
+    return PrincipalAxes(mean, scale, axes.T, variances, _per_column(squares, scale, n), n)
 
 
 def by_krylov(

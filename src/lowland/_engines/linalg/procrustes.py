@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._engines.linalg.eigen import thin_svd
 
 __all__ = ["Alignment", "align"]
 
@@ -58,7 +59,7 @@ def align(reference: Any, Y: Any, *, scaling: bool = True, reflection: bool = Tr
     rotation, scale, disparity = np.eye(m), 1.0, float((a_norm > 0) != (y_norm > 0))
     if a_norm > 0 and y_norm > 0:
         # einsum sums in one fixed order, whatever the number of threads
-        U, S, Vt = np.linalg.svd(np.einsum("ni,nj->ij", Y0, A0))
+        U, S, Vt = thin_svd(np.einsum("ni,nj->ij", Y0, A0))
         if not reflection and np.linalg.det(U) * np.linalg.det(Vt) < 0:
             U[:, -1] *= -1
             S[-1] *= -1

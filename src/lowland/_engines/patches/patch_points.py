@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.magnitude import largest
 
 __all__ = ["PatchDistances", "PatchRows", "Points"]
@@ -110,7 +111,7 @@ class PatchDistances:
         unit = np.maximum(away.max(axis=1), among.max(axis=(1, 2)))
         unit[unit == 0] = 1.0
         away, among = (away / unit[:, None]) ** 2, (among / unit[:, None, None]) ** 2
-        squares, axes = np.linalg.eigh((away[:, :, None] + away[:, None, :] - among) / 2)
+        squares, axes = all_eigenpairs((away[:, :, None] + away[:, None, :] - among) / 2)
         rounding = k * np.finfo(self.rows.dtype).eps * np.abs(squares).max(axis=1, keepdims=True)
         lengths = np.sqrt(np.where(squares > rounding, squares, 0.0))
         return axes * lengths[:, None, :], unit

@@ -17,6 +17,7 @@ from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.patches.patch_points import Points
 
 __all__ = [
@@ -103,10 +104,10 @@ def tangents(points: Points, ids: np.ndarray, q: int) -> Tangents:
     bases, lengths = np.zeros((n, k, q)), np.zeros((n, q))
     most = min(q, p, k)
     if p < k:
-        squares, axes = np.linalg.eigh(Z.transpose(0, 2, 1) @ Z)
+        squares, axes = all_eigenpairs(Z.transpose(0, 2, 1) @ Z)
     else:
-        squares, axes = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
-    squares, axes = squares[:, ::-1][:, :most], axes[:, :, ::-1][:, :, :most]
+        squares, axes = all_eigenpairs(Z @ Z.transpose(0, 2, 1))
+    squares, axes = squares[:, :most], axes[:, :, :most]
     real = squares > NEGLIGIBLE * squares[:, :1]
     size = np.sqrt(np.where(real, squares, 1.0))
     U = Z @ axes / size[:, None] if p < k else axes
@@ -181,8 +182,8 @@ def spectra(points: Points, ids: np.ndarray, X: np.ndarray) -> tuple[np.ndarray,
     In units of the largest difference of the patch.
     """
     Z, _ = points.differences(ids, X)
-    squares, V = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
-    return np.maximum(squares[:, ::-1], 0.0), V[:, :, ::-1]
+    squares, V = all_eigenpairs(Z @ Z.transpose(0, 2, 1))
+    return np.maximum(squares, 0.0), V
 
 
 def mixtures(

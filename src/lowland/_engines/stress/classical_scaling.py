@@ -14,24 +14,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.dense_eigen import DENSE_ORDER, fix_signs
-from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
+from lowland._engines.linalg.centering import CenteredOperator, double_center
+from lowland._engines.linalg.eigen import (
+    all_eigenpairs,
+    eigenvalues,
+    fix_signs,
+    general_eigenvalues,
+    is_small,
+    largest_eigenpairs,
+)
 from lowland._engines.linalg.magnitude import largest, squarable, unit_for
 from lowland._engines.linalg.principal_axes import leading_axes
 
 __all__ = [
     "Scaling",
     "additive_constant",
-    "double_centered",
+    "gower_duals",
+    "gower_placement",
     "of_distances",
     "of_rows",
-    "triangulate",
 ]
 
 
@@ -61,16 +66,6 @@ class Scaling(NamedTuple):
     mean: np.ndarray | None = None
 
 
-def double_centered(A: np.ndarray) -> np.ndarray:
-    """-1/2 H A H of a symmetric matrix, in float64."""
-    means = A.mean(axis=1, dtype=np.float64)
-    B = A.astype(np.float64)
-    B -= means[:, None]
-    B -= means - means.mean()
-    B *= -0.5
-    return B
-
-
 def of_distances(
     D: np.ndarray,
     q: int,
@@ -87,10 +82,11 @@ def of_distances(
     """
     n = len(D)
     if all_values is None:
-        all_values = n <= DENSE_ORDER
+        all_values = is_small(n, 1)
     means = np.array([float(np.square(row, dtype=np.float64).mean()) for row in D])
     if all_values:
-        B = double_centered(np.square(D, dtype=np.float64))
+        B = np.square(D, dtype=np.float64)
+        double_center(B, -0.5)
         values, vectors = _all_values(B, q, rng, monitor, tol)
         absolute: float | None = float(np.abs(values).sum())
         positive: float | None = float(values[values > 0].sum())
@@ -103,13 +99,11 @@ def of_distances(
 def _all_values(
     B: np.ndarray, q: int, rng: np.random.Generator, monitor: Monitor, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All eigenvalues, largest first, and at least q vectors: most are not worth their time."""
-    with limit_blas(1):
-        if len(B) <= DENSE_ORDER or q > len(B) // 10:
-            values, vectors = scipy.linalg.eigh(B, check_finite=False)
-            return values[::-1], vectors[:, ::-1]
-        vectors = largest_eigenpairs(B, q, tol=tol, rng=rng, monitor=monitor).vectors
-        return scipy.linalg.eigvalsh(B, overwrite_a=True, check_finite=False)[::-1], vectors
+    """All eigenvalues, largest first, and at least q vectors: computing all costs far more."""
+    if is_small(len(B), q):
+        return all_eigenpairs(B)
+    vectors = largest_eigenpairs(B, q, tol=tol, rng=rng, monitor=monitor).vectors
+    return eigenvalues(B), vectors
 
 
 def _leading(
@@ -119,16 +113,21 @@ def _leading(
     n, zero = len(D), np.zeros(len(D))
     unit = D.dtype.type(unit_for(largest(D), "euclidean"))  # squares stay within float32
 
-    def apply(V: np.ndarray) -> np.ndarray:
-        V = V - V.mean(axis=0)
+    def times(V: np.ndarray) -> np.ndarray:
         out = np.empty(V.shape)
         for rows in row_blocks(n, rows_within(8 * n)):
             part = D[rows] if unit == 1 else D[rows] * unit
             out[rows] = products.times(np.square(part), zero, V, threads)
-        return -0.5 * (out - out.mean(axis=0))
+        return out
 
     found = largest_eigenpairs(
-        apply, q, order=n, tol=tol, rng=rng, monitor=monitor, width=max(8, q + 4)
+        CenteredOperator(times, -0.5),
+        q,
+        order=n,
+        tol=tol,
+        rng=rng,
+        monitor=monitor,
+        width=max(8, q + 4),
     )
     return found.values / float(unit) ** 2, found.vectors
 
@@ -167,12 +166,20 @@ def of_rows(
     return Scaling(Y * signs, values, total, total, None, axes * signs[:, None], found.mean)
 
 
-def triangulate(
-    squares: np.ndarray, Y: np.ndarray, eigenvalues: np.ndarray, b: np.ndarray, threads: int
+def gower_duals(Y: np.ndarray, eigenvalues: np.ndarray) -> np.ndarray:
+    """1/2 Y L^-1; 0 for a coordinate without a positive eigenvalue."""
+    return 0.5 * Y / np.where(eigenvalues > 0, eigenvalues, np.inf)
+
+
+def gower_placement(
+    squares: np.ndarray, mean_squares: np.ndarray, duals: np.ndarray, threads: int
 ) -> np.ndarray:
-    """Places of rows from their squared distances (m, n) to the fitted ones (Gower 1968)."""
-    share = np.where(eigenvalues > 0, eigenvalues, np.inf)
-    return products.times(squares, b, -0.5 * Y / share, threads)
+    """Places of rows from their squared distances t (m, n) to fitted points: (b - t) duals.
+
+    ``mean_squares`` is b. The points need not be a classical solution: with b_j = |y_j|^2 and
+    duals = 1/2 (Y^+)^T it is the least-squares solution of t_j = |z|^2 - 2 z.y_j + |y_j|^2.
+    """
+    return products.times(squares, mean_squares, -duals, threads)
 
 
 def additive_constant(D: np.ndarray) -> float:
@@ -181,13 +188,14 @@ def additive_constant(D: np.ndarray) -> float:
     The largest eigenvalue of [[0, 2 B2], [-I, -4 B1]] with B2 = -1/2 H D^2 H and B1 = -1/2 H D H.
     """
     n = len(D)
-    B2, B1 = double_centered(np.square(D, dtype=np.float64)), double_centered(D)
+    B2, B1 = np.square(D, dtype=np.float64), D.astype(np.float64)
+    double_center(B2, -0.5)
+    double_center(B1, -0.5)
     block = np.zeros((2 * n, 2 * n))
     block[:n, n:] = 2 * B2
     block[n:, :n] = -np.eye(n)
     block[n:, n:] = -4 * B1
-    with limit_blas(1):
-        values = scipy.linalg.eigvals(block, check_finite=False, overwrite_a=True)
-    # the constant vector is in the kernel of both and leaves complex pairs around 0
+    values = general_eigenvalues(block)
+    # the constant vector is in the null space of both and leaves complex pairs around 0
     real = values.real[np.abs(values.imag) <= 1e-8 * np.abs(values).max(initial=0.0)]
     return max(0.0, float(real.max(initial=0.0)))

@@ -77,7 +77,8 @@ def landmark_map(paths: np.ndarray, chosen: np.ndarray, q: int, run: FitContext)
     values[: min(q, len(found.eigenvalues))] = found.eigenvalues[:q]
     assert found.mean_squares is not None
     squares = np.ascontiguousarray(paths.T, np.float64) ** 2
-    return classical_scaling.triangulate(squares, found.Y, values, found.mean_squares, run.threads)
+    duals = classical_scaling.gower_duals(found.Y, values)
+    return classical_scaling.gower_placement(squares, found.mean_squares, duals, run.threads)
 
 
 def random_start(n: int, q: int, rng: np.random.Generator) -> np.ndarray:

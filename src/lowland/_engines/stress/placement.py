@@ -15,7 +15,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.threads import limit_blas
-from lowland._engines.linalg import products
+from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
 __all__ = ["homes", "place_by_stress"]
@@ -102,7 +102,7 @@ def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
     with limit_blas(1):  # the last digits must not depend on the number of threads
         inverse = np.linalg.pinv(centered)  # q x n
     squares = np.einsum("jd,jd->j", centered, centered)
-    return products.times(delta**2, squares, -0.5 * inverse.T, threads) + mean
+    return gower_placement(delta**2, squares, 0.5 * inverse.T, threads) + mean
 
 
 def _settled(

@@ -1,0 +1,352 @@
+"""Eigenproblems and singular values: the only module of the package that solves them.
+
+    all_eigenpairs(A)                    A v = l v, all pairs of a small matrix, or of a stack
+    eigenvalues(A)                       the values alone
+    largest_eigenpairs(A, q)             of a dense matrix, or of a function V -> A V
+    smallest_eigenpairs(M, q, ...)       of a sparse or dense matrix, or of a function V -> M V
+    generalized_eigenpairs(A, B, q)      A v = l B v
+    thin_svd(A)                          A = U S V^T
+    general_eigenvalues(A)               of a matrix that is not symmetric
+
+Decided here, for all of them:
+
+order       by value: largest first, or smallest first where the name says so
+signs       the entry of a vector that is largest in absolute value is positive (``fix_signs``)
+trivial     a known eigenvector is left out by projection, not by its position: where several
+            eigenvalues are equal, its position is arbitrary
+residual    measured and returned by the iterative solvers; a ``ConvergenceWarning`` names it when
+            it is above the tolerance
+threads     all dense steps run on one BLAS thread, so that the number of threads cannot change a
+            digit
+scale       an extreme matrix is multiplied by a power of two first
+solver      LAPACK for small matrices or many pairs, else ARPACK (dense, semidefinite), block
+            Lanczos (dense, operators), factors or a Chebyshev filter (smallest pairs)
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import ConvergenceWarning
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._engines.linalg import dense_eigen
+from lowland._engines.linalg.block_lanczos import (
+    BLOCK_WIDTH,
+    LargestPairs,
+    Operator,
+    block_lanczos,
+)
+from lowland._engines.linalg.dense_eigen import (
+    EigenPairs,
+    exponent_of,
+    fix_signs,
+    is_small,
+    lapack_pairs,
+    largest_of_semidefinite,
+)
+
+if TYPE_CHECKING:
+    from lowland._engines.linalg.smallest_solvers import SmallestPairs
+
+__all__ = [
+    "BLOCK_WIDTH",
+    "EigenPairs",
+    "GeneralizedPairs",
+    "LargestPairs",
+    "Operator",
+    "SingularValues",
+    "all_eigenpairs",
+    "eigenvalues",
+    "fix_signs",
+    "general_eigenvalues",
+    "generalized_eigenpairs",
+    "is_small",
+    "largest_eigenpairs",
+    "rank_cutoff",
+    "smallest_eigenpairs",
+    "thin_svd",
+]
+
+
+def all_eigenpairs(A: np.ndarray) -> EigenPairs:
+    """All eigenpairs of a symmetric matrix (n, n), or of each matrix of a stack (m, n, n).
+
+    Largest first. O(n^3) each: for small matrices.
+    """
+    e = exponent_of(A)
+    with limit_blas(1):
+        scaled = np.ldexp(A, -e[..., None, None]) if e.any() else A
+        if A.ndim > 2 or len(A) <= dense_eigen.SMALL_ORDER:
+            values, vectors = np.linalg.eigh(scaled)
+        else:
+            values, vectors = lapack_pairs(scaled, 0, len(A) - 1)
+    return EigenPairs(np.ldexp(values[..., ::-1], e[..., None]), fix_signs(vectors[..., ::-1]))
+
+
+def eigenvalues(A: np.ndarray) -> np.ndarray:
+    """All eigenvalues of a symmetric matrix, or of each of a stack, largest first."""
+    e = exponent_of(A)
+    with limit_blas(1):
+        values = np.linalg.eigvalsh(np.ldexp(A, -e[..., None, None]) if e.any() else A)
+    return np.ldexp(values[..., ::-1], e[..., None])
+
+
+def general_eigenvalues(A: np.ndarray) -> np.ndarray:
+    """All eigenvalues, real or complex, of a square matrix that need not be symmetric."""
+    import scipy.linalg  # here: importing it takes longer than small maps take
+
+    with limit_blas(1):
+        return scipy.linalg.eigvals(A, check_finite=False)
+
+
+def largest_eigenpairs(
+    A: np.ndarray | Operator,
+    n_pairs: int,
+    *,
+    tol: float = 1e-10,
+    rng: np.random.Generator | None = None,
+    monitor: Monitor | None = None,
+    order: int | None = None,
+    width: int = BLOCK_WIDTH,
+    trivial: np.ndarray | None = None,
+    semidefinite: bool = False,
+) -> LargestPairs:
+    """The ``n_pairs`` largest eigenpairs, by value, of a symmetric matrix or operator.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n) or callable
+        A function returns A V for V of shape (n, m), and needs ``order``.
+    tol : float
+        Residual relative to the largest |l| that an iteration has to reach. If it does not, a
+        matrix is solved by LAPACK, and for an operator a ``ConvergenceWarning`` is given.
+    rng : Generator or None
+        Of the start block; None: a fixed start.
+    order : int or None
+        n, for a function.
+    width : int
+        Vectors that an operator multiplies at a time.
+    trivial : ndarray of shape (n,) or None
+        An eigenvector to leave out.
+    semidefinite : bool
+        The matrix has no negative eigenvalues: those that rounding made negative become 0, only
+        the pairs asked for are computed, and ``lowest`` is the last of them.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    monitor = Monitor() if monitor is None else monitor
+    known = None if trivial is None else _unit_column(trivial)
+    with limit_blas(1):
+        if callable(A):
+            assert order is not None
+            found = block_lanczos(A, order, n_pairs, tol, rng, monitor, width, known)
+            if not found.converged:
+                _warn(found.residual, tol, "use another solver", stacklevel=3)
+            return found
+        e = exponent_of(A)
+        scaled = A if e == 0 else np.ldexp(A, -e)
+        found = _largest_of_matrix(scaled, n_pairs, tol, rng, monitor, width, known, semidefinite)
+    return found._replace(values=np.ldexp(found.values, e), lowest=float(np.ldexp(found.lowest, e)))
+
+
+def _largest_of_matrix(
+    A: np.ndarray,
+    n_pairs: int,
+    tol: float,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    width: int,
+    known: np.ndarray | None,
+    semidefinite: bool,
+) -> LargestPairs:
+    n = A.shape[0]
+    if semidefinite and known is None:
+        values, vectors = largest_of_semidefinite(A, n_pairs)
+        return _measured(A, values, vectors, float(values[-1]))
+    if not is_small(n, n_pairs):
+        found = block_lanczos(lambda V: A @ V, n, n_pairs, tol, rng, monitor, width, known)
+        if found.converged:
+            return found
+    if known is not None:  # below all others
+        A = A - known @ (known.T @ A)
+        A = A - (A @ known) @ known.T - (2 * np.abs(A).sum(axis=0).max() + 1) * (known @ known.T)
+    values, vectors = lapack_pairs(A, 0, n - 1)
+    lowest = float(values[0 if known is None else 1]) if n > 1 else float(values[0])
+    return _measured(A, values[::-1][:n_pairs], vectors[:, ::-1][:, :n_pairs], lowest)
+
+
+def _measured(
+    A: np.ndarray, values: np.ndarray, vectors: np.ndarray, lowest: float
+) -> LargestPairs:
+    """Pairs of LAPACK or ARPACK with their residual."""
+    V = fix_signs(vectors)
+    scale = max(float(np.abs(values).max(initial=0.0)), abs(lowest)) or 1.0
+    residual = np.linalg.norm(A @ V - V * values, axis=0).max(initial=0.0) / scale
+    return LargestPairs(values.copy(), V, float(residual), lowest, True)
+
+
+def smallest_eigenpairs(
+    M: Any,
+    n_pairs: int,
+    *,
+    tol: float,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    threads: int = 1,
+    ordering: np.ndarray | None = None,
+    trivial: np.ndarray | None = None,
+    norm: float | None = None,
+    order: int | None = None,
+    solver: str = "auto",
+) -> SmallestPairs:
+    """The ``n_pairs`` smallest eigenpairs of a positive semidefinite M, by value.
+
+    A generalized problem A v = l D v with a diagonal D is that of D^-1/2 A D^-1/2.
+
+    Parameters
+    ----------
+    M : CSR matrix, ndarray or callable
+        Symmetric and positive semidefinite. A function returns M V, and needs ``order`` (or
+        ``trivial``) and ``norm``.
+    tol : float
+        A ``ConvergenceWarning`` is given when the residual is larger.
+    ordering : ndarray of shape (n,) or None
+        Numbers that are similar for rows that share entries of M, such as
+        :func:`~lowland._engines.linalg.skyline.line_up` returns. They make factors cheaper and do
+        not change the result.
+    trivial : ndarray of shape (n,) or None
+        A vector with M @ trivial = 0 to leave out; the pairs are orthogonal to it. None: no pair is
+        left out.
+    norm : float or None
+        A bound of all eigenvalues; None: the largest absolute row sum.
+    solver : {"auto", "dense", "factor", "filter"}
+        "auto" takes the cheapest.
+    """
+    from lowland._engines.linalg.products import matrix_times
+    from lowland._engines.linalg.smallest_solvers import SmallestProblem, solve_smallest
+
+    n = M.shape[0] if hasattr(M, "shape") else order if trivial is None else len(trivial)
+    assert n is not None
+    known = np.empty((n, 0)) if trivial is None else _unit_column(trivial)
+    if norm is None:
+        norm = float(np.asarray(abs(M).sum(axis=1)).max(initial=0.0)) or 1.0
+    e = 0 if callable(M) or 2.0**-400 < norm < 2.0**400 else int(np.frexp(norm)[1])
+    if e != 0:
+        M, norm = M * 2.0**-e, norm * 2.0**-e
+    problem = SmallestProblem(matrix_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
+    with limit_blas(1):
+        found = solve_smallest(problem, M, solver, ordering, threads)
+    if found.residual > tol:
+        _warn(found.residual, tol, "change n_neighbors", stacklevel=3)
+    return found._replace(values=np.ldexp(found.values, e))
+
+
+class GeneralizedPairs(NamedTuple):
+    """Pairs of A v = l B v in the order asked for, with V^T B V = I and signs fixed.
+
+    ``rank`` is that of B. There are never more than ``rank`` pairs.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    rank: int
+
+    def padded(self, n_pairs: int) -> GeneralizedPairs:
+        """``n_pairs`` pairs: those missing are vectors of zeros with the value NaN (0 / 0)."""
+        values = np.full(n_pairs, np.nan)
+        vectors = np.zeros((len(self.vectors), n_pairs))
+        k = min(n_pairs, len(self.values))
+        values[:k], vectors[:, :k] = self.values[:k], self.vectors[:, :k]
+        return GeneralizedPairs(values, vectors, self.rank)
+
+
+def generalized_eigenpairs(
+    A: np.ndarray,
+    B: np.ndarray,
+    n_pairs: int,
+    *,
+    which: Literal["largest", "smallest"] = "largest",
+    dtype: Any = np.float64,
+) -> GeneralizedPairs:
+    """A v = l B v for a symmetric A and a positive semidefinite B, both small and dense.
+
+    B is scaled to a unit diagonal, so that the units of its rows do not matter, and decomposed;
+    directions with v^T B v = 0 are left out, because l is not defined there. So there are at most
+    rank(B) pairs; a method that needs more axes calls ``padded``, which appends zeros. O(n^3).
+
+    Parameters
+    ----------
+    which : {"largest", "smallest"}
+        The end of the spectrum, and the order of the pairs.
+    dtype : dtype
+        The type of the numbers that B was summed from, which decides the rank: see
+        :func:`rank_cutoff`.
+    """
+    n = len(B)
+    diagonal = np.diagonal(B)
+    varies = diagonal > 0
+    root = np.zeros(n)
+    root[varies] = np.sqrt(diagonal[varies])
+    unit = np.where(varies, 1 / np.where(varies, root, 1.0), 0.0)
+    lengths, axes = all_eigenpairs(unit[:, None] * B * unit)
+    real = lengths > rank_cutoff(n, dtype) * max(lengths[0], 0.0)
+    if not real.any():
+        return GeneralizedPairs(np.empty(0), np.empty((n, 0)), 0)
+    with limit_blas(1):
+        W = unit[:, None] * axes[:, real] / np.sqrt(lengths[real])  # W^T B W = I
+        C = W.T @ A @ W
+        pairs = all_eigenpairs((C + C.T) / 2)
+        vectors = W @ pairs.vectors
+    values = pairs.values
+    if which == "smallest":
+        values, vectors = values[::-1], vectors[:, ::-1]
+    return GeneralizedPairs(
+        values[:n_pairs].copy(), fix_signs(vectors[:, :n_pairs]), int(real.sum())
+    )
+
+
+def rank_cutoff(order: int, dtype: Any) -> float:
+    """The share of the largest eigenvalue of a Gram matrix below which an eigenvalue is rounding.
+
+    4 n eps, with eps of the type in which the products were formed: 1e-6 for float32 and order 2.
+    The matrix should have a unit diagonal, else a large column hides the others.
+    """
+    return 4 * order * float(np.finfo(np.dtype(dtype)).eps)
+
+
+class SingularValues(NamedTuple):
+    """A = left @ diag(lengths) @ right: singular values descending, vectors in columns and rows."""
+
+    left: np.ndarray
+    lengths: np.ndarray
+    right: np.ndarray
+
+
+def thin_svd(A: np.ndarray) -> SingularValues:
+    """The singular value decomposition with min(n, p) vectors; signs fixed by the right ones."""
+    import scipy.linalg
+
+    with limit_blas(1):
+        U, s, Vt = scipy.linalg.svd(
+            A, full_matrices=False, check_finite=False, lapack_driver="gesvd"
+        )
+    right = fix_signs(Vt.T).T
+    signs = np.where((right == Vt).all(axis=1), 1.0, -1.0)
+    return SingularValues(U * signs, s, right)
+
+
+def _unit_column(vector: np.ndarray) -> np.ndarray:
+    column = np.asarray(vector, dtype=np.float64)[:, None]
+    return column / np.linalg.norm(column)
+
+
+def _warn(residual: float, tol: float, advice: str, stacklevel: int) -> None:
+    warnings.warn(
+        "the last axes may be inexact: the eigensolver stopped at a relative residual of "
+        f"{residual:.1e} (tol={tol:g}); ask for fewer components or {advice}.",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )
