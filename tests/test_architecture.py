@@ -185,3 +185,33 @@ def test_a_method_is_found_by_any_spelling_of_its_name():
 )
 def test_file_names_are_class_names_in_snake_case(name, snake):
     assert registry.snake_case(name) == snake
+
+
+# Eigenproblems and singular values are solved in `_engines/linalg` only, through its `eigen`.
+SOLVERS = {"eig", "eigh", "eigvals", "eigvalsh", "eigh_tridiagonal", "eigsh", "eigs", "lobpcg"}
+SOLVERS |= {"eig_banded", "eigvals_banded", "svd", "svds", "svdvals"}
+BEHIND_EIGEN = {"block_lanczos", "chebyshev", "dense_eigen", "factors", "smallest_solvers"}
+
+
+def linalg_calls(path: Path) -> set[str]:
+    """Names of numpy's and scipy's eigensolvers that a file mentions in its code."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr in SOLVERS:
+            found.add(ast.unparse(node))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            ("numpy", "scipy", "sklearn")
+        ):
+            found |= {alias.name for alias in node.names if alias.name in SOLVERS}
+    return found
+
+
+def test_eigenproblems_are_solved_behind_one_door():
+    room_of_solvers = PACKAGE / "_engines" / "linalg"
+    assert linalg_calls(room_of_solvers / "eigen.py")  # the search finds what there is
+    for path in FILES:
+        if room_of_solvers in path.parents:
+            continue
+        assert not linalg_calls(path), f"{path}: call lowland._engines.linalg.eigen instead"
+        modules = {name.split(".")[3] for name in imported(path) if "._engines.linalg." in name}
+        assert not modules & BEHIND_EIGEN, f"{path}: import lowland._engines.linalg.eigen"

@@ -23,7 +23,7 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.kernels.kernel_matrix import Kernel, kernel_matrix, panel_blocks
+from lowland._engines.kernels.kernel_operators import Kernel, kernel_matrix, panel_blocks
 from lowland._engines.kernels.kernel_values import check_finite_products
 from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import (

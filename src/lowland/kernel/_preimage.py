@@ -14,7 +14,12 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._engines.kernels.kernel_matrix import Kernel, KernelMatrix, kernel_matrix, panel_blocks
+from lowland._engines.kernels.kernel_operators import (
+    Kernel,
+    KernelMatrix,
+    kernel_matrix,
+    panel_blocks,
+)
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
 

@@ -12,7 +12,7 @@ from lowland._engines.kernels.kernel_values import sample_distances
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, near_one, unit_for
 
 if TYPE_CHECKING:
-    from lowland._engines.kernels.kernel_matrix import Kernel
+    from lowland._engines.kernels.kernel_operators import Kernel
 
 __all__ = ["check_scale"]
 

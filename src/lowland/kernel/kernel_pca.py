@@ -17,7 +17,7 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.kernels.kernel_matrix import KERNELS, Kernel, checked_values, kernel_matrix
+from lowland._engines.kernels.kernel_operators import KERNELS, Kernel, checked_values, kernel_matrix
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland.kernel import _axes, _preimage
 from lowland.kernel._scale import check_scale

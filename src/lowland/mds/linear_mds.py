@@ -14,10 +14,11 @@ from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg import products
+from lowland._engines.linalg.column_basis import ColumnBasis, orthonormal_basis
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Majorized
-from lowland.mds._linear_stress import Basis, LinearStress, orthonormal_basis
+from lowland.mds._linear_stress import LinearStress
 from lowland.mds._stress import Problem, StressReducer
 
 __all__ = ["LinearMDS"]
@@ -126,7 +127,7 @@ class LinearMDS(StressReducer, Invertible):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         problem = self._problem(X, run)
-        basis = orthonormal_basis(X, run)
+        basis = orthonormal_basis(X, run.threads, run.monitor)
         objective = LinearStress(problem.objective, basis.U, run.threads)
         starts = (self._first(i, basis, problem.unit, run) for i in range(self.n_init))
         found = self._lowest(objective, starts, problem, run, objective.points)
@@ -134,8 +135,8 @@ class LinearMDS(StressReducer, Invertible):
         self.rows_ = None
         return self.embedding_.copy()
 
-    def _first(self, number: int, basis: Basis, unit: float, run: FitContext) -> np.ndarray:
-        q, (r, p) = int(self.n_components), basis.axes.shape
+    def _first(self, number: int, basis: ColumnBasis, unit: float, run: FitContext) -> np.ndarray:
+        q, (r, p) = int(self.n_components), basis.loadings.shape
         if number > 0 or (isinstance(self.init, str) and self.init == "random"):
             W = run.rng.standard_normal((p, q)) / np.sqrt(p)
         elif isinstance(self.init, str):
@@ -148,7 +149,12 @@ class LinearMDS(StressReducer, Invertible):
         return basis.variables(W) / unit
 
     def _keep_linear(
-        self, found: Majorized, problem: Problem, basis: Basis, objective: LinearStress, X: Any
+        self,
+        found: Majorized,
+        problem: Problem,
+        basis: ColumnBasis,
+        objective: LinearStress,
+        X: Any,
     ) -> None:
         Z = objective.points(found.Y)
         # stress does not change with a rotation: the one in which coordinates are uncorrelated

@@ -19,7 +19,12 @@ from lowland._core.memory import available_memory, require_memory
 from lowland._engines.graphs.laplacian import laplacian_product
 from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, laplacian_spectrum
 from lowland._engines.graphs.weights import weighted_graph
-from lowland._engines.kernels.kernel_matrix import GivenKernel, Kernel, KernelMatrix, kernel_matrix
+from lowland._engines.kernels.kernel_operators import (
+    GivenKernel,
+    Kernel,
+    KernelMatrix,
+    kernel_matrix,
+)
 from lowland._engines.linalg.eigen import is_small
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
 

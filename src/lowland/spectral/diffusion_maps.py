@@ -14,7 +14,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.weights import median_length, weighted_graph
-from lowland._engines.kernels.kernel_matrix import KernelMatrix
+from lowland._engines.kernels.kernel_operators import KernelMatrix
 from lowland._engines.linalg import products
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._graph_embedding import GraphEmbedding, map_dtype

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 import lowland
 from lowland import PCA, KernelPCA
-from lowland._engines.kernels.kernel_matrix import kernel_matrix
+from lowland._engines.kernels import kernel_operators
 from lowland.errors import ConvergenceWarning, DataError, MemoryLimitError, ParameterError
 from lowland.kernel import _axes
 
@@ -259,7 +259,7 @@ def test_krylov_uses_single_precision_only_where_it_is_good_enough(table, monkey
 
     def spy(points, kernel, threads, dtype=np.float64):
         used.append(np.dtype(dtype))
-        return kernel_matrix.kernel_matrix(points, kernel, threads, dtype)
+        return kernel_operators.kernel_matrix(points, kernel, threads, dtype)
 
     monkeypatch.setattr(_axes, "kernel_matrix", spy)
     apart = table + 1e4 * (np.arange(len(table)) % 2)[:, None]
@@ -283,7 +283,7 @@ def test_krylov_says_when_it_misses_its_tolerance():
 def test_the_number_of_threads_and_of_kept_tiles_change_no_byte(table, monkeypatch):
     models = [KernelPCA(3, gamma=0.05, random_state=0, n_jobs=jobs) for jobs in (1, 2, 2)]
     maps = [models[0].fit_transform(table), models[1].fit_transform(table)]
-    monkeypatch.setattr(kernel_matrix, "KEPT_BYTES", 0)
+    monkeypatch.setattr(kernel_operators, "KEPT_BYTES", 0)
     maps.append(models[2].fit_transform(table))
     for model, Y in zip(models, maps, strict=True):
         np.testing.assert_array_equal(Y, maps[0])
@@ -547,9 +547,9 @@ def test_the_matrix_of_all_pairs_need_not_exist():
 import resource
 import numpy as np
 from lowland import KernelPCA
-from lowland._engines.kernels.kernel_matrix import kernel_matrix
+from lowland._engines.kernels import kernel_operators
 
-kernel_matrix.KEPT_BYTES = 0
+kernel_operators.KEPT_BYTES = 0
 X = np.random.default_rng(0).gamma(1.0, size=(6000, 5))
 KernelPCA(2, solver="krylov", random_state=0).fit(X[:1500])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
-from lowland._engines.kernels.kernel_matrix import Kernel
+from lowland._engines.kernels.kernel_operators import Kernel
 from lowland.kernel import _preimage
 
 

@@ -26,14 +26,14 @@ def test_stress_and_minimum_are_the_naive_ones(power, irregular, distances):
 
 @pytest.mark.parametrize("power", [0, 1, 2])
 def test_the_slope_is_half_the_gradient(power, irregular, distances):
-    from lowland._core.context import FitContext
     from lowland._core.monitor import Monitor
+    from lowland._engines.linalg.column_basis import orthonormal_basis
     from lowland._engines.stress.objective import AllPairs
-    from lowland.mds._linear_stress import LinearStress, orthonormal_basis
+    from lowland.mds._linear_stress import LinearStress
 
     X = irregular(20, 4)
     rng = np.random.default_rng(0)
-    basis = orthonormal_basis(X, FitContext(rng, 1, Monitor()))
+    basis = orthonormal_basis(X, 1, Monitor())
     np.testing.assert_allclose(basis.U.T @ basis.U, np.eye(4), atol=1e-9)
     objective = LinearStress(AllPairs(distances(X), None, power, 1), basis.U, 1)
     A, V = rng.standard_normal((2, 4, 2))
@@ -92,3 +92,28 @@ def test_sparse_pairs_come_close(irregular):
     dense = LinearMDS(power=0).fit(X)
     few = LinearMDS(power=0, pairs="sparse", random_state=0).fit(X)
     assert few.stress_ == pytest.approx(dense.stress_, rel=0.1)
+
+
+def test_a_column_in_large_units_does_not_hide_the_others(irregular):
+    """The metric divides by the units, so the map must be the one of the plain columns."""
+    X = irregular(40, 4)
+    units = np.array([1.0, 1e9, 1.0, 1e-6])
+
+    def metric(a, b):
+        return float(np.sqrt((((a - b) / units) ** 2).sum()))
+
+    options = {"tol": 1e-12, "max_iter": 2000}
+    plain = LinearMDS(**options).fit(X)
+    for init in (plain.components_.T / units[:, None], "pca"):
+        model = LinearMDS(metric=metric, init=init, **options).fit(X * units)
+        assert model.stress_ == pytest.approx(plain.stress_, rel=1e-6)
+
+
+def test_a_column_that_repeats_others_in_float32_changes_nothing(irregular):
+    X = irregular(60, 6)
+    X = np.c_[X, X @ np.array([0.5, -1, 2, 0.3, 1, -0.7])]
+    options = {"tol": 1e-10, "max_iter": 2000}
+    double, single = LinearMDS(**options).fit(X), LinearMDS(**options).fit(X.astype(np.float32))
+    assert single.stress_ == pytest.approx(double.stress_, rel=1e-4)
+    # a seventh direction, which is rounding, would have weights of 1e6 and more
+    np.testing.assert_allclose(single.components_, double.components_, atol=1e-2)

@@ -14,7 +14,7 @@ from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 if TYPE_CHECKING:
-    from lowland._engines.kernels.kernel_matrix import Kernel
+    from lowland._engines.kernels.kernel_operators import Kernel
 
 __all__ = [
     "between",

@@ -6,8 +6,8 @@ import scipy.sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from lowland._core.errors import DataError
-from lowland._engines.kernels import kernel_matrix as engine
-from lowland._engines.kernels.kernel_matrix import (
+from lowland._engines.kernels import kernel_operators as engine
+from lowland._engines.kernels.kernel_operators import (
     DenseKernel,
     GivenKernel,
     Kernel,
