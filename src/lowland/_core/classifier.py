@@ -1,4 +1,4 @@
-"""What a method that also classifies inherits: it writes ``_decide`` and sets ``classes_``."""
+"""The mixin of methods that also classify: they write ``_decide`` and set ``classes_``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,23 @@ __all__ = ["Classifier"]
 
 
 class Classifier(Base):
-    """Mixin before a :class:`Reducer`: predictions from one score per class and row."""
+    """Predictions from one score per class and row; named before a :class:`Reducer` as a base."""
 
     needs_target = True
     classes_: np.ndarray
 
     def _decide(self, X: Any, run: FitContext) -> np.ndarray:
-        """Log-probability of each class up to a constant per row (n, C); log-odds (n,) for two."""
+        """Log-probability of each class up to a constant per row, (n, C).
+
+        For two classes, the log-odds of the second class, (n,).
+        """
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores whose differences are log-odds: (n, C), or (n,) for the second of two classes."""
+        """Scores whose differences are log-odds, (n, C).
+
+        For two classes, the log-odds of the second class, (n,).
+        """
         checked = self._check_new_rows(X)
         with self._running(bound_blas=self.transform_uses_blas) as run:
             return self._decide(checked, run)
@@ -46,7 +52,7 @@ class Classifier(Base):
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithm of :meth:`predict_proba`; exact where the probability is next to nothing."""
+        """Logarithm of :meth:`predict_proba`; accurate for probabilities close to 0, too."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
@@ -54,7 +60,7 @@ class Classifier(Base):
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows that ``predict`` gets right."""
+        """Share of the rows whose class ``predict`` finds (accuracy)."""
         predicted, truth = self.predict(X), np.asarray(y).reshape(-1)
         if len(predicted) != len(truth):
             raise DataError(f"X has {len(predicted)} rows, but y has {len(truth)} labels.")

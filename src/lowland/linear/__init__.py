@@ -1,1 +1,1 @@
-"""Linear methods: the map is one matrix."""
+"""Linear methods: each map is a product of the centered rows with one matrix."""

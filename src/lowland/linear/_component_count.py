@@ -1,16 +1,46 @@
-"""How many components: four rules that read the spectrum (variances, descending)."""
+"""How many components to keep: four rules, each a function of the variances in descending order."""
 
 from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from lowland._core.errors import ParameterError
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.eigen import eigenvalues
+from lowland._engines.linalg.principal_axes import PrincipalAxes
 
-__all__ = ["by_likelihood", "by_parallel_analysis", "by_share", "by_singular_value_threshold"]
+__all__ = [
+    "by_likelihood",
+    "by_parallel_analysis",
+    "by_share",
+    "by_singular_value_threshold",
+    "component_count",
+]
+
+
+def component_count(n_components: Any, found: PrincipalAxes, rng: np.random.Generator) -> int:
+    """How many of the axes PCA keeps for its parameter ``n_components``."""
+    n, p, variances = found.n_rows, len(found.mean), found.variances
+    if n_components is None or isinstance(n_components, Integral):
+        return len(variances)
+    if n_components == "mle":
+        if n <= p:
+            raise ParameterError(
+                f"PCA: n_components='mle' needs more rows than columns, not {n} rows and "
+                f"{p} columns; use 'parallel' or 'optimal'."
+            )
+        return by_likelihood(variances, n)
+    if n_components == "parallel":
+        return by_parallel_analysis(variances, found.column_variances, n, rng)
+    if n_components == "optimal":
+        return by_singular_value_threshold(variances[: n - 1], n - 1, p)
+    return by_share(variances, n_components)
 
 
 def by_share(variances: np.ndarray, share: float) -> int:
@@ -20,11 +50,11 @@ def by_share(variances: np.ndarray, share: float) -> int:
 
 
 def by_likelihood(variances: np.ndarray, count: int) -> int:
-    """Minka's Laplace approximation to the evidence of probabilistic PCA, best rank.
+    """The number of components with the largest evidence by Minka's Laplace approximation.
 
-    log p(D | k) for k = 1 .. d - 1 (Minka 2000, eq. 30), with v the mean of the d - k variances
-    that k components leave over, needs the whole spectrum of d variances from n > d rows.
-    Directions without variance are never components.
+    The evidence of probabilistic PCA is log p(D | k) for k = 1 .. d - 1 (Minka 2000, eq. 30), where
+    the noise variance is the mean of the d - k variances that are left out. It needs all d
+    variances and more than d rows. Directions without variance are never components.
     """
     d, n = len(variances), count
     floor = d * np.finfo(float).eps * max(variances[0], np.finfo(float).tiny)
@@ -62,12 +92,13 @@ def by_parallel_analysis(
     rng: np.random.Generator,
     n_draws: int = 20,
 ) -> int:
-    """Horn's rule: components that beat those of independent columns with the same variances.
+    """Horn's rule: keep components with more variance than those of independent columns.
 
-    A component counts while its variance is above the 95th percentile (Glorfeld 1995) of the same
-    variance in data without structure. The structureless scatter is drawn directly as a Wishart
-    matrix by Bartlett's decomposition, A A^T with A lower triangular, chi on the diagonal and
-    normal below: the cost does not depend on the number of rows. At least one component is kept.
+    A component is kept while its variance is above the 95th percentile (Glorfeld 1995) of the same
+    variance in data of independent columns with the same column variances. The scatter matrix of
+    such data is drawn directly as a Wishart matrix by Bartlett's decomposition: A A^T with A lower
+    triangular, chi on the diagonal and normal below. So the cost does not depend on the number of
+    rows. At least one component is kept.
     """
     deviations = np.sqrt(column_variances[column_variances > 0])
     p, freedom = len(deviations), count - 1
@@ -83,14 +114,14 @@ def by_parallel_analysis(
             gram = A.T @ A  # has the same nonzero eigenvalues as A A^T and is never larger
             draw[:] = np.maximum(eigenvalues(gram), 0.0) / freedom
     threshold = np.quantile(chance, 0.95, axis=0)
-    beaten = variances[:rank] > threshold[: len(variances)]
-    return max(1, len(beaten) if beaten.all() else int(np.argmin(beaten)))
+    above = variances[:rank] > threshold[: len(variances)]
+    return max(1, len(above) if above.all() else int(np.argmin(above)))
 
 
 def by_singular_value_threshold(variances: np.ndarray, n_rows: int, n_columns: int) -> int:
-    """Gavish and Donoho's optimal hard threshold for unknown noise; at least one component.
+    """Gavish and Donoho's optimal hard threshold for unknown noise. At least 1 is kept.
 
-    Keeps singular values above omega(b) times their median, b = min(n, p) / max(n, p),
+    It keeps singular values above omega(b) times their median, b = min(n, p) / max(n, p),
     omega(b) = lambda(b) / sqrt(mu_b): lambda(b) is the threshold for unit noise and mu_b the
     median of the Marchenko-Pastur law (Gavish & Donoho 2014, eq. 4 and 5). For a square matrix
     omega is 2.858.
@@ -102,17 +133,18 @@ def by_singular_value_threshold(variances: np.ndarray, n_rows: int, n_columns: i
 
 
 def threshold_coefficient(aspect: float) -> float:
-    """omega(b) of Gavish & Donoho."""
+    """omega(b) of Gavish & Donoho for the aspect ratio b."""
     b = aspect
     root = 2 * (b + 1) + 8 * b / ((b + 1) + np.sqrt(b**2 + 14 * b + 1))
     return float(np.sqrt(root / _marchenko_pastur_median(b)))
 
 
 def _marchenko_pastur_median(b: float) -> float:
+    """The median of the Marchenko-Pastur distribution with aspect ratio b."""
     low, high = (1 - np.sqrt(b)) ** 2, (1 + np.sqrt(b)) ** 2
 
     def mass_below(x: float) -> float:
-        # With t = low + (high - low) sin^2(a) the density has no singular ends.
+        # With t = low + (high - low) sin^2(a) the density is finite at both ends.
         end = np.arcsin(np.sqrt((x - low) / (high - low)))
 
         def density(a: float) -> float:

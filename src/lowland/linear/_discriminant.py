@@ -1,12 +1,12 @@
-"""Discriminant axes by two roads: the p x p covariance within classes, or the n x n inner products.
+"""Discriminant axes by two solvers: the p x p covariance within classes, or n x n inner products.
 
-With S the covariance within classes and M the class means, centered, in rows:
+S is the covariance within classes, and M has the centered class means in rows.
 
-    covariance   S, p x p                 O(n p^2 + p^3)    mergeable
-    gram         rows in the coordinates of their own span, n - 1 of them: O(n^2 p + n^3)
+    covariance   S, p x p                                     O(n p^2 + p^3)    mergeable
+    gram         rows in the n - 1 coordinates of their span  O(n^2 p + n^3)
 
-Either way S is factored once and the rest is the size of the classes: with A^T S A = I the axes
-are A times the left singular vectors of A^T M^T N^{1/2}, where N holds the classes' weights.
+Both factor S once. The remaining work depends on the number of classes only: with A^T S A = I the
+axes are A times the left singular vectors of A^T M^T N^{1/2}, where N holds the class weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from lowland._core.monitor import Monitor
+from lowland._core.context import FitContext
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, class_moments, members
@@ -35,22 +35,41 @@ __all__ = [
     "from_sums",
 ]
 
-# Eigenvalues below this share of the largest are rounding: the matrix is singular.
+# Eigenvalues below this share of the largest are rounding errors: the matrix is singular.
 SINGULAR = 1e-12
-# Cholesky's axes are good to eps / this; matrices nearer to singular get their eigenvalues.
+# Below this reciprocal condition number, eigenvalues are used in place of Cholesky's factor.
 WELL_CONDITIONED = 1e-10
 
 
 class Discriminants(NamedTuple):
-    """Axes in rows (unit variance within classes), between / within along each; S^-1 M in rows."""
+    """Discriminant axes and what the classifier needs.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (k, p)
+        Axes in rows, with unit variance within classes.
+    ratios : ndarray of shape (k,)
+        Variance between classes over variance within, along each axis.
+    coefficients : ndarray of shape (C, p)
+        S^-1 M in rows.
+    """
 
     axes: np.ndarray
     ratios: np.ndarray
     coefficients: np.ndarray
 
+    def padded(self, n_axes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Axes and ratios, with zeros beyond the rank of the data."""
+        axes, ratios = np.zeros((n_axes, self.axes.shape[1])), np.zeros(n_axes)
+        axes[: len(self.axes)], ratios[: len(self.ratios)] = self.axes, self.ratios
+        return axes, ratios
+
 
 def from_sums(sums: ClassMoments, shrinkage: Any, weights: np.ndarray) -> Discriminants:
-    """From mergeable sums; ``shrinkage`` is a share or None, ``weights`` n prior_c / (n - C)."""
+    """Axes from mergeable sums.
+
+    ``shrinkage`` is a share or None; ``weights`` are n prior_c / (n - C).
+    """
     C, share = len(sums.counts), float(shrinkage or 0.0)
     S = sums.scatter / (sums.n_rows - C)
     ridge = by_share(share, np.diag(S), C).ridge
@@ -65,26 +84,28 @@ def from_rows(
     columns: ClassColumns,
     shrinkage: float | str | None,
     weights: np.ndarray,
-    threads: int,
-    monitor: Monitor,
+    run: FitContext,
 ) -> Discriminants:
-    """From what has to see the rows: their inner products, or Ledoit and Wolf's shares ("auto")."""
+    """Axes from all rows, for more columns than rows and for shrinkage by Ledoit and Wolf ("auto").
+
+    ``codes`` are the class numbers of the rows, ``columns`` the sums of each class by column.
+    """
     C, (n, p) = len(columns.counts), X.shape
     if shrinkage == "auto":
         units, _ = column_units(columns.variances, columns.means, weights)
-        pull = ledoit_wolf_classes(X, codes, columns, units, threads, monitor)
+        shrunk = ledoit_wolf_classes(X, codes, columns, units, run.threads, run.monitor)
     else:
-        pull = by_share(float(shrinkage or 0.0), columns.variances, C)
+        shrunk = by_share(float(shrinkage or 0.0), columns.variances, C)
     if n < p:
-        with monitor.phase("inner products"):
-            return by_gram(X, codes, columns, pull, weights, threads)
-    S = class_moments(X, codes, C, threads, monitor, pull.weights).scatter / (n - C)
-    S[np.diag_indices_from(S)] += pull.ridge
+        with run.monitor.phase("inner products"):
+            return by_gram(X, codes, columns, shrunk, weights, run.threads)
+    S = class_moments(X, codes, C, run.threads, run.monitor, shrunk.weights).scatter / (n - C)
+    S[np.diag_indices_from(S)] += shrunk.ridge
     return by_covariance(S, columns.means, weights)
 
 
 def by_covariance(S: np.ndarray, means: np.ndarray, weights: np.ndarray) -> Discriminants:
-    """From the p x p covariance, in units of the columns' deviations within classes."""
+    """Axes from the p x p covariance, solved in units of the standard deviations within classes."""
     units, varies = column_units(np.diag(S), means, weights)
     M, g = centered(means, weights)[:, varies], units[varies]
     found = _solve(S[np.ix_(varies, varies)] / np.outer(g, g), M / g, weights)
@@ -101,11 +122,12 @@ def by_gram(
     weights: np.ndarray,
     threads: int,
 ) -> Discriminants:
-    """From the inner products of the rows, without a p x p matrix.
+    """Axes from the inner products of the rows, without a p x p matrix.
 
     With Z = (X - 1 m^T) / g and Z Z^T = U s^2 U^T, the rows have the coordinates F = U s in their
-    span, and a direction w there is Z^T U s^-1 w / g in the data space. The units g are the
-    columns' deviations, or the roots of a ridge, which in these coordinates is the identity.
+    span. A direction w in the span is Z^T U s^-1 w / g in the data space. The units g are the
+    standard deviations of the columns. With a ridge they are its square roots, so that the ridge
+    is the identity in these coordinates.
     """
     ridged = bool(shrinkage.ridge.any())
     units, _ = column_units(columns.variances, columns.means, weights)
@@ -135,9 +157,9 @@ def by_gram(
 def decision(
     coefficients: np.ndarray, M: np.ndarray, log_priors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """score_c(x) = b_c^T (x - m) - b_c^T (m_c - m) / 2 + log prior_c with b_c = S^-1 (m_c - m).
+    """Weights b_c and constants of score_c(x) = b_c^T (x - m) - b_c^T (m_c - m) / 2 + log prior_c.
 
-    The weights b_c and what is added to them; for two classes those of the log-odds of the second.
+    b_c = S^-1 (m_c - m). For two classes the result is one row: the log-odds of the second class.
     """
     constants = log_priors - 0.5 * np.einsum("cp,cp->c", coefficients, M)
     if len(M) == 2:
@@ -146,16 +168,19 @@ def decision(
 
 
 def centered(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Class means about their weighted mean; exactly 0 in columns where all are equal."""
-    away = means - means[0]
-    return away - (weights / weights.sum()) @ away
+    """Class means minus their weighted mean; exactly 0 in columns where all are equal."""
+    offsets = means - means[0]
+    return offsets - (weights / weights.sum()) @ offsets
 
 
 def column_units(
     variances: np.ndarray, means: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Deviation of each column within classes, or between them where it is constant within; and
-    whether it varies at all, by more than the rounding of its values (if not, its unit is 1)."""
+    """The unit of each column, and whether the column varies by more than its rounding error.
+
+    The unit is the standard deviation within classes. It is the standard deviation between classes
+    for a column that is constant within all classes, and 1 for a column that does not vary.
+    """
     rounding = 16 * np.finfo(float).eps * np.abs(means).max(axis=0)
     within = np.sqrt(np.maximum(variances, 0.0))
     between = np.sqrt(weights @ centered(means, weights) ** 2 / weights.sum())
@@ -165,7 +190,7 @@ def column_units(
 
 
 def _solve(S: np.ndarray, M: np.ndarray, weights: np.ndarray) -> Discriminants:
-    """All min(C - 1, p) axes and S^-1 M; axes that S has no room for are 0."""
+    """Up to min(C - 1, p) axes, as many as the data have, and S^-1 M."""
     n_axes = min(M.shape[0] - 1, M.shape[1])
     if n_axes == 0:  # no column varies
         return Discriminants(M[:0], np.zeros(0), M)
@@ -179,17 +204,17 @@ def _solve(S: np.ndarray, M: np.ndarray, weights: np.ndarray) -> Discriminants:
 def _whitened(
     S: np.ndarray, B: np.ndarray
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """A^T B and v -> A v, where A^T S A = I.
+    """A^T B and the function v -> A v, where A^T S A = I.
 
-    A singular S has directions in which no class varies. Where the means differ there, these
-    directions separate the classes perfectly, so they are not thrown away (as a pseudo-inverse
-    would): they count as much as the least varying direction that does vary.
+    A singular S has directions in which no class varies. If the class means differ in such a
+    direction, it separates the classes perfectly, so it is not dropped (as a pseudo-inverse would).
+    Instead it gets the smallest positive variance of S.
     """
     factor = _triangular(S)
     if factor is None:
         null = _null_space(S)
-        # Columns that repeat others leave directions in which not even the means differ: what
-        # S is there does not matter, so let it be 1.
+        # Columns that are combinations of others give directions in which the means do not differ
+        # either. The value of S in these directions does not matter; 1 makes S regular.
         if np.abs(null.T @ B).max(initial=0.0) <= SINGULAR * np.abs(B).max():
             factor = _triangular(S + null @ null.T)
     if factor is not None:
@@ -208,7 +233,7 @@ def _whitened(
 
 
 def _triangular(S: np.ndarray) -> np.ndarray | None:
-    """Cholesky's factor of S, or None when S is too near to singular for it."""
+    """Cholesky's factor of S, or None if S is too close to singular."""
     factor, failed = scipy.linalg.lapack.dpotrf(S, lower=1, clean=1)
     if failed:
         return None
@@ -218,9 +243,9 @@ def _triangular(S: np.ndarray) -> np.ndarray | None:
 
 
 def _null_space(S: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the directions v with S v = 0, by Cholesky with pivots.
+    """An orthonormal basis of the null space of S, by the pivoted Cholesky factorization.
 
-    With P^T S P = L L^T, L of r columns: the solutions of L^T P^T v = 0.
+    With P^T S P = L L^T and L of r columns, it consists of the solutions of L^T P^T v = 0.
     """
     factor, pivots, r, _ = scipy.linalg.lapack.dpstrf(S, tol=SINGULAR * S.max(), lower=1)
     top, bottom = np.tril(factor[:r, :r]), factor[r:, :r]
@@ -231,5 +256,6 @@ def _null_space(S: np.ndarray) -> np.ndarray:
 
 
 def _cutoff(values: np.ndarray) -> float:
+    """Eigenvalues of a positive semidefinite matrix up to this one are rounding errors."""
     share = max(SINGULAR, 4 * len(values) * np.finfo(float).eps)
     return float(share * values.max(initial=0.0))

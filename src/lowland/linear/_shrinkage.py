@@ -1,9 +1,9 @@
-"""Covariance matrices pulled towards something simple, for few rows or many columns.
+"""Shrinkage of covariance matrices towards a multiple of the identity.
 
     S' = (1 - d) S + d t I,   t = tr(S) / p
 
-by a share d given (Friedman 1989) or estimated so that the expected squared error is least
-(Ledoit & Wolf 2004, J. Multivariate Analysis 88).
+The share d is given (Friedman 1989), or chosen to minimize the expected squared error (Ledoit &
+Wolf 2004, J. Multivariate Analysis 88).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Shrinkage", "by_share", "divided", "ledoit_wolf", "ledoit_wolf_class
 
 
 class Shrinkage(NamedTuple):
-    """What becomes of S: class c's part times ``weights[c]``, plus ``ridge`` on the diagonal."""
+    """The shrunk S: the part of class c times ``weights[c]``, plus ``ridge`` on the diagonal."""
 
     weights: np.ndarray
     ridge: np.ndarray
@@ -45,7 +45,7 @@ def ledoit_wolf_classes(
 ) -> Shrinkage:
     """A share for each class from its own rows, in units of its own standard deviations.
 
-    ``units`` (p,) stand in for the deviation of a column that is constant in a class.
+    ``units`` (p,) replace the standard deviation of a column that is constant in a class.
     """
     n, C = len(codes), len(columns.counts)
     weights, ridge = np.ones(C), np.zeros(X.shape[1])
@@ -63,10 +63,10 @@ def ledoit_wolf_classes(
 def ledoit_wolf(
     X: Any, mean: np.ndarray, unit: np.ndarray, threads: int, monitor: Monitor
 ) -> float:
-    """The best share d for the covariance of Z = (X - 1 m^T) / unit (their eq. 14, with lemma 3.2).
+    """The best share d for the covariance of Z = (X - 1 m^T) / unit (eq. 14 and lemma 3.2).
 
-    d = b / a with a = |S - t I|^2 and b = min(a, sum_i |z_i z_i^T - S|^2 / n^2), |.| the Frobenius
-    norm, which is that of the smaller of Z^T Z and Z Z^T.
+    d = b / a with a = |S - t I|^2 and b = min(a, sum_i |z_i z_i^T - S|^2 / n^2). The Frobenius norm
+    |.| is computed from the smaller of Z^T Z and Z Z^T, whose norms are equal.
     """
     n, p = X.shape
     X, mean = divided(X, unit), mean / unit
@@ -78,10 +78,9 @@ def ledoit_wolf(
         lengths = row_lengths(X, mean)
     norm = float((product**2).sum()) / n**2
     target = float(np.trace(product)) / (n * p)
-    away = norm - p * target**2
-    noise = (float((lengths**2).sum()) / n - norm) / n
-    noise = min(noise, away)
-    return noise / away if noise > 0 else 0.0
+    distance = norm - p * target**2  # a, from S to its target
+    noise = min((float((lengths**2).sum()) / n - norm) / n, distance)  # b
+    return noise / distance if noise > 0 else 0.0
 
 
 def row_lengths(X: Any, mean: np.ndarray) -> np.ndarray:
@@ -91,13 +90,13 @@ def row_lengths(X: Any, mean: np.ndarray) -> np.ndarray:
         return squares - 2 * (X @ mean) + mean @ mean
     lengths = np.empty(len(X))
     for rows, block in contiguous_blocks(X, rows_within(8 * X.shape[1])):
-        away = block - mean
-        lengths[rows] = np.einsum("ij,ij->i", away, away)
+        deviations = block - mean
+        lengths[rows] = np.einsum("ij,ij->i", deviations, deviations)
     return lengths
 
 
 def divided(X: Any, units: np.ndarray) -> Any:
-    """Columns of X divided by their units, in float64; sparse stays sparse."""
+    """X with each column divided by its unit, in float64; sparse rows stay sparse."""
     if is_sparse(X):
         return X.astype(np.float64).multiply(1.0 / units).tocsr()
     return np.divide(X, units, dtype=np.float64)

@@ -1,0 +1,149 @@
+"""The base of linear maps that are computed from mergeable sums, so that rows come in batches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from lowland._core.context import FitContext
+from lowland._core.params import fitted
+from lowland._core.validation import (
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_same_columns,
+    column_names,
+)
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, spread_of
+from lowland._engines.linalg.moments import Moments, merge, moments
+from lowland.linear._base import LinearMap
+
+__all__ = ["MomentsReducer", "check_merged", "check_squares"]
+
+
+class MomentsReducer(LinearMap):
+    """A linear map whose fit needs only sums over the rows; the sums of two batches can be merged.
+
+    A method writes ``_fit``, for all rows at once, and ``_finish``, which computes the map from
+    the sums. The sums are count, mean and scatter matrix. A method with other sums also writes
+    ``_sums``, ``_merged``, ``_stored_sums`` and ``_store_sums``.
+
+    Attributes
+    ----------
+    n_samples_seen_ : int
+        Number of rows that the fit is based on.
+    scatter_ : ndarray of shape (n_features, n_features) or None
+        Scatter matrix of the rows given to ``partial_fit``, which the next batch is added to. None
+        after ``fit``.
+    """
+
+    n_samples_seen_: int = fitted(type=int)
+    scatter_: np.ndarray | None = fitted("n_features", "n_features", optional=True)
+
+    fit_checks_finite = True  # a value that is not finite shows in the sums
+
+    # --- what a method writes -----------------------------------------------------------------
+
+    def _finish(self, sums: Any, run: FitContext) -> None:
+        """Set the fitted attributes from the sums."""
+        raise NotImplementedError
+
+    def _is_enough(self, sums: Any) -> bool:
+        """Whether a model can be computed from the sums."""
+        return sums.n_rows >= 2
+
+    def _sums(self, X: Any, target: Any, run: FitContext) -> Any:
+        """Sums of the checked rows of X."""
+        sums = moments(X, run.threads, run.monitor)
+        if not np.isfinite(sums.mean).all():
+            check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
+        check_squares(np.diagonal(sums.scatter), X, type(self).__name__)
+        return sums
+
+    def _merged(self, before: Any, batch: Any) -> Any:
+        """Sums of the rows of both."""
+        sums = merge(before, batch)
+        check_merged(sums.scatter, np.vstack([before.mean, batch.mean]), type(self).__name__)
+        return sums
+
+    def _stored_sums(self) -> Any:
+        """The sums that ``_store_sums`` kept."""
+        return Moments(self.n_samples_seen_, self.mean_, self.scatter_)
+
+    def _store_sums(self, sums: Any) -> None:
+        self.n_samples_seen_, self.mean_, self.scatter_ = sums
+
+    # --- what it inherits ---------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add one more batch of rows; the result is that of one ``fit`` on all batches together.
+
+        Keeps the p x p scatter matrix of the columns in ``scatter_``. The model can be used as
+        soon as there are as many rows as components (and at least two).
+        """
+        return self._add_batch(X, y)
+
+    def _add_batch(self, X: Any, target: Any) -> Self:
+        self.check_params()
+        batch = self._check_batch(X)
+        continues = self._has_sums()
+        with self._running() as run:
+            sums = self._sums(batch, target, run)
+            if continues:
+                sums = self._merged(self._stored_sums(), sums)
+            if self._is_enough(sums):
+                self._finish(sums, run)
+            else:
+                self._forget_model()
+            self._store_sums(sums)
+        return self
+
+    def _check_batch(self, X: Any) -> Any:
+        owner, names = type(self).__name__, getattr(self, "feature_names_in_", None)
+        batch = check_matrix(
+            X,
+            owner=owner,
+            accept_sparse=self.accepts_sparse,
+            finite=not self.fit_checks_finite,
+        )
+        if hasattr(self, "n_features_in_"):
+            check_same_columns(column_names(X), names, owner=owner)
+            check_columns(batch, self.n_features_in_, owner=owner)
+        else:
+            self._remember_columns(X, batch)
+        return batch
+
+    def _has_sums(self) -> bool:
+        """Whether earlier batches left sums that the next batch is added to."""
+        if not hasattr(self, "n_samples_seen_"):
+            return False
+        if self.scatter_ is None:
+            warnings.warn(
+                f"partial_fit starts anew and ignores the rows given to fit before, because "
+                f"{type(self).__name__}.fit keeps no sums; give all rows to partial_fit instead.",
+                stacklevel=4,
+            )
+        return self.scatter_ is not None
+
+    def _forget_model(self) -> None:
+        """Remove all fitted attributes except what is known of the columns."""
+        columns = {name: value for name, value in vars(self).items() if name.endswith("_in_")}
+        self._forget()
+        vars(self).update(columns)
+
+
+def check_squares(squares: np.ndarray, X: Any, owner: str) -> None:
+    """Refuse rows whose squared deviations, given by column, overflow or underflow.
+
+    The rows themselves are read only if the squares are extreme.
+    """
+    if not EXTREME**-2 < float(squares.max()) < EXTREME**2:
+        check_magnitude(spread_of(X), owner, "difference in a column")
+
+
+def check_merged(scatter: np.ndarray, means: np.ndarray, owner: str) -> None:
+    """Refuse batches whose means are so far apart that their squared difference overflows."""
+    if not np.isfinite(np.diagonal(scatter)).all() or spread_of(means) > EXTREME:
+        check_magnitude(largest(means), owner, "mean of a batch")
