@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -75,7 +75,7 @@ class LaplacianEigenmaps(GraphEmbedding):
     (400, 2)
     """
 
-    weights: str = param(OneOf("heat", "binary"), default="heat")
+    weights: Literal["heat", "binary"] = param(OneOf("heat", "binary"), default="heat")
     bandwidth: float | None = param(Null() | Real(0), default=None)
 
     degrees_: np.ndarray = fitted("n_kept")
@@ -105,7 +105,7 @@ class LaplacianEigenmaps(GraphEmbedding):
         if self.weights == "heat":
             self._check_squarable(graph.data)
         width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
-        W, width = weighted_graph(graph, self.weights, width)  # type: ignore[arg-type]
+        W, width = weighted_graph(graph, self.weights, width)
         self.bandwidth_ = None if width is None else (self.bandwidth or width**2)
         modes, self.degrees_ = graph_spectrum(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual

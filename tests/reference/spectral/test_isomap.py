@@ -342,7 +342,7 @@ def test_a_graph_in_pieces_has_no_place_for_those_left_out(two_rolls, tmp_path):
     with pytest.raises(DataError, match="2 connected components, and X holds no distances between"):
         Isomap(2).fit(graph)
     sparse = graph.to_csr()
-    with pytest.raises(DataError, match="falls into 2 components"):
+    with pytest.raises(DataError, match="has 2 connected components"):
         Isomap(2, metric="precomputed").fit(sparse)
 
 
