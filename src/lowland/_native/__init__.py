@@ -52,6 +52,7 @@ numpy definition.
 - ``kernel_rows(rows, points, kind, offset, degree, out)``: values of a kernel function for packed
   rows and points; ``kernel_times(points, kind, offset, degree, tiles, filled, v, out)``: the matrix
   of all pairs times v, made on the fly or kept in tiles. ``kernel_tiles.h`` lists the kinds.
+- ``symmetric_times(tiles, v, out)``: a symmetric matrix, kept as tiles of its upper half, times v.
 - ``class_digammas(values, codes, n_classes, k, psi, out)``: for each sorted row of values, the sum
   over them of ``psi[c]``, where c values lie nearer than the k-th nearest of the same class.
 - ``pair_digammas(x, y_of_x, y_rank, y, x_of_y, k, psi, out)``: for each sorted row x, whose
@@ -121,6 +122,7 @@ from lowland._native.kernels import (
     spread,
     stress_pairs,
     stress_rows,
+    symmetric_times,
     transpose,
     union_starts,
     union_sum,
@@ -176,6 +178,7 @@ __all__ = [
     "spread",
     "stress_pairs",
     "stress_rows",
+    "symmetric_times",
     "transpose",
     "union_starts",
     "union_sum",

@@ -381,6 +381,13 @@ def kernel_times(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def symmetric_times(
+    tiles: np.ndarray,
+    v: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def class_digammas(
     values: np.ndarray,
     codes: np.ndarray,

@@ -1,9 +1,9 @@
-"""The matrix of squared geodesic distances as something that multiplies.
+"""The matrix of squared geodesic distances as a linear operator.
 
     A_ij = d(i, j)^2,    d the length of the shortest path from i to j
 
-Being symmetric, it is kept as tiles of its upper half: n^2 / 2 numbers. Where even they do not fit,
-its rows are made anew for every product, some at a time, and never held together.
+The matrix is symmetric and is kept as tiles of its upper half, n^2 / 2 numbers. Where these do not
+fit into memory, the distances are computed again for every product, a block of rows at a time.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ import numpy as np
 from lowland import _native
 from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.graphs.geodesics import shortest_path_blocks
 from lowland._engines.linalg import products
 
 __all__ = ["GeodesicSquares"]
 
-BLOCK_BYTES = 1 << 26  # of distances that are made at a time
+BLOCK_BYTES = 1 << 26  # of distances that are computed at a time
 
 
 class GeodesicSquares:
-    """A of a connected graph; ``kept`` says whether it is held or made for each product.
+    """A of a connected graph; ``kept`` says whether it is kept or computed for each product.
 
     Attributes
     ----------
     row_sums : ndarray of shape (n,)
-        A 1, known once A has been made for the first time; so are the next two.
+        A 1. This and the next two are known after the first pass over the distances.
     sum_of_squares : float
         The sum of A_ij^2.
     sampled : ndarray of shape (n_sampled, n)
-        Distances (not squared) of the rows that were asked for.
+        Distances (not squared) from the rows ``sample``.
     """
 
     def __init__(
@@ -62,17 +61,13 @@ class GeodesicSquares:
 
     def times(self, V: np.ndarray) -> np.ndarray:
         """A V in float64, up to the rounding of ``dtype``."""
+        out = np.empty(V.shape)
         if self._tiles is None:
-            out = np.empty(V.shape)
             for rows, squares in self._squares():
                 out[rows] = products.times(squares, np.zeros(self.n), V, self.threads)
             return out
-        out = np.empty(V.shape)
-        # the tiles are there, so that the points which they would be made of can be anything
-        width = panel_width(self.dtype)
-        nowhere = np.zeros((-(-self.n // width), 1, width), self.dtype)
         V = np.ascontiguousarray(V, dtype=self.dtype)
-        _native.kernel_times(nowhere, 0, 0.0, 1, self._tiles, True, V, out, self.threads)
+        _native.symmetric_times(self._tiles, V, out, self.threads)
         return out
 
     def _filled(self, shape: tuple[int, int, int]) -> np.ndarray:

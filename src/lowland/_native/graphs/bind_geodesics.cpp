@@ -1,9 +1,11 @@
-// Python's door to the geodesics kernel; a graph that could lead it astray is refused here.
+// Python bindings of the graph kernels. Shapes, indices and weights are checked here.
 #include <limits>
 #include <new>
 
 #include "common/bindings.h"
 #include "graphs/geodesics.h"
+#include "graphs/symmetric_times.h"
+#include "kernels/kernel_tiles.h"
 
 namespace lowland {
 namespace {
@@ -52,8 +54,25 @@ void shortest_paths(Starts starts, Numbers columns, Vector<T> weights, Numbers s
 }
 
 template <class T>
+void symmetric_times(nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu> tiles, Rows<T> v,
+                     Out<double> out, int threads, const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(v, 0), q = size(v, 1), side = baseline::tile_side<T>();
+    const std::int64_t n_groups = (n + side - 1) / side;
+    check(size(tiles, 0) == n_groups * (n_groups + 1) / 2 && size(tiles, 1) == side &&
+              size(tiles, 2) == side,
+          "symmetric_times: tiles must hold the upper half of an n x n matrix");
+    check(size(out, 0) == n && size(out, 1) == q, "symmetric_times: out must be as large as v");
+    if (!LOWLAND_RUN(isa, symmetric_times(tiles.data(), n, v.data(), q, out.data(), threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class T>
 void bind(nb::module_& m) {
     using namespace nb::literals;
+    m.def("symmetric_times", &symmetric_times<T>, "tiles"_a.noconvert(), "v"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("shortest_paths", &shortest_paths<T>, "starts"_a.noconvert(), "columns"_a.noconvert(),
           "weights"_a.noconvert(), "sources"_a.noconvert(), "rows"_a.noconvert(),
           "place"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");

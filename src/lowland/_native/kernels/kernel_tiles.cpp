@@ -1,22 +1,15 @@
-// Kernel matrices that are made where they are used.
+// Kernel matrices that are computed tile by tile.
 //
-// A square tile of kernel values is computed, and multiplied with the block of vectors while it is in
+// A square tile of kernel values is computed and multiplied with the block of vectors while it is in
 // the near cache; being one half of a symmetric pair, it is used twice. The n x n matrix need not
-// exist. Groups of points meet in rounds: in round r group i meets the group j with i + j = r modulo
-// the number of groups, so that no two tasks of a round write to the same rows, and every row is
-// summed round by round, in one order for any number of threads.
+// exist. `products/symmetric.h` has the order of the tiles.
 #include "kernels/kernel_tiles.h"
 
 #include "common/elementary.h"
-#include "products/tiles.h"
+#include "products/symmetric.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {
-
-constexpr Index kGroupPanels = 10;  // 240 floats or 120 doubles: a tile fills half of a small L2
-
-template <class T>
-constexpr Index kSide = kGroupPanels* panel_width<T>;
 
 template <class T>
 std::int64_t tile_side() {
@@ -160,29 +153,6 @@ void fill_tile(const PackedRows<T>& points, const T* halves, const KernelFunctio
     }
 }
 
-// out += A v for a tile A or, with its strides exchanged, for its transpose; sums of one tile run in
-// T, those over the tiles in double.
-template <class T>
-void add_product(const T* a, Index stride_r, Index stride_k, Index rows, Index depth, const T* v,
-                 Index q_padded, double* out) {
-    constexpr Index kWidth = Lanes<T>::width;
-    const Index n_vectors = q_padded / kWidth, n_shares = ceil_div(n_vectors, kVectors);
-    alignas(kVectorBytes) T sums[kRows * kVectors * kWidth];
-    for (Index r = 0; r < rows; r += kRows) {
-        for (Index share = 0; share < n_shares; ++share) {
-            const Index from = share * n_vectors / n_shares, to = (share + 1) * n_vectors / n_shares;
-            const Index wide = (to - from) * kWidth;
-            for (Index e = 0; e < kRows * wide; ++e) sums[e] = 0;
-            tile_of(to - from, depth, All(), a + r * stride_r, stride_r, stride_k, v + from * kWidth,
-                    q_padded, sums, wide);
-            for (Index row = 0; row < kRows; ++row) {
-                double* target = out + (r + row) * q_padded + from * kWidth;
-                for (Index c = 0; c < wide; ++c) target[c] += static_cast<double>(sums[row * wide + c]);
-            }
-        }
-    }
-}
-
 }  // namespace
 
 // out(i, j) = k(row i, point j), m x n.
@@ -215,46 +185,25 @@ bool kernel_rows(PackedRows<T> rows, PackedRows<T> points, KernelFunction<T> f, 
     return enough;
 }
 
-// out = K v with K(i, j) = k(point i, point j), n x q. Tile (I, J), I <= J, of a kept matrix lies at
-// place I n_groups - I (I - 1) / 2 + J - I.
+// out = K v with K(i, j) = k(point i, point j), n x q.
 template <class T>
 bool kernel_times(PackedRows<T> points, KernelFunction<T> f, T* tiles, TileUse use, const T* v, Index q,
                   double* out, int n_threads) {
-    constexpr Index W = panel_width<T>, S = kSide<T>, kWidth = Lanes<T>::width;
-    const Index n = points.n, n_groups = ceil_div(n, S), q_padded = ceil_div(q, kWidth) * kWidth;
-    const Index n_slots = min_of(n_threads, n_groups);
-    T* halves = halves_of(points, n_threads);
-    T* padded = allocate<T>(n_groups * S * q_padded);
-    double* sums = allocate<double>(n_groups * S * q_padded);
-    T* scratch = use == TileUse::none ? allocate<T>(n_slots * S * S) : tiles;
-    const bool enough = halves && padded && sums && scratch;
-    parallel(enough ? n_groups * S : 0, n_threads, [&](Index i, int) {
-        for (Index j = 0; j < q_padded; ++j) {
-            padded[i * q_padded + j] = i < n && j < q ? v[i * q + j] : T(0);
-            sums[i * q_padded + j] = 0;
-        }
-    });
-    // places of a tile without points: nothing is multiplied with them
-    const auto used = [&](Index I) { return min_of(ceil_div(n - I * S, W) * W, S); };
-    for (Index round = 0; enough && round < n_groups; ++round) {
-        parallel(n_groups, n_threads, [&](Index I, int slot) {
-            const Index J = (round - I + n_groups) % n_groups;
-            if (I > J) return;
-            const Index place = I * n_groups - I * (I - 1) / 2 + J - I;
-            T* values = scratch + (use == TileUse::none ? slot : place) * S * S;
-            if (use != TileUse::read) fill_tile(points, halves, f, I, J, values);
-            add_product<T>(values, S, 1, used(I), used(J), padded + J * S * q_padded, q_padded,
-                           sums + I * S * q_padded);
-            if (I == J) return;
-            add_product<T>(values, 1, S, used(J), used(I), padded + I * S * q_padded, q_padded,
-                           sums + J * S * q_padded);
-        });
-    }
-    parallel(enough ? n : 0, n_threads, [&](Index i, int) {
-        for (Index j = 0; j < q; ++j) out[i * q + j] = sums[i * q_padded + j];
+    constexpr Index S = kSide<T>;
+    const Index n_groups = ceil_div(points.n, S);
+    T* halves = use == TileUse::read ? nullptr : halves_of(points, n_threads);
+    T* scratch =
+        use == TileUse::none ? allocate<T>(min_of(n_threads, n_groups) * S * S) : tiles;
+    bool enough = (halves || use == TileUse::read) && scratch;
+    enough = enough && symmetric_product<T>(points.n, v, q, out, n_threads,
+                                            [&](Index I, Index J, int slot) -> const T* {
+        const Index place = use == TileUse::none ? slot : tile_place(I, J, n_groups);
+        T* values = scratch + place * S * S;
+        if (use != TileUse::read) fill_tile(points, halves, f, I, J, values);
+        return values;
     });
     if (use == TileUse::none) std::free(scratch);
-    std::free(halves), std::free(padded), std::free(sums);
+    std::free(halves);
     return enough;
 }
 
