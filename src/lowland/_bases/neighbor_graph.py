@@ -20,7 +20,7 @@ from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
 
 __all__ = ["NeighborGraphReducer"]
@@ -71,11 +71,7 @@ class NeighborGraphReducer(Reducer):
             raise DataTypeError(
                 f"{name}: X is a NeighborGraph, but the rows themselves are needed."
             )
-        if len(graph) != graph.n_points:
-            raise DataError(
-                f"{name}: X is a graph with the neighbors of {len(graph)} new rows; a fit needs "
-                f"the neighbors of the {graph.n_points} fitted rows (use knn_graph)."
-            )
+        check_fitted_rows(graph, name)
 
     def _check_distances_accepted(self) -> None:
         if self._has_distances and not self.accepts_distances:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["read_distances"]
 
 
-class Found(NamedTuple):
+class FileMatrix(NamedTuple):
     """Numbers of any shape, and what is known of their rows."""
 
     values: Any
@@ -81,7 +81,7 @@ def read_distances(
     return _table(name, found, allow_missing)
 
 
-def _table(source: str, found: Found, allow_missing: bool) -> Table:
+def _table(source: str, found: FileMatrix, allow_missing: bool) -> Table:
     import polars as pl
 
     D, notes = found.values, []
@@ -116,7 +116,7 @@ def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
     return squareform(condensed, checks=False)
 
 
-def _load_text(file: File, request: Request) -> Found:
+def _load_text(file: File, request: Request) -> FileMatrix:
     """A text says by its shape what its first line and its first column are.
 
     n distances per line on n lines; one line more is a header, one field more is a name.
@@ -137,11 +137,11 @@ def _load_text(file: File, request: Request) -> Found:
 
 def _load_frame(
     reader: Callable[[File, Request], Contents],
-) -> Callable[[File, Request], Found]:
+) -> Callable[[File, Request], FileMatrix]:
     return lambda file, request: _from_frame(file, reader(file, Request()), headed=True)
 
 
-def _from_frame(file: File, contents: Contents, *, headed: bool) -> Found:
+def _from_frame(file: File, contents: Contents, *, headed: bool) -> FileMatrix:
     """Columns of numbers, after one of names if there is one."""
     import polars as pl
 
@@ -163,7 +163,7 @@ def _from_frame(file: File, contents: Contents, *, headed: bool) -> Found:
                     f"{file}: row {place} is called {row!r}, but column {place} {column!r}; "
                     "rows and columns of distances have one order."
                 )
-    return Found(values, names, pl.DataFrame())
+    return FileMatrix(values, names, pl.DataFrame())
 
 
 def _numbers(file: File, column: pl.Series) -> np.ndarray:
@@ -193,13 +193,13 @@ def _line_count(file: File) -> int:
         return sum(not line.isspace() for line in lines)
 
 
-def _load_npz(file: File, request: Request) -> Found:
+def _load_npz(file: File, request: Request) -> FileMatrix:
     archive = load_npz(file, request.part, ndim=(2, 1))
     names = archive.beside.pop("feature_names", None)
-    return Found(archive.matrix, None if names is None else names.tolist(), archive.beside)
+    return FileMatrix(archive.matrix, None if names is None else names.tolist(), archive.beside)
 
 
-def _load_h5ad(file: File, request: Request) -> Found:
+def _load_h5ad(file: File, request: Request) -> FileMatrix:
     contents = read_h5ad(file, Request(part=request.part or "obsp/distances"))
     if contents.matrix is None or contents.matrix_names is not None:
         raise DataError(f"{file}: distances are in a part such as 'obsp/distances'.")
@@ -207,7 +207,7 @@ def _load_h5ad(file: File, request: Request) -> Found:
     if contents.id_name is not None:
         names = labels[contents.id_name].to_list()
         labels = labels.drop(contents.id_name)
-    return Found(contents.matrix, names, labels)
+    return FileMatrix(contents.matrix, names, labels)
 
 
 LOADERS: dict[str, Callable[[File, Request], Any]] = {
@@ -217,9 +217,9 @@ LOADERS: dict[str, Callable[[File, Request], Any]] = {
     ".h5ad": _load_h5ad,
     ".ipc": _load_frame(read_arrow),
     ".jsonl": _load_frame(read_ndjson),
-    ".mtx": lambda file, request: Found(read_matrix_market(file, request).matrix),
+    ".mtx": lambda file, request: FileMatrix(read_matrix_market(file, request).matrix),
     ".ndjson": _load_frame(read_ndjson),
-    ".npy": lambda file, request: Found(load_npy(file)),
+    ".npy": lambda file, request: FileMatrix(load_npy(file)),
     ".npz": _load_npz,
     ".parquet": _load_frame(read_parquet),
     ".tsv": _load_text,

@@ -25,7 +25,7 @@ def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
     if callable(name) or name in ("cosine", "precomputed"):
         return
     greatest = largest(X.data if is_sparse(X) else X)
-    if unit_for(greatest, "euclidean") == 1.0:
+    if unit_for(greatest) == 1.0:
         return
     if name != "laplacian":
         check_magnitude(greatest, owner, "value")
@@ -57,7 +57,7 @@ def _arguments(X: Any, kernel: Kernel, greatest: float) -> tuple[float, float]:
     distances = distances[distances > 0]
     if not len(distances):  # equal rows are no question of scale
         return 1.0, 1.0
-    ends = np.array([distances.min(), distances.max()]) / unit_for(greatest, "euclidean")
+    ends = np.array([distances.min(), distances.max()]) / unit_for(greatest)
     with np.errstate(over="ignore"):
         least, most = kernel.gamma * (ends**2 if squared else ends)
     return float(least), float(most)

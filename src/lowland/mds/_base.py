@@ -123,4 +123,4 @@ class DistanceReducer(Reducer):
 
 def _moderate(X: Any) -> bool:
     """Whether distances of such rows, and their squares, are within float32."""
-    return unit_for(largest(X.data if is_sparse(X) else X), "euclidean") == 1.0
+    return unit_for(largest(X.data if is_sparse(X) else X)) == 1.0

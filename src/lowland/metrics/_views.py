@@ -13,8 +13,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances import neighbor_ranks
 from lowland._engines.distances.distance_rows import DistanceRows, distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
-from lowland._engines.neighbors.tree_search import FEW_COLUMNS
+from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, neighbor_query
 from lowland.metrics._remembered_rows import RememberedRows
 
 __all__ = ["GraphView", "Near", "View"]
@@ -75,7 +74,7 @@ class View:
     def _search(self, k: int, monitor: Monitor) -> Near:
         known = {"metric": self.metric, "metric_params": self.params, "threads": self.threads}
         # "auto" would be approximate for very many rows, unless a tree does for few columns
-        method = "auto" if self.X.shape[1] <= FEW_COLUMNS else "exact"
+        method = "auto" if self.X.shape[1] <= PRUNED_COLUMNS else "exact"
         source = self._rows_kept()
         if source is not None:
             return Near(*source.nearest(self.rows, k))

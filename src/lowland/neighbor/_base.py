@@ -15,7 +15,6 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
@@ -33,8 +32,13 @@ from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, stored_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    neighbor_query,
+    stored_graph,
+)
 
 __all__ = ["NeighborEmbedding"]
 
@@ -213,11 +217,7 @@ class NeighborEmbedding(Reducer):
         )
 
     def _check_graph(self, graph: NeighborGraph) -> None:
-        if len(graph) != graph.n_points:
-            raise DataError(
-                f"{type(self).__name__}: X is a graph with the neighbors of {len(graph)} new rows; "
-                f"a fit needs the neighbors of the {graph.n_points} fitted rows (use knn_graph)."
-            )
+        check_fitted_rows(graph, type(self).__name__)
         check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
 
     def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
@@ -251,31 +251,24 @@ class NeighborEmbedding(Reducer):
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
         if self.fitted_rows_ is None and self.metric != "precomputed":
-            raise ParameterError(
-                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
-                "compare new rows with; fit on the rows, or set metric='precomputed' and give the "
-                "distances of the new rows to the fitted rows."
-            )
+            raise no_fitted_rows(type(self).__name__)
         return super()._check_new_rows(X)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         n = len(self.embedding_)
         k = min(self.n_neighbors_, n)
-        fitted_rows = self.fitted_rows_
-        if fitted_rows is None:
-            fitted_rows = np.broadcast_to(np.float32(0), (n, n))  # only its shape is read
-        queries = X
-        if self.metric != "precomputed" and is_sparse(X) and not is_sparse(fitted_rows):
-            queries = X.toarray()  # not for distances, where a missing entry is unknown, not 0
-        near = neighbor_query(
-            fitted_rows,
-            queries,
-            k,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
+        if self.fitted_rows_ is None:
+            near = given_neighbors(X, k, monitor=run.monitor)
+        else:
+            near = neighbor_query(
+                self.fitted_rows_,
+                X.toarray() if is_sparse(X) and not is_sparse(self.fitted_rows_) else X,
+                k,
+                metric=self.metric,
+                metric_params=self.metric_params,
+                threads=run.threads,
+                monitor=run.monitor,
+            )
         near = near.in_distances()
         p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
         mean = None if self.by_rows else self.mean_potential_

@@ -76,7 +76,7 @@ def standard_scale(X: Any, reason: str) -> Scale:
     """
     if is_sparse(X):
         X = X.astype(np.float64)
-        unit = unit_for(largest(X.data), "euclidean")
+        unit = unit_for(largest(X.data))
         X = scaled(X, unit)
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
         mean = np.asarray(X.mean(axis=0)).ravel()

@@ -22,8 +22,8 @@ from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude
-from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_query
+from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
+from lowland._engines.neighbors.search import given_neighbors, neighbor_query
 
 __all__ = ["GraphEmbedding", "map_dtype"]
 
@@ -124,11 +124,7 @@ class GraphEmbedding(NeighborGraphReducer):
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
         if self.fitted_rows_ is None and not self._has_distances:
-            raise ParameterError(
-                f"{type(self).__name__} was fitted on a NeighborGraph, so there are no rows to "
-                "compare new rows with; fit on the rows, or set metric='precomputed' and give the "
-                "distances of the new rows to the fitted rows."
-            )
+            raise no_fitted_rows(type(self).__name__)
         return super()._check_new_rows(X)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
@@ -148,17 +144,16 @@ class GraphEmbedding(NeighborGraphReducer):
 
     def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest rows among those that make the map; all of them if they are fewer."""
-        n_kept = len(self.embedding_) - self.excluded_.size
-        points, queries = self.fitted_rows_, X
-        if points is None:
-            points = np.broadcast_to(np.float32(0), (n_kept, n_kept))  # only its shape is read
-            queries = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
-        elif is_sparse(X) and not is_sparse(points):
-            queries = as_dense(X, type(self).__name__)
+        k = min(k, len(self.embedding_) - self.excluded_.size)
+        if self.fitted_rows_ is None:
+            D = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
+            return given_neighbors(D, k, monitor=run.monitor)
+        if is_sparse(X) and not is_sparse(self.fitted_rows_):
+            X = as_dense(X, type(self).__name__)
         return neighbor_query(
-            points,
-            queries,
-            min(k, n_kept),
+            self.fitted_rows_,
+            X,
+            k,
             metric=self._graph_metric,
             metric_params=self.metric_params,
             threads=run.threads,

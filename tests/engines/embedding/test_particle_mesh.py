@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import Mesh, mesh_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 from lowland._engines.embedding.repulsion import pairwise_repulsion
 
 DEGREES = [0.5, 1.0, 3.0, math.inf]
@@ -20,7 +20,7 @@ def exact(Y, dof):
 
 def on_mesh(Y, dof, threads=1, mesh=None):
     potential, forces = np.full(len(Y), np.nan), np.full_like(Y, np.nan)
-    (mesh or Mesh(dof, threads)).field(Y).at(Y, potential, forces, threads)
+    (mesh or ParticleMesh(dof, threads)).field(Y).at(Y, potential, forces, threads)
     return potential, forces
 
 
@@ -62,7 +62,7 @@ def test_float64_maps_have_the_same_field(half_done):
 def test_other_points_see_the_field_too(dof, half_done):
     Y = half_done(2, dof)
     Z = Y[:200] + np.random.default_rng(0).standard_normal((200, 2)).astype(np.float32)
-    field = Mesh(dof, 1).field(Y, margin=20).without_charge()
+    field = ParticleMesh(dof, 1).field(Y, margin=20).without_charge()
     potential, forces = np.empty(200), np.empty_like(Z)
     field.at(Z, potential, forces, 1)
     expected = np.empty(200), np.empty_like(Z)
@@ -75,7 +75,7 @@ def test_other_points_see_the_field_too(dof, half_done):
 
 def test_a_mesh_forgets_the_map_before(half_done):
     maps = [half_done(2, 1.0, 100), half_done(2, 1.0), 0.5 * half_done(2, 1.0), half_done(2, 3.0)]
-    mesh = Mesh(1.0, 1)
+    mesh = ParticleMesh(1.0, 1)
     for Y in [*maps, *maps[::-1]]:
         for used, fresh in zip(on_mesh(Y, 1.0, mesh=mesh), on_mesh(Y, 1.0), strict=True):
             assert used.tobytes() == fresh.tobytes()
@@ -102,15 +102,15 @@ def test_points_on_one_place_push_nobody(d, dof):
 
 def test_a_grid_grows_with_the_area_of_the_map_not_with_its_points(half_done):
     Y = half_done(2, 1.0)
-    nodes = mesh_nodes(Y)
-    assert mesh_nodes(np.concatenate([Y, Y, Y])) == nodes
-    assert 3 * nodes < mesh_nodes(2 * Y) < 5 * nodes
-    assert mesh_nodes(Y, 0.25) == pytest.approx(4 * nodes, rel=0.25)
-    assert mesh_nodes(Y * np.float32(1e30)) > 2**35
-    assert mesh_nodes(Y, margin=40) > nodes
+    nodes = grid_nodes(Y)
+    assert grid_nodes(np.concatenate([Y, Y, Y])) == nodes
+    assert 3 * nodes < grid_nodes(2 * Y) < 5 * nodes
+    assert grid_nodes(Y, 0.25) == pytest.approx(4 * nodes, rel=0.25)
+    assert grid_nodes(Y * np.float32(1e30)) > 2**35
+    assert grid_nodes(Y, margin=40) > nodes
 
 
 def test_a_grid_that_does_not_fit_is_refused_with_an_alternative(monkeypatch, half_done):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100 kB")
     with pytest.raises(MemoryError, match=r"the grid of .* nodes under the map .*barnes_hut"):
-        Mesh(1.0, 1).field(half_done(2, 1.0))
+        ParticleMesh(1.0, 1).field(half_done(2, 1.0))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from lowland._engines.embedding import placement
 from lowland._engines.embedding.affinity import conditional_affinities
-from lowland._engines.embedding.particle_mesh import mesh_nodes
+from lowland._engines.embedding.particle_mesh import grid_nodes
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import digits
@@ -71,7 +71,7 @@ def test_new_rows_stand_at_a_minimum(dof, by_rows, d, task):
     ("d", "points"), [(1, "pairs"), (2, "pairs"), (3, "pairs"), (1, "grid"), (2, "grid")]
 )
 def test_a_row_alone_lands_where_it_lands_in_company(d, points, task, monkeypatch):
-    monkeypatch.setattr(placement, "MESH_POINTS", 10**9 if points == "pairs" else 1)
+    monkeypatch.setattr(placement, "GRID_POINTS", 10**9 if points == "pairs" else 1)
     frozen, ids, p = task(3.0, d=d, m=25)
     together = place_rows(frozen, ids, p, 1)
     for i in range(25):
@@ -85,7 +85,7 @@ def test_a_row_alone_lands_where_it_lands_in_company(d, points, task, monkeypatc
 def test_a_field_on_a_grid_gives_nearly_the_same_places(dof, by_rows, task, monkeypatch):
     frozen, ids, p = task(dof, by_rows, m=200)
     exact = place_rows(frozen, ids, p, 1)
-    monkeypatch.setattr(placement, "MESH_POINTS", 1)
+    monkeypatch.setattr(placement, "GRID_POINTS", 1)
     near = place_rows(frozen, ids, p, 1)
     assert not np.array_equal(near, exact)
     gap = np.linalg.norm(near - exact, axis=1)
@@ -94,7 +94,7 @@ def test_a_field_on_a_grid_gives_nearly_the_same_places(dof, by_rows, task, monk
 
 
 def test_a_row_between_far_neighbors_stays_on_the_grid(task, monkeypatch):
-    monkeypatch.setattr(placement, "MESH_POINTS", 1)
+    monkeypatch.setattr(placement, "GRID_POINTS", 1)
     frozen, _, _ = task(1.0)
     apart = np.array([[frozen.Y[:, 0].argmin(), frozen.Y[:, 0].argmax()]], np.int32)
     Z = place_rows(frozen, apart, np.array([[0.5, 0.5]]), 1)
@@ -112,11 +112,11 @@ def test_nothing_given_is_written_to(task):
 
 
 def test_a_grid_with_its_margin_is_only_made_where_it_is_small(task, monkeypatch):
-    monkeypatch.setattr(placement, "MESH_POINTS", 1)
+    monkeypatch.setattr(placement, "GRID_POINTS", 1)
     frozen, ids, p = task(1.0)
     on_grid = place_rows(frozen, ids, p, 1)
-    monkeypatch.setattr(placement, "MESH_LIMIT", mesh_nodes(frozen.Y))  # too few for the margin
+    monkeypatch.setattr(placement, "GRID_LIMIT", grid_nodes(frozen.Y))  # too few for the margin
     pairs = place_rows(frozen, ids, p, 1)
-    monkeypatch.setattr(placement, "MESH_POINTS", 10**9)
+    monkeypatch.setattr(placement, "GRID_POINTS", 10**9)
     assert pairs.tobytes() == place_rows(frozen, ids, p, 1).tobytes()
     assert pairs.tobytes() != on_grid.tobytes()

@@ -313,9 +313,6 @@ def test_arguments_of_connect_that_make_no_sense_are_named():
             connect(graph, matrix, metric="precomputed")
     with pytest.raises(DataError, match="infinite or NaN"):
         connect(graph, np.full((4, 4), np.inf), metric="precomputed")
-    for metric in ("seuclidean", "mahalanobis"):
-        with pytest.raises(ParameterError, match="metric_params"):
-            connect(graph, X, metric=metric)
 
 
 def test_the_search_for_bridges_can_be_cancelled():

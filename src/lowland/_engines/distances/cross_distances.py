@@ -1,4 +1,4 @@
-"""Distances of new rows to fitted rows, each row as if it came alone: any metric, by blocks."""
+"""Distances of new rows to fitted rows in any metric, by blocks; no row depends on the others."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ import numpy as np
 from lowland import _native
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.distance_rows import BUSY_ROWS
-from lowland._engines.distances.distance_tiles import TILE, DistanceSource
+from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metric_rows import in_units, rows_of
-from lowland._engines.distances.metrics import PRODUCT_METRICS
-from lowland._engines.linalg.magnitude import largest, scaled, unit_for
+from lowland._engines.distances.metric_rows import in_units, metric_unit, rows_of
+from lowland._engines.distances.metrics import canonical, from_products, has_directions
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.magnitude import largest, scaled
 
 __all__ = ["CrossDistances"]
 
 
 class CrossDistances:
-    """d(x, y_j) for rows x that come later and the fitted rows y_j, in float64.
+    """d(x, y_j) for new rows x and the fitted rows y_j, in float64.
 
-    Rows that are equal to a fitted one are at distance 0 from it. Sparse rows become dense, a part
-    at a time: the table as a whole never does.
+    A row that is equal to a fitted row is at distance 0 from it. Sparse rows are made dense, some
+    at a time, never the whole table.
     """
 
     def __init__(
         self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
     ) -> None:
-        self.metric, self.threads = metric, threads
+        self.metric, self.threads = canonical(metric), threads
         self.params, self.n = metric_params or {}, points.shape[0]
         self.panels: np.ndarray | None = None
         self.points = points if is_sparse(points) else _dense(points)
-        if metric in PRODUCT_METRICS and not is_sparse(points):
-            rows, self.empty = rows_of(self.points, metric, "X")
-            self.unit = unit_for(largest(rows), metric)
+        if from_products(self.metric) and not is_sparse(points):
+            rows, self.empty = rows_of(self.points, self.metric, "X")
+            self.unit = metric_unit(largest(rows), self.metric)
             rows = scaled(rows, self.unit)
             width, d = panel_width(rows.dtype), rows.shape[1]
             self.panels = np.empty((-(-self.n // width), d, width), rows.dtype)
@@ -44,26 +45,25 @@ class CrossDistances:
     def blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """Some rows of X at a time, with their distances to all fitted rows."""
         step = max(BUSY_ROWS, TILE // max(self.n, X.shape[1]))
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, min(start + step, X.shape[0]))
+        for rows in row_blocks(X.shape[0], step):
             yield rows, self.of(_dense(X[rows]))
 
     def of(self, X: np.ndarray) -> np.ndarray:
         """Distances of a few dense rows."""
         if is_sparse(self.points):
             step = max(1, TILE // X.shape[1])
-            parts = [self.points[start : start + step] for start in range(0, self.n, step)]
+            parts = [self.points[rows] for rows in row_blocks(self.n, step)]
             shared = (self.metric, self.params, self.threads)
             return np.hstack([CrossDistances(_dense(part), *shared).of(X) for part in parts])
         if self.panels is None:
-            both = DistanceSource(np.vstack([self.points, X]), self.metric, self.params)
+            both = DistanceTiles(np.vstack([self.points, X]), self.metric, self.params)
             n = len(self.points)
             return both.tile(slice(n, None), slice(0, n))
         rows, empty = rows_of(X, self.metric, "X")
         D = np.empty((len(X), self.n))
         rows = scaled(rows, self.unit)
         _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
-        if self.metric in ("cosine", "correlation"):
+        if has_directions(self.metric):
             D /= 2
             assert self.empty is not None
             assert empty is not None

@@ -5,7 +5,7 @@
         D = source.of(block)          # (len(block), n), a fresh array
 
 Dense Euclidean, squared Euclidean, cosine and correlation distances come from a native kernel that
-squares differences: equal rows are at distance 0, and ties are ties.
+squares differences, so that equal rows are at distance 0 exactly.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ import numpy as np
 from lowland import _native
 from lowland._core.memory import require_memory
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_tiles import TILE, DistanceSource
+from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metric_rows import in_units, rows_of
-from lowland._engines.distances.metrics import PRODUCT_METRICS, check_metric
+from lowland._engines.distances.metric_rows import in_units, metric_unit, rows_of
+from lowland._engines.distances.metrics import (
+    canonical,
+    check_metric,
+    from_products,
+    has_directions,
+)
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
-from lowland._engines.linalg.magnitude import largest, scaled, unit_for
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.magnitude import largest, scaled
 
 __all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
 
 
-CACHED = 1 << 19  # distances that stay near the processor: 4 MB
+CACHED = 1 << 19  # distances that fit into the cache: 4 MB
 BUSY_ROWS = 48
 PANEL = 24  # points of a float32 panel, or two of float64: where kernels begin without a copy
 
@@ -49,24 +55,25 @@ class DistanceRows(Protocol):
 def distance_rows(
     X: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
 ) -> DistanceRows:
-    """The way to the distances of checked data that suits its kind and the metric."""
+    """The source of distances for checked data: by kind of data and metric."""
     check_metric(X, metric, metric_params)
+    metric = canonical(metric)
     if metric == "precomputed":
         check_distances(X, "X", square=True)
-        return GivenRows(DistanceSource(X, metric))  # which refuses sparse graphs
+        return GivenRows(DistanceTiles(X, metric))  # which refuses sparse graphs
     if is_sparse(X):
         return SparseRows(X, metric)
-    if metric in PRODUCT_METRICS:
+    if from_products(metric):
         return DenseRows(X, metric, threads)
     return OtherRows(X, metric, metric_params)
 
 
 def blocks_of(rows: np.ndarray, n: int) -> Iterator[np.ndarray]:
-    """The rows, some at a time: few enough for the caches, enough to use each point often."""
+    """The rows, some at a time: few enough for the caches, enough to reuse each point."""
     step = max(1, CACHED // n, min(BUSY_ROWS, TILE // n))
     step -= step % PANEL if step > PANEL else 0
-    for start in range(0, len(rows), step):
-        yield rows[start : start + step]
+    for part in row_blocks(len(rows), step):
+        yield rows[part]
 
 
 class DenseRows:
@@ -75,7 +82,7 @@ class DenseRows:
     Attributes
     ----------
     rows : ndarray
-        What the kernels see: the rows themselves, or their directions, in a safe unit.
+        The rows, or their directions, in a unit in which squares do not overflow.
     empty : ndarray of bool or None
         Rows without direction, at distance 1 from all others (cosine and correlation).
     """
@@ -83,7 +90,7 @@ class DenseRows:
     def __init__(self, X: np.ndarray, metric: str, threads: int) -> None:
         self.n, self.X, self.metric, self.threads = len(X), X, metric, threads
         rows, empty = rows_of(X, metric, "X")
-        self.unit = unit_for(largest(rows), metric)
+        self.unit = metric_unit(largest(rows), metric)
         self.rows = scaled(rows, self.unit)
         self.empty = empty if empty is not None and empty.any() else None
         self._panels: np.ndarray | None = None
@@ -98,7 +105,7 @@ class DenseRows:
         root = self.metric == "euclidean"
         _native.distance_rows(self.panels[whole:], self.rows[rows], root, D, self.threads)
         D = np.ascontiguousarray(D[:, before:])
-        if self.metric in ("cosine", "correlation"):
+        if has_directions(self.metric):
             D /= 2
             if self.empty is not None:
                 D[self.empty[rows, None] != self.empty[None, since:]] = 1.0
@@ -129,7 +136,7 @@ class SparseRows:
 
     def __init__(self, X: Any, metric: str) -> None:
         self.n, self.given, self.metric = X.shape[0], X, metric
-        self.unit = unit_for(largest(X.data), metric)
+        self.unit = metric_unit(largest(X.data), metric)
         X = scaled(X.astype(np.float64).tocsr(), self.unit)
         self.X = unit_rows(X) if metric == "cosine" else X
         self.squares = row_squares(self.X)
@@ -148,8 +155,7 @@ class SparseRows:
         scale = self.squares[rows, None] + self.squares
         D += scale
         i, j = np.nonzero(scale * 1e-6 >= D)
-        for start in range(0, len(i), 1 << 15):
-            part = slice(start, start + (1 << 15))
+        for part in row_blocks(len(i), 1 << 15):
             D[i[part], j[part]] = row_squares(chosen[i[part]] - self.X[j[part]])
         if self.metric == "euclidean":
             return np.sqrt(D, out=D)
@@ -163,11 +169,11 @@ class SparseRows:
 class GivenRows:
     """Entries of an n x n matrix of distances."""
 
-    def __init__(self, source: DistanceSource) -> None:
+    def __init__(self, source: DistanceTiles) -> None:
         self.n, self.D = source.n, source.X
 
     def subset(self, rows: np.ndarray) -> GivenRows:
-        return GivenRows(DistanceSource(self.D[np.ix_(rows, rows)], "precomputed"))
+        return GivenRows(DistanceTiles(self.D[np.ix_(rows, rows)], "precomputed"))
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         return self.D[rows, since:].astype(np.float64, order="C")
@@ -179,7 +185,7 @@ class OtherRows:
     def __init__(self, X: np.ndarray, metric: Any, params: dict[str, Any] | None) -> None:
         rows_of(X, metric, "X")  # refuses what the metric cannot take
         self.n, self.X, self.metric, self.params = len(X), X, metric, params
-        self.source = DistanceSource(X, metric, params)
+        self.source = DistanceTiles(X, metric, params)
 
     def subset(self, rows: np.ndarray) -> OtherRows:
         return OtherRows(self.X[rows], self.metric, self.params)

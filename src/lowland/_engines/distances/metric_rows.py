@@ -1,4 +1,8 @@
-"""Rows made ready for Euclidean kernels: directions for cosine, units that do not overflow."""
+"""Rows as the distance kernels take them: directions for cosine, and units that do not overflow.
+
+Squares of extreme values overflow or vanish. Such rows are multiplied by a power of two, their
+unit, which changes no digit, and the distances are divided by the same power of it.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,55 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import Directions
+from lowland._engines.distances.metrics import check_values, has_directions, unit_power
+from lowland._engines.linalg.magnitude import largest, unit_for, units_for
 
-__all__ = ["in_type", "in_units", "rows_of", "true_distances"]
+__all__ = [
+    "in_type",
+    "in_units",
+    "metric_unit",
+    "metric_units",
+    "moderate",
+    "rows_of",
+    "true_distances",
+]
+
+
+def metric_unit(greatest: float, metric: Any) -> float:
+    """The unit for rows whose largest value is ``greatest``; 1 unless that is extreme."""
+    return 1.0 if unit_power(metric) is None else unit_for(greatest)
+
+
+def metric_units(greatest: np.ndarray, metric: Any) -> np.ndarray:
+    """:func:`metric_unit` of each of several values."""
+    return np.ones(len(greatest)) if unit_power(metric) is None else units_for(greatest)
+
+
+def moderate(X: Any, metric: Any) -> tuple[Any, float]:
+    """X in a unit in which no distance overflows or vanishes, and this unit.
+
+    It is 1 unless distances are proportional to X, and X is extreme.
+    """
+    if unit_power(metric) != 1 or 0 in X.shape:
+        return X, 1.0
+    unit = unit_for(largest(X.data if is_sparse(X) else np.asarray(X)))
+    return (X, 1.0) if unit == 1.0 else (X.astype(np.float64) * unit, unit)
 
 
 def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
-    """Distances of the rows as they were given, from those of scaled ones."""
-    if unit == 1.0 or metric in ("cosine", "correlation"):
+    """Distances of the given rows, from the distances of rows in a unit."""
+    if unit == 1.0:
         return distances
-    with np.errstate(over="ignore"):  # infinity is what is beyond the largest number
-        return distances / unit / unit if metric == "sqeuclidean" else distances / unit
+    with np.errstate(over="ignore"):  # a distance beyond the largest number is infinite
+        for _ in range(unit_power(metric) or 0):
+            distances = distances / unit
+    return distances
 
 
 def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.ndarray:
-    """Distances of the rows as they were given, in the type of the rows, if they fit into it."""
+    """:func:`in_units` in the type of the rows; refused if it cannot hold a distance."""
     with np.errstate(over="ignore"):
         found = in_units(distances, unit, metric).astype(dtype)
     if unit != 1.0:
@@ -36,12 +74,9 @@ def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.n
 
 
 def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows as the search takes them, and which of them have no direction (if that matters)."""
-    if metric == "jaccard" and not ((X == 0) | (X == 1)).all():
-        raise DataError(
-            f"{argument}: metric='jaccard' needs boolean data, only 0 and 1; got others."
-        )
-    if metric in ("cosine", "correlation"):
+    """Rows as the search takes them, and which of them have no direction (None: no matter)."""
+    check_values(X, metric, argument)
+    if has_directions(metric):
         return Directions.of(X, metric)
     return np.ascontiguousarray(X), None
 

@@ -1,11 +1,11 @@
-"""Affinities of neighbors: the input side of SNE, symmetric SNE and t-SNE.
+"""Affinities of neighbors, the input of SNE, symmetric SNE and t-SNE.
 
     p_{j|i} = exp(-beta_i d_ij^2) / sum_k exp(-beta_i d_ik^2),   k over the neighbors of i
     beta_i such that row i has the wanted perplexity
     p_ij    = (p_{j|i} + p_{i|j}) / 2n
 
-d is the distance in whatever metric the graph was made with. Multiplying all distances by a number
-changes nothing but beta. Given several perplexities, the conditional distributions are averaged.
+d is the distance in the metric of the graph. Multiplying all distances by a number changes beta
+only. With several perplexities, the conditional distributions are averaged.
 
 References: Hinton & Roweis (2002), Stochastic neighbor embedding, NIPS 15; van der Maaten & Hinton
 (2008), Visualizing data using t-SNE, JMLR 9. Several scales: Lee, Peluffo-Ordonez & Verleysen
@@ -25,7 +25,7 @@ from lowland._core.memory import require_memory
 from lowland._engines.embedding.affinity_matrix import JointAffinities, symmetrize_affinities
 from lowland._engines.embedding.perplexity import check_perplexity, default_neighbors
 from lowland._engines.graphs.checking import checked_graph
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 
 __all__ = [
     "ConditionalAffinities",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class ConditionalAffinities(NamedTuple):
-    """The p_{j|i} of the neighbors of each row, and how narrow each row's Gaussian is.
+    """The p_{j|i} of the neighbors of each row, and the precision beta of each row's Gaussian.
 
     ``weights`` (n, k) has the order of the distances; each row sums to 1, or to 0 if it has no
     neighbor. ``betas`` (number of perplexities, n), float64, are in units of 1 / distance^2: 0
@@ -59,11 +59,11 @@ def conditional_affinities(
     threads: int = 1,
     dtype: Any = None,
 ) -> ConditionalAffinities:
-    """The p_{j|i} of each row's neighbors; every row is weighed as if it came alone.
+    """The p_{j|i} of each row's neighbors; no row has an influence on another one.
 
-    The entropy is right to 1e-7. Where more neighbors tie for the nearest than the perplexity asks
-    for, no beta attains it: they share the weight. Rows with fewer neighbors than that weigh all
-    of them the same. A few passes over the distances, O(n k).
+    The entropy is accurate to 1e-7. If more neighbors than the perplexity are at the same least
+    distance, no beta attains the perplexity, and they get equal weights. A row with fewer neighbors
+    than the perplexity gives all of them equal weights. A few passes over the distances, O(n k).
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def joint_affinities(
     Parameters
     ----------
     graph : NeighborGraph, or sparse matrix (n, n) of distances
-        Of a sparse matrix whatever is stored is a neighbor, a zero too, and rows may be unequally
-        long; a row with fewer neighbors than the perplexity weighs them all the same.
+        Every stored entry of a sparse matrix is a neighbor, also a zero, and rows may have
+        different numbers of them.
     perplexity : float or sequence of float
         At least 1 and at most the (largest) number of neighbors.
     threads : int
@@ -102,11 +102,7 @@ def joint_affinities(
         Type of the weights; None takes that of the distances.
     """
     if isinstance(graph, NeighborGraph):
-        if len(graph) != graph.n_points:
-            raise DataError(
-                f"graph: joint affinities need the neighbors of the {graph.n_points} fitted rows "
-                f"themselves; this graph has those of {len(graph)} new rows."
-            )
+        check_fitted_rows(graph, "joint affinities")
         check_perplexity(perplexity, graph.n_points, graph.n_neighbors)
         weights, _ = conditional_affinities(graph, perplexity, threads=threads, dtype=dtype)
         n, k = weights.shape
@@ -124,8 +120,8 @@ def dense_conditional(
 ) -> np.ndarray:
     """The p_{j|i} of all pairs as an (n, n) float64 matrix; rows sum to 1, the diagonal is 0.
 
-    ``graph`` is a NeighborGraph (of n - 1 neighbors, if all pairs are to have weight) or the
-    (n, n) matrix of distances, whose diagonal is not looked at. O(n^2).
+    ``graph`` is a NeighborGraph (with n - 1 neighbors, if all pairs are to have a weight) or the
+    (n, n) matrix of distances, whose diagonal is ignored. O(n^2).
     """
     n = len(graph)
     require_memory(

@@ -1,4 +1,4 @@
-"""The symmetric matrix of joint affinities: how it is kept, and how it is made."""
+"""The symmetric matrix of joint affinities."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["JointAffinities", "symmetrize_affinities"]
 class JointAffinities:
     """The p_ij as a symmetric sparse matrix that sums to 1, without diagonal.
 
-    Row i has the weights ``indptr[i]`` to ``indptr[i + 1]``, columns ascending: whoever is a
-    neighbor of i or has i as a neighbor. A weight may be 0.
+    Row i has the weights ``indptr[i]`` to ``indptr[i + 1]``, columns ascending, of the neighbors of
+    i and of the rows that i is a neighbor of. A weight may be 0.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def symmetrize_affinities(
     work = np.empty(2 * stored)
     columns = columns.astype(np.int32, copy=False)
     transposed = _transposed(starts, columns, weights, work, threads)
-    # transposing sorts the columns: done twice, those of C itself
+    # transposing sorts the columns; transposing twice sorts those of C
     ordered = _transposed(*transposed, work, threads)
     del work
     total = float(ordered[2].sum(dtype=np.float64))

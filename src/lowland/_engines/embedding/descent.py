@@ -1,13 +1,13 @@
-"""Gradient descent with momentum and gains: the loop that all neighbor embeddings share.
+"""Gradient descent with momentum and gains, shared by all neighbor embeddings.
 
     gradient = exaggeration * a - f / total                       (see :mod:`divergence`)
-    gain     = gain + 0.2 where the last step still goes downhill, else 0.8 gain
+    gain     = gain + 0.2 where the last step still decreases the loss, else 0.8 gain
     velocity = momentum * velocity - learning_rate * gain * gradient
     y        = y + velocity
 
-The learning rate is n / exaggeration (Belkina et al. 2019): then a point whose neighbors stand
-still moves by about its distance from them. No point moves farther than ``LONGEST`` in one step.
-The loss is looked at every ``LOOK`` steps only.
+The learning rate is n / exaggeration (Belkina et al. 2019): a point whose neighbors are fixed then
+moves by about its distance from them. No point moves farther than ``LONGEST`` in one step. The loss
+is computed every ``LOOK`` steps only.
 
 Reference: Belkina et al. (2019), Automated optimized parameters for t-distributed stochastic
 neighbor embedding, Nature Communications 10, doi:10.1038/s41467-019-13055-y.
@@ -28,12 +28,12 @@ __all__ = ["Descent", "Stage", "descend"]
 
 LONGEST = 5.0
 LOOK = 50
-ARRANGED_ROWS = 5000  # smaller maps stay in the near caches in any order
+ARRANGED_ROWS = 5000  # smaller maps fit into the cache in any order
 ARRANGED_AT = (100, 200, 300, 500)  # and every 500 steps after that
 
 
 class Stage(NamedTuple):
-    """So many steps with attraction exaggerated by a factor; whether it may end early."""
+    """A number of steps with exaggerated attraction, and whether convergence may end it early."""
 
     n_iter: int
     exaggeration: float
@@ -42,9 +42,9 @@ class Stage(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where the descent ended: the map, the losses on the way, and the number of steps.
+    """The final map, the losses during the descent, and the number of steps.
 
-    ``rows`` says which row is at each place of the divergence, which rearranges its points.
+    ``rows`` holds the row number of each point of the divergence, which reorders its points.
     """
 
     Y: np.ndarray
@@ -62,7 +62,7 @@ def descend(
     tol: float,
     monitor: Monitor,
 ) -> Descent:
-    """Follow the gradient from Y; None as learning rate is n / exaggeration, stage by stage.
+    """Descend from Y; a learning rate of None is n / exaggeration of each stage.
 
     A stage that may stop does so when the loss changes by less than ``tol`` of itself per step.
     Losses are those of the map before every ``LOOK``-th step and of the last map, without
@@ -95,13 +95,13 @@ def descend(
 
 
 class _Walk:
-    """Positions, velocities and gains, in an order that changes on the way."""
+    """Positions, velocities and gains, in an order that changes during the descent."""
 
     def __init__(self, divergence: Divergence, Y: np.ndarray) -> None:
         self.divergence = divergence
         self.Y = Y.copy()
         self.velocity, self.gains = np.zeros_like(Y), np.ones_like(Y)
-        self.rows = np.arange(len(Y))  # which row each point is
+        self.rows = np.arange(len(Y))  # the row number of each point
 
     def step(self, stage: Stage, rate: float, with_loss: bool) -> float | None:
         attraction, repulsion, total, loss = self.divergence(self.Y, with_loss)

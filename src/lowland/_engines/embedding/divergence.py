@@ -1,4 +1,4 @@
-"""What neighbor embeddings minimize: the Kullback-Leibler divergence of the map from the data.
+"""The objective of neighbor embeddings: the Kullback-Leibler divergence of the map from the data.
 
 With p_ij the affinities of the data (symmetric, summing to 1) and K_ij the similarities in the
 map,
@@ -32,12 +32,13 @@ from lowland import _native
 from lowland._engines.embedding.affinity import JointAffinities
 from lowland._engines.embedding.map_order import map_order
 from lowland._engines.embedding.repulsion import Repulsion, weighted_repulsion
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = ["Divergence", "Forces", "entropy_of"]
 
 
 class Forces(NamedTuple):
-    """1/4 of the gradient is attraction - repulsion / total; ``loss`` only when asked for."""
+    """1/4 of the gradient is attraction - repulsion / total; ``loss`` is None unless requested."""
 
     attraction: np.ndarray
     repulsion: np.ndarray
@@ -46,7 +47,7 @@ class Forces(NamedTuple):
 
 
 class Divergence:
-    """C and its gradient at a map; buffers are reused, so copy what must last.
+    """C and its gradient at a map. The arrays it returns are overwritten by the next call.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class Divergence:
     by_rows : bool
         SNE's row-wise q instead of one Z for all.
     threads : int
-        Changes no byte of the result.
+        The result does not depend on it.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Divergence:
             P.indptr, P.indices, P.weights, Y, Y, inverse_dof, attraction, sums, self.threads
         )
         self.repulsion(Y, self._potential, repulsion)
-        # A map whose points all stand too far apart to see each other has no Z.
+        # Z underflows to 0 in a map whose points are all too far apart.
         potential = np.maximum(self._potential, np.finfo(Y.dtype).tiny)
         n = len(Y)
         if not self.by_rows:
@@ -110,15 +111,15 @@ class Divergence:
         return loss
 
     def mean_potential(self, Y: np.ndarray) -> float:
-        """Z / n, the sum of similarities that a point of the map sees."""
+        """Z / n, the mean over the points of the sum of their similarities."""
         forces = np.empty_like(Y)
         self.repulsion(Y, self._potential, forces)
         return max(float(self._potential.mean()), float(np.finfo(Y.dtype).tiny))
 
     def arrange(self, Y: np.ndarray) -> np.ndarray:
-        """Put the points in an order in which neighbors in the map are near in memory.
+        """Reorder the points so that neighbors in the map are near in memory.
 
-        From now on point i is the former ``order[i]``, which is returned.
+        Point i is then the former point ``order[i]``; the order is returned.
         """
         order = map_order(Y)
         place = np.empty_like(order)
@@ -136,8 +137,8 @@ class Divergence:
 def entropy_of(p: np.ndarray) -> float:
     """sum p log p, with 0 log 0 = 0; in float64."""
     total = 0.0
-    for start in range(0, p.size, 2**20):
-        part = p.ravel()[start : start + 2**20].astype(np.float64)
+    for block in row_blocks(p.size, 2**20):
+        part = p.ravel()[block].astype(np.float64)
         part = part[part > 0]
         total += float((part * np.log(part)).sum())
     return total

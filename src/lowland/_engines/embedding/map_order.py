@@ -1,4 +1,4 @@
-"""An order of the points of a map in which neighbors in the map are neighbors in memory."""
+"""An order of the points of a map in which neighbors in the map are near in memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ KEY_BITS = 30
 
 
 def map_order(Y: np.ndarray) -> np.ndarray:
-    """Numbers of the points along a Morton curve through their first three coordinates at most.
+    """The points in the order of a Morton curve through at most three coordinates.
 
-    The bits of the coordinates, on a grid over the map, take turns in a key. O(n log n).
+    The sort key interleaves the bits of the coordinates on a grid over the map. O(n log n).
     """
     axes = min(Y.shape[1], 3)
     bits = KEY_BITS // axes

@@ -1,17 +1,18 @@
-"""Repulsion of all points of a map at once, by a potential on a grid.
+"""The particle-mesh method: repulsion of all points of a map by a potential on a grid.
 
 With K the similarity of two points of the map, as a function of their offset, and
 
     phi(x) = sum_j K(x - y_j),        sum_{i != j} K_ij = sum_i (phi(y_i) - 1),
 
-the repulsive force on point i is -1/2 grad phi(y_i): one scalar field is enough. The points'
-charges are spread onto a grid with B-splines of order 6, convolved with K by one forward and one
-inverse FFT, and the field and its analytic gradient are read off at the points with the same
-splines. K's spectrum is divided by the squared spectrum of the sampled B-spline, which makes both
-ends interpolate. What a point contributes to the field at its own place is known and taken away.
+the repulsive force on point i is -1/2 grad phi(y_i), so that one scalar field is enough. Unit
+charges at the points are spread onto a grid with B-splines of order 6 and convolved with K by one
+forward and one inverse FFT. The field and its analytic gradient are interpolated at the points with
+the same splines. K's spectrum is divided by the squared spectrum of the sampled B-spline, which
+corrects both interpolations. The contribution of a point to the field at its own place is known and
+subtracted.
 
-Cost O(n + g log g) for g grid nodes; g grows with the area of the map, not with n. The force is off
-by about 1 % (relative 2-norm) at the pitch used here.
+Cost O(n + g log g) for g grid nodes; g grows with the area of the map, not with n. The relative
+error of the force (2-norm) is about 1 % for the node distance used here.
 
 References: Linderman et al. (2019), Fast interpolation-based t-SNE, Nature Methods 16,
 doi:10.1038/s41592-018-0308-4; Hockney & Eastwood (1988), Computer simulation using particles.
@@ -27,22 +28,22 @@ import numpy as np
 from lowland import _native
 from lowland._core.memory import require_memory
 
-__all__ = ["Field", "Mesh", "mesh_nodes"]
+__all__ = ["Field", "ParticleMesh", "grid_nodes"]
 
-# Distance of grid nodes in units of the kernel's width: in lines, in narrow maps (where a fine grid
-# costs nothing and many points share a cell), and in all others.
+# Distance of grid nodes in units of the kernel's width: fine for maps of one dimension and for
+# narrow maps, where a fine grid is cheap and many points share a cell; coarse for all others.
 FINE, COARSE = 0.4, 0.45
 NARROW = 16  # in the same units
 MARGIN = 8  # nodes beyond the outermost points
 TURN = np.array([0.8191725134, 0.6710436067, 0.5497004779])  # fills a cell evenly (Roberts 2018)
 SPLINE = (1 / 120, 26 / 120, 66 / 120, 26 / 120, 1 / 120)  # of order 6, at the integers
-STEPS_PER_OCTAVE = 10  # grid sizes come from a ladder, so that spectra are made seldom
+STEPS_PER_OCTAVE = 10  # grid sizes are rounded up, so that spectra are seldom recomputed
 
 
 class Field(NamedTuple):
     """A potential on a grid: values at the nodes, the first node, the distance of nodes.
 
-    ``own`` is what one charge contributes at its own place, see :func:`_own_share`.
+    ``own`` is the contribution of a charge at its own place, see :func:`_own_share`.
     """
 
     values: np.ndarray
@@ -51,7 +52,7 @@ class Field(NamedTuple):
     own: tuple[float, float]
 
     def at(self, Y: np.ndarray, potential: np.ndarray, forces: np.ndarray, threads: int) -> None:
-        """phi without the point's own share, and -1/2 grad phi without it, at points Y."""
+        """phi and -1/2 grad phi at points Y, both without the contribution of the point itself."""
         mean, wave = self.own
         _native.gather(Y, self.low, self.pitch, mean, wave, self.values, potential, forces, threads)
 
@@ -60,15 +61,15 @@ class Field(NamedTuple):
         return self._replace(own=(0.0, 0.0))
 
 
-class Mesh:
-    """Fields of maps of 1, 2 or 3 dimensions, with the spectra of the last grid kept.
+class ParticleMesh:
+    """Fields of maps of 1, 2 or 3 dimensions; keeps the spectrum of the last grid.
 
     Parameters
     ----------
     dof : float
         Degrees of freedom v of K = (1 + r^2/v)^-v; infinity is the Gaussian exp(-r^2).
     threads : int
-        Changes no byte of the result.
+        The result does not depend on it.
     """
 
     def __init__(self, dof: float, threads: int) -> None:
@@ -82,8 +83,8 @@ class Mesh:
     def field(self, Y: np.ndarray, margin: int = MARGIN, turn: int = 0) -> Field:
         """The potential of the points Y on a grid that reaches ``margin`` nodes beyond them.
 
-        Each ``turn`` moves the nodes by another part of their distance: what is wrong because of
-        where they lie averages out over the steps of a descent, which ends nearer to the optimum.
+        Each ``turn`` shifts the nodes by another fraction of their distance. The interpolation
+        error then averages out over the steps of a descent, which ends nearer to the optimum.
         """
         low, high = _extent(Y)
         pitch = _pitch(high - low, self.dof)
@@ -129,7 +130,7 @@ class Mesh:
 
 
 def _rung(n_nodes: int) -> int:
-    """The next of the grid sizes that are used: about ten per factor of two."""
+    """The grid size rounded up to one of about ten sizes per factor of two."""
     step = math.ceil(STEPS_PER_OCTAVE * math.log2(max(n_nodes, 16)) - 1e-9)
     return math.ceil(2 ** (step / STEPS_PER_OCTAVE))
 
@@ -203,7 +204,7 @@ def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
     return float(waves.flat[0].real), float(2 * waves[(1,) + (0,) * (d - 1)].real)
 
 
-def mesh_nodes(Y: np.ndarray, dof: float = 1.0, margin: int = MARGIN) -> int:
+def grid_nodes(Y: np.ndarray, dof: float = 1.0, margin: int = MARGIN) -> int:
     """About how many nodes the padded grid under a map has."""
     low, high = _extent(Y)
     pitch = _pitch(high - low, dof)

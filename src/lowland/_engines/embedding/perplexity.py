@@ -13,13 +13,13 @@ from lowland._core.errors import DataError, ParameterError
 
 __all__ = ["check_perplexity", "default_neighbors"]
 
-NEIGHBORS_PER_PERPLEXITY = 3  # weights beyond are below 1/100 of the nearest's, and left out
+NEIGHBORS_PER_PERPLEXITY = 3  # weights of farther rows are below 1/100 of the nearest's
 
 
 def check_perplexity(
     perplexity: float | Sequence[float], n: int | None, n_neighbors: int | None = None
 ) -> tuple[float, ...]:
-    """The perplexities as a tuple, one or several; refused if no row could attain them.
+    """The perplexities as a tuple; a perplexity that no row can attain is refused.
 
     With m neighbors, a distribution has a perplexity of 1 (all weight on one) to m (all weights
     equal). So 1 <= perplexity <= n - 1, and <= n_neighbors where only so many are known.
@@ -28,9 +28,9 @@ def check_perplexity(
     ----------
     perplexity : float or sequence of float
     n : int or None
-        Number of fitted rows; None if it does not matter, as for new rows.
+        Number of fitted rows; None for new rows.
     n_neighbors : int or None
-        Neighbors known of each row; None means that all could be found.
+        Number of known neighbors of each row; None if all are known.
     """
     if n is not None and n < 2:
         raise DataError(

@@ -1,18 +1,19 @@
-"""New rows in a finished neighbor embedding: each alone, against the frozen map.
+"""Out-of-sample rows in a neighbor embedding: each one is placed alone in the fixed map.
 
-A new row with affinities p_j to its fitted neighbors stands where it lowers the divergence most
-while all others stay:
+A new row with affinities p_j to its fitted neighbors is placed where the divergence is least while
+the fitted rows stay fixed:
 
     J(z) = sum_j p_j v log(1 + |z - y_j|^2 / v) + phi(z) / m,      phi(z) = sum_j K(z - y_j),
 
-with m = Z / n, the potential of an average point, for t-SNE and symmetric SNE: J is then what the
-row would add to the divergence of a map with it. For SNE, whose rows are normalized one by one, the
-last term is log phi(z).
+with m = Z / n, the potential of an average point, for t-SNE and symmetric SNE: J is then the
+contribution of the row to the divergence of a map that contains it. For SNE, whose rows are
+normalized one by one, the last term is log phi(z).
 
-Each step minimizes a parabola over the attraction (the logarithm lies below its tangent), with the
-repulsion linear, and is halved until J falls: no learning rate, no company of other new rows.
+Each step minimizes a quadratic majorizer of the attraction (the logarithm lies below its tangent)
+plus the linearized repulsion, and is halved until J falls. There is no learning rate, and new rows
+do not influence each other.
 
-Cost O(m k) and one look at the field per step.
+Cost O(m k) and one evaluation of the field per step.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import Mesh, mesh_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 
 __all__ = ["FrozenMap", "place_rows"]
 
 STEPS = 100
-CLOSE = 1e-4  # a row has arrived when it moves by less
+CLOSE = 1e-4  # a row has converged when it moves by less
 MARGIN = 40  # grid nodes around the map that a new row may use
-MESH_POINTS = 5000  # below, all pairs; the field of a larger map is put on a grid once
-MESH_LIMIT = 2**24  # nodes (of 24 bytes) of a grid, made for every call
+GRID_POINTS = 5000  # smaller maps: all pairs; larger maps: the field on a grid, computed once
+GRID_LIMIT = 2**24  # nodes (of 24 bytes) of a grid, which every call computes
 
 
 class FrozenMap(NamedTuple):
@@ -71,7 +72,7 @@ def place_rows(frozen: FrozenMap, ids: np.ndarray, weights: np.ndarray, threads:
 
 
 def _settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], _Height]) -> np.ndarray:
-    """Follow every row down to its own minimum; rows that have arrived rest."""
+    """Descend with every row to its own minimum; converged rows are left out of further steps."""
     rows = np.arange(len(Z))
     here = height(Z, rows)
     share = np.ones(len(Z))
@@ -132,8 +133,8 @@ def _field_of(
     Y: np.ndarray, dof: float, threads: int
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
-    if len(Y) >= MESH_POINTS and Y.shape[1] <= 3 and mesh_nodes(Y, dof, MARGIN) <= MESH_LIMIT:
-        field = Mesh(dof, threads).field(Y, margin=MARGIN).without_charge()
+    if len(Y) >= GRID_POINTS and Y.shape[1] <= 3 and grid_nodes(Y, dof, MARGIN) <= GRID_LIMIT:
+        field = ParticleMesh(dof, threads).field(Y, margin=MARGIN).without_charge()
 
         def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
             low = field.low + 3 * field.pitch

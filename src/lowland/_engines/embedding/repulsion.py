@@ -1,4 +1,4 @@
-"""How the points of a map push each other apart: three ways to the same sums.
+"""Repulsion between the points of a map: three algorithms for the same sums.
 
 With the similarity K = (1 + r^2/v)^-v of two points (v = infinity: the Gaussian exp(-r^2)) and
 G = K / (1 + r^2/v), all compute, for every point i,
@@ -6,8 +6,8 @@ G = K / (1 + r^2/v), all compute, for every point i,
     potential_i = sum_{j != i} K_ij            force_i = sum_{j != i} G_ij (y_i - y_j)
 
     pairs        exact                                    O(n^2 d)      any d
-    barnes_hut   far groups of points taken as one        O(n log n)    d <= 3, not the Gaussian
-    mesh         a potential on a grid                    O(n + grid)   d <= 3
+    barnes_hut   a distant group of points acts as one    O(n log n)    d <= 3, not the Gaussian
+    mesh         particle mesh: a potential on a grid     O(n + grid)   d <= 3
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.errors import ParameterError
-from lowland._engines.embedding.particle_mesh import Mesh, mesh_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 
 __all__ = ["Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repulsion"]
 
@@ -28,18 +28,18 @@ __all__ = ["Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repu
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 # Nanoseconds, measured with two threads: a pair, a point in a tree (by dimension of the map), a
-# node of the padded grid with its transforms, a point on the grid. Similarities with other degrees
-# of freedom than 1 need a power, which the grid does not notice.
+# node of the padded grid with its transforms, a point on the grid. Degrees of freedom other than 1
+# need a power per pair; for the grid they cost nothing.
 PAIR, TREE, NODE, POINT = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}, 3.0, 30.0
 POWER = {"pairs": 8.0, "tree": 3.0}
-SMALL = 1e6  # maps whose pairs take less are not worth the start of anything else
-MOST_NODES = 2**25  # a grid of more is not even considered
+SMALL = 1e6  # below this time of all pairs, no other algorithm is considered
+MOST_NODES = 2**25  # a larger grid is not considered
 
 
 def choose_repulsion(
     method: str, n: int, d: int, dof: float, angle: float, threads: int, *, owner: str
 ) -> Repulsion:
-    """The repulsion by name; ``auto`` takes at every step what costs least for the map as it is."""
+    """The repulsion by name; ``auto`` takes at every step the cheapest for the current map."""
     if method in ("barnes_hut", "mesh") and d > 3:
         raise ParameterError(
             f"{owner}: method={method!r} works in up to 3 dimensions, not n_components={d}; "
@@ -51,7 +51,7 @@ def choose_repulsion(
     tree = _tree_repulsion(dof, angle, threads)
     if method == "barnes_hut":
         return tree
-    mesh = _mesh_repulsion(dof, threads)
+    mesh = _particle_mesh_repulsion(dof, threads)
     if method == "mesh":
         return mesh
     pair_time = PAIR * n * n * (1 if dof == 1 else POWER["pairs"])
@@ -60,7 +60,7 @@ def choose_repulsion(
     tree_time = TREE[d] * n * (1 if dof == 1 else POWER["tree"])
 
     def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        nodes = mesh_nodes(Y, dof)
+        nodes = grid_nodes(Y, dof)
         mesh_time = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
         _, _, repel = min((pair_time, 0, pairs), (mesh_time, 1, mesh), (tree_time, 2, tree))
         repel(Y, potential, forces)
@@ -69,7 +69,7 @@ def choose_repulsion(
 
 
 def pairwise_repulsion(dof: float, threads: int) -> Repulsion:
-    """All pairs: the definition."""
+    """The sums over all pairs."""
     gaussian = math.isinf(dof)
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
@@ -95,8 +95,8 @@ def _tree_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
     return repel
 
 
-def _mesh_repulsion(dof: float, threads: int) -> Repulsion:
-    mesh, turns = Mesh(dof, threads), itertools.count()
+def _particle_mesh_repulsion(dof: float, threads: int) -> Repulsion:
+    mesh, turns = ParticleMesh(dof, threads), itertools.count()
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
         mesh.field(Y, turn=next(turns)).at(Y, potential, forces, threads)

@@ -1,11 +1,12 @@
 """The shortest edges that join the components of a graph: a minimum spanning tree of components.
 
-Boruvka's algorithm: every component finds its shortest edge to any other, these edges are added,
-until one component is left; at most log2(components) rounds. Rows remember a lower bound of
-their distance to the nearest row elsewhere and who it was. Components only grow, so the bound stays
-true; a row is searched for again only when its nearest row has become one of its own component and
-its bound is still below the best edge of the component. The search may be inexact, as only
-what survives its bounds is decided, by distances computed one way. No n x n memory.
+Boruvka's algorithm: every component finds its shortest edge to any other component, and these edges
+are added, until one component is left; at most log2(components) rounds. For every row a lower bound
+of the distance to the nearest row of another component is kept, and that row. Components only grow,
+so the bound remains valid. A row is searched again only if its nearest row has joined its own
+component and its bound is still below the shortest known edge of the component. The first search
+gives bounds only; the rows that the bounds do not exclude are decided by exact distances, computed
+in one way. No n x n memory.
 
 References
 ----------
@@ -24,8 +25,9 @@ from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_tiles import TREE_METRICS, DistanceSource
-from lowland._engines.linalg.magnitude import moderate
+from lowland._engines.distances.distance_tiles import DistanceTiles
+from lowland._engines.distances.metric_rows import moderate
+from lowland._engines.distances.metrics import canonical
 
 __all__ = ["Edges", "shortest_bridges"]
 
@@ -54,12 +56,13 @@ def shortest_bridges(
     manhattan and chebyshev distances of few features O(n log n log^2 c), else one pass over all
     distances, O(n^2 d), and parts of a second.
     """
+    metric = canonical(metric)
     X, unit = moderate(X, metric)
-    source = DistanceSource(X, metric, metric_params)
+    source = DistanceTiles(X, metric, metric_params)
     if source.n != labels.size:
         raise DataError(f"the graph has {labels.size} rows, but X has {source.n}.")
     labels = labels.copy()
-    search = Search(source, threads)
+    search = OutsideSearch(source, threads)
     found: list[tuple[float, int, int]] = []
     with (monitor or Monitor()).phase("bridges") as phase:
         while labels.max() > 0:
@@ -69,15 +72,15 @@ def shortest_bridges(
     return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"] / unit)
 
 
-class Search:
-    """What rows know of the nearest row in another component.
+class OutsideSearch:
+    """For every row, the nearest row in another component, as far as it is known.
 
-    ``bound`` is at most its distance, ``other`` that row, ``exact`` whether both are final: the
-    distance itself, and of several nearest rows the first. ``candidates`` are the rows that it can
-    be, -1 where there are fewer; all are -1 where it can be any row.
+    ``other`` is that row and ``bound`` at most its distance. Where ``exact``, both are final: the
+    distance itself, and of several nearest rows the first. ``candidates`` holds the possible rows,
+    filled up with -1; all are -1 where any row is possible.
     """
 
-    def __init__(self, source: DistanceSource, threads: int) -> None:
+    def __init__(self, source: DistanceTiles, threads: int) -> None:
         self.source = source
         self.threads = threads
         self.bound = np.zeros(source.n)
@@ -93,10 +96,10 @@ class Search:
         """For each component its shortest edge (distance, row inside, row outside)."""
         stale = labels[self.other] == labels
         self.exact &= ~stale
-        # the most promising row of each component first: its edge rules out nearly all others
+        # the row with the least bound of each component first: its edge excludes most others
         self._search_exactly(self._leaders(~stale, labels), labels, phase)
         rows = np.flatnonzero(stale & (self.bound <= self._best(labels)[labels]))
-        if self.source.suits_tree:
+        if self.source.tree_exponent is not None:
             self._search_trees(rows, labels)
         elif self.screens:
             self._search_products(rows, labels, phase)
@@ -116,7 +119,7 @@ class Search:
         return order[np.unique(labels[order], return_index=True)[1]]
 
     def _best(self, labels: np.ndarray) -> np.ndarray:
-        """The shortest edge known for sure, of each component."""
+        """The shortest exact edge of each component."""
         best = np.full(labels.max() + 1, np.inf)
         np.minimum.at(best, labels[self.exact], self.bound[self.exact])
         return best
@@ -142,8 +145,8 @@ class Search:
             )
 
     def _search_trees(self, rows: np.ndarray, labels: np.ndarray) -> None:
-        """Another component differs from the row's own in some bit of its number: trees by bit."""
-        X, p = self.source.dense(slice(None)), TREE_METRICS[self.source.metric]
+        """One pair of trees per bit: another component's number differs in at least one bit."""
+        X, p = self.source.dense(slice(None)), self.source.tree_exponent
         self.bound[rows] = np.inf
         for bit in range(int(labels.max()).bit_length()):
             side = (labels >> bit) & 1
@@ -156,10 +159,10 @@ class Search:
                 nearer = found < self.bound[asking]
                 self.bound[asking[nearer]] = found[nearer]
                 self.other[asking[nearer]] = there[place[nearer]]
-        self.bound[rows] *= 1 - 1e-9  # the tree's own rounding
+        self.bound[rows] *= 1 - 1e-9  # the rounding error of the tree
 
     def _search_products(self, rows: np.ndarray, labels: np.ndarray, phase: Any) -> None:
-        """d^2 = |x|^2 + |y|^2 - 2 x.y in float32, less all that its rounding can amount to."""
+        """Bounds from d^2 = |x|^2 + |y|^2 - 2 x.y in float32, minus the possible rounding error."""
         X = self.source.dense(slice(None))
         scale = np.abs(X).max() or 1.0
         X = X / scale  # now squares cannot overflow
@@ -181,7 +184,7 @@ class Search:
                 phase.advance()
 
     def _remember(self, block: np.ndarray, near: np.ndarray) -> None:
-        """Note the candidates of rows that have few."""
+        """Keep the candidates of rows that have few of them."""
         near[near.sum(axis=1) > CANDIDATES] = False
         row, column = np.nonzero(near)
         self.candidates[block] = -1
@@ -195,7 +198,7 @@ def _join(
     others: np.ndarray,
     found: list[tuple[float, int, int]],
 ) -> np.ndarray:
-    """Add the edges that join what is still apart, the shortest first; the new labels."""
+    """Add the edges that join different components, the shortest first; the new labels."""
     low, high = np.minimum(rows, others), np.maximum(rows, others)
     parent = np.arange(labels.max() + 1)
 

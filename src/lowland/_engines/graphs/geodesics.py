@@ -2,11 +2,11 @@
 
     d(s, s) = 0,   d(s, v) = min over edges (u, v) of d(s, u) + w(u, v)
 
-The kernel follows 32 sources side by side and is fast when they lie near each other, so the
-vertices are first put into an order in which neighbors are near: the axes are the distances to a
-few landmarks far apart, cut in halves over and over. The order costs a few percent and changes no
-digit: a distance is the least rounded sum over all walks from the source, whatever the threads,
-the blocks and the company. Its relative error is at most (edges on the path) * eps / 2.
+The kernel processes 32 sources at once and is fast when they are near each other. The vertices are
+therefore first sorted so that near vertices follow each other: they are bisected recursively along
+the distances to a few landmarks. The order costs a few percent of the time and does not change the
+result: a distance is the least rounded sum over all walks from the source, for any number of
+threads, any blocks and any other sources. The relative error is at most (edges on path) * eps / 2.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.graphs.components import connected_components
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = ["shortest_path_blocks", "shortest_paths"]
 
 LANDMARKS = 4
-LEAF = 2 * _native.PATH_LANES  # vertices that need no further order
-BLOCK = 1 << 24  # distances computed between two looks at the monitor
+LEAF = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
+BLOCK = 1 << 24  # distances computed between two updates of the monitor
 
 
 def shortest_paths(
@@ -43,9 +44,9 @@ def shortest_paths(
 ) -> np.ndarray:
     """Distances (n_sources, n) along the edges of ``graph``; infinity where no path leads.
 
-    About three visits of each vertex per 32 sources, each of a few instructions per edge; graphs
-    that do not suit this fall back to Dijkstra's algorithm, O(edges log n) per source.
-    Because sums run from the source, d(i, j) and d(j, i) may differ in the last digits.
+    A vertex is visited about three times per 32 sources, with a few instructions per edge. Graphs
+    that need many more visits are solved by Dijkstra's algorithm, O(edges log n) per source. Sums
+    run from the source, so that d(i, j) and d(j, i) may differ in the last digits.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def shortest_paths(
     dtype : float64 or float32
         Type of the sums and the result.
     out : C-contiguous array of shape (n_sources, n) and type ``dtype``, or None
-        Where to put the result.
+        The array that the result is written to.
     """
     plan = _plan(graph, sources, dtype)
     shape = (plan.sources.size, plan.n)
@@ -107,7 +108,7 @@ def shortest_path_blocks(
 
 
 class _Plan(NamedTuple):
-    """The graph with its vertices in an order of nearness, and the sources in the same order.
+    """The graph with its vertices sorted by nearness, and the sources in the same order.
 
     Vertex j of the caller is vertex ``place[j]`` here; ``sources[i]`` is number ``rows[i]`` of the
     caller's sources.
@@ -209,7 +210,7 @@ def _landmark_distances(
         order = np.lexsort((-nearest, labels))
         landmarks = order[np.searchsorted(labels[order], np.arange(n_components))]
         d = scipy.sparse.csgraph.dijkstra(A, indices=landmarks, min_only=True)
-        # no path along directed edges: beyond everything
+        # vertices without a directed path come after all others
         found[k] = np.where(np.isinf(d), 2 * d[np.isfinite(d)].max(), d)
         nearest = found[k] if k == 0 else np.minimum(nearest, found[k])
     return found
@@ -218,8 +219,7 @@ def _landmark_distances(
 def _parts(plan: _Plan, block_rows: int | None) -> Iterator[slice]:
     lanes = _native.PATH_LANES
     step = block_rows or max(2, BLOCK // (max(1, plan.n) * lanes)) * lanes
-    for start in range(0, plan.sources.size, step):
-        yield slice(start, min(start + step, plan.sources.size))
+    yield from row_blocks(plan.sources.size, step)
 
 
 def _require(plan: _Plan, n_rows: int, threads: int) -> None:

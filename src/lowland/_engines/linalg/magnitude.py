@@ -20,7 +20,6 @@ __all__ = [
     "column_exponents",
     "in_unit",
     "largest",
-    "moderate",
     "near_one",
     "safe_exponent",
     "scaled",
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 EXTREME = 1e140  # beyond it, and below its inverse, sums of squares are no numbers any more
-PROPORTIONAL = ("chebyshev", "cityblock", "euclidean", "manhattan", "minkowski", "precomputed")
 MOST = 1000  # exponents of units are at most this: the unit and its inverse are float64
 
 
@@ -62,32 +60,19 @@ def check_magnitude(
         )
 
 
-def unit_for(greatest: float, metric: Any) -> float:
+def unit_for(greatest: float) -> float:
     """A power of two that brings extreme values to about 1: squares must not overflow float32."""
-    return float(units_for(np.array([greatest]), metric)[0])
+    return float(units_for(np.array([greatest]))[0])
 
 
-def units_for(greatest: np.ndarray, metric: Any) -> np.ndarray:
+def units_for(greatest: np.ndarray) -> np.ndarray:
     """:func:`unit_for` each of several values."""
     units = np.ones(len(greatest))
-    if callable(metric) or metric in ("hamming", "jaccard"):
-        return units
     usual = (greatest > 1e-9) & (greatest < 1e9)
     extreme = ~usual & (greatest > 0) & np.isfinite(greatest)
     powers = -np.round(np.log2(greatest[extreme].astype(np.float64)))
     units[extreme] = 2.0 ** np.minimum(powers, MOST)
     return units
-
-
-def moderate(X: Any, metric: Any) -> tuple[Any, float]:
-    """X times a unit that lets no distance overflow or vanish, and this unit.
-
-    It is 1 unless distances grow like the rows, and these are extreme.
-    """
-    if callable(metric) or metric not in PROPORTIONAL or 0 in X.shape:
-        return X, 1.0
-    unit = unit_for(largest(X.data if is_sparse(X) else np.asarray(X)), metric)
-    return (X, 1.0) if unit == 1.0 else (X.astype(np.float64) * unit, unit)
 
 
 def check_fits(Y: np.ndarray, dtype: Any, owner: str) -> None:
@@ -107,7 +92,7 @@ def scaled(rows: np.ndarray, unit: float) -> np.ndarray:
 
 def squarable(X: Any) -> Any:
     """X, or in float64 what is too large or too small for squares in float32."""
-    if X.dtype != np.float32 or unit_for(largest(X.data if is_sparse(X) else X), "euclidean") == 1:
+    if X.dtype != np.float32 or unit_for(largest(X.data if is_sparse(X) else X)) == 1:
         return X
     return X.astype(np.float64)
 
@@ -125,7 +110,7 @@ def in_unit(X: Any, exponent: Any) -> Any:
 
 def near_one(X: Any) -> Any:
     """X, or, where its largest value is extreme, that times a power of two, about 1."""
-    unit = unit_for(largest(X.data if is_sparse(X) else X), "euclidean")
+    unit = unit_for(largest(X.data if is_sparse(X) else X))
     return in_unit(X, round(np.log2(unit)))
 
 

@@ -26,7 +26,7 @@ __all__ = ["matrix_times", "mirror", "sample_gram", "times", "transpose_times"]
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T) V in the type of X, each row as if it came alone."""
     if X.dtype == np.float32 and V.dtype == np.float64:
-        unit = unit_for(largest(V), "euclidean")
+        unit = unit_for(largest(V))
         if unit != 1.0:  # V itself might not fit into float32
             with np.errstate(over="ignore"):
                 return np.ldexp(times(X, mean, V * unit, threads), -round(np.log2(unit)))

@@ -1,33 +1,39 @@
-"""Exact neighbors in any metric, by blocks of rows: the plain way, and the slow one.
+"""Exact neighbors from blocks of distances, in any metric.
 
-For metrics that no product of matrices computes, for sparse data, for given distances and for
-Python functions. Memory is one block of distances; cost O(n^2 d) without SIMD kernels of ours.
+For metrics that the native kernels do not compute, for sparse data, for given distances and for
+Python functions. O(n^2 d) time; the memory of one block of distances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["Nearest", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
+__all__ = ["NeighborLists", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
 
 TILE = 1 << 22  # distances per block: 32 MB
 
 
-class Nearest:
-    """The k nearest of every row: ``ids`` and ``distances``, filled block by block."""
+class NeighborLists(NamedTuple):
+    """The k nearest of every row, nearest first: their row numbers and distances, (n, k)."""
 
-    def __init__(self, n_rows: int, k: int) -> None:
-        self.ids = np.empty((n_rows, k), np.int32)
-        self.distances = np.empty((n_rows, k))
+    ids: np.ndarray
+    distances: np.ndarray
+
+    @classmethod
+    def empty(cls, n_rows: int, k: int) -> NeighborLists:
+        """Lists to be filled block by block."""
+        return cls(np.empty((n_rows, k), np.int32), np.empty((n_rows, k)))
 
     def put(self, rows: slice, D: np.ndarray) -> None:
+        """Fill some rows from their distances to all points."""
         self.ids[rows], self.distances[rows] = nearest_in_rows(D, self.ids.shape[1])
 
 
@@ -37,7 +43,7 @@ def nearest_in_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         ids = np.sort(np.argpartition(D, k - 1, axis=1)[:, :k], axis=1)
         kth = np.take_along_axis(D, ids, axis=1).max(axis=1)
         for row in np.flatnonzero((kth[:, None] >= D).sum(axis=1) > k):
-            # Several entries tie for the last place: the first of them get it.
+            # Several entries tie for the last place: those with the smallest numbers are taken.
             certain = np.flatnonzero(D[row] < kth[row])
             tied = np.flatnonzero(D[row] == kth[row])[: k - len(certain)]
             ids[row] = np.sort(np.concatenate([certain, tied]))
@@ -55,25 +61,24 @@ def block_search(
     distances: Callable[[slice], np.ndarray],
     self_join: bool,
     monitor: Monitor,
-) -> Nearest:
-    """Nearest by whole rows of distances; ``distances(rows)`` gives a fresh (b, n_points) array."""
-    found = Nearest(n_queries, k)
+) -> NeighborLists:
+    """The k nearest by rows of distances; ``distances(rows)`` is a new (b, n_points) array."""
+    found = NeighborLists.empty(n_queries, k)
     step = max(1, min(n_queries, TILE // n_points))
     with monitor.phase("neighbors", total=n_queries) as phase:
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
+        for rows in row_blocks(n_queries, step):
             D = distances(rows)
             if self_join:
-                D[np.arange(rows.stop - start), np.arange(start, rows.stop)] = np.inf
+                D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
             found.put(rows, D)
-            phase.advance(rows.stop - start)
+            phase.advance(len(D))
     return found
 
 
 def sparse_search(
     X: Any, queries: Any, k: int, metric: str, self_join: bool, monitor: Monitor
-) -> Nearest:
-    """Euclidean, squared Euclidean or cosine neighbors of CSR rows, never densified as a whole.
+) -> NeighborLists:
+    """Euclidean, squared Euclidean or cosine neighbors of CSR rows, which stay sparse.
 
     Candidates come from products of sparse rows; distances of those near the k-th are computed
     again from differences, so that equal rows are at distance 0 exactly.
@@ -83,19 +88,18 @@ def sparse_search(
         X, queries = unit_rows(X), unit_rows(queries)
     squares, query_squares = row_squares(X), row_squares(queries)
     transposed = X.T.tocsc()
-    found = Nearest(queries.shape[0], k)
+    found = NeighborLists.empty(queries.shape[0], k)
     step = max(1, min(queries.shape[0], TILE // X.shape[0]))
     with monitor.phase("neighbors", total=queries.shape[0]) as phase:
-        for start in range(0, queries.shape[0], step):
-            rows = slice(start, min(start + step, queries.shape[0]))
+        for rows in row_blocks(queries.shape[0], step):
             block = queries[rows]
             D = np.asarray((block @ transposed).toarray())
             D *= -2
             D += query_squares[rows, None]
             D += squares
-            own = np.arange(start, rows.stop) if self_join else None
+            own = np.arange(rows.start, rows.stop) if self_join else None
             if own is not None:
-                D[own - start, own] = np.inf
+                D[own - rows.start, own] = np.inf
             _refine(D, block, X, query_squares[rows], squares, k)
             if metric == "cosine":
                 D /= 2
@@ -105,9 +109,9 @@ def sparse_search(
             elif metric == "euclidean":
                 np.sqrt(np.maximum(D, 0.0, out=D), out=D)
             if own is not None:
-                D[own - start, own] = np.inf
+                D[own - rows.start, own] = np.inf
             found.put(rows, D)
-            phase.advance(rows.stop - start)
+            phase.advance(len(D))
     return found
 
 
@@ -118,19 +122,18 @@ def _refine(
     kth = np.partition(D, k - 1, axis=1)[:, k - 1]
     margin = 1e-12 * (block_squares + squares.max(initial=0.0))
     i, j = np.nonzero((kth + margin)[:, None] >= D)
-    for start in range(0, len(i), 1 << 15):
-        part = slice(start, start + (1 << 15))
+    for part in row_blocks(len(i), 1 << 15):
         gap = block[i[part]] - X[j[part]]
         D[i[part], j[part]] = row_squares(gap)
 
 
 def stored_neighbors(
     graph: Any, k: int, self_join: bool, argument: str = "X", *, at_least: int | None = None
-) -> Nearest:
+) -> NeighborLists:
     """The k least stored entries of each row of a sparse matrix of distances.
 
-    Rows may store fewer than k if they store ``at_least`` so many; they end in the number -1 at
-    distance infinity.
+    With ``at_least``, rows may store fewer than k entries, but not fewer than that; their missing
+    neighbors have the number -1 and the distance infinity.
     """
     graph = graph.tocsr()
     n = graph.shape[0]
@@ -151,7 +154,8 @@ def stored_neighbors(
     order = np.lexsort((ids, values, rows))
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     order, rank = order[rank < k], rank[rank < k]
-    found = Nearest(n, min(k, int(counts.max())))
-    found.ids[...], found.distances[...] = -1, np.inf
+    found = NeighborLists.empty(n, min(k, int(counts.max())))
+    found.ids.fill(-1)
+    found.distances.fill(np.inf)
     found.ids[rows[order], rank], found.distances[rows[order], rank] = ids[order], values[order]
     return found

@@ -1,11 +1,11 @@
-"""Approximate Euclidean neighbors of many rows: search only the cells nearby, and measure.
+"""Approximate Euclidean neighbors of many rows from nearby cells, with measured recall.
 
 1. k-means on a sample cuts space into cells of a few hundred rows; rows are laid out cell by cell;
 2. every row is scored against the rows of the cells whose centers are nearest to it. Chunks of
    neighboring rows are searched together: those that share a cell meet it in one dense tile;
 3. neighbors of neighbors are tried as well;
-4. the recall is measured on a random sample of rows against the exact answer; while it is below
-   the target, step 3 is repeated; if that is not enough, all is done again with more cells.
+4. the recall is measured on a random sample of rows against the exact neighbors; while it is below
+   the target, step 3 is repeated; if that is not enough, the search is repeated with more cells.
 
 Cost about O(n^1.2 q) for a fixed target (cells and their number both grow); memory O(n (k + q)).
 """
@@ -19,10 +19,11 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
-from lowland._engines.neighbors.exact_search import Candidates, Found, finish, search_all
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 from lowland._engines.neighbors.recall import SampleTruth
 
-__all__ = ["Approximate", "cells_join"]
+__all__ = ["ApproximateNeighbors", "cells_join"]
 
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
@@ -33,10 +34,10 @@ SAMPLE_ROWS = 500
 TARGET_RECALL = 0.985
 
 
-class Approximate(NamedTuple):
+class ApproximateNeighbors(NamedTuple):
     """Neighbors found, and the share of the true ones among them on a sample of rows."""
 
-    found: Found
+    found: NeighborSquares
     recall: float
     sample_rows: int
 
@@ -51,8 +52,8 @@ class Layout(NamedTuple):
 
 def cells_join(
     X: np.ndarray, k: int, threads: int, rng: np.random.Generator, monitor: Monitor
-) -> Approximate:
-    """The k nearest other rows of every row of X, nearly always."""
+) -> ApproximateNeighbors:
+    """The k nearest other rows of every row of X, with a recall of at least about 0.985."""
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
     centers = _centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
     probes = nearest_centers(F, centers, min(FIRST_PROBES, len(centers)), threads, monitor)
@@ -65,7 +66,7 @@ def cells_join(
         kept, recall = _searched(layout, probes, k, truth, threads, monitor)
     del F, layout
     found = finish(X, X, points, points, kept, k, True, threads, monitor, prove=False)
-    return Approximate(found, recall, len(truth.rows))
+    return ApproximateNeighbors(found, recall, len(truth.rows))
 
 
 def _centers(
@@ -94,8 +95,8 @@ def nearest_centers(
     there = PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
     nearest = np.empty((len(F), n_nearest), np.int32)
     with monitor.phase("nearest cells", total=len(F)) as phase:
-        for start in range(0, len(F), 2**17):
-            block = np.ascontiguousarray(F[start : start + 2**17])
+        for rows in row_blocks(len(F), 2**17):
+            block = np.ascontiguousarray(F[rows])
             sought = PackedPoints.of(block, np.arange(len(block), dtype=np.int32), threads)
             kept = Candidates.empty(len(sought.ids), n_nearest, F.dtype)
             nobody = np.full(len(sought.ids), -2, np.int32)
@@ -103,7 +104,7 @@ def nearest_centers(
             found = finish(
                 block, centers, sought, there, kept, n_nearest, False, threads, Monitor(), False
             )
-            nearest[start : start + len(block)] = found.ids
+            nearest[rows] = found.ids
             phase.advance(len(block))
     return nearest
 
@@ -128,7 +129,7 @@ def _probe(
 ) -> None:
     """Score every row against the cells it probes, chunk by chunk."""
     taken = np.flatnonzero(layout.points.ids >= 0).astype(np.int32)
-    chunks = [taken[start : start + CHUNK_ROWS] for start in range(0, len(taken), CHUNK_ROWS)]
+    chunks = [taken[rows] for rows in row_blocks(len(taken), CHUNK_ROWS)]
     with monitor.phase("neighbors", total=len(chunks)) as phase:
         for start in range(0, len(chunks), 4 * threads):
             batch = chunks[start : start + 4 * threads]

@@ -6,7 +6,7 @@ Three steps, all in native threads:
    candidates than asked for;
 2. evaluate the candidates in exact arithmetic and check whether the worst kept score proves that
    no other row can be nearer;
-3. for rows without that proof, evaluate exactly every row whose score leaves a doubt.
+3. for rows without that proof, evaluate exactly every row whose score does not exclude it.
 
 Cost O(n^2 q) for a self-join, half of it by symmetry; memory O(n k).
 """
@@ -23,8 +23,9 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
 
 __all__ = [
+    "BOX_COLUMNS",
     "Candidates",
-    "Found",
+    "NeighborSquares",
     "exact_join",
     "exact_query",
     "finish",
@@ -34,10 +35,10 @@ __all__ = [
 
 SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
 MIN_ROOM = 24  # places for candidates beyond those kept, at least
-BOX_COLUMNS = 8
+BOX_COLUMNS = 8  # coordinates of the boxes by which pairs of blocks are pruned
 
 
-class Found(NamedTuple):
+class NeighborSquares(NamedTuple):
     """The k nearest rows of every row: their numbers and squared distances, nearest first."""
 
     ids: np.ndarray
@@ -72,7 +73,7 @@ class Candidates(NamedTuple):
         )
 
 
-def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Found:
+def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
     """The k nearest other rows of every row of X."""
     F = FilterSpace.of(X, threads).coordinates(X, threads)
     panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
@@ -154,7 +155,7 @@ def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
 
 def exact_query(
     X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
-) -> Found:
+) -> NeighborSquares:
     """The k rows of X nearest to each query."""
     space = FilterSpace.of(X, threads)
     everyone = np.arange(len(X), dtype=np.int32)
@@ -176,7 +177,7 @@ def search_all(
     threads: int,
     monitor: Monitor,
 ) -> None:
-    """Score every query against all points but the one whose id it has for its own."""
+    """Score every query against all points except the one whose id is its own."""
     # Query panels that share a pass over the points; enough groups to keep all threads busy.
     together = min(4, max(1, len(sought.panels) // (4 * threads)))
     bounds = np.append(np.arange(0, len(sought.panels), together), len(sought.panels))
@@ -223,7 +224,7 @@ def finish(
     threads: int,
     monitor: Monitor,
     prove: bool = True,
-) -> Found:
+) -> NeighborSquares:
     """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False)."""
     ids = np.empty((len(queries), k), np.int32)
     squares = np.empty((len(queries), k))
@@ -246,7 +247,7 @@ def finish(
         threads,
     )
     doubtful = np.flatnonzero(certain == 0)
-    if not prove:  # but nobody goes without neighbors
+    if not prove:  # only rows that have fewer than k neighbors so far
         doubtful = doubtful[(ids[sought.ids[doubtful]] < 0).any(axis=1)]
     step = max(2400, len(doubtful) // 20)
     with monitor.phase("proof", total=len(doubtful)) as phase:
@@ -269,4 +270,4 @@ def finish(
                 threads,
             )
             phase.advance(len(rows))
-    return Found(ids, squares)
+    return NeighborSquares(ids, squares)

@@ -1,4 +1,4 @@
-"""The neighbor graph, who is near whom and how far: what methods, metrics and users share."""
+"""The neighbor graph that searches return and that methods and metrics take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NeighborGraph"]
+from lowland._core.errors import DataError, ParameterError
+
+__all__ = ["NeighborGraph", "check_fitted_rows", "no_fitted_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,11 +19,11 @@ class NeighborGraph:
     Attributes
     ----------
     indices : ndarray of shape (n, k), int32 or int64
-        Numbers of the neighbors among the fitted rows.
+        Row numbers of the neighbors among the fitted rows; -1 where a neighbor is missing.
     distances : ndarray of shape (n, k)
-        True distances, in the float type of the data.
+        Distances in the metric, in the float type of the data; infinity for a missing neighbor.
     n_points : int
-        Number of fitted rows, which ``indices`` refer to (n itself, but for a query).
+        Number of fitted rows, which ``indices`` refer to; n, except for a query.
     metric : str
         The metric's name.
     recall_ : float or None
@@ -43,7 +45,7 @@ class NeighborGraph:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and fitted rows: the shape of the matrix of distances it stands for."""
+        """Number of rows and of fitted rows: the shape of :meth:`to_csr`."""
         return self.indices.shape[0], self.n_points
 
     def __len__(self) -> int:
@@ -54,7 +56,7 @@ class NeighborGraph:
         return f"NeighborGraph({len(self)} rows x {self.n_neighbors} neighbors, {recall})"
 
     def in_distances(self) -> NeighborGraph:
-        """The same graph with squared distances taken back to distances."""
+        """The same graph with Euclidean distances instead of squared ones."""
         if self.metric != "sqeuclidean":
             return self
         return replace(self, distances=np.sqrt(self.distances), metric="euclidean")
@@ -71,3 +73,21 @@ class NeighborGraph:
         return scipy.sparse.csr_matrix(
             (self.distances[there], self.indices[there], starts), shape=self.shape
         )
+
+
+def check_fitted_rows(graph: NeighborGraph, owner: str) -> None:
+    """Refuse a graph whose rows are new rows; a fit needs the neighbors of the fitted rows."""
+    if len(graph) != graph.n_points:
+        raise DataError(
+            f"{owner}: X is a graph with the neighbors of {len(graph)} new rows; a fit needs the "
+            f"neighbors of the {graph.n_points} fitted rows (use knn_graph)."
+        )
+
+
+def no_fitted_rows(owner: str) -> ParameterError:
+    """The error of ``transform`` after a fit on a graph, where new rows have nothing to be near."""
+    return ParameterError(
+        f"{owner} was fitted on a NeighborGraph, so there are no rows to compare new rows with; "
+        "fit on the rows, or set metric='precomputed' and give the distances of the new rows to "
+        "the fitted rows."
+    )

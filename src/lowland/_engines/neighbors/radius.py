@@ -12,8 +12,9 @@ import scipy.spatial
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.distances.distance_tiles import TREE_METRICS, DistanceSource
-from lowland._engines.linalg.magnitude import moderate
+from lowland._engines.distances.distance_tiles import DistanceTiles
+from lowland._engines.distances.metric_rows import moderate
+from lowland._engines.distances.metrics import canonical
 
 __all__ = ["BYTES_PER_EDGE", "radius_graph"]
 
@@ -33,15 +34,16 @@ def radius_graph(
     """w_ij = d(x_i, x_j) for all i != j with d <= radius; equal rows are edges of length 0.
 
     Low-dimensional rows go through a KD tree, O(n log n + edges); others, other metrics and
-    ``metric="precomputed"`` by tiles, O(n^2 d) time. Memory O(edges), asked for before it is used.
+    ``metric="precomputed"`` by tiles, O(n^2 d) time. O(edges) memory, checked before it is used.
     """
     if not isinstance(radius, numbers.Real) or not 0 <= radius < np.inf:
         raise ParameterError(f"radius={radius!r} is not allowed; give a finite number >= 0.")
-    dtype = DistanceSource(X, metric, metric_params).dtype
+    metric = canonical(metric)
+    dtype = DistanceTiles(X, metric, metric_params).dtype
     X, unit = moderate(X, metric)
-    source, reach = DistanceSource(X, metric, metric_params), float(radius) * unit
+    source, reach = DistanceTiles(X, metric, metric_params), float(radius) * unit
     with (monitor or Monitor()).phase("radius graph", source.n) as phase:
-        if source.suits_tree:
+        if source.tree_exponent is not None:
             i, j = _pairs_from_tree(source, reach)
             phase.advance(source.n)
             d = source.between(i, j)
@@ -56,10 +58,10 @@ def radius_graph(
     return graph
 
 
-def _pairs_from_tree(source: DistanceSource, radius: float) -> tuple[np.ndarray, np.ndarray]:
+def _pairs_from_tree(source: DistanceTiles, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Pairs i < j within the radius, and perhaps some that are beyond it by rounding."""
     tree = scipy.spatial.cKDTree(source.dense(slice(None)))
-    wide, p = radius * (1 + 1e-12), TREE_METRICS[source.metric]
+    wide, p = radius * (1 + 1e-12), source.tree_exponent
     n_pairs = (int(tree.count_neighbors(tree, wide, p=p)) - source.n) // 2
     _require(n_pairs, radius)
     pairs = tree.query_pairs(wide, p=p, output_type="ndarray")
@@ -67,7 +69,7 @@ def _pairs_from_tree(source: DistanceSource, radius: float) -> tuple[np.ndarray,
 
 
 def _pairs_from_tiles(
-    source: DistanceSource, radius: float, phase: Any
+    source: DistanceTiles, radius: float, phase: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs i < j within the radius, and their distances."""
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []

@@ -1,8 +1,10 @@
-"""Who are my neighbors: the one place that finds them, drops the row itself, and orders ties.
+"""The search for nearest neighbors: it excludes the row itself and orders ties by row number.
 
-Regimes, chosen by cost: an exact join of all pairs in native tiles up to a few hundred thousand
-rows (with few columns most tiles are pruned), cells beyond (approximate, recall measured), a tree
-for few columns and very many rows. Other metrics, sparse data and given distances go by blocks.
+The algorithm is chosen by cost. For Euclidean, cosine and correlation distances of dense rows an
+exact join of all pairs in native tiles, up to a few hundred thousand rows (with few columns most
+tiles are pruned); beyond, approximate cells with measured recall, or a KD tree for few columns.
+Other metrics use a KD tree for few columns, and else blocks of distances, as do sparse rows and
+given distances.
 """
 
 from __future__ import annotations
@@ -12,25 +14,48 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import settle_empty
-from lowland._engines.distances.metric_rows import in_type, rows_of, true_distances
-from lowland._engines.distances.metrics import PRODUCT_METRICS
+from lowland._engines.distances.metric_rows import (
+    in_type,
+    metric_unit,
+    metric_units,
+    rows_of,
+    true_distances,
+)
+from lowland._engines.distances.metrics import (
+    TREE_COLUMNS,
+    canonical,
+    from_products,
+    pair_distances,
+    tree_exponent,
+)
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.linalg.magnitude import largest, scaled, unit_for, units_for
+from lowland._engines.linalg.magnitude import largest, scaled
 from lowland._engines.neighbors import block_search, tree_search
+from lowland._engines.neighbors.block_search import NeighborLists
 from lowland._engines.neighbors.cell_search import cells_join
 from lowland._engines.neighbors.duplicates import equal_rows, expand
-from lowland._engines.neighbors.exact_search import exact_join, exact_query
+from lowland._engines.neighbors.exact_search import BOX_COLUMNS, exact_join, exact_query
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search_options import check_k, check_search
 
-__all__ = ["neighbor_graph", "neighbor_query", "stored_graph"]
+__all__ = [
+    "PRUNED_COLUMNS",
+    "given_neighbors",
+    "neighbor_graph",
+    "neighbor_graph_cost",
+    "neighbor_query",
+    "stored_graph",
+]
 
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
 PRUNED_ROWS = 500_000  # up to here, with few columns, the join prunes better than a tree searches
+PRUNED_COLUMNS = BOX_COLUMNS  # up to here the join prunes, so that it stays the faster way
+TREE_ROWS = 1000  # fewer rows are not worth a tree
 
 
 def neighbor_graph(
@@ -48,16 +73,17 @@ def neighbor_graph(
     monitor = monitor or Monitor()
     check_search(X, metric, metric_params, method)
     check_k(k, X.shape[0] - 1, X.shape[0])
+    metric = canonical(metric)
     if metric == "precomputed":
-        return _graph(_precomputed(X, X.shape[0], k, True, monitor), X, X.shape[0], metric)
+        return _graph(_given(X, k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
-        unit = unit_for(largest(X.data), metric)
+        unit = metric_unit(largest(X.data), metric)
         rows = scaled(X, unit)
-        found = block_search.sparse_search(rows, rows, k, metric, True, monitor)
-        return _graph(found, X, X.shape[0], metric, unit)
+        lists = block_search.sparse_search(rows, rows, k, metric, True, monitor)
+        return _graph(lists, X, X.shape[0], metric, unit)
     method = _regime(X, metric, method, queries=None)
     rows, empty = rows_of(X, metric, "X")
-    unit = unit_for(largest(rows), metric)
+    unit = metric_unit(largest(rows), metric)
     rows = scaled(rows, unit)
     equal = None if callable(metric) else equal_rows(rows, threads, only_if_many=True)
     n_distinct = len(rows) if equal is None else len(equal.first)
@@ -73,16 +99,14 @@ def neighbor_graph(
         ids, distances = approximate.found.ids, true_distances(approximate.found.squares, metric)
         recall, sample = approximate.recall, approximate.sample_rows
     elif method == "tree":
-        found = tree_search.tree_search(
+        ids, distances = tree_search.tree_search(
             rows, rows, inner_k, metric, metric_params, True, threads, monitor
         )
-        ids, distances = found.ids, found.distances
-    elif metric in PRODUCT_METRICS:
+    elif from_products(metric):
         exact = exact_join(rows, inner_k, threads, monitor)
         ids, distances = exact.ids, true_distances(exact.squares, metric)
     else:
-        found = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
-        ids, distances = found.ids, found.distances
+        ids, distances = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
     if equal is not None:
         ids, distances = expand(equal, ids, distances, k)
     if empty is not None and empty.any():
@@ -103,23 +127,22 @@ def neighbor_query(
     threads: int = 1,
     monitor: Monitor | None = None,
 ) -> NeighborGraph:
-    """The k rows of X nearest to each query; every query is answered as if it came alone.
+    """The k rows of X nearest to each query; no query has an influence on another one.
 
-    With ``metric="precomputed"``, ``queries`` holds its distances to the n rows (m x n).
+    With ``metric="precomputed"``, ``queries`` holds the distances to the n rows of X (m x n).
     """
     monitor = monitor or Monitor()
     check_search(X, metric, metric_params, method)
     check_search(queries, metric, metric_params, method)
     check_k(k, X.shape[0], X.shape[0])
+    metric = canonical(metric)
     if metric == "precomputed":
         if queries.shape[1] != X.shape[0]:
             raise DataError(
                 f"queries: metric='precomputed' needs distances to the {X.shape[0]} fitted rows, "
                 f"one column each, not shape {queries.shape}."
             )
-        return _graph(
-            _precomputed(queries, X.shape[0], k, False, monitor), queries, X.shape[0], metric
-        )
+        return given_neighbors(queries, k, monitor=monitor)
     if queries.shape[1] != X.shape[1]:
         raise DataError(
             f"queries have {queries.shape[1]} columns, but the fitted rows have {X.shape[1]}."
@@ -129,11 +152,11 @@ def neighbor_query(
 
         def search_sparse(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
             points, new = scaled(rows, unit), scaled(asked[some], unit)
-            found = block_search.sparse_search(points, new, k, metric, False, monitor)
-            return found.ids, in_type(found.distances, unit, metric, _float_of(queries))
+            ids, distances = block_search.sparse_search(points, new, k, metric, False, monitor)
+            return ids, in_type(distances, unit, metric, _float_of(queries))
 
-        found = _by_units(search_sparse, asked, largest(rows.data), metric)
-        return NeighborGraph(*found, X.shape[0], metric)
+        ids, distances = _by_units(search_sparse, asked, largest(rows.data), metric)
+        return NeighborGraph(ids, distances, X.shape[0], metric)
     rows, empty = rows_of(X, metric, "X")
     asked, empty_asked = rows_of(queries, metric, "queries")
     kind = np.promote_types(rows.dtype, asked.dtype)
@@ -143,15 +166,15 @@ def neighbor_query(
     def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
         points, new = scaled(rows, unit), scaled(asked[some], unit)
         if regime == "tree":
-            found = tree_search.tree_search(
+            ids, distances = tree_search.tree_search(
                 points, new, k, metric, metric_params, False, threads, monitor
             )
-        elif metric in PRODUCT_METRICS:
-            exact = exact_query(points, new, k, threads, monitor)
-            return exact.ids, in_type(true_distances(exact.squares, metric), unit, metric, dtype)
+        elif from_products(metric):
+            ids, squares = exact_query(points, new, k, threads, monitor)
+            distances = true_distances(squares, metric)
         else:
-            found = _any_metric(points, new, k, metric, metric_params, False, monitor)
-        return found.ids, in_type(found.distances, unit, metric, dtype)
+            ids, distances = _any_metric(points, new, k, metric, metric_params, False, monitor)
+        return ids, in_type(distances, unit, metric, dtype)
 
     ids, distances = _by_units(search, asked, largest(rows), metric)
     if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
@@ -166,15 +189,15 @@ def _by_units(
     reach: float,
     metric: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``search`` for queries of one unit at a time: an extreme one has no say in that of others.
+    """``search`` for the queries of one unit at a time: an extreme query does not change others.
 
-    ``reach`` is the largest number in the rows that are searched.
+    ``reach`` is the largest value in the rows that are searched.
     """
     if is_sparse(asked):
         greatest = abs(asked).max(axis=1).toarray().ravel()
     else:
         greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
-    units = units_for(np.maximum(greatest, reach), metric)
+    units = metric_units(np.maximum(greatest, reach), metric)
     kinds = np.unique(units)
     if len(kinds) <= 1:
         return search(slice(None), float(kinds[0]) if len(kinds) else 1.0)
@@ -185,29 +208,45 @@ def _by_units(
     return ids, distances
 
 
-def stored_graph(D: Any, k: int) -> NeighborGraph:
-    """Up to k nearest of what a sparse n x n matrix of distances stores for each row.
+def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> NeighborGraph:
+    """The k nearest fitted rows of new rows, by their distances D to all fitted rows, (m, n).
 
-    Rows that store fewer end in the number -1 at distance infinity.
+    Of a sparse matrix only stored entries are distances.
+    """
+    check_k(k, D.shape[1], D.shape[1])
+    return _graph(_given(D, k, False, monitor or Monitor()), D, D.shape[1], "precomputed")
+
+
+def stored_graph(D: Any, k: int) -> NeighborGraph:
+    """Up to k nearest of the entries that a sparse n x n matrix of distances stores in each row.
+
+    In rows that store fewer, missing neighbors have the index -1 and the distance infinity.
     """
     check_distances(D, "X", square=True)
     found = block_search.stored_neighbors(D, k, True, at_least=1)
     return _graph(found, D, D.shape[0], "precomputed")
 
 
-# --- regimes and metrics --------------------------------------------------------------------
+def neighbor_graph_cost(n: int, p: int, k: int) -> Estimate:
+    """Rough cost of :func:`neighbor_graph` for dense Euclidean data, on two cores."""
+    seconds = 0.0
+    return Estimate(seconds, 0.0)
+
+
+# --- algorithms and metrics ------------------------------------------------------------------
 
 
 def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None) -> str:
+    """The algorithm for ``method="auto"``."""
     if method != "auto":
         return method
-    few_columns = X.shape[1] <= tree_search.FEW_COLUMNS and metric in tree_search.EXPONENTS
-    joins_well = metric in PRODUCT_METRICS and len(X) < PRUNED_ROWS
-    if few_columns and len(X) > 1000 and not joins_well:
-        return "tree"
-    if queries is None and not few_columns and metric in PRODUCT_METRICS and len(X) >= CELLS_ROWS:
-        return "cells"
-    return "exact"
+    n, p = X.shape
+    tree = p <= TREE_COLUMNS and n > TREE_ROWS and tree_exponent(metric) is not None
+    if not from_products(metric):
+        return "tree" if tree else "exact"
+    if tree and p <= PRUNED_COLUMNS:
+        return "exact" if n < PRUNED_ROWS else "tree"
+    return "cells" if queries is None and n >= CELLS_ROWS else "exact"
 
 
 def _any_metric(
@@ -218,22 +257,14 @@ def _any_metric(
     metric_params: dict[str, Any] | None,
     self_join: bool,
     monitor: Monitor,
-) -> block_search.Nearest:
-    from scipy.spatial.distance import cdist
-
-    name = {"manhattan": "cityblock"}.get(metric, metric) if isinstance(metric, str) else metric
-    kind = bool if metric == "jaccard" else np.float64
-    points, params = X.astype(kind, copy=False), metric_params or {}
-
+) -> NeighborLists:
     def distances(rows: slice) -> np.ndarray:
-        return cdist(queries[rows].astype(kind, copy=False), points, name, **params)
+        return pair_distances(queries[rows], X, metric, metric_params)
 
     return block_search.block_search(len(queries), len(X), k, distances, self_join, monitor)
 
 
-def _precomputed(
-    D: Any, n_points: int, k: int, self_join: bool, monitor: Monitor
-) -> block_search.Nearest:
+def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
     argument = "X" if self_join else "queries"
     check_distances(D, argument, square=self_join)
     if is_sparse(D):
@@ -242,7 +273,7 @@ def _precomputed(
     def distances(rows: slice) -> np.ndarray:
         return D[rows].astype(np.float64)
 
-    return block_search.block_search(D.shape[0], n_points, k, distances, self_join, monitor)
+    return block_search.block_search(D.shape[0], D.shape[1], k, distances, self_join, monitor)
 
 
 def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
@@ -252,7 +283,7 @@ def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
 
 
 def _graph(
-    found: block_search.Nearest, given: Any, n_points: int, metric: Any, unit: float = 1.0
+    found: NeighborLists, given: Any, n_points: int, metric: Any, unit: float = 1.0
 ) -> NeighborGraph:
     name = metric if isinstance(metric, str) else "callable"
     distances = in_type(found.distances, unit, metric, _float_of(given))

@@ -1,4 +1,4 @@
-"""The algorithms of the neighbor search, and the refusal of combinations that do not exist."""
+"""Names of the search algorithms, and checks of the parameters of a search."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 from lowland._core.constraints import Integer
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.metrics import PRODUCT_METRICS, check_metric
-from lowland._engines.neighbors import tree_search
+from lowland._engines.distances.metrics import (
+    canonical,
+    check_metric,
+    from_products,
+    metrics_with,
+    tree_exponent,
+)
 
 __all__ = ["METHODS", "check_k", "check_search"]
 
@@ -16,19 +21,20 @@ METHODS = ("auto", "exact", "cells", "tree")
 
 
 def check_search(X: Any, metric: Any, params: dict[str, Any] | None, method: str) -> None:
-    """Refuse an algorithm that does not exist, or that does not work with the metric."""
+    """Refuse an algorithm that does not exist, or that does not work for the metric."""
     if method not in METHODS:
         raise ParameterError(unknown_name("method", str(method), list(METHODS)))
     check_metric(X, metric, params)
-    if method == "cells" and (metric not in PRODUCT_METRICS or is_sparse(X)):
+    metric = canonical(metric)
+    if method == "cells" and (not from_products(metric) or is_sparse(X)):
         raise ParameterError(
-            f"method='cells' works for dense data and {', '.join(PRODUCT_METRICS)}, not for "
-            f"metric={metric!r}; use method='auto'."
+            f"method='cells' works for dense data and {', '.join(metrics_with('products'))}, "
+            f"not for metric={metric!r}; use method='auto'."
         )
-    if method == "tree" and (metric not in tree_search.EXPONENTS or is_sparse(X)):
+    if method == "tree" and (tree_exponent(metric) is None or is_sparse(X)):
         raise ParameterError(
-            f"method='tree' works for dense data and {', '.join(tree_search.EXPONENTS)}, not for "
-            f"metric={metric!r}; use method='auto'."
+            f"method='tree' works for dense data and {', '.join(metrics_with('tree'))}, "
+            f"not for metric={metric!r}; use method='auto'."
         )
 
 

@@ -1,4 +1,4 @@
-"""Exact neighbors among points with few columns: a KD tree (scipy's), ties put in order."""
+"""Exact neighbors of rows with few columns by scipy's KD tree, with ties in order."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 
 from lowland._core.monitor import Monitor
-from lowland._engines.neighbors.block_search import Nearest, nearest_in_rows
+from lowland._engines.distances.metrics import tree_exponent
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.neighbors.block_search import NeighborLists, nearest_in_rows
 
-__all__ = ["EXPONENTS", "FEW_COLUMNS", "tree_search"]
+__all__ = ["tree_search"]
 
-FEW_COLUMNS = 8  # beyond, a tree looks at most of the points
-EXPONENTS: dict[Any, float] = {
-    "euclidean": 2.0,
-    "sqeuclidean": 2.0,
-    "manhattan": 1.0,
-    "chebyshev": np.inf,
-    "minkowski": 2.0,
-}
-SPARE = 4
+SPARE = 4  # candidates beyond k, to see whether others tie with the k-th
 
 
 def tree_search(
@@ -31,18 +25,19 @@ def tree_search(
     self_join: bool,
     threads: int,
     monitor: Monitor | None = None,
-) -> Nearest:
+) -> NeighborLists:
     """The k nearest rows of X for each query, by (distance, row number)."""
     from scipy.spatial import cKDTree
 
-    p = float((metric_params or {}).get("p", EXPONENTS[metric]))
+    p = tree_exponent(metric, metric_params)
+    assert p is not None
     points, asked = X.astype(np.float64), queries.astype(np.float64)
     wanted = min(k + self_join + SPARE, len(points))
     tree = cKDTree(points)
-    found = Nearest(len(asked), k)
+    found = NeighborLists.empty(len(asked), k)
     with (monitor or Monitor()).phase("neighbors", total=len(asked)) as phase:
-        for start in range(0, len(asked), 2**15):
-            rows = np.arange(start, min(start + 2**15, len(asked)))
+        for block in row_blocks(len(asked), 2**15):
+            rows = np.arange(block.start, block.stop)
             _, ids = tree.query(asked[rows], wanted, p=p, workers=threads)
             own = rows if self_join else None
             found.ids[rows], found.distances[rows] = _ranked(
@@ -50,7 +45,7 @@ def tree_search(
             )
             phase.advance(len(rows))
     if metric == "sqeuclidean":
-        found.distances **= 2
+        np.square(found.distances, out=found.distances)
     return found
 
 
@@ -62,7 +57,7 @@ def _ranked(
     k: int,
     p: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest of the tree's candidates by (distance, number), and of all rows in doubt."""
+    """The k nearest of the candidates by (distance, row number); of all rows where ties are cut."""
     D = _distances(points[ids], asked[:, None, :], p)
     if own is not None:
         D[ids == own[:, None]] = np.inf
@@ -70,7 +65,7 @@ def _ranked(
     best = np.take_along_axis(ids, order[:, :k], axis=1)
     D = np.take_along_axis(D, order, axis=1)
     if ids.shape[1] < len(points):
-        # The spare candidates must be farther than the k-th, or others may tie with it.
+        # If the last candidate is as near as the k-th, rows that are not candidates may tie.
         last = D[:, ids.shape[1] - 1 - (own is not None)]
         for row in np.flatnonzero(last <= D[:, k - 1] * (1 + 1e-12)):
             everyone = _distances(points, asked[row], p)

@@ -111,7 +111,7 @@ def _leading(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is never formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
-    unit = D.dtype.type(unit_for(largest(D), "euclidean"))  # squares stay within float32
+    unit = D.dtype.type(unit_for(largest(D)))  # squares stay within float32
 
     def times(V: np.ndarray) -> np.ndarray:
         out = np.empty(V.shape)
