@@ -13,6 +13,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.class_moments import members
+from lowland._engines.neighbors.block_search import nearest_in_rows
 
 __all__ = ["NearInClass", "nearest_by_class"]
 
@@ -62,20 +63,6 @@ def nearest_by_class(
                     chosen = np.flatnonzero((codes[block] == code) == own)
                     most = min(k, end - begin - own)
                     if len(chosen) and most > 0:
-                        near = smallest(D[chosen, begin:end], most)
+                        near, _ = nearest_in_rows(D[chosen, begin:end], most)
                         yield NearInClass(block[chosen], code, order[begin:end][near])
             phase.advance()
-
-
-def smallest(D: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the k smallest entries of each row, ascending, ties by index."""
-    if k < D.shape[1]:
-        bound = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-        extra = int((bound >= D).sum(axis=1).max())  # more than k if there are ties with the last
-        near = np.argpartition(D, min(extra, D.shape[1]) - 1, axis=1)[:, :extra]
-    else:
-        near = np.broadcast_to(np.arange(D.shape[1]), D.shape)
-    near = np.sort(near, axis=1)
-    values = np.take_along_axis(D, near, axis=1)
-    first = np.argsort(values, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(near, first, axis=1)

@@ -16,6 +16,7 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.validation import check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = [
     "check_connected",
@@ -43,8 +44,8 @@ def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
     largest = float(np.nanmax(D, initial=0.0))
     _check_diagonal(np.diagonal(D), SAME * largest, owner)
     D = D.copy()
-    for start in range(0, len(D), 512):
-        rows = slice(start, start + 512)
+    for rows in row_blocks(len(D), 512):
+        start = rows.start
         here, there = D[rows, start:], D[start:, rows].T
         gap = np.nan_to_num(np.abs(here - there))
         if gap.max(initial=0.0) > SAME * largest:

@@ -14,6 +14,7 @@ from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_rows import DenseRows, DistanceRows, blocks_of
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = ["full_ranks", "partner_ranks", "ranks_in"]
 
@@ -82,8 +83,8 @@ def _counted(
     ranks = np.empty(len(partners), np.int32)
     step = max(400 * threads, -(-len(rows) // STEPS))
     with monitor.phase("ranks", total=len(rows)) as phase:
-        for first in range(0, len(rows), step):
-            last = min(first + step, len(rows))
+        for block in row_blocks(len(rows), step):
+            first, last = block.start, block.stop
             asked = slice(starts[first], starts[last])
             _native.count_ranks(
                 points.panels,

@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = ["check_distances"]
 
@@ -27,10 +28,7 @@ def check_distances(D: Any, argument: str, *, square: bool) -> None:
         )
     if not square or is_sparse(D):  # a sparse graph may know a distance in one direction only
         return
-    worst = max(
-        float(np.abs(D[start : start + 512] - D[:, start : start + 512].T).max())
-        for start in range(0, len(D), 512)
-    )
+    worst = max(float(np.abs(D[rows] - D[:, rows].T).max()) for rows in row_blocks(len(D), 512))
     if worst > 1e-6 * max(float(D.max()), 1e-300):
         raise DataError(
             f"{argument}: metric='precomputed' needs a symmetric matrix, but X and its transpose "

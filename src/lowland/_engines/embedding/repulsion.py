@@ -19,10 +19,17 @@ from collections.abc import Callable
 import numpy as np
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.errors import ParameterError
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 
-__all__ = ["Repulsion", "choose_repulsion", "pairwise_repulsion", "weighted_repulsion"]
+__all__ = [
+    "Repulsion",
+    "choose_repulsion",
+    "pairwise_repulsion",
+    "repulsion_cost",
+    "weighted_repulsion",
+]
 
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -66,6 +73,23 @@ def choose_repulsion(
         repel(Y, potential, forces)
 
     return cheapest
+
+
+def repulsion_cost(n: int, d: int, dof: float = 1.0, method: str = "auto") -> Estimate:
+    """Time on two cores and memory of one evaluation; the grid is that of a finished map.
+
+    The number of nodes is about that of t-SNE maps of clusters; it depends on the data.
+    """
+    tails = 1 if dof == 1 else POWER["pairs"]
+    nodes = {1: 30 * n**0.5, 2: 9000 * n**0.5, 3: 2e7}.get(d, 0.0)
+    seconds = {
+        "exact": 1e-9 * PAIR * n * n * tails,
+        "barnes_hut": 1e-9 * TREE.get(d, 0.0) * n * (1 if dof == 1 else POWER["tree"]),
+        "mesh": 1e-9 * (NODE * nodes + POINT * n),
+    }
+    cheapest = min(seconds, key=lambda name: seconds[name])
+    chosen = "exact" if d > 3 else cheapest if method == "auto" else method
+    return Estimate(seconds[chosen], 24 * nodes if chosen == "mesh" else 8.0 * n * d)
 
 
 def pairwise_repulsion(dof: float, threads: int) -> Repulsion:

@@ -19,6 +19,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from lowland import _native
+from lowland._core.card import Estimate
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
@@ -26,7 +27,7 @@ from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["shortest_path_blocks", "shortest_paths"]
+__all__ = ["shortest_path_blocks", "shortest_paths", "shortest_paths_cost"]
 
 LANDMARKS = 4
 LEAF = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
@@ -105,6 +106,12 @@ def shortest_path_blocks(
             plan.run(part, np.arange(rows.size), block, threads)
             phase.advance(rows.size)
             yield rows, block
+
+
+def shortest_paths_cost(n_sources: int, n: int, k: int, itemsize: int = 8) -> Estimate:
+    """Time on two cores and memory of :func:`shortest_paths` in a graph of k neighbors per row."""
+    edges = 1.5 * n * k  # either of two rows may have the other as a neighbor
+    return Estimate(8e-10 * n_sources * edges + 1e-6 * edges, float(itemsize) * n_sources * n)
 
 
 class _Plan(NamedTuple):

@@ -42,11 +42,14 @@ def nearest_in_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     if k < D.shape[1]:
         ids = np.sort(np.argpartition(D, k - 1, axis=1)[:, :k], axis=1)
         kth = np.take_along_axis(D, ids, axis=1).max(axis=1)
-        for row in np.flatnonzero((kth[:, None] >= D).sum(axis=1) > k):
-            # Several entries tie for the last place: those with the smallest numbers are taken.
-            certain = np.flatnonzero(D[row] < kth[row])
-            tied = np.flatnonzero(D[row] == kth[row])[: k - len(certain)]
-            ids[row] = np.sort(np.concatenate([certain, tied]))
+        # Several entries tie for the last place: those with the smallest numbers are taken.
+        tied = np.flatnonzero((kth[:, None] >= D).sum(axis=1) > k)
+        if tied.size:
+            part, last = D[tied], kth[tied, None]
+            nearer, equal = part < last, part == last
+            free = k - nearer.sum(axis=1, keepdims=True)
+            chosen = nearer | (equal & (np.cumsum(equal, axis=1, dtype=np.int32) <= free))
+            ids[tied] = np.nonzero(chosen)[1].reshape(-1, k)
     else:
         ids = np.tile(np.arange(k), (len(D), 1))
     values = np.take_along_axis(D, ids, axis=1)

@@ -131,8 +131,8 @@ def _probe(
     taken = np.flatnonzero(layout.points.ids >= 0).astype(np.int32)
     chunks = [taken[rows] for rows in row_blocks(len(taken), CHUNK_ROWS)]
     with monitor.phase("neighbors", total=len(chunks)) as phase:
-        for start in range(0, len(chunks), 4 * threads):
-            batch = chunks[start : start + 4 * threads]
+        for some in row_blocks(len(chunks), 4 * threads):
+            batch = chunks[some]
             lists = [_lists_of(layout.points.ids, probes, chunk) for chunk in batch]
             tasks = np.cumsum([0, *(len(cells) for cells, _, _ in lists)])
             sizes = np.concatenate([sizes for _, sizes, _ in lists])

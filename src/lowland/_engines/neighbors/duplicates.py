@@ -15,6 +15,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from lowland._engines.linalg import products
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = [
     "EqualRows",
@@ -85,8 +86,7 @@ def equal_in_distances(D: np.ndarray) -> EqualRows | None:
     """
     n = len(D)
     first = np.arange(n)
-    for start in range(0, n, 512):
-        rows = slice(start, start + 512)
+    for rows in row_blocks(n, 512):
         first[rows] = np.minimum(first[rows], (D[rows] == 0).argmax(axis=1))
     for i in np.flatnonzero(first < np.arange(n)):
         if not np.array_equal(D[i], D[first[i]], equal_nan=True):
@@ -120,15 +120,15 @@ def expand(
     starts = np.concatenate([[0], np.cumsum(sizes)])
     all_ids, all_distances = np.empty((n, k), np.int32), np.empty((n, k))
     step = max(1, ENTRIES // (2 * k + 2))
-    for start in range(0, n_groups, step):
-        some = np.arange(start, min(start + step, n_groups))
+    for block in row_blocks(n_groups, step):
+        some = np.arange(block.start, block.stop)
         nearest = np.column_stack([some, ids[some]])
         gaps = np.column_stack([np.zeros(len(some)), distances[some]])
         near, far = _nearest_members(nearest, gaps, by_group, starts, k + 1)
         members = by_group[starts[some[0]] : starts[some[-1] + 1]]
-        for first in range(0, len(members), step):
-            rows = members[first : first + step]
-            mine = equal.group[rows] - start
+        for part in row_blocks(len(members), step):
+            rows = members[part]
+            mine = equal.group[rows] - block.start
             # a row is not its own neighbor: its place is left out, or the last one
             own = near[mine] == rows[:, None]
             skipped = np.where(own.any(axis=1), own.argmax(axis=1), k)

@@ -21,6 +21,7 @@ from lowland import _native
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
+from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = [
     "BOX_COLUMNS",
@@ -96,8 +97,7 @@ def _join(
     n_rounds = 1 << (n_blocks - 1).bit_length()
     step = max(1, n_rounds // 50)
     with monitor.phase("neighbors", total=n_rounds) as phase:
-        for first in range(0, n_rounds, step):
-            last = min(first + step, n_rounds)
+        for rounds in row_blocks(n_rounds, step):
             _native.join_rounds(
                 points.panels,
                 points.halves,
@@ -110,13 +110,13 @@ def _join(
                 kept.counts,
                 kept.thresholds,
                 kept.keep,
-                first,
-                last,
+                rounds.start,
+                rounds.stop,
                 threads,
                 tails=points.tails,
                 lead=points.lead,
             )
-            phase.advance(last - first)
+            phase.advance(rounds.stop - rounds.start)
 
 
 def _boxes(points: PackedPoints, panels_per_block: int) -> tuple[np.ndarray, np.ndarray]:
@@ -186,8 +186,7 @@ def search_all(
     ranges = np.tile(np.array([0, len(points.panels)], np.int64), (n_groups, 1))
     step = max(4 * threads, n_groups // 50)
     with monitor.phase("neighbors", total=n_groups) as phase:
-        for first in range(0, n_groups, step):
-            last = min(first + step, n_groups)
+        for groups in row_blocks(n_groups, step):
             _native.query_groups(
                 sought.panels,
                 sought.halves,
@@ -196,8 +195,8 @@ def search_all(
                 bounds,
                 one_each,
                 ranges,
-                first,
-                last,
+                groups.start,
+                groups.stop,
                 own_ids,
                 points.ids,
                 kept.entries,
@@ -210,7 +209,7 @@ def search_all(
                 lead=points.lead,
                 rounding=points.rounding,
             )
-            phase.advance(last - first)
+            phase.advance(groups.stop - groups.start)
 
 
 def finish(
@@ -251,8 +250,8 @@ def finish(
         doubtful = doubtful[(ids[sought.ids[doubtful]] < 0).any(axis=1)]
     step = max(2400, len(doubtful) // 20)
     with monitor.phase("proof", total=len(doubtful)) as phase:
-        for start in range(0, len(doubtful), step):
-            rows = np.ascontiguousarray(doubtful[start : start + step], np.int64)
+        for block in row_blocks(len(doubtful), step):
+            rows = np.ascontiguousarray(doubtful[block], np.int64)
             _native.complete(
                 sought.panels,
                 sought.halves,
