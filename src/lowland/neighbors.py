@@ -1,4 +1,4 @@
-"""Nearest neighbors, for use on their own and for handing to methods instead of data."""
+"""Nearest neighbors, as a result of their own or as input of a method instead of data."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ def knn_graph(
 ) -> NeighborGraph:
     """The nearest other rows of every row.
 
-    Exact, and proven so, below 200 000 rows: candidates are ranked again in exact arithmetic.
-    Beyond, approximate, with the measured recall in ``recall_``. A row is never its own neighbor,
-    also among equal rows; ties are ordered by row number; threads change nothing.
+    Exact below 200 000 rows: candidates are ranked again by distances in double precision, and
+    completed where they might be incomplete. For more rows approximate, with the measured recall in
+    ``recall_``. A row is never its own neighbor, also not among equal rows. Ties are ordered by row
+    number. The result does not depend on ``n_jobs``.
 
     Parameters
     ----------
     X : array, data frame or CSR matrix of shape (n, d)
-        The rows; for ``metric="precomputed"`` an n x n matrix of distances or a sparse graph of
-        them (what is not stored is not a neighbor).
+        The rows; for ``metric="precomputed"`` an n x n matrix of distances, or a sparse graph of
+        distances, in which only stored entries are neighbors.
     n_neighbors : int
         From 1 to n - 1.
     metric : str or callable, default="euclidean"
-        "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev", "minkowski"
-        (``metric_params={"p": 3}``), "hamming", "jaccard" (0/1 data), "precomputed", or a Python
-        function of two rows, which is slow: it is called n^2 times. Sparse data: the Euclidean
-        ones and cosine.
+        "euclidean" ("l2"), "sqeuclidean", "cosine", "correlation", "manhattan" ("cityblock",
+        "l1"), "chebyshev", "minkowski" (``metric_params={"p": 3}``), "canberra", "braycurtis"
+        (values >= 0), "hamming", "jaccard" (0/1 data), "precomputed", or a Python function of two
+        rows, which is slow: it is called n^2 times. For sparse data the Euclidean ones and cosine.
     method : {"auto", "exact", "cells", "tree"}, default="auto"
         "tree" for few columns, "exact" for all pairs, "cells" for very many rows.
     random_state : int, Generator or None, default=0
@@ -89,8 +90,8 @@ def knn_query(
 ) -> NeighborGraph:
     """The rows of X nearest to each query, exact; parameters as in :func:`knn_graph`.
 
-    With ``metric="precomputed"``, ``X`` is what the graph was made of and ``queries`` holds the
-    distances of each query to the n rows (m x n).
+    With ``metric="precomputed"``, ``X`` is the matrix that the graph was made from and ``queries``
+    holds the distances of each query to the n rows (m x n).
 
     Examples
     --------

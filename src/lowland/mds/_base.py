@@ -70,7 +70,7 @@ class DistanceReducer(Reducer):
     def _check_training_rows(self, X: Any) -> Any:
         if self._given:
             return given_dissimilarities(
-                X, owner=type(self).__name__, may_miss=self.accepts_missing
+                X, owner=type(self).__name__, allow_missing=self.accepts_missing
             )
         return dense_if_small(super()._check_training_rows(X))
 
@@ -79,7 +79,7 @@ class DistanceReducer(Reducer):
             return super()._check_new_rows(X)
         self._require_fitted()
         owner, n = type(self).__name__, self.n_features_in_
-        return check_new_distances(X, n, owner=owner, may_miss=self.accepts_missing)
+        return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
 
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X."""

@@ -133,7 +133,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         task = f"{name} with copies of the distances of {len(D)} rows"
         # one copy during the check, and one that new rows are placed with
         require_memory(2 * D.nbytes, task=task, alternative="fit on fewer rows")
-        given_dissimilarities(D, owner=name, may_miss=False)
+        given_dissimilarities(D, owner=name, allow_missing=False)
 
     def _check_new_rows(self, X: Any) -> Any:
         self._refuse_graphs(X)

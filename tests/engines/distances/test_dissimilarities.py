@@ -12,8 +12,8 @@ from lowland.mds._pair_weights import checked_weights
 D = np.array([[0, 3, 4, 2.0], [3, 0, 5, 1], [4, 5, 0, 6], [2, 1, 6, 0]])
 
 
-def given(X, may_miss=True):
-    return given_dissimilarities(X, owner="Method", may_miss=may_miss)
+def given(X, allow_missing=True):
+    return given_dissimilarities(X, owner="Method", allow_missing=allow_missing)
 
 
 def changed(value, *places, of=D):
@@ -32,7 +32,7 @@ def test_either_triangle_or_both_may_be_stored():
     for stored in (D, np.triu(D), np.tril(D)):
         for kind in (sparse.csr_matrix, sparse.coo_array, sparse.csc_array):
             np.testing.assert_array_equal(dense(given(kind(stored))), D)
-            np.testing.assert_array_equal(given(kind(stored), may_miss=False), D)
+            np.testing.assert_array_equal(given(kind(stored), allow_missing=False), D)
 
 
 def test_a_stored_zero_is_a_distance_and_a_stored_nan_is_none():
@@ -65,9 +65,9 @@ def test_a_method_that_needs_all_distances_counts_those_of_a_sparse_matrix():
     X = sparse.csr_array(changed(0.0, (0, 1), (1, 0)))
     X.eliminate_zeros()
     with pytest.raises(DataError, match="5 of 6 are stored"):
-        given(X, may_miss=False)
+        given(X, allow_missing=False)
     with pytest.raises(DataError, match=r"NaN: column 1.*MDS, NonmetricMDS and Sammon"):
-        given(sparse.csr_array(changed(np.nan, (0, 1), (1, 0))), may_miss=False)
+        given(sparse.csr_array(changed(np.nan, (0, 1), (1, 0))), allow_missing=False)
 
 
 def test_condensed_vectors():

@@ -46,16 +46,12 @@ def test_costs_have_the_order_of_magnitude_of_a_measurement(irregular):
 
 @pytest.mark.parametrize("p", [5, 50, 500])
 def test_a_search_of_more_rows_columns_or_neighbors_costs_more(p):
-    sizes = [100, 10_000, 199_999, 400_000, 499_999, 2_000_000]
-    seconds = [neighbor_graph_cost(n, p, 15).seconds for n in sizes]
-    n_bytes = [neighbor_graph_cost(n, p, 15).n_bytes for n in sizes]
-    assert (np.diff(n_bytes) > 0).all()
-    # where another algorithm takes over, it is the cheaper one
-    assert all(b > a for a, b in zip(seconds, seconds[1:], strict=False) if a < 2)
-    assert neighbor_graph_cost(10_000, p, 90).seconds > neighbor_graph_cost(10_000, p, 15).seconds
-    assert (
-        neighbor_graph_cost(10_000, 2 * p, 15).seconds > neighbor_graph_cost(10_000, p, 15).seconds
-    )
+    for sizes in ([100, 1000, 10_000, 199_999], [600_000, 2_000_000]):  # of one algorithm each
+        costs = [neighbor_graph_cost(n, p, 15) for n in sizes]
+        assert (np.diff(costs, axis=0) > 0).all()
+    cost = neighbor_graph_cost(10_000, p, 15)
+    assert neighbor_graph_cost(10_000, p, 90).seconds > cost.seconds
+    assert neighbor_graph_cost(10_000, 2 * p, 15).seconds > cost.seconds
 
 
 def test_the_cheapest_repulsion_is_chosen():

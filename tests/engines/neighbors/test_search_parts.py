@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
-from lowland._engines.linalg import products
 from lowland._engines.neighbors import block_search as engine
 from lowland._engines.neighbors.block_search import (
     block_search,
@@ -18,9 +17,7 @@ from lowland._engines.neighbors.block_search import (
     sparse_search,
     stored_neighbors,
 )
-from lowland._engines.neighbors.duplicates import equal_rows, expand
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
-from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.neighbors.tree_search import tree_search
 
 
@@ -33,84 +30,6 @@ def others(D):
 def in_order(D, k):
     ids = np.argsort(D, axis=1, kind="stable")[:, :k]
     return ids, np.take_along_axis(D, ids, axis=1)
-
-
-# --- equal rows ---------------------------------------------------------------------------------
-
-
-def naive_distinct(X):
-    """First row of each set in the order of appearance, and the set of every row."""
-    sets, member_of = {}, []
-    for row in X:
-        member_of.append(sets.setdefault(tuple((row + 0.0).tolist()), len(sets)))
-    first = [member_of.index(number) for number in range(len(sets))]
-    return np.array(first), np.array(member_of)
-
-
-@settings(deadline=None, max_examples=80, derandomize=True, database=None)
-@given(
-    n=st.integers(2, 60),
-    d=st.integers(1, 4),
-    levels=st.integers(1, 3),
-    seed=st.integers(0, 10**6),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
-def test_sets_of_equal_rows_are_found_in_the_order_of_their_first(n, d, levels, seed, dtype):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((levels, d))[rng.integers(0, levels, (n, d)), np.arange(d)]
-    X = X.astype(dtype)
-    X[rng.random((n, d)) < 0.2] = -0.0
-    X[rng.random((n, d)) < 0.2] = 0.0
-    found = equal_rows(X, 2, only_if_many=True)
-    first, member_of = naive_distinct(X)
-    assert found is not None
-    assert np.array_equal(found.first, first)
-    assert np.array_equal(found.group, member_of)
-
-
-def test_few_copies_among_many_rows_are_not_worth_it():
-    X = np.random.default_rng(0).standard_normal((500, 3))
-    assert equal_rows(X, 1, only_if_many=True) is None
-    X[:9] = X[0]  # fewer than one in fifty, but more than a search could tell apart
-    found = equal_rows(X, 1, only_if_many=True)
-    assert np.array_equal(found.first, np.append(0, np.arange(9, 500)))
-    assert not found.group[:9].any()
-
-
-def test_rows_that_differ_in_the_last_bit_are_not_equal():
-    X = np.full((60, 5), 0.1)
-    X[::2, 3] = np.nextafter(0.1, 1)
-    found = equal_rows(
-        X, 1, only_if_many=True
-    )  # their marks may coincide; then sets may stay undiscovered
-    if found is not None:
-        assert np.array_equal(X[found.first][found.group], X)
-    graph = neighbor_graph(X, 31)
-    ids, distances = in_order(others(cdist(X, X)), 31)
-    assert np.array_equal(graph.indices, ids)
-    np.testing.assert_allclose(graph.distances, distances, rtol=1e-15)
-
-
-def test_rows_with_equal_marks_are_not_taken_for_equal(monkeypatch):
-    monkeypatch.setattr(products, "times", lambda X, *rest: np.zeros((len(X), 1)))
-    X = np.random.default_rng(0).integers(0, 2, (40, 2)).astype(float)
-    found = equal_rows(X, 1, only_if_many=True)
-    if found is not None:
-        assert np.array_equal(X[found.first][found.group], X)
-
-
-@settings(deadline=None, max_examples=60, derandomize=True, database=None)
-@given(n=st.integers(2, 40), levels=st.integers(1, 9), seed=st.integers(0, 10**6), data=st.data())
-def test_neighbors_of_distinct_rows_expand_to_those_of_all_rows(n, levels, seed, data):
-    k = data.draw(st.integers(1, n - 1))
-    X = np.random.default_rng(seed).integers(0, levels, (n, 1)).astype(float)  # ties galore
-    distinct = equal_rows(X, 1, only_if_many=True)
-    few = X[distinct.first]
-    ids, distances = in_order(others(np.abs(few - few.T)), min(k, len(few) - 1))
-    found_ids, found_distances = expand(distinct, ids, distances, k)
-    expected_ids, expected = in_order(others(np.abs(X - X.T)), k)
-    assert np.array_equal(found_ids, expected_ids)
-    assert np.array_equal(found_distances, expected)
 
 
 # --- filter space -------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Cosine and correlation as Euclidean distances between directions.
 
 For rows u, v of length 1, |u - v|^2 / 2 = 1 - cos(u, v); for correlation the rows are centered
-first. A row without direction (all zeros; constant, for correlation) is at distance 1 from all
-that have one, and at distance 0 from its like.
+first. A row without direction (all zeros; for correlation: constant) is at distance 1 from all
+rows with a direction, and at distance 0 from other rows without one.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def settle_empty(
     empty_rows: np.ndarray,
     self_join: bool,
 ) -> None:
-    """Put distances to and from rows without direction at exactly 1 or 0, in place.
+    """Set distances to and from rows without direction to exactly 1 or 0, in place.
 
-    Seen from such a row all others tie, so that the first of them are its neighbors.
+    For such a row, all rows with a direction tie, so that the first of them are its neighbors.
     """
     k = ids.shape[1]
     for row in np.flatnonzero(empty_rows):

@@ -1,7 +1,7 @@
-"""What is given as dissimilarities: checked, symmetric, known or not; or made from rows.
+"""Matrices of dissimilarities: checks of given ones, and distances of all rows of a table.
 
-A dense matrix may hold NaN, a condensed vector is the upper triangle row by row, a sparse matrix
-knows its stored entries (an explicit 0 is a distance of 0) and no others.
+A dense matrix may hold NaN for unknown entries. A condensed vector is the upper triangle row by
+row. Of a sparse matrix only stored entries are known; a stored 0 is a distance of 0.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = [
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
 
 
-def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
-    """A symmetric (n, n) array, zeros on the diagonal and NaN where nothing is known, or CSR."""
+def given_dissimilarities(X: Any, *, owner: str, allow_missing: bool) -> Any:
+    """A symmetric (n, n) array with zeros on the diagonal and NaN for unknown entries, or CSR."""
     if is_sparse(X):
-        X = _given_sparse(X, owner, may_miss)
-        return X if may_miss else _filled(X)
+        X = _given_sparse(X, owner, allow_missing)
+        return X if allow_missing else _filled(X)
     if np.ndim(X) == 1:
         X = _square(np.asarray(X), owner)
     D = check_matrix(X, owner=owner, min_rows=2, finite=False)
     _check_square(D, owner)
     if _flawless(D):
         return D
-    _check_values(D, owner, may_miss)
+    _check_values(D, owner, allow_missing)
     largest = float(np.nanmax(D, initial=0.0))
     _check_diagonal(np.diagonal(D), SAME * largest, owner)
     D = D.copy()
@@ -60,11 +60,11 @@ def given_dissimilarities(X: Any, *, owner: str, may_miss: bool) -> Any:
 
 
 def _flawless(D: np.ndarray) -> bool:
-    """Whether nothing is missing, wrong or rounded: the usual case, in one quick look."""
+    """Whether D is exactly symmetric and complete, the usual case, by one fast pass."""
     least = float(D.min())
     if not (least >= 0 and np.isfinite(D.max()) and not np.diagonal(D).any()):
         return False
-    side = 128  # blocks that stay in the near caches while they are read across
+    side = 128  # blocks that fit into the cache while they are read by columns
     return all(
         np.array_equal(D[i : i + side, j : j + side], D[j : j + side, i : i + side].T)
         for i in range(0, len(D), side)
@@ -110,17 +110,19 @@ def _check_square(D: Any, owner: str) -> None:
         )
 
 
-def _check_values(D: Any, owner: str, may_miss: bool) -> None:
-    """Refuse infinity and negative values, and NaN where the method cannot do without."""
+def _check_values(D: Any, owner: str, allow_missing: bool) -> None:
+    """Refuse infinity and negative values, and NaN for methods that need all distances."""
     values = D.data if is_sparse(D) else D
-    others = "mark unknown distances as NaN" if may_miss else "use MDS if a distance is unknown"
+    others = (
+        "mark unknown distances as NaN" if allow_missing else "use MDS if a distance is unknown"
+    )
     for bad, what, advice in (
         (np.isinf(values), "infinity", others),
         (values < 0, "a negative number", "similarities must be turned into distances first"),
         (
-            np.isnan(values) & (not may_miss),
+            np.isnan(values) & (not allow_missing),
             "NaN",
-            f"{owner} needs all distances; MDS, NonmetricMDS and Sammon do without some",
+            f"{owner} needs all distances; MDS, NonmetricMDS and Sammon accept unknown ones",
         ),
     ):
         if bad.any():
@@ -137,11 +139,11 @@ def _place(X: Any, stored: int) -> tuple[int, int]:
     return int(np.searchsorted(X.indptr, stored, side="right")) - 1, int(X.indices[stored])
 
 
-def _given_sparse(X: Any, owner: str, may_miss: bool) -> Any:
-    """The upper triangle of what is stored in either, as CSR; a stored NaN is not known."""
+def _given_sparse(X: Any, owner: str, allow_missing: bool) -> Any:
+    """The upper triangle, as CSR, of entries stored in either triangle; NaN is unknown."""
     _check_square(X, owner)
     X = check_matrix(X, owner=owner, accept_sparse=True, min_rows=2, finite=False)
-    _check_values(X, owner, may_miss)
+    _check_values(X, owner, allow_missing)
     n, coo = X.shape[0], X.tocoo()
     lower, upper = np.minimum(coo.row, coo.col), np.maximum(coo.row, coo.col)
     slack = SAME * float(np.nanmax(coo.data, initial=0.0))
@@ -149,12 +151,12 @@ def _given_sparse(X: Any, owner: str, may_miss: bool) -> Any:
     off = (lower < upper) & ~np.isnan(coo.data)
     pair, data = lower[off].astype(np.int64) * n + upper[off], coo.data[off]
     key, first, of = np.unique(pair, return_index=True, return_inverse=True)
-    gap = np.abs(data[first][of] - data)  # a pair that is stored twice must be so alike
+    gap = np.abs(data[first][of] - data)  # the two values of a pair that is stored twice
     if gap.max(initial=0.0) > slack:
         at = int(gap.argmax())
         i, j = int(coo.row[off][at]), int(coo.col[off][at])
         raise _asymmetric(i, j, data[at], data[first][of][at], owner)
-    if not may_miss and len(key) < n * (n - 1) // 2:
+    if not allow_missing and len(key) < n * (n - 1) // 2:
         raise DataError(
             f"{owner}: a sparse matrix of distances leaves pairs unknown, {len(key)} of "
             f"{n * (n - 1) // 2} are stored, but {owner} needs all distances; give a dense matrix, "
@@ -181,7 +183,7 @@ def known_pairs(D: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def check_connected(n: int, i: np.ndarray, j: np.ndarray, owner: str) -> None:
-    """Refuse points, or groups of them, that no known distance joins to the others."""
+    """Refuse rows, or groups of rows, that no known distance connects to the others."""
     known = np.zeros(n, bool)
     known[i] = known[j] = True
     if not known.all():
@@ -200,7 +202,7 @@ def check_connected(n: int, i: np.ndarray, j: np.ndarray, owner: str) -> None:
         )
 
 
-def check_new_distances(X: Any, n: int, *, owner: str, may_miss: bool) -> np.ndarray:
+def check_new_distances(X: Any, n: int, *, owner: str, allow_missing: bool) -> np.ndarray:
     """Distances of new rows to the n fitted ones, (m, n), checked."""
     if is_sparse(X):
         raise DataError(
@@ -213,7 +215,7 @@ def check_new_distances(X: Any, n: int, *, owner: str, may_miss: bool) -> np.nda
             f"X has {D.shape[1]} features, but {owner} is expecting {n} features as input: the "
             "distances to the fitted rows."
         )
-    _check_values(D, owner, may_miss)
+    _check_values(D, owner, allow_missing)
     if np.isnan(D).all(axis=1).any():
         row = int(np.argmax(np.isnan(D).all(axis=1)))
         raise DataError(f"{owner}: no distance of new row {row} is known; leave it out.")

@@ -1,14 +1,15 @@
-"""Coordinates for finding neighbor candidates fast, in which no pair is farther than in truth.
+"""Coordinates for finding neighbor candidates fast, whose distances are lower bounds.
 
 Candidates are searched among float32 points F with  |F_i - F_j| <= |x_i - x_j|  up to a known
-rounding error, so that whatever is too far in F is too far, period. Up to ``FULL_COLUMNS`` columns
-F is the centered data, turned so that the first coordinates tell most. Beyond, F holds the leading
-principal coordinates and, as one more, the length of what they leave out: with x = P x + r,
+rounding error: a pair that is too far apart in F is too far apart in the data. Up to
+``FULL_COLUMNS`` columns F is the centered data, rotated so that the first coordinates have most of
+the variance. For wider data F holds the leading principal coordinates and one more, the length of
+the residual: with x = P x + r,
 
     |x - y|^2 = |P x - P y|^2 + |r_x - r_y|^2 >= |P x - P y|^2 + (|r_x| - |r_y|)^2.
 
-The kernels use the same inequality once more: after the first ``lead`` coordinates of F most pairs
-are already too far.
+The kernels use the same inequality again: after the first ``lead`` coordinates of F most pairs are
+already excluded.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ __all__ = ["FILTER_COLUMNS", "FULL_COLUMNS", "FilterSpace", "PackedPoints", "pan
 FULL_COLUMNS = 128
 LEADING = 96
 FILTER_COLUMNS = LEADING + 1  # coordinates of wider tables, with the length that is left over
-TURNED_COLUMNS = 16  # fewer are cheap enough as they are
-LEAD_SHARE = 0.75  # of the variance, in the coordinates that are looked at first
+TURNED_COLUMNS = 16  # fewer columns are not rotated: a rotation would gain nothing
+LEAD_SHARE = 0.75  # share of the variance in the coordinates that are compared first
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FilterSpace:
         """The filter space of the rows of X; ``full`` keeps all coordinates."""
         n, p = X.shape
         if full or p <= FULL_COLUMNS or n <= 2 * LEADING:
-            # The median: an outlier that moved the center would cost all others their digits.
+            # The median: an outlier would move the mean, and all other rows would lose digits.
             sample = np.ascontiguousarray(X[:: max(1, n // 1000)])
             center = np.median(sample, axis=0).astype(np.float64)
             return cls(center, _principal_frame(sample - center))
@@ -114,7 +115,7 @@ class PackedPoints:
 
 
 def _principal_frame(sample: np.ndarray) -> np.ndarray | None:
-    """All principal axes of centered rows as columns, the leading first; None if not worth it."""
+    """All principal axes of centered rows as columns, leading first; None for no rotation."""
     n, p = sample.shape
     if not TURNED_COLUMNS < p <= FULL_COLUMNS or n < 2 * p:
         return None
@@ -127,7 +128,7 @@ def _principal_frame(sample: np.ndarray) -> np.ndarray | None:
 
 
 def _lead_of(F: np.ndarray) -> int:
-    """How many coordinates to sum before a first look: few that hold most of the variance."""
+    """The number of coordinates to compare first: few that hold most of the variance."""
     n, q = F.shape
     variances = F[:: max(1, n // 1000)].var(axis=0, dtype=np.float64)
     lead = 4 * (1 + int(np.searchsorted(np.cumsum(variances), LEAD_SHARE * variances.sum())) // 4)

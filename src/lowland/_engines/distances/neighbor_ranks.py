@@ -1,9 +1,9 @@
-"""The rank of one row seen from another: 1 for the nearest, ties by row number.
+"""Neighbor ranks: the rank of row j among the distances from row i, 1 for the nearest.
 
     r_ij = 1 + |{ l != i : (d_il, l) < (d_ij, j) }|
 
-A few ranks per row are counted inside tiles of scores (native, O(n k) memory, no sorting); all
-ranks of a row cost a sort of it.
+Ties are ordered by row number. A few ranks per row are counted in tiles of scores by a native
+kernel, without sorting, with O(n k) memory; all ranks of a row need a sort of its distances.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lowland._engines.linalg.blocks import row_blocks
 __all__ = ["full_ranks", "partner_ranks", "ranks_in"]
 
 STEPS = 20  # of the progress bar
-MANY = 200  # ranks per row from which on sorting the row is cheaper than counting
+MANY = 200  # from so many ranks per row, sorting the row is cheaper than counting
 
 
 def full_ranks(source: DistanceRows, rows: np.ndarray, threads: int) -> np.ndarray:
-    """Ranks of all rows seen from some: (len(rows), n), 0 for the row itself."""
+    """Ranks of all rows from each of some rows: (len(rows), n), 0 for the row itself."""
     kept = getattr(source, "ranks_of", None)
     if kept is not None:
         return kept(rows)
@@ -46,10 +46,10 @@ def partner_ranks(
     threads: int,
     monitor: Monitor,
 ) -> np.ndarray:
-    """Rank of ``partners[p]`` seen from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``.
+    """The rank of ``partners[p]`` from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``.
 
-    Exactly the ranks of the distances in double precision, whatever way they are found. Cost
-    O(len(rows) n d); memory O(n d) for a packed copy of the rows.
+    Both algorithms give exactly the ranks of the distances in double precision. O(len(rows) n d)
+    time; O(n d) memory for a packed copy of the rows.
     """
     few = len(partners) <= MANY * len(rows)
     if few and isinstance(source, DenseRows) and source.empty is None:
@@ -76,7 +76,7 @@ def _counted(
     monitor: Monitor,
 ) -> np.ndarray:
     X = source.rows
-    # All coordinates: a lower bound of the distance could not prove that a row is nearer.
+    # All coordinates: a lower bound of the distance would not prove that a row is nearer.
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
     points = PackedPoints.of(F, np.arange(len(X), dtype=np.int32), threads)
     del F

@@ -1,4 +1,4 @@
-"""Matrices of distances that the user computed: what they must satisfy."""
+"""Checks of distances that the user computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_distances"]
 
 
 def check_distances(D: Any, argument: str, *, square: bool) -> None:
-    """Refuse a matrix that cannot hold distances."""
+    """Refuse a matrix that is not a matrix of distances."""
     if square and D.shape[0] != D.shape[1]:
         raise DataError(
             f"{argument}: metric='precomputed' needs a square matrix of distances, not {D.shape}."

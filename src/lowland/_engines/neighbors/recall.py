@@ -1,4 +1,4 @@
-"""How many of the true neighbors a search has found, measured on a random sample of rows."""
+"""The recall of a search: the share of true neighbors found, on a random sample of rows."""
 
 from __future__ import annotations
 
