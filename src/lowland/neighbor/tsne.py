@@ -7,6 +7,7 @@ from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.neighbor._base import NeighborEmbedding
 
 __all__ = ["TSNE"]
@@ -89,8 +90,8 @@ class TSNE(NeighborEmbedding):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        neighbors = 1.2e-11 * min(n * n, 1e5 * n) * p
-        return Estimate(0.5 + neighbors + 1.5e-4 * n, n * (16 * p + 4000))
+        search = neighbor_graph_cost(n, p, 90)
+        return Estimate(0.5 + search.seconds + 1.5e-4 * n, n * (16 * p + 4000))
 
     def _dof(self) -> float:
         return float(self.dof)

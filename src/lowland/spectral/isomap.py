@@ -15,6 +15,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.params import fitted, param
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._geodesic_links import edges_within, geodesics_of_new_rows, links_within
@@ -123,7 +124,8 @@ class Isomap(GraphEmbedding):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 2.5e-8 * n * n + 1e-10 * n * n * p, 2 * n * n + 8 * n * (p + 400))
+        search = neighbor_graph_cost(n, p, 10)
+        return Estimate(search.seconds + 2.5e-8 * n * n, 2 * n * n + 8 * n * (p + 400))
 
     # --- fit ----------------------------------------------------------------------------------
 

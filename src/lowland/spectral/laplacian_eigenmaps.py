@@ -14,6 +14,7 @@ from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland._engines.graphs.weights import weighted_graph
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.spectral._graph_embedding import GraphEmbedding
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
 
@@ -98,7 +99,8 @@ class LaplacianEigenmaps(GraphEmbedding):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 5e-5 * n + 2e-11 * n * n * p, 8 * n * (p + 400))
+        search = neighbor_graph_cost(n, p, 10)
+        return Estimate(search.seconds + 5e-5 * n, 8 * n * (p + 400))
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         q = self._check_axes(graph.shape[0], graph.shape[0] - 1)

@@ -9,6 +9,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import barycentric, in_chunks
@@ -76,7 +77,8 @@ class LLE(LocallyLinearReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 6e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+        search = neighbor_graph_cost(n, p, 12)
+        return Estimate(search.seconds + 6e-5 * n, n * (16 * p + 8000))
 
     def _least_neighbors(self, q: int) -> int:
         return 1
