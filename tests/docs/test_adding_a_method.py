@@ -89,3 +89,27 @@ def test_the_command_line_knows_an_example(name, method, tmp_path, monkeypatch, 
     capsys.readouterr()
     assert main(["methods", name]) == 0
     assert OPTIONS[name][0] in capsys.readouterr().out
+
+
+def section(title):
+    """The text of a section of the page."""
+    return PAGE.read_text(encoding="utf-8").split(f"\n## {title}")[1].split("\n## ")[0]
+
+
+def test_every_function_of_the_index_is_where_the_page_says():
+    rows = re.findall(r"^\| (?!I need|---)(.+?) \| (.+?) \| (.+?) \|$", section("4."), re.M)
+    assert len(rows) > 20
+    for _, functions, modules in rows:
+        found = [
+            importlib.import_module(f"lowland._engines.{module}")
+            for module in re.findall(r"`([\w.]+)`", modules)
+        ]
+        for function in re.findall(r"`(\w+)`", functions):
+            assert any(function in module.__all__ for module in found), function
+
+
+def test_every_base_is_where_the_page_says():
+    bases = re.findall(r"`(\w+)` \(`(\w+)/(\w+)\.py`\)", section("3."))
+    assert len(bases) >= 11
+    for base, room, module in bases:
+        assert base in importlib.import_module(f"lowland.{room}.{module}").__all__
