@@ -1,1 +1,1 @@
-"""Kernel methods: linear methods on the images of rows in a feature space."""
+"""Kernel methods: linear methods applied to the images of rows in a feature space."""

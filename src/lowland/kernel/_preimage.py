@@ -1,7 +1,8 @@
-"""Back from feature space: a row whose image is near a point of the map.
+"""Pre-images: rows whose images in feature space are near given points of the map.
 
-rbf     z = sum_j g_j k(z, x_j) x_j / sum_j g_j k(z, x_j)     iterated (Mika et al. 1999)
-others  x(y) by kernel ridge regression of the fitted rows on their places in the map
+rbf      z = sum_j g_j k(z, x_j) x_j / sum_j g_j k(z, x_j), iterated (Mika et al. 1999)
+linear   linear regression of the fitted rows on their coordinates in the map
+others   kernel ridge regression of the fitted rows on their coordinates in the map
 """
 
 from __future__ import annotations
@@ -23,15 +24,25 @@ from lowland._engines.kernels.kernel_operators import (
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
 
-__all__ = ["Axes", "by_fixed_point", "by_least_squares", "by_ridge", "nearest_rows"]
+__all__ = [
+    "Axes",
+    "by_fixed_point",
+    "by_least_squares",
+    "by_ridge",
+    "nearest_rows",
+    "preimages",
+]
 
 MAX_STEPS = 200
-GAIN = 1e-10  # relative; a smaller one ends the iteration
-RIDGE_ROWS = 2000  # an equation per row is solved: more would cost more than they tell
+GAIN = 1e-10  # a smaller relative gain ends the iteration
+RIDGE_ROWS = 2000  # the regression uses at most so many rows, because it costs their number cubed
 
 
 class Axes(NamedTuple):
-    """Kept rows x_j, their places in the map, A and b: axes are sum_j A_jk phi(x_j), the mean b."""
+    """Kept rows x_j, their coordinates in the map, and the weights A and b.
+
+    The axes are sum_j A_jk phi(x_j), and the mean of the images is sum_j b_j phi(x_j).
+    """
 
     rows: Any
     places: np.ndarray
@@ -39,19 +50,28 @@ class Axes(NamedTuple):
     mean_weights: np.ndarray
 
 
+def preimages(Y: np.ndarray, axes: Axes, kernel: Kernel, ridge: float, threads: int) -> np.ndarray:
+    """Rows for the points Y of the map; ``ridge`` is for kernels other than rbf and linear."""
+    if kernel.name == "linear":
+        return by_least_squares(Y, axes.places, axes.rows, threads)
+    if kernel.name == "rbf":
+        return by_fixed_point(Y, axes, kernel, threads)
+    return by_ridge(Y, axes.places, axes.rows, ridge, threads)
+
+
 def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: Kernel, threads: int) -> np.ndarray:
     """Rows z that minimize |phi(z) - P|^2 for the points P = sum_j g_j phi(x_j) of the map.
 
-    g = b + A y. Up to constants this maximizes sum_j g_j k(z, x_j), from the kept row nearest in
-    the map on. While the weights that matter are positive a step never lowers it; one that does is
-    not taken, and ends the row.
+    g = b + A y. Up to constants this maximizes sum_j g_j k(z, x_j), starting from the kept row that
+    is nearest in the map. Steps never lower the sum while the weights g_j of near rows are
+    positive. A step that would lower it is not taken and ends the iteration of that row.
     """
     X = np.empty((len(Y), axes.rows.shape[1]))
     matrix = kernel_matrix(axes.rows, kernel, threads)
-    nothing = np.zeros(Y.shape[1])
+    zero = np.zeros(Y.shape[1])
     for block in panel_blocks(len(Y), matrix.n):
         start = axes.rows[nearest_rows(Y[block], axes.places)]
-        weights = products.times(Y[block], nothing, axes.duals.T, threads) + axes.mean_weights
+        weights = products.times(Y[block], zero, axes.duals.T, threads) + axes.mean_weights
         start = start.toarray() if is_sparse(start) else start
         X[block] = _climb(start, weights, axes.rows, matrix, threads)
     return X
@@ -61,7 +81,7 @@ def _climb(
     start: np.ndarray, weights: np.ndarray, rows: Any, matrix: KernelMatrix, threads: int
 ) -> np.ndarray:
     """Iterate z = sum_j g_j k(z, x_j) x_j / sum_j g_j k(z, x_j) for each row g of the weights."""
-    nothing = np.zeros(matrix.n)
+    zero = np.zeros(matrix.n)
     best, reached = np.array(start, dtype=np.float64), np.zeros(len(start))
     Z, active = best.copy(), np.arange(len(best))
     for _ in range(MAX_STEPS):
@@ -76,13 +96,13 @@ def _climb(
         if is_sparse(rows):
             moved = np.asarray(shares @ rows)
         else:
-            moved = products.times(shares, nothing, rows, threads)
+            moved = products.times(shares, zero, rows, threads)
         Z[active] = moved / value[:, None]
     return best
 
 
 def nearest_rows(Y: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The number of the place nearest to each point of the map."""
+    """The index of the nearest of ``places`` for each point of the map."""
     nearest = np.empty(len(Y), dtype=np.int64)
     for block in panel_blocks(len(Y), len(places)):
         nearest[block] = cdist(Y[block], places).argmin(axis=1)
@@ -92,7 +112,7 @@ def nearest_rows(Y: np.ndarray, places: np.ndarray) -> np.ndarray:
 def by_ridge(
     Y: np.ndarray, places: np.ndarray, rows: Any, ridge: float, threads: int
 ) -> np.ndarray:
-    """Kernel ridge regression of the rows on their places, with an rbf kernel of median width."""
+    """Kernel ridge regression of the rows on their coordinates; the rbf kernel has median width."""
     some = slice(None, None, -(-len(places) // RIDGE_ROWS))
     centers = np.ascontiguousarray(places[some])
     targets = rows[some].toarray() if is_sparse(rows) else np.asarray(rows[some], np.float64)
@@ -107,7 +127,7 @@ def by_ridge(
 
 
 def by_least_squares(Y: np.ndarray, places: np.ndarray, rows: Any, threads: int) -> np.ndarray:
-    """Linear regression of the rows on their places, for maps that are linear themselves."""
+    """Linear regression of the rows on their coordinates, for maps that are linear themselves."""
     mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
     center = places.mean(axis=0)
     square = products.transpose_times(places, center, places - center, threads)

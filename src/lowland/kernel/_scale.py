@@ -1,4 +1,4 @@
-"""Whether a kernel can tell rows apart at all: at extreme scales its values are all the same."""
+"""The scale of a kernel, and the check that its values differ: at extreme scales all are equal."""
 
 from __future__ import annotations
 
@@ -6,21 +6,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
-from lowland._engines.kernels.kernel_values import sample_distances
+from lowland._engines.kernels.kernel_values import median_distance, sample_distances
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, near_one, unit_for
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
 
-__all__ = ["check_scale"]
+__all__ = ["check_scale", "kernel_scale"]
 
-NONE, ALL = 1e-14, 745.0  # exp(-x) and tanh(x) are 1 and x below, 0 and 1 beyond, up to rounding
+# Up to rounding, exp(-x) is 1 below the first and 0 above the second, and tanh(x) is x and 1.
+NONE, ALL = 1e-14, 745.0
+
+
+def kernel_scale(rows: Any, kernel: Any, gamma: float | str | None, owner: str) -> float:
+    """The number that the parameter ``gamma`` of a kernel method means for these rows."""
+    if gamma is None or kernel == "precomputed" or callable(kernel):
+        return 1.0 / rows.shape[1]
+    if gamma != "median":
+        return float(gamma)
+    if kernel == "rbf":
+        return 0.5 / median_distance(rows, "euclidean") ** 2
+    if kernel == "laplacian":
+        return 1.0 / median_distance(rows, "cityblock")
+    raise ParameterError(
+        f"{owner}: gamma='median' is for kernel='rbf' and 'laplacian', not {kernel!r}; "
+        "give a number or None."
+    )
 
 
 def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
-    """Refuse rows, of extreme values only, that all look the same to the kernel or overflow it."""
+    """Refuse rows of extreme values whose kernel values are all equal or overflow."""
     name = kernel.name
     if callable(name) or name in ("cosine", "precomputed"):
         return
@@ -40,9 +57,9 @@ def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
         most = {"linear": EXTREME, "sigmoid": 1 / NONE}.get(name, EXTREME ** (1 / kernel.degree))
         if least < s < most:
             return
-        reason = "the same" if s <= least else "beyond what can be squared"
+        reason = "the same" if s <= least else "so large that their squares overflow"
         if name in ("linear", "sigmoid"):
-            reason = "-1 or 1" if name == "sigmoid" else "beyond what can be squared"
+            reason = "-1 or 1" if name == "sigmoid" else "so large that their squares overflow"
     hint = ", or use gamma='median'" if name in ("rbf", "laplacian") else ""
     raise DataError(
         f"{owner}: the largest value of X is {greatest:g}, and all values of kernel={name!r} with "
@@ -51,11 +68,11 @@ def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
 
 
 def _arguments(X: Any, kernel: Kernel, greatest: float) -> tuple[float, float]:
-    """gamma |x - y|^2, or what the exponent is, of the nearest and farthest pairs of a sample."""
+    """The exponent, such as gamma |x - y|^2, of the nearest and the farthest pair of a sample."""
     squared = kernel.name == "rbf"
     distances = sample_distances(near_one(X), "euclidean" if squared else "cityblock")
     distances = distances[distances > 0]
-    if not len(distances):  # equal rows are no question of scale
+    if not len(distances):  # all rows are equal, at any scale
         return 1.0, 1.0
     ends = np.array([distances.min(), distances.max()]) / unit_for(greatest)
     with np.errstate(over="ignore"):

@@ -107,7 +107,7 @@ def test_a_function_and_given_values_are_the_named_kernel(irregular):
     given = KernelPCA(2, kernel="precomputed").fit(K)
     np.testing.assert_allclose(called.transform(new), expected.transform(new), atol=1e-10)
     np.testing.assert_allclose(given.transform(rows), expected.transform(new), atol=1e-10)
-    assert given.rows_ is None
+    assert given.fitted_rows_ is None
 
 
 def test_gamma_by_default_and_by_the_median(irregular):
@@ -318,7 +318,7 @@ def test_landmarks_are_the_pca_of_projections_on_them(irregular):
     """The definition: phi(x) projected on the span of the landmarks' images, then PCA."""
     X, new = irregular(200, 4), irregular(10, 4, 1)
     found = KernelPCA(3, gamma=0.05, solver="nystroem", n_landmarks=25, random_state=3).fit(X)
-    L = found.rows_
+    L = found.fitted_rows_
     assert L.shape == (25, 4)
     assert all((row == X).all(axis=1).any() for row in L)
 
@@ -472,7 +472,7 @@ def test_sparse_rows_are_placed_like_dense_ones(irregular, named, solver, writte
         monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)
     shared = {"solver": solver, "n_landmarks": 150, "tol": 1e-9, "random_state": 0, **named}
     dense, found = KernelPCA(2, **shared).fit(X), KernelPCA(2, **shared).fit(S)
-    assert scipy.sparse.issparse(found.rows_) != written_out
+    assert scipy.sparse.issparse(found.fitted_rows_) != written_out
     expected = dense.transform(new)
     # the linear kernel of shifted rows has another span of landmarks
     loose = solver == "nystroem" and named["kernel"] == "linear"
