@@ -46,6 +46,7 @@ demo: $(VENV)/.installed
 docs: $(VENV)/.installed
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_pages.py
+	$(BIN)/python docs/make_stub.py
 
 test: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python -m pytest tests --pyargs lowland -n auto --dist worksteal $(ARGS)

@@ -1,4 +1,4 @@
-"""What editors and type checkers see; a test keeps it equal to the registry."""
+"""The public names, for editors and type checkers; written by docs/make_stub.py."""
 
 from lowland import datasets as datasets
 from lowland import errors as errors

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 import lowland
 from lowland._core import registry
 from lowland._core.base import Reducer
+from lowland._core.docstrings import entries, short
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._filter import Filter
 
@@ -138,6 +139,31 @@ def test_everything_is_documented(selector):
         assert re.search(rf"\b{name}\b", text), name
     assert re.search(r"\b(18|19|20)\d\d\b", selector.reference)
     assert len(selector.summary()) <= 100
+
+
+def test_every_parameter_and_attribute_is_documented_once_and_truly(selector):
+    for name, field in selector.parameters().items():
+        entry = selector.documentation(name)
+        assert 5 < len(short(entry)) <= 120, name
+        assert entry.text.endswith("."), name
+        written = re.search(r"default=(.+)$", entry.kind)
+        assert written is not None, name
+        assert eval(written[1]) == field.default, name
+    for section, names in (
+        ("Parameters", selector.parameters()),
+        ("Attributes", selector.fitted_attributes),
+    ):
+        shown = entries(selector.__doc__, section)
+        assert set(names) <= set(shown)
+        for name in names:
+            assert len(re.findall(rf"^{name} : ", selector.__doc__, re.MULTILINE)) == 1, name
+
+
+def test_aliases_mean_one_selector(selector):
+    for alias in selector.aliases:
+        assert registry.get_selector(alias) is selector
+        assert registry.get_selector(alias.upper()) is selector
+        assert alias not in registry.selector_names()
 
 
 # --- fitting ------------------------------------------------------------------------------------

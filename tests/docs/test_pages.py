@@ -15,8 +15,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PNG = b"\x89PNG"
 
 
-def test_the_pages_are_what_the_code_makes_of_them():
-    check = [sys.executable, str(ROOT / "docs/make_pages.py"), "--check"]
+@pytest.mark.parametrize("script", ["make_pages.py", "make_stub.py"])
+def test_what_is_made_from_the_code_is_up_to_date(script):
+    check = [sys.executable, str(ROOT / "docs" / script), "--check"]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"run 'make docs':\n{done.stdout}{done.stderr}"
 

@@ -18,7 +18,7 @@ from lowland.errors import DataError
 from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
-from lowland.spectral._locally_linear import LocalReducer
+from lowland.spectral._locally_linear import LocallyLinearReducer
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers
@@ -82,7 +82,7 @@ def test_an_extreme_new_row_has_no_influence_on_its_companions(
     monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)  # sparse stays sparse
     model = small(method)
     fitted = layout(rows.astype(dtype))
-    if layout is not np.asarray and issubclass(method, LocalReducer):
+    if layout is not np.asarray and issubclass(method, LocallyLinearReducer):
         with pytest.raises(TypeError, match="reduce it by PCA first"):
             model.fit(fitted, Y)
         return

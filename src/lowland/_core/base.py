@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
 from lowland._core.params import param
 from lowland._core.traits import Reading
@@ -50,6 +50,16 @@ class Reducer(Estimator):
         """The largest dimension of a map of n rows, p columns and so many classes."""
         limits = {"rows": max(1, n - 1), "rank": min(n, p), "classes": max(1, n_classes - 1)}
         return limits[cls.components_limit]
+
+    def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
+        """``n_components``, if it is at most :meth:`most_components`."""
+        q, most = int(self.n_components), self.most_components(n, p, n_classes)
+        if q > most:
+            raise ParameterError(
+                f"{type(self).__name__}: n_components={q} is more than n_samples={n} and "
+                f"n_features={p} allow; ask for at most {most}."
+            )
+        return q
 
     @property
     def _n_features_out(self) -> int:

@@ -73,7 +73,12 @@ class Declared:
         for name in own:
             delattr(cls, name)
             cls.__annotations__.pop(name, None)
-        cls.fitted_attributes = {**cls.fitted_attributes, **own}
+        inherited = {
+            name: value
+            for base in reversed(cls.__mro__[1:])
+            for name, value in vars(base).get("fitted_attributes", {}).items()
+        }
+        cls.fitted_attributes = {**inherited, **own}
         dataclasses.dataclass(eq=False, repr=False)(cls)
         cls._complete_docstring()
 
@@ -89,7 +94,8 @@ class Declared:
         for section, names in declared.items():
             known = {**GLOSSARY}
             known |= {name: Entry("", doc) for name, doc in names.items() if doc}
-            known |= cls._documented.get(section, {})  # what the bases say
+            for base in reversed(cls.__mro__[1:]):
+                known |= vars(base).get("_documented", {}).get(section, {})
             known |= entries(written, section)
             kept = {name: known[name] for name in names if name in known}
             shown[section] = (names, kept)

@@ -37,8 +37,6 @@ __all__ = [
 FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
 SELECTION = ("selection",)
 PREPARATION = ("preparation",)
-# What selectors are called elsewhere; any unambiguous beginning of a name will do as well.
-SELECTOR_ALIASES = {"chi2": "chi_square", "rfe": "recursive_elimination", "f": "anova_f"}
 
 
 def snake_case(class_name: str) -> str:
@@ -91,11 +89,14 @@ def selector_names() -> list[str]:
 
 
 def get_selector(name: str) -> Any:
-    """The class of a selector by name, by an alias, or by a beginning that only one name has."""
+    """The class of a selector by its name, an alias, or the beginning of one name only."""
     known, wanted = modules(SELECTION), _plain(name)
-    wanted = _plain(SELECTOR_ALIASES.get(wanted, wanted))
-    exact = [method for method in known if _plain(method) == wanted]
-    found = exact or [method for method in known if wanted and _plain(method).startswith(wanted)]
+    found = [method for method in known if _plain(method) == wanted]
+    if not found:  # aliases need the classes, so only for names that no file has
+        for cls in all_selectors():
+            if wanted in map(_plain, cls.aliases):
+                return cls
+        found = [method for method in known if wanted and _plain(method).startswith(wanted)]
     if len(found) == 1:
         return _class_in(known[found[0]], found[0])
     raise ParameterError(unknown_name("selector", name, found or list(known)))

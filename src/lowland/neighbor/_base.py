@@ -1,4 +1,8 @@
-"""What neighbor embeddings share: affinities, a start, the descent, and places for new rows."""
+"""The base of neighbor embeddings: affinities, initial layout, descent, out-of-sample placement.
+
+A method chooses the similarity in the map (``_dof``), how Q is normalized (``by_rows``), which
+pairs have an affinity (``all_pairs``) and how the repulsion is computed (``_repulsion``).
+"""
 
 from __future__ import annotations
 
@@ -42,58 +46,75 @@ MOMENTUM = 0.8
 
 
 class NeighborEmbedding(Reducer):
-    """Minimize KL(P || Q): Gaussian similarities of all pairs, where a method says no other."""
+    """Minimize KL(P || Q); Q has Gaussian similarities of all pairs unless a method differs.
+
+    Parameters
+    ----------
+    perplexity : float or list of float, default=30.0
+        Effective number of neighbors of each row, between 1 and n - 1. Larger values show coarser
+        structure. The affinities of several values are averaged.
+    n_neighbors : int or None, default=None
+        Number of neighbors that get an affinity. None takes all rows.
+    early_exaggeration : float, default=1.0
+        Factor on the attraction in the first steps.
+    early_exaggeration_iter : int, default=0
+        Number of steps with the early exaggeration. It is 0 if ``init`` is a map, whose clusters
+        these steps would undo.
+    learning_rate : float or "auto", default="auto"
+        Step length of the descent. "auto" is n / exaggeration.
+    max_iter : int, default=750
+        Largest number of steps. 0 returns the initial layout.
+    init : {"pca", "spectral", "random"} or array of shape (n, n_components), default="pca"
+        Initial layout. An array continues from an earlier map. If X holds distances or is a graph,
+        "pca" means "spectral".
+    metric : str or function, default="euclidean"
+        Distance between rows: a name, a function of two rows, or "precomputed". With
+        "precomputed", X holds the n x n distances of the fitted rows, dense or sparse, and new rows
+        are given by their distances to the fitted rows. X may also be a ``NeighborGraph``.
+    tol : float, default=1e-5
+        Stop when a step lowers the divergence by less than this share of it. 0 never stops early.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Map of the fitted rows. Equal rows share one place.
+    kl_divergence_ : float
+        Divergence of the map from the data at the end.
+    loss_history_ : ndarray of shape (n_looks,)
+        Divergence every 50 steps and at the end.
+    n_neighbors_ : int
+        Number of neighbors that got an affinity.
+    mean_potential_ : float
+        Mean over the rows of their sum of similarities in the map. It scales the repulsion of new
+        rows.
+    fitted_rows_ : array of shape (n_samples, n_features) or None
+        Rows that new rows are compared with. None if X held distances or was a graph.
+    """
 
     perplexity: float | Sequence[float] = param(
-        Real(0) | Several(Real(0)),  # the engine asks for at least 1, knowing the data
+        Real(0) | Several(Real(0)),  # the engine, which knows the data, asks for at least 1
         default=30.0,
-        doc="effective number of neighbors of a row; a list mixes several scales",
     )
-    n_neighbors: int | None = param(
-        Null() | Integer(1),
-        default=None,
-        doc="neighbors that get an affinity; None lets the method choose",
-    )
-    early_exaggeration: float = param(
-        Real(1, 1e6, closed="both"), default=1.0, doc="factor on the attraction at first"
-    )
-    early_exaggeration_iter: int = param(
-        Integer(0), default=0, doc="steps with the early exaggeration; none from a given map"
-    )
+    n_neighbors: int | None = param(Null() | Integer(1), default=None)
+    early_exaggeration: float = param(Real(1, 1e6, closed="both"), default=1.0)
+    early_exaggeration_iter: int = param(Integer(0), default=0)
     learning_rate: float | str = param(
-        OneOf("auto") | Real(0, 1e12, closed="right"),
-        default="auto",
-        doc="step length; auto is n / exaggeration",
+        OneOf("auto") | Real(0, 1e12, closed="right"), default="auto"
     )
-    max_iter: int = param(Integer(0), default=750, doc="steps in all, at most")
-    init: Any = param(
-        OneOf("pca", "spectral", "random") | Array(), default="pca", doc="where the map starts"
-    )
-    metric: Any = param(
-        OneOf(*METRICS) | Function(), default="euclidean", doc="distance between rows"
-    )
-    metric_params: dict[str, Any] | None = param(
-        Null() | Mapping(), default=None, doc="parameters of the metric"
-    )
-    tol: float = param(
-        Real(0, closed="left"), default=1e-5, doc="stop when the loss falls less per step; 0: never"
-    )
-    callback: Callable[..., Any] | None = param(
-        Null() | Function(), default=None, doc="called as callback(step, map, loss); True stops"
-    )
+    max_iter: int = param(Integer(0), default=750)
+    init: Any = param(OneOf("pca", "spectral", "random") | Array(), default="pca")
+    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+    tol: float = param(Real(0, closed="left"), default=1e-5)
+    callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", doc="the map of the fitted rows")
-    kl_divergence_: float = fitted(doc="the divergence of the map from the data")
-    loss_history_: np.ndarray = fitted("n_looks", doc="divergence every 50 steps, and at the end")
-    n_iter_: int = fitted(type=int, doc="steps done")
-    n_neighbors_: int = fitted(type=int, doc="neighbors that got an affinity")
-    mean_potential_: float = fitted(doc="similarity that a point of the map sees in all")
-    rows_: Any = fitted(
-        "n_samples",
-        "n_features",
-        doc="the fitted rows, which new rows are compared with; None if distances were given",
-        optional=True,
-    )
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    kl_divergence_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_looks")
+    n_iter_: int = fitted(type=int)
+    n_neighbors_: int = fitted(type=int)
+    mean_potential_: float = fitted()
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True)
 
     accepts_sparse = True
     accepts_distances = True
@@ -105,17 +126,16 @@ class NeighborEmbedding(Reducer):
         "between groups mean little, and so does the arrangement of the groups: two groups side by "
         "side need not be more alike than two at opposite ends.",
         gaps="Groups that stand apart are groups of mutual neighbors. Small groups may be noise, "
-        "and "
-        "one group may be torn in two: run another seed and another perplexity and keep what "
+        "and one group may be torn in two: run another seed and another perplexity and trust what "
         "stays.",
         sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
         "ones until they look alike. A point far outside is not an outlier for that reason.",
         scale="The scale of the axes has no meaning.",
     )
-    all_pairs: ClassVar[bool] = True  # whether every row is a neighbor, unless n_neighbors says
-    by_rows: ClassVar[bool] = False  # whether Q is normalized row by row
+    all_pairs: ClassVar[bool] = True  # every row is a neighbor unless n_neighbors is given
+    by_rows: ClassVar[bool] = False  # Q is normalized row by row
 
-    # --- what a method may say otherwise -------------------------------------------------------
+    # --- what a method may override -------------------------------------------------------------
 
     def _dof(self) -> float:
         """Degrees of freedom of the similarity in the map; infinity is the Gaussian."""
@@ -128,7 +148,7 @@ class NeighborEmbedding(Reducer):
         return 1.0
 
     def _momentum(self) -> float:
-        """Of the steps after the early exaggeration."""
+        """Momentum of the steps after the early exaggeration."""
         return MOMENTUM
 
     # --- fit ----------------------------------------------------------------------------------
@@ -164,11 +184,11 @@ class NeighborEmbedding(Reducer):
         self.loss_history_, self.kl_divergence_ = found.losses, float(found.losses[-1])
         self.n_iter_, self.n_neighbors_ = found.n_iter, graph.n_neighbors
         self.mean_potential_ = divergence.mean_potential(np.ascontiguousarray(Y))
-        self.rows_ = None if kept is None else kept.copy()
+        self.fitted_rows_ = None if kept is None else kept.copy()
         return self.embedding_.copy()
 
     def _stages(self) -> list[Stage]:
-        given = not isinstance(self.init, str)  # clusters have formed: to exaggerate undoes them
+        given = not isinstance(self.init, str)  # exaggeration would undo the clusters of a map
         early = 0 if given else min(self.early_exaggeration_iter, self.max_iter)
         late, may_stop = self.max_iter - early, self.tol > 0
         return [
@@ -215,7 +235,7 @@ class NeighborEmbedding(Reducer):
         return Divergence(P, self._dof(), repulsion, entropy, run.threads, by_rows=self.by_rows)
 
     def _start(self, rows: Any, graph: NeighborGraph, run: FitContext) -> np.ndarray:
-        """The first layout; without a table of features the graph takes the place of PCA."""
+        """The initial layout; without rows of features, the graph replaces PCA."""
         n, d = len(graph), int(self.n_components)
         if not isinstance(self.init, str):
             return initial_layout.given_layout(self.init, n, d)
@@ -230,19 +250,19 @@ class NeighborEmbedding(Reducer):
 
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
-        if self.rows_ is None and self.metric != "precomputed":
+        if self.fitted_rows_ is None and self.metric != "precomputed":
             raise no_fitted_rows(type(self).__name__)
         return super()._check_new_rows(X)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         n = len(self.embedding_)
         k = min(self.n_neighbors_, n)
-        if self.rows_ is None:
+        if self.fitted_rows_ is None:
             near = given_neighbors(X, k, monitor=run.monitor)
         else:
             near = neighbor_query(
-                self.rows_,
-                X.toarray() if is_sparse(X) and not is_sparse(self.rows_) else X,
+                self.fitted_rows_,
+                X.toarray() if is_sparse(X) and not is_sparse(self.fitted_rows_) else X,
                 k,
                 metric=self.metric,
                 metric_params=self.metric_params,
@@ -254,8 +274,8 @@ class NeighborEmbedding(Reducer):
         mean = None if self.by_rows else self.mean_potential_
         Z = place_rows(FrozenMap(self.embedding_, self._dof(), mean), near.indices, p, run.threads)
         Z = Z.astype(self.embedding_.dtype)
-        at_home = near.distances[:, 0] == 0  # a fitted row has its place already
-        Z[at_home] = self.embedding_[near.indices[at_home, 0]]
+        equal = near.distances[:, 0] == 0  # a row equal to a fitted row gets the same place
+        Z[equal] = self.embedding_[near.indices[equal, 0]]
         return Z.astype(X.dtype, copy=False)
 
     def _new_perplexity(self, k: int) -> Any:

@@ -1,1 +1,1 @@
-"""Columns made ready for a method: the first step of a model made from a table."""
+"""Preparation of the columns of a table: the first step of a model."""

@@ -1,4 +1,4 @@
-"""Whether the columns of a table need to be scaled, and by what."""
+"""Whether the columns of a table need scaling, and by which values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lowland._engines.linalg.magnitude import EXTREME, column_exponents, largest
 
 __all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
 
-# Deviations that differ by more than this factor are those of different units.
+# If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
-# So many columns with the same least value are counts, intensities or pixels of one kind.
+# If so many columns have the same minimum, they are counts, intensities or pixels of one kind.
 MANY, SHARE = 16, 0.9
-ROWS_LOOKED_AT = 5000  # to choose; more would not choose better
-# The interquartile range of a normal law, so that "robust" and "standard" are alike there.
+ROWS_LOOKED_AT = 5000  # enough rows for the choice
+# The interquartile range of a normal distribution: "robust" and "standard" agree there.
 QUARTILES_OF_NORMAL = 1.3489795
 
 
 class Scale(NamedTuple):
-    """What is taken away and divided by (None: nothing), which kind that is, and why."""
+    """The values to subtract and divide by (None: nothing), the kind of scale, and the reason."""
 
     kind: str
     reason: str
@@ -33,9 +33,9 @@ class Scale(NamedTuple):
 def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
     """ "standard" for a table whose units seem to differ, else "none".
 
-    Sparse data and bare arrays are left alone, and so are columns of one kind: those whose
-    deviations are within a factor of 10, and many columns that start at the same value (pixels,
-    counts).
+    Sparse data and arrays without column names are not scaled. Columns of one kind are not scaled
+    either: columns whose deviations differ by at most a factor of 10, and many columns with the
+    same minimum (pixels, counts).
     """
     if is_sparse(X):
         return Scale("none", "the data are sparse")
@@ -50,12 +50,12 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
     with np.errstate(over="ignore"):
         ratio = deviations[large] / deviations[small]
     if ratio <= ALIKE:
-        return Scale("none", f"the columns' deviations are alike, within a factor of {ratio:.2g}")
+        return Scale("none", f"the deviations of the columns agree within a factor of {ratio:.2g}")
     if names is None:
         return Scale(
             "none",
-            f"the columns have no names that tell their units; their deviations differ by a "
-            f"factor of {ratio:.2g}",
+            f"the columns have no names, so their units are not known; their deviations differ by "
+            f"a factor of {ratio:.2g}",
         )
     least = X.min(axis=0)
     values, counts = np.unique(least, return_counts=True)
@@ -70,8 +70,10 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
 
 
 def standard_scale(X: Any, reason: str) -> Scale:
-    """Mean and deviation (with n as divisor, as scikit-learn's StandardScaler); sparse data are
-    not centered."""
+    """Mean and deviation, with the divisor n, like scikit-learn's StandardScaler.
+
+    Sparse data are not centered.
+    """
     if is_sparse(X):
         X = X.astype(np.float64)
         unit = unit_for(largest(X.data))
@@ -88,9 +90,9 @@ def standard_scale(X: Any, reason: str) -> Scale:
 
 
 def robust_scale(X: Any, reason: str) -> Scale:
-    """Median and distance of the quartiles, in units of a normal law's deviation.
+    """Median, and the interquartile range in units of that of a normal distribution.
 
-    Where more than half of a column is one value, its deviation.
+    If more than half of a column is one value, its deviation replaces the interquartile range.
     """
     if is_sparse(X):
         return standard_scale(X, f"{reason} (sparse: deviations, not quartiles)")
@@ -106,7 +108,7 @@ def _deviations(X: np.ndarray) -> np.ndarray:
         deviations = X.std(axis=0, dtype=np.float64)
     varies = X.min(axis=0) != X.max(axis=0)
     if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
-        e = column_exponents(X)  # squares of some column are no numbers in its own unit
+        e = column_exponents(X)  # squares of some column overflow or underflow
         deviations = np.ldexp(np.ldexp(X, e).std(axis=0, dtype=np.float64), -e)
     deviations[~varies] = 0.0
     return deviations

@@ -1,4 +1,4 @@
-"""Columns made ready for a method: holes filled, categories turned into numbers, units made equal.
+"""Preparation of columns: missing values filled, categories encoded, units made comparable.
 
 Everything is learned from the fitted rows and kept, so that new rows are treated in the same way.
 """
@@ -30,31 +30,35 @@ __all__ = ["Preparation"]
 
 
 class Preparation(Declared):
-    """x -> (filled(x) - center) / scale, column by column, after categories became 0 and 1.
+    """x -> (filled(x) - center) / spread, column by column, after one-hot encoding of categories.
 
     Parameters
     ----------
     scale : {"auto", "none", "standard", "robust"}, default="auto"
-        "standard": mean 0 and deviation 1. "robust": median 0 and distance of the quartiles 1.
-        "auto": "standard" if the columns' units seem to differ, else "none"; see
-        :func:`lowland.preparation._scales.choose_scale`.
+        How columns are scaled. "standard" gives mean 0 and deviation 1, "robust" median 0 and the
+        interquartile range of a normal distribution. "auto" is "standard" if the units of the
+        columns seem to differ, else "none"; see :func:`lowland.preparation._scales.choose_scale`.
     impute : {"mean", "median"} or None, default=None
-        What a missing value becomes. None refuses missing values.
+        Value that replaces a missing value. None refuses missing values.
 
     Attributes
     ----------
     chosen_ : str
-        The scale that was used.
+        Scale in use: "none", "standard" or "robust".
     reason_ : str
-        Why.
+        Reason for this scale.
     fill_ : ndarray of shape (n_numbers,) or None
-        What is put for missing values, by column of numbers.
+        Value that replaces missing values, for each column of numbers.
     n_filled_ : int
-        How many values were missing.
-    center_, spread_ : ndarrays of shape (n_columns,) or None
-        What is taken away, and what the rest is divided by; 1 for constant columns.
-    level_columns_, levels_ : ndarrays of shape (n_levels,)
-        Column of text and value that each column of 0 and 1 stands for, after the numbers.
+        Number of missing values in the fitted rows.
+    center_ : ndarray of shape (n_columns,) or None
+        Value that is subtracted from each column. None subtracts nothing.
+    spread_ : ndarray of shape (n_columns,) or None
+        Value that each column is divided by; 1 for constant columns. None divides by nothing.
+    level_columns_ : ndarray of shape (n_levels,)
+        Name of the text column of each 0/1 column. The 0/1 columns follow the columns of numbers.
+    levels_ : ndarray of shape (n_levels,)
+        Text value of each 0/1 column.
 
     Examples
     --------
@@ -65,21 +69,17 @@ class Preparation(Declared):
     array([[-1.22, -1.22], [ 0.  ,  0.  ], [ 1.22,  1.22]])
     """
 
-    scale: str = param(
-        OneOf("auto", "none", "standard", "robust"), default="auto", doc="how columns are scaled"
-    )
-    impute: str | None = param(
-        OneOf("mean", "median") | Null(), default=None, doc="what a missing value becomes"
-    )
+    scale: str = param(OneOf("auto", "none", "standard", "robust"), default="auto")
+    impute: str | None = param(OneOf("mean", "median") | Null(), default=None)
 
-    chosen_: str = fitted(type=str, doc="the scale that was used")
-    reason_: str = fitted(type=str, doc="why")
-    fill_: np.ndarray | None = fitted("n_numbers", doc="values for missing ones", optional=True)
-    n_filled_: int = fitted(type=int, doc="how many were missing")
-    center_: np.ndarray | None = fitted("n_columns", doc="what is taken away", optional=True)
-    spread_: np.ndarray | None = fitted("n_columns", doc="what is divided by", optional=True)
-    level_columns_: np.ndarray = fitted("n_levels", type=str, doc="column of each level")
-    levels_: np.ndarray = fitted("n_levels", type=str, doc="value of each level")
+    chosen_: str = fitted(type=str)
+    reason_: str = fitted(type=str)
+    fill_: np.ndarray | None = fitted("n_numbers", optional=True)
+    n_filled_: int = fitted(type=int)
+    center_: np.ndarray | None = fitted("n_columns", optional=True)
+    spread_: np.ndarray | None = fitted("n_columns", optional=True)
+    level_columns_: np.ndarray = fitted("n_levels", type=str)
+    levels_: np.ndarray = fitted("n_levels", type=str)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
@@ -99,7 +99,7 @@ class Preparation(Declared):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows made ready as the fitted ones were; X itself is not changed."""
+        """Rows prepared like the fitted rows; X is not modified."""
         if "feature_names_in_" in vars(self):
             check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
@@ -114,11 +114,11 @@ class Preparation(Declared):
         return ready
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """The fitted rows, made ready."""
+        """The prepared fitted rows."""
         return self.fit(X).transform(X)
 
     def column_names_out(self) -> list[str] | None:
-        """Names of the columns that come out; None if none went in."""
+        """Names of the columns of the result; None if X had no names."""
         if "feature_names_in_" not in vars(self):
             return None
         texts = set(self.level_columns_)
@@ -127,7 +127,7 @@ class Preparation(Declared):
         return [*numbers, *(f"{column}={level}" for column, level in pairs)]
 
     def _numbers(self, X: Any) -> Any:
-        """The columns of numbers; a data frame is copied into one array, by rows."""
+        """The columns of numbers; a data frame is copied into one C-ordered array."""
         if not hasattr(X, "columns"):
             return X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
         texts = set(self.level_columns_)
@@ -145,14 +145,14 @@ class Preparation(Declared):
             )
         if self.fill_ is None:
             raise DataError(
-                f"missing values in {listing(self._named(columns))}, but there were none when the "
-                "model was fitted, so it does not know what to put there; drop these rows."
+                f"missing values in {listing(self._named(columns))}, but the fitted rows had none, "
+                "so the model has no values to replace them; drop these rows."
             )
         return np.where(missing, self.fill_.astype(numbers.dtype), numbers)
 
     def _fill_values(self, numbers: np.ndarray) -> np.ndarray:
         if self.impute is None:
-            return np.zeros(numbers.shape[1])  # never used: _filled refuses
+            return np.zeros(numbers.shape[1])  # not used: _filled refuses missing values
         empty = np.flatnonzero(np.isnan(numbers).all(axis=0))
         if len(empty):
             raise DataError(
@@ -172,11 +172,11 @@ class Preparation(Declared):
         for column in dict.fromkeys(self.level_columns_):
             levels = self.levels_[self.level_columns_ == column]
             values = _text(X[column])
-            strange = sorted({*values} - {*levels})
-            if strange:
+            unknown = sorted({*values} - {*levels})
+            if unknown:
                 warnings.warn(
-                    f"column {column!r} has values that the model does not know, which count as "
-                    f"none of its levels: {listing(strange)}",
+                    f"column {column!r} has values that the fitted rows did not have; they have 0 "
+                    f"in all of its columns: {listing(unknown)}",
                     stacklevel=2,
                 )
             parts.append((values[:, None] == levels).astype(numbers.dtype))
@@ -198,7 +198,7 @@ def _n_missing(numbers: Any) -> int:
 
 
 def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Column and value of each level of the columns of text, sorted within a column."""
+    """Column and value of each level of the text columns, sorted within a column."""
     found: list[tuple[str, str]] = []
     if hasattr(X, "columns"):
         for column in X.columns:
@@ -209,7 +209,7 @@ def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _text(column: pl.Series) -> np.ndarray:
-    """Values as text; a missing one is a level of its own, "missing"."""
+    """Values as text; missing values become the level "missing"."""
     import polars as pl
 
     return column.cast(pl.String).fill_null("missing").to_numpy().astype(object)

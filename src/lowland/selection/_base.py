@@ -1,10 +1,10 @@
-"""What every selector inherits: it ranks the columns, and the best of them are kept as they are."""
+"""The base of selectors: a method ranks the columns, and the best columns are kept unchanged."""
 
 from __future__ import annotations
 
 import numbers
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,25 +20,35 @@ __all__ = ["Selector"]
 class Selector(Estimator):
     """Base of every selector: a method writes ``_fit`` and calls ``_keep``.
 
-    ``transform`` gives the chosen columns of what it is given, in their order and their type:
-    integers stay integers, sparse data stay sparse.
+    ``transform`` returns the kept columns of X, in their order and with their type: integers stay
+    integers, sparse data stay sparse.
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        Number of columns to keep, or their share of all columns. None lets the method decide.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_features,)
+        Whether each column is kept.
+    ranking_ : ndarray of shape (n_features,)
+        Rank of each column; 1 is the best.
+    scores_ : ndarray of shape (n_features,)
+        Score of each column.
     """
 
-    n_features: Any = param(
-        Integer(1) | Real(0, 1) | Null(),
-        default=None,
-        doc="columns to keep: how many, or which share of them; None lets the method decide",
-        kw_only=False,
-    )
+    n_features: Any = param(Integer(1) | Real(0, 1) | Null(), default=None, kw_only=False)
 
-    support_: np.ndarray = fitted("n_features", type=bool, doc="whether a column is kept")
-    ranking_: np.ndarray = fitted("n_features", type=int, doc="rank of each column, 1 is the best")
-    scores_: np.ndarray = fitted("n_features", doc="what each column is worth to the method")
+    support_: np.ndarray = fitted("n_features", type=bool)
+    ranking_: np.ndarray = fitted("n_features", type=int)
+    scores_: np.ndarray = fitted("n_features")
 
     accepts_sparse = True
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names of the selector, for the command line
 
     def get_support(self, indices: bool = False) -> np.ndarray:
-        """Which columns are kept: a mask, or their numbers in ascending order."""
+        """Which columns are kept: a mask, or their indices in ascending order."""
         self._require_fitted()
         return np.flatnonzero(self.support_) if indices else self.support_.copy()
 
@@ -74,7 +84,7 @@ class Selector(Estimator):
         return self._kept(X, self._check_new_rows(X))
 
     def _kept(self, X: Any, checked: Any) -> Any:
-        """The kept columns of X in its own type; where X is no array of numbers, as floats."""
+        """The kept columns of X with their type; as floats if X is not an array of numbers."""
         columns = np.flatnonzero(self.support_)
         if is_sparse(X):
             return X.tocsr()[:, columns]
@@ -86,7 +96,7 @@ class Selector(Estimator):
         return self._in_container(np.ascontiguousarray(rows[:, columns]), X)
 
     def _frame(self, X: Any, columns: np.ndarray) -> Any:
-        """A frame's own columns, if a frame of its kind is wanted: each keeps its type."""
+        """The columns of a data frame, each with its type, if output of the same kind is wanted."""
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform")
         if wanted is None and "sklearn" in sys.modules:
             wanted = sys.modules["sklearn"].get_config()["transform_output"]
@@ -96,10 +106,10 @@ class Selector(Estimator):
             return X[:, columns.tolist()]
         return None
 
-    # --- for the methods --------------------------------------------------------------------
+    # --- what methods call ------------------------------------------------------------------
 
     def _number_wanted(self, p: int) -> int | None:
-        """``n_features`` as a number of columns; None where the method is to decide."""
+        """``n_features`` as a number of columns; None if the method decides."""
         if self.n_features is None:
             return None
         if not isinstance(self.n_features, numbers.Integral):
@@ -107,12 +117,12 @@ class Selector(Estimator):
         if self.n_features > p:
             raise ParameterError(
                 f"{type(self).__name__}: n_features={self.n_features} is more than the {p} "
-                f"columns there are; ask for at most {p}."
+                f"columns of X; ask for at most {p}."
             )
         return int(self.n_features)
 
     def _keep(self, order: np.ndarray, n_kept: int, scores: np.ndarray) -> None:
-        """Set the fitted attributes from the columns' numbers, the best first."""
+        """Set the fitted attributes from the indices of the columns, the best first."""
         p = len(order)
         self.ranking_ = np.empty(p, dtype=np.int64)
         self.ranking_[order] = np.arange(1, p + 1)

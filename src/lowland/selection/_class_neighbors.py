@@ -1,4 +1,4 @@
-"""The nearest rows of every class, by the sum of absolute differences."""
+"""The nearest rows of every class in the Manhattan distance."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from lowland import _native
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.class_moments import members
 from lowland._engines.neighbors.block_search import nearest_in_rows
 
 __all__ = ["NearInClass", "nearest_by_class"]
 
-BLOCK_DISTANCES = 1 << 21  # 16 MB
+BLOCK_BYTES = 2**24  # distances that are computed at a time
 
 
 class NearInClass(NamedTuple):
-    """For each of some ``rows``, its nearest rows in class ``code``, itself never among them."""
+    """For each of ``rows``, its nearest rows in class ``code``, without the row itself."""
 
     rows: np.ndarray
     code: int
@@ -31,14 +31,14 @@ class NearInClass(NamedTuple):
 def nearest_by_class(
     X: np.ndarray, codes: np.ndarray, rows: np.ndarray, k: int, threads: int, monitor: Monitor
 ) -> Iterator[NearInClass]:
-    """For block after block of rows, the k nearest rows of each class (fewer if it has fewer).
+    """The k nearest rows of each class (all if it has fewer), for blocks of rows.
 
-    Rows of the class itself come apart from the others, since a row is not its own neighbor; so all
-    rows that come together have as many neighbors. Ties go to the smaller number. O(m n p).
+    A row is not its own neighbor, so it may have one neighbor less in its own class; rows of the
+    class are therefore yielded separately. Ties go to the smaller index. O(m n p).
     """
     n, p = X.shape
     groups = members(codes, int(codes.max()) + 1)
-    order = np.concatenate(groups)  # each class side by side
+    order = np.concatenate(groups)  # the rows of a class are adjacent
     ends = np.cumsum([len(group) for group in groups])
     width = panel_width(X.dtype)
     shape = (-(-n // width), p, width)
@@ -51,10 +51,10 @@ def nearest_by_class(
     _native.pack_points(np.ascontiguousarray(X[order]), panels, threads)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    step = max(1, BLOCK_DISTANCES // n)
-    with monitor.phase("neighbors of each class", total=-(-len(rows) // step)) as phase:
-        for part in row_blocks(len(rows), step):
-            block = rows[part]
+    blocks = list(row_blocks(len(rows), rows_within(8 * n, BLOCK_BYTES)))
+    with monitor.phase("neighbors of each class", total=len(blocks)) as phase:
+        for some in blocks:
+            block = rows[some]
             D = np.empty((len(block), n))
             _native.manhattan_rows(panels, np.ascontiguousarray(X[block]), D, threads)
             D[np.arange(len(block)), place[block]] = np.inf

@@ -11,7 +11,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import param
 from lowland._core.validation import is_sparse
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.selection._base import Selector
 from lowland.selection._targets import read_target
 
@@ -19,13 +19,12 @@ __all__ = ["Filter", "constant_columns"]
 
 
 def constant_columns(X: Any) -> np.ndarray:
-    """Which columns hold one value only."""
+    """Which columns have a single value."""
     if is_sparse(X):
         largest, smallest = X.max(axis=0).toarray(), X.min(axis=0).toarray()
         return (largest == smallest).ravel()
     same = np.ones(X.shape[1], dtype=bool)
-    step = max(1, 2**22 // X.shape[1])
-    for rows in row_blocks(X.shape[0], step):
+    for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
         same &= (X[rows] == X[0]).all(axis=0)
     return same
 
@@ -33,22 +32,26 @@ def constant_columns(X: Any) -> np.ndarray:
 class Filter(Selector):
     """A score per column: a method writes ``_score``.
 
-    Ranks follow the scores, ties the order of the columns. A column that never varies ranks last
-    whatever the formula says of it (often 0/0).
+    Columns are ranked by score, ties by their order. A constant column ranks last, whatever its
+    formula gives (often 0/0).
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        Number of columns to keep, or their share of all columns. None keeps half of them, or all
+        that are better than ``threshold``.
+    threshold : float or None, default=None
+        Keep only columns with a score above this value. None sets no limit.
     """
 
-    threshold: float | None = param(
-        Real() | Null(),
-        default=None,
-        doc="keep only columns that vary and whose score is better than this",
-    )
+    threshold: float | None = param(Real() | Null(), default=None)
 
-    target_kind: ClassVar[str | None] = None  # "classes", "numbers", "auto"; None: no target
+    target_kind: ClassVar[str | None] = None  # "classes", "numbers", "auto", or None: no target
     lower_is_better: ClassVar[bool] = False
     constant_score: ClassVar[float] = 0.0
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        """The score of each column; what it says of constant columns does not matter."""
+        """The score of each column; values of constant columns are ignored."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
@@ -57,7 +60,7 @@ class Filter(Selector):
         constant = constant_columns(X)
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = np.asarray(self._score(X, target, run), dtype=np.float64)
-        most = np.finfo(np.float64).max  # perfect separation: x / 0
+        most = np.finfo(np.float64).max  # x / 0: the column separates the classes perfectly
         scores = np.nan_to_num(scores, nan=self.constant_score, posinf=most, neginf=-most)
         scores[constant] = self.constant_score
         with run.monitor.phase("ranking"):
@@ -65,7 +68,7 @@ class Filter(Selector):
             self._keep(order, self._number_kept(scores, constant, wanted), scores)
 
     def _read_target(self, y: Any, n: int) -> Any:
-        """y as ``_score`` wants it; the parameter ``target``, where there is one, says how."""
+        """y as ``_score`` takes it, by the parameter ``target`` if the method has one."""
         if self.target_kind is None:
             return None
         kind = getattr(self, "target", self.target_kind)

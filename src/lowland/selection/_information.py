@@ -1,7 +1,7 @@
 """Mutual information of many columns with one target, in nats, from nearest neighbors or counts.
 
-Numbers are compared by their nearest neighbors, which in a sorted column stand side by side: no
-tree is needed. With psi the digamma function and means over the n rows,
+The nearest neighbors of a number are adjacent in the sorted column, so no tree is needed. With psi
+the digamma function and <> the mean over the n rows,
 
     numbers, classes   psi(n) + <psi(k)> - <psi(n_c)> - <psi(m)>           (Ross 2014)
         m rows lie nearer than the k-th nearest of the same class, which has n_c rows
@@ -27,7 +27,7 @@ from lowland._engines.linalg.principal_axes import column_scale
 __all__ = ["of_counts", "with_classes", "with_numbers"]
 
 BLOCK = 64  # columns at a time
-TIE_NOISE = 1e-10  # of a standard deviation: equal numbers get an order, nothing else changes
+TIE_NOISE = 1e-10  # in standard deviations: it orders equal numbers and changes nothing else
 
 
 def with_classes(
@@ -40,7 +40,7 @@ def with_classes(
 ) -> np.ndarray:
     """Mutual information of each column of numbers with classes; O(p n (k + log n)).
 
-    Classes of one row say nothing and are left out.
+    Classes of a single row give no information and are left out.
     """
     counts = np.bincount(codes)
     kept = counts[codes] > 1
@@ -110,21 +110,21 @@ def of_counts(joint: np.ndarray) -> np.ndarray:
 
 
 def digammas(n: int) -> np.ndarray:
-    """psi(0 .. n); the first, which is infinite, is set to 0 and never used."""
+    """psi(0), ..., psi(n); psi(0), which is infinite, is set to 0 and not used."""
     from scipy.special import digamma
 
     return np.concatenate([[0.0], digamma(np.arange(1, n + 1))])
 
 
 def sorted_order(values: np.ndarray, threads: int) -> np.ndarray:
-    """The stable order of each row."""
+    """The indices that sort each row; equal values keep their order."""
     order = np.empty(values.shape, np.int32)
     _native.sort_rows(values, False, order, threads)
     return order
 
 
 def _noisy_blocks(X: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Columns in rows, in units of their deviation, with the noise that breaks ties."""
+    """Blocks of columns, transposed, in units of their deviation, with noise that breaks ties."""
     n, p = X.shape
     for part in row_blocks(p, BLOCK):
         columns = X[:, part]

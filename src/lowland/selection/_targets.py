@@ -1,4 +1,4 @@
-"""Is a target a class or a number? Asked once, for every selector that takes both."""
+"""Whether a target holds classes or numbers, for selectors that take both."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.nd
 
 
 def read_classes(y: Any, n_rows: int, *, owner: str) -> Labels:
-    """At least two classes."""
+    """Labels with at least two classes."""
     labels = check_labels(y, n_rows, owner=owner)
     if len(labels.classes) < 2:
         raise DataError(
             f"{owner} needs at least two classes, but y has only one class, "
-            f"{labels.classes.tolist()[0]!r}; give rows of another class, too."
+            f"{labels.classes.tolist()[0]!r}; add rows of another class."
         )
     return labels
 
 
 def holds_numbers(y: Any) -> bool:
-    """Whether y holds numbers; booleans are none, numbers as Python objects are."""
+    """Whether y holds numbers; booleans do not count, numbers in an object array do."""
     values = np.asarray(y)
     if values.dtype != object:
         return values.dtype.kind in "iuf"
@@ -40,7 +40,7 @@ def holds_numbers(y: Any) -> bool:
 
 
 def holds_classes(y: Any) -> bool:
-    """Text and booleans are classes; so are whole numbers that recur thrice on average."""
+    """Text and booleans are classes; so are integers that occur three times on average."""
     if not holds_numbers(y):
         return True
     values = np.asarray(y).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Wrappers: sets of columns are judged by how well a model predicts from them."""
+"""Wrappers: sets of columns are rated by how well a model predicts from them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Path", "SearchResult", "Trials", "Wrapper"]
 
 
 class Path(NamedTuple):
-    """What a wrapper saw on its way, by number of columns: ``plot(path.sizes, path.scores)``.
+    """The sets of columns that a wrapper found, by their size: ``plot(path.sizes, path.scores)``.
 
-    ``errors`` are standard errors over the folds, ``support`` says which columns were in.
+    ``errors`` are standard errors over the folds, ``support`` tells the columns of each set.
     """
 
     sizes: np.ndarray
@@ -34,9 +34,11 @@ class Path(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Columns, the best first, how many to keep, a score for each; then one row per step.
+    """The result of a search over sets of columns.
 
-    Steps ascend by the number of columns: which were in, and the score on each fold.
+    ``order`` has all columns, the best first, ``n_kept`` the number to keep and ``scores`` a score
+    per column. ``support`` and ``fold_scores`` have a row per step, by ascending number of columns:
+    the columns of the set, and its score on each fold.
     """
 
     order: np.ndarray
@@ -47,35 +49,53 @@ class SearchResult(NamedTuple):
 
 
 class Wrapper(Selector):
-    """A search over sets of columns: a method writes ``_search``."""
+    """A search over sets of columns: a method writes ``_search``.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        Model to select for. None takes logistic regression for classes and ridge regression for
+        numbers, on standardized columns.
+    cv : int, splitter or None, default=5
+        Number of folds (None means 5), or a splitter of scikit-learn. Folds are shuffled by
+        ``random_state`` and keep the proportions of the classes.
+    scoring : str, function or None, default=None
+        Score to maximize: a name or function of scikit-learn. None takes the model's own score.
+
+    Attributes
+    ----------
+    path_sizes_ : ndarray of shape (n_steps,)
+        Sizes of the sets of columns in ``path_``, ascending.
+    path_scores_ : ndarray of shape (n_steps,)
+        Mean score of each set over the folds.
+    path_errors_ : ndarray of shape (n_steps,)
+        Standard error of each score over the folds.
+    path_support_ : ndarray of shape (n_steps, n_features)
+        Which columns are in each set.
+    """
 
     estimator: Any = param(
         Null() | Having("an estimator with fit and predict", "fit", "predict", "get_params"),
         default=None,
-        doc="the model to select for; None: a linear one on standardized columns",
     )
     cv: Any = param(
         Integer(2) | Null() | Having("an object that splits rows", "split", "get_n_splits"),
         default=5,
-        doc="folds of the cross-validation (None: 5), or a splitter of scikit-learn",
     )
     scoring: Any = param(
         Null() | Text("the name of a scorer of scikit-learn") | Function(),
         default=None,
-        doc="what is maximized; None: the model's own score",
     )
 
-    path_sizes_: np.ndarray = fitted("n_steps", type=int, doc="numbers of columns seen, ascending")
-    path_scores_: np.ndarray = fitted("n_steps", doc="cross-validated score at each of them")
-    path_errors_: np.ndarray = fitted("n_steps", doc="its standard error over the folds")
-    path_support_: np.ndarray = fitted(
-        "n_steps", "n_features", type=bool, doc="which columns were in"
-    )
+    path_sizes_: np.ndarray = fitted("n_steps", type=int)
+    path_scores_: np.ndarray = fitted("n_steps")
+    path_errors_: np.ndarray = fitted("n_steps")
+    path_support_: np.ndarray = fitted("n_steps", "n_features", type=bool)
 
     needs_target = True
 
     def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> SearchResult:
-        """Rank the columns, all of which vary; ``wanted`` of them are asked for."""
+        """Rank the columns, none of which is constant; ``wanted`` are to be kept, or None."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
@@ -93,7 +113,7 @@ class Wrapper(Selector):
         shown = X[:, varying] if len(rest) else X
         trials = Trials(shown, values, model, self.scoring, self._folds(target, run))
         most = None if wanted is None else min(wanted, len(varying))
-        with limit_blas(1):  # many small models: threads would only get in each other's way
+        with limit_blas(1):  # the models are small, so threads cost more than they gain
             found = self._search(trials, most, run)
         scores = np.full(X.shape[1], found.scores.min())
         scores[varying] = found.scores
@@ -102,7 +122,7 @@ class Wrapper(Selector):
         self._keep_path(found, varying)
 
     def _folds(self, target: Any, run: FitContext) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Rows to fit and rows to judge by; folds are shuffled, with classes in balance."""
+        """Rows to fit and rows to score, per fold; shuffled, with balanced classes."""
         from sklearn.model_selection import KFold, StratifiedKFold
 
         is_class = isinstance(target, Labels)
@@ -113,8 +133,8 @@ class Wrapper(Selector):
         if rarest < 2:
             which = target.classes.tolist()[np.bincount(values).argmin()]
             raise DataError(
-                f"{type(self).__name__}: class {which!r} has one row, n_samples=1, and "
-                "cross-validation needs two of each; drop the class or add rows."
+                f"{type(self).__name__}: class {which!r} has a single row (n_samples=1), and "
+                "cross-validation needs two per class; drop the class or add rows."
             )
         kind = StratifiedKFold if is_class else KFold
         seed = int(run.rng.integers(2**31))
@@ -123,7 +143,7 @@ class Wrapper(Selector):
 
     @property
     def path_(self) -> Path:
-        """Score by number of columns, to be plotted."""
+        """The best set of columns of each size, and its score."""
         self._require_fitted()
         return Path(self.path_sizes_, self.path_scores_, self.path_errors_, self.path_support_)
 
@@ -134,10 +154,10 @@ class Wrapper(Selector):
         self.path_scores_ = found.fold_scores.mean(axis=1)
         self.path_errors_ = found.fold_scores.std(axis=1) / np.sqrt(found.fold_scores.shape[1])
 
-    # --- parameters of the model, as scikit-learn spells them: estimator__alpha ----------------
+    # --- parameters of the model, named as in scikit-learn: estimator__alpha --------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep`` those of the model, too."""
+        """Parameters by name; with ``deep`` also those of the model."""
         params = super().get_params(deep)
         if deep and self.estimator is not None and hasattr(self.estimator, "get_params"):
             inner = self.estimator.get_params(deep=True)
@@ -151,7 +171,8 @@ class Wrapper(Selector):
         inner = {name[len("estimator__") :]: params[name] for name in params if name not in own}
         if inner and self.estimator is None:
             raise ParameterError(
-                f"{type(self).__name__}: estimator is None, so it has no {next(iter(inner))!r}."
+                f"{type(self).__name__}: estimator is None, so it has no parameter "
+                f"{next(iter(inner))!r}; give an estimator first."
             )
         if inner:
             self.estimator.set_params(**inner)
@@ -159,7 +180,7 @@ class Wrapper(Selector):
 
 
 class Trials:
-    """Scores of sets of columns by cross-validation, the same folds for all; each set once."""
+    """Cross-validated scores of sets of columns, on the same folds; each set is computed once."""
 
     def __init__(self, X: Any, y: np.ndarray, model: Any, scoring: Any, folds: list) -> None:
         from sklearn.metrics import check_scoring
@@ -186,12 +207,12 @@ class Trials:
         return self._known[key]
 
     def score(self, columns: Sequence[int]) -> float:
-        """The mean over the folds."""
+        """The mean score over the folds."""
         return float(self.fold_scores(columns).mean())
 
 
 def default_model(classes: bool, sparse: bool) -> Any:
-    """A linear model on standardized columns: quick, and its coefficients can be compared."""
+    """A linear model on standardized columns: fast, and with comparable coefficients."""
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

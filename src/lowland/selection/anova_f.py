@@ -17,24 +17,20 @@ __all__ = ["AnovaF"]
 class AnovaF(Filter):
     """Keep the columns whose means differ most between classes: F = (B / (C - 1)) / (W / (n - C)).
 
-    B and W are a column's sums of squares between and within the classes. The usual first look at
-    labeled data; blind to columns that matter only together, and to classes of equal means.
-    Computed by scikit-learn's ``f_classif``. Cost: O(n p).
+    B and W are the sums of squares of a column between and within the classes. Use it for a first
+    look at labeled data. It does not see columns that matter only together, nor classes of equal
+    means. Computed by scikit-learn's ``f_classif``. Cost: O(n p).
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with a larger F.
+        Keep only columns with F above this value. None sets no limit.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        F of each column; 0 for one that does not vary, the largest float for one that varies
-        between classes only.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        F of each column: 0 for a constant column, the largest float for one that varies between
+        classes only.
 
     References
     ----------
@@ -48,13 +44,14 @@ class AnovaF(Filter):
     """
 
     reference = "Fisher (1925)"
+    aliases = ("f",)
     needs_target = True
     target_kind = "classes"
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import f_classif
 
-        if not is_sparse(X):  # scikit-learn subtracts sums of squares, which lose digits
+        if not is_sparse(X):  # scikit-learn subtracts sums of squares, which cancels digits
             X = X - column_moments(X)[0]
         varying = np.flatnonzero(~constant_columns(X))
         scores = np.zeros(X.shape[1])

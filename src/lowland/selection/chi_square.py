@@ -17,23 +17,20 @@ __all__ = ["ChiSquare"]
 class ChiSquare(Filter):
     """Keep the counts that depend on the class: chi2 = sum_c (o_c - e_c)^2 / e_c.
 
-    o_c is the sum of a column over class c, e_c its share of the total by the size of the class.
-    For counts, frequencies and 0/1 columns, such as words in texts; values must not be negative.
+    o_c is the sum of a column over class c, and e_c the share of its total that the size of the
+    class predicts. Use it for counts, frequencies and 0/1 columns, such as words in texts. Values
+    must not be negative.
     Computed by scikit-learn's ``chi2``. Cost: O(n p), or O(stored) for sparse data.
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with a larger chi2.
+        Keep only columns with chi2 above this value. None sets no limit.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        chi2 of each column; 0 for one that does not vary.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        chi2 of each column; 0 for a constant column.
 
     References
     ----------
@@ -48,6 +45,7 @@ class ChiSquare(Filter):
     """
 
     reference = "Pearson (1900)"
+    aliases = ("chi2",)
     needs_target = True
     target_kind = "classes"
 
@@ -65,7 +63,7 @@ class ChiSquare(Filter):
             label = column_label(getattr(self, "feature_names_in_", None), column)
             raise DataError(
                 f"Negative values in data passed to ChiSquare: {label} holds "
-                f"{float(smallest[column]):g}, but only counts can be tested; use AnovaF."
+                f"{float(smallest[column]):g}, but the test is for counts; use AnovaF."
             )
 
     def __sklearn_tags__(self) -> Any:

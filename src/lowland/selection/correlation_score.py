@@ -20,22 +20,18 @@ __all__ = ["CorrelationScore"]
 class CorrelationScore(Filter):
     """Keep the columns most correlated with a target: |r_j|, r_j = cov(x_j, y) / (s_j s_y).
 
-    Sees straight-line relations only; ``MutualInformation`` sees others as well. The target is a
+    It sees linear relations only; ``MutualInformation`` sees others as well. The target is a
     column of numbers, or of text with two different values. Cost: O(n p).
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with a larger |r|.
+        Keep only columns with |r| above this value. None sets no limit.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        |r| of each column; 0 for one that does not vary.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        |r| of each column; 0 for a constant column.
 
     References
     ----------
@@ -54,13 +50,13 @@ class CorrelationScore(Filter):
     needs_target = True
 
     def _read_target(self, y: Any, n: int) -> np.ndarray:
-        """Numbers as they are, two classes as 0 and 1."""
+        """Numbers unchanged, two classes as 0 and 1."""
         if holds_numbers(y):
             return check_numbers(y, n, owner="CorrelationScore")
         classes, codes = read_classes(y, n, owner="CorrelationScore")
         if len(classes) > 2:
             raise DataError(
-                f"CorrelationScore: y has {len(classes)} classes, and only two have an order; use "
+                f"CorrelationScore: y has {len(classes)} classes, but at most two are allowed; use "
                 "AnovaF, or give numbers."
             )
         return codes
@@ -69,6 +65,6 @@ class CorrelationScore(Filter):
         from sklearn.feature_selection import r_regression
 
         y = target - np.mean(target, dtype=np.float64)
-        if not is_sparse(X):  # scikit-learn subtracts sums of squares, which lose digits
+        if not is_sparse(X):  # scikit-learn subtracts sums of squares, which cancels digits
             X = X - column_moments(X)[0]
         return np.abs(r_regression(X, y, force_finite=True))

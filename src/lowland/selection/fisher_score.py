@@ -16,24 +16,20 @@ __all__ = ["FisherScore"]
 class FisherScore(Filter):
     """Keep the columns that set classes apart: sum_c n_c (m_c - m)^2 / sum_c n_c s_c^2.
 
-    What LDA maximizes over all directions, here along each axis alone: n_c, m_c and s_c^2 are size,
-    mean and variance of a class in the column. Ranks like :class:`AnovaF`, of which it is the
-    (C - 1) / (n - C)-fold. Cost: O(n p).
+    n_c, m_c and s_c^2 are the size, mean and variance of class c in the column. LDA maximizes the
+    same ratio over all directions. The score is (C - 1) / (n - C) times the F of :class:`AnovaF`,
+    so the ranks are equal. Cost: O(n p).
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with a larger score.
+        Keep only columns with a score above this value. None sets no limit.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Scatter between over within classes; 0 for a column that does not vary, the largest float
-        for one that varies between classes only.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        Ratio of the scatter between and within classes: 0 for a constant column, the largest float
+        for a column that varies between classes only.
 
     References
     ----------

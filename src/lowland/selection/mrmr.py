@@ -23,32 +23,32 @@ MOST_STATES = 256
 
 
 class MRMR(Selector):
-    """Add the column that maximizes I(x_j; y) - mean over chosen s of I(x_j; x_s), again and again.
+    """Add the column that maximizes I(x_j; y) - mean over chosen s of I(x_j; x_s), step by step.
 
-    A filter that does not take the same information twice: of several columns that say the same,
-    one is enough. Numbers are cut into three states, below, within and above ``cut`` standard
-    deviations around their mean, and information is counted. Cost: O(n p k) for k columns.
+    Of several columns with the same information it keeps one. Numbers are cut into three states:
+    below, within and above ``cut`` standard deviations around their mean. Information is computed
+    from counts of states. Cost: O(n p k) for k columns.
 
     Parameters
     ----------
     n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them.
+        Number of columns to keep, or their share of all columns. None keeps half of them.
     scheme : {"difference", "quotient"}, default="difference"
-        Relevance minus redundancy (MID), or relevance over redundancy (MIQ).
+        Relevance minus redundancy (MID), or relevance divided by redundancy (MIQ).
     cut : float or None, default=1.0
-        Where columns, and a target of numbers, are cut, in standard deviations from the mean. None:
-        columns hold few different values, which are the states.
+        Where numbers are cut into states, in standard deviations from their mean. None takes the
+        different values of a column as states; there must be few.
     target : {"auto", "classes", "numbers"}, default="auto"
-        What y holds. "auto": whole numbers that recur are classes, as are text and booleans.
+        What y holds. "auto" takes text, booleans and integers that occur repeatedly as classes.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        The criterion when the column was chosen, or at the end for those that were not.
+        Criterion when the column was chosen, or at the end for the other columns.
     relevance_ : ndarray of shape (n_features,)
-        I(x_j; y), in nats.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1, in the order they were chosen.
+        Mutual information I(x_j; y) of each column with the target, in nats.
+    ranking_ : ndarray of shape (n_features,)
+        Rank of each column, in the order of choice; 1 is the best.
 
     References
     ----------
@@ -63,19 +63,11 @@ class MRMR(Selector):
     array([4, 3, 1, 2])
     """
 
-    scheme: str = param(
-        OneOf("difference", "quotient"), default="difference", doc="relevance - or / redundancy"
-    )
-    cut: float | None = param(
-        Real(0) | Null(),
-        default=1.0,
-        doc="standard deviations from the mean where columns are cut; None: they are discrete",
-    )
-    target: str = param(
-        OneOf("auto", "classes", "numbers"), default="auto", doc="what y holds: classes or numbers"
-    )
+    scheme: str = param(OneOf("difference", "quotient"), default="difference")
+    cut: float | None = param(Real(0) | Null(), default=1.0)
+    target: str = param(OneOf("auto", "classes", "numbers"), default="auto")
 
-    relevance_: np.ndarray = fitted("n_features", doc="information about the target")
+    relevance_: np.ndarray = fitted("n_features")
 
     reference = "Peng, Long & Ding (2005)"
     needs_target = True
@@ -111,7 +103,7 @@ class MRMR(Selector):
         return relevance / np.maximum(redundancy, 1e-9)
 
     def _states(self, X: np.ndarray) -> np.ndarray:
-        """Columns as codes from 0."""
+        """The columns as codes 0, 1, ..."""
         if self.cut is not None:
             return three_states(X, self.cut)
         states = np.empty(X.shape, dtype=np.int64)
@@ -120,8 +112,8 @@ class MRMR(Selector):
             if len(values) > MOST_STATES:
                 label = column_label(getattr(self, "feature_names_in_", None), j)
                 raise DataError(
-                    f"MRMR: {label} has {len(values)} different values, too many for cut=None, "
-                    "which takes them as states; give cut=1.0 to cut columns into three."
+                    f"MRMR: {label} has {len(values)} different values, but cut=None allows only "
+                    f"{MOST_STATES}; set cut=1.0, which cuts columns into three states."
                 )
         return states
 

@@ -20,37 +20,34 @@ __all__ = ["MutualInformation"]
 class MutualInformation(Filter):
     """Keep the columns that tell most about a target: I(x; y) = H(x) + H(y) - H(x, y), in nats.
 
-    Sees any relation between one column and the target, not only straight lines; 0 means none.
-    Needs some hundred rows, and looks at each column alone. Estimated from nearest neighbors (Ross
-    2014 for classes, Kraskov et al. 2004 for numbers), without bins. Cost: O(p n log n) for
-    classes, O(p n^1.5) for numbers, shared by ``n_jobs`` threads.
+    It sees any relation between one column and the target, not only linear ones; 0 means none. It
+    needs some hundred rows, and looks at each column alone. The estimate uses nearest neighbors
+    (Ross 2014 for classes, Kraskov et al. 2004 for numbers), without bins. Cost: O(p n log n) for
+    classes, O(p n^1.5) for numbers, divided among ``n_jobs`` threads.
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with more information.
+        Keep only columns with more information than this, in nats. None sets no limit.
     n_neighbors : int, default=3
-        Neighbors that the estimate is based on; more mean less variance and more bias.
+        Number of neighbors of the estimate. More give less variance and more bias.
     discrete_features : bool or list of int, default=False
-        Numbers of the columns whose values are categories or few counts; True: all. Their
-        information comes from counts.
+        Indices of the columns that hold categories or few counts; True means all. Their
+        information is computed from counts.
     target : {"auto", "classes", "numbers"}, default="auto"
-        What y holds. "auto": whole numbers that recur are classes, as are text and booleans.
+        What y holds. "auto" takes text, booleans and integers that occur repeatedly as classes.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Mutual information of each column with the target; estimates below 0 are set to 0, and so
-        is a column that does not vary.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        Mutual information of each column with the target. Estimates below 0 are set to 0, and
+        constant columns have 0.
 
     Notes
     -----
-    The estimators of scikit-learn's ``mutual_info_classif`` and ``mutual_info_regression``. As
-    there, noise of 1e-10 standard deviations breaks ties; ``random_state`` seeds it.
+    The estimators are those of scikit-learn's ``mutual_info_classif`` and
+    ``mutual_info_regression``. As there, noise of 1e-10 standard deviations breaks ties;
+    ``random_state`` is its seed.
 
     References
     ----------
@@ -64,15 +61,9 @@ class MutualInformation(Filter):
     array([2, 3])
     """
 
-    n_neighbors: int = param(Integer(1), default=3, doc="neighbors that estimates are based on")
-    discrete_features: Any = param(
-        Boolean() | Several(Integer(0)),
-        default=False,
-        doc="numbers of the columns that hold categories; True: all",
-    )
-    target: str = param(
-        OneOf("auto", "classes", "numbers"), default="auto", doc="what y holds: classes or numbers"
-    )
+    n_neighbors: int = param(Integer(1), default=3)
+    discrete_features: Any = param(Boolean() | Several(Integer(0)), default=False)
+    target: str = param(OneOf("auto", "classes", "numbers"), default="auto")
 
     reference = "Battiti (1994); Kraskov et al. (2004); Ross (2014)"
     needs_target = True
@@ -95,7 +86,7 @@ class MutualInformation(Filter):
                 joint = np.zeros((codes.max() + 1, len(target.classes)))
                 np.add.at(joint, (codes, target.codes), 1.0)
                 scores[column] = _information.of_counts(joint)
-            else:  # information is symmetric: the column takes the part of the classes
+            else:  # information is symmetric, so the column can be the classes
                 y = target[:, None]
                 parts = y, codes, k, run.rng, run.threads, run.monitor
                 scores[column] = _information.with_classes(*parts)[0]
@@ -107,7 +98,7 @@ class MutualInformation(Filter):
         columns = np.asarray(self.discrete_features)
         if columns.max() >= p:
             raise ParameterError(
-                f"MutualInformation: discrete_features names column {columns.max()}, but there "
-                f"are {p}, numbered from 0."
+                f"MutualInformation: discrete_features has column {columns.max()}, but X has {p} "
+                "columns, numbered from 0."
             )
         return np.isin(np.arange(p), columns)

@@ -22,42 +22,44 @@ __all__ = ["PrincipalVariables"]
 
 
 class PrincipalVariables(Selector):
-    """Columns from which least squares give back most of the rest: max tr(S_.K S_KK^-1 S_K.).
+    """Columns from which least squares reconstruct the others best: max tr(S_.K S_KK^-1 S_K.).
 
-    PCA with original columns instead of mixtures: a few measurements that stand for all, without a
-    target. Chosen one after another, each the one that explains most of what is left. Cost:
-    O(n p^2) for the covariance S, then O(p^2) per column.
+    It is PCA with original columns in place of weighted sums: a few measurements represent all,
+    without a target. Columns are chosen one by one; each explains most of the variance that is
+    left. Cost: O(n p^2) for the covariance S, then O(p^2) per column.
 
     Parameters
     ----------
     n_features : int, float or None, default=None
-        Columns to keep: how many, or which share of them. None: as few as explain ``variance``.
+        Number of columns to keep, or their share of all columns. None keeps as few as explain
+        ``variance``.
     variance : float, default=0.9
-        Share of the total variance to be explained if ``n_features`` is None.
+        Share of the total variance to explain if ``n_features`` is None.
     scale : bool, default=False
-        Give all columns the same weight (correlations instead of covariances).
+        Give all columns the same variance first (correlations instead of covariances).
     rule : {"reconstruction", "loadings"}, default="reconstruction"
-        "loadings": for one principal axis after the other, the column with the largest loading on
-        it that is not taken yet (Jolliffe's B4), for comparison.
+        How columns are chosen. "reconstruction" takes the column that explains most of the rest.
+        "loadings" takes, for one principal axis after the other, the column with the largest
+        loading that is not chosen yet (Jolliffe's B4); it is there for comparison.
 
     Attributes
     ----------
     explained_variance_ratio_ : ndarray of shape (n_selected,)
-        What each kept column adds to the share of variance explained, the best ranked first.
+        Share of the variance that each kept column adds, in the order of choice.
     reconstruction_ : ndarray of shape (n_selected, n_features)
-        Coefficients of all columns on the kept ones: ``inverse_transform`` is
+        Coefficients of all columns on the kept columns: ``inverse_transform`` is
         ``mean_ + (X - mean_[kept]) @ reconstruction_``.
     mean_ : ndarray of shape (n_features,)
-        Mean of the columns.
+        Mean of each column.
     scores_ : ndarray of shape (n_features,)
-        The share of variance that a column added when it was chosen, or would add at the end.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1, in the order they were chosen.
+        Share of the variance that a column added when it was chosen, or would add at the end.
+    ranking_ : ndarray of shape (n_features,)
+        Rank of each column, in the order of choice; 1 is the best.
 
     Notes
     -----
-    No k columns explain more than k principal components do. Columns that are sums of others add
-    nothing once those are taken, and rank behind all that do. Nothing is random.
+    No k columns explain more than k principal components do. A column that is a sum of chosen
+    columns adds nothing and ranks behind all that do. Nothing is random.
 
     References
     ----------
@@ -73,25 +75,13 @@ class PrincipalVariables(Selector):
     (array([0, 2]), array([0.921, 0.048]))
     """
 
-    variance: float = param(
-        Real(0, 1, closed="right"),
-        default=0.9,
-        doc="share of the variance to be explained if n_features is None",
-    )
-    scale: bool = param(Boolean(), default=False, doc="give all columns the same variance first")
-    rule: str = param(
-        OneOf("reconstruction", "loadings"),
-        default="reconstruction",
-        doc="what explains most of the rest, or the largest loading on each principal axis",
-    )
+    variance: float = param(Real(0, 1, closed="right"), default=0.9)
+    scale: bool = param(Boolean(), default=False)
+    rule: str = param(OneOf("reconstruction", "loadings"), default="reconstruction")
 
-    explained_variance_ratio_: np.ndarray = fitted(
-        "n_selected", doc="what each kept column adds, the best first"
-    )
-    reconstruction_: np.ndarray = fitted(
-        "n_selected", "n_features", doc="coefficients of all columns on the kept ones"
-    )
-    mean_: np.ndarray = fitted("n_features", doc="mean of the columns")
+    explained_variance_ratio_: np.ndarray = fitted("n_selected")
+    reconstruction_: np.ndarray = fitted("n_selected", "n_features")
+    mean_: np.ndarray = fitted("n_features")
 
     reference = "McCabe (1984); Jolliffe (1972)"
 
@@ -132,13 +122,13 @@ class PrincipalVariables(Selector):
             self.mean_, self.reconstruction_ = sums.mean, regression(S, self.support_)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """All columns for rows of the kept ones, by least squares; those come back as they are."""
+        """All columns from the kept columns, by least squares; the kept columns are unchanged."""
         self._require_fitted()
         kept = check_matrix(X, owner="PrincipalVariables", accept_sparse=True)
         if kept.shape[1] != self._n_features_out:
             raise DataError(
-                f"X has {kept.shape[1]} columns, but this PrincipalVariables kept "
-                f"{self._n_features_out}."
+                f"X has {kept.shape[1]} columns, but this PrincipalVariables keeps "
+                f"{self._n_features_out}; give the columns that transform returns."
             )
         dense = kept if isinstance(kept, np.ndarray) else kept.toarray()
         with limit_blas(1):
@@ -148,12 +138,12 @@ class PrincipalVariables(Selector):
 
 
 class Residual:
-    """The covariance R of what the columns taken so far do not explain, updated in O(p^2)."""
+    """The covariance R that the chosen columns do not explain, updated in O(p^2)."""
 
     def __init__(self, S: np.ndarray) -> None:
         self.R = S.copy()
         self.taken = np.zeros(len(S), dtype=bool)
-        self.least = 1e-10 * np.diag(S)  # below this the rest of a column is rounding
+        self.least = 1e-10 * np.diag(S)  # a smaller residual variance is a rounding error
 
     def gains(self) -> np.ndarray:
         """Variance that each column would explain: sum_i R_ij^2 / R_jj."""
@@ -172,7 +162,7 @@ class Residual:
 
 
 def jolliffe_order(S: np.ndarray, constant: np.ndarray) -> np.ndarray:
-    """Columns by their largest loadings, one principal axis after the other; constant ones last."""
+    """Columns by largest loading on one principal axis after the other; constant ones last."""
     axes = all_eigenpairs(S).vectors
     taken, order = constant.copy(), []
     for axis in np.abs(axes).T:

@@ -18,44 +18,35 @@ __all__ = ["RecursiveElimination"]
 
 
 class RecursiveElimination(Wrapper):
-    """Fit a model, drop the columns that matter least to it (sum_c w_cj^2 smallest), and again.
+    """Fit a model, drop the columns with the smallest weights sum_c w_cj^2, and repeat.
 
-    One model per step instead of one per column, so it takes thousands of columns; it needs a model
-    that weighs columns (``coef_`` or ``feature_importances_``), fitted on columns of one scale.
-    How many to keep is found by cross-validation with the elimination inside each fold, as it must
-    be. Cost: (p / step) fits per fold.
+    Each step needs one model instead of one per column, so it can handle thousands of columns. The
+    model must weigh columns (``coef_`` or ``feature_importances_``), and the columns must have one
+    scale. The number of columns is chosen by cross-validation with the elimination inside each
+    fold. Cost: (p / step) fits per fold.
 
     Parameters
     ----------
     n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: as many as had the best score, the fewest
-        of several.
-    estimator : estimator or None, default=None
-        The model to select for. None: logistic regression for classes, ridge regression for
-        numbers, on standardized columns.
+        Number of columns to keep, or their share of all columns. None takes the number with the
+        best score, and of several such numbers the smallest.
     step : int or float, default=1
-        Columns to drop at a time, or the share of all.
-    cv : int or splitter, default=5
-        Folds (shuffled by ``random_state``, classes in balance), or a splitter of scikit-learn.
-    scoring : str, callable or None, default=None
-        What is maximized. None: the model's own score.
+        Number of columns to drop at a time, or their share of all columns.
 
     Attributes
     ----------
     path_ : Path
-        For each number of columns on the way, ``sizes``, the score (``scores``, ``errors``) and
-        which columns of the whole data were left (``support``).
+        Score by number of columns: ``sizes``, ``scores``, ``errors``, and in ``support`` the
+        columns that were left when all rows were used.
     scores_ : ndarray of shape (n_features,)
-        What the last model with the column in it made of it.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1: the later dropped, the better.
-    path_sizes_, path_scores_, path_errors_, path_support_ : ndarrays
-        The parts of ``path_``.
+        Weight of the column in the last model that contained it.
+    ranking_ : ndarray of shape (n_features,)
+        Rank of each column; 1 is the best. A column that was dropped later ranks better.
 
     Notes
     -----
-    Model files keep the result, not the model it was selected for. scikit-learn's ``RFE`` and
-    ``RFECV`` give all kept columns the rank 1; here ranks are all different.
+    Model files hold the result, not the model that it was selected for. scikit-learn's ``RFE`` and
+    ``RFECV`` give all kept columns the rank 1; here all ranks are different.
 
     References
     ----------
@@ -70,11 +61,10 @@ class RecursiveElimination(Wrapper):
     (array([2, 3]), array([1, 2, 3, 4]))
     """
 
-    step: Any = param(
-        Integer(1) | Real(0, 1), default=1, doc="columns to drop at a time, or the share of all"
-    )
+    step: Any = param(Integer(1) | Real(0, 1), default=1)
 
     reference = "Guyon, Weston, Barnhill & Vapnik (2002)"
+    aliases = ("rfe",)
 
     def _search(self, trials: Trials, wanted: int | None, run: FitContext) -> SearchResult:
         p = trials.p
@@ -91,7 +81,7 @@ class RecursiveElimination(Wrapper):
             order, importance, support = np.empty(p, np.int64), np.zeros(p), []
             for columns, _, weights in eliminate(trials.model, trials.X, trials.y, drop, phase):
                 importance[columns] = weights
-                # those that stay are ranked anew by the next model
+                # the next model ranks the remaining columns again
                 order[: len(columns)] = columns[np.argsort(-weights, kind="stable")]
                 support.append(np.isin(np.arange(p), columns))
         by_size, left = np.array(fold_scores).T[::-1], np.array(support)[::-1]
@@ -102,7 +92,7 @@ class RecursiveElimination(Wrapper):
 def eliminate(
     model: Any, X: Any, y: np.ndarray, drop: int, phase: Phase
 ) -> Iterator[tuple[np.ndarray, Any, np.ndarray]]:
-    """Columns left, the model fitted on them and their weights, until one column is left."""
+    """The remaining columns, the model fitted on them and their weights, down to one column."""
     from sklearn.base import clone
 
     columns = np.arange(X.shape[1])
@@ -118,13 +108,14 @@ def eliminate(
 
 
 def importances(model: Any) -> np.ndarray:
-    """Squared weights summed over the classes, or squared importances."""
+    """The squared weights of the columns, summed over the classes, or squared importances."""
     last = model[-1] if hasattr(model, "steps") else model
     weights = getattr(last, "coef_", getattr(last, "feature_importances_", None))
     if weights is None:
         raise ParameterError(
             f"RecursiveElimination: estimator={type(last).__name__} has neither coef_ nor "
-            "feature_importances_ once fitted, so it weighs no columns; use SequentialSelection."
+            "feature_importances_ after its fit, so it does not weigh columns; use "
+            "SequentialSelection."
         )
     weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights)
     return (weights.reshape(-1, weights.shape[-1]) ** 2).sum(axis=0)

@@ -10,13 +10,13 @@ from lowland._core.constraints import Integer, Null
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.params import param
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.selection._class_neighbors import nearest_by_class
 from lowland.selection._filter import Filter
 
 __all__ = ["ReliefF"]
 
-GATHERED = 1 << 21  # differences held at a time
+DIFFERENCES = 2**21  # held at a time
 
 
 class ReliefF(Filter):
@@ -24,27 +24,24 @@ class ReliefF(Filter):
 
     W_j = mean over rows i of  sum_{c != c_i} p_c / (1 - p_{c_i}) <|x_ij - m_j|> - <|x_ij - h_j|>
     with h the k nearest rows of the same class (hits), m the k nearest of class c (misses), columns
-    in units of their range and <> the mean. Since neighbors are found in all columns, it sees
-    columns that matter only together, which no other filter here does; many useless columns blur
-    the neighbors. Cost: O(n^2 p), or O(m n p) for a sample.
+    in units of their range and <> the mean. Neighbors are found in all columns, so it sees columns
+    that matter only together, as no other filter here does. Many useless columns make the neighbors
+    random. Cost: O(n^2 p), or O(m n p) for a sample.
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns with a larger weight; 0 is natural, useless columns are near it.
+        Keep only columns with a weight above this value. None sets no limit. Useless columns have
+        weights near 0.
     n_neighbors : int, default=10
-        Hits, and misses per class, for each row; fewer where a class has fewer.
+        Number of hits, and of misses per class, of each row. A smaller class gives all its rows.
     n_samples : int or None, default=None
-        Rows drawn without replacement to look around from; None: all.
+        Number of rows, drawn without replacement, whose neighbors are used. None takes all rows.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Weights between -1 and 1; 0 for a column that does not vary.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
+        Weight of each column, between -1 and 1; 0 for a constant column.
 
     Notes
     -----
@@ -63,12 +60,8 @@ class ReliefF(Filter):
     array([2, 3])
     """
 
-    n_neighbors: int = param(Integer(1), default=10, doc="hits, and misses per class, of a row")
-    n_samples: int | None = param(
-        Integer(1) | Null(),
-        default=None,
-        doc="rows to look around from, at random; None: all",
-    )
+    n_neighbors: int = param(Integer(1), default=10)
+    n_samples: int | None = param(Integer(1) | Null(), default=None)
 
     reference = "Kira & Rendell (1992); Kononenko (1994)"
     needs_target = True
@@ -95,8 +88,8 @@ class ReliefF(Filter):
             return np.arange(n)
         if self.n_samples > n:
             raise ParameterError(
-                f"ReliefF: n_samples={self.n_samples} is more than the {n} rows there are; None "
-                "takes all."
+                f"ReliefF: n_samples={self.n_samples} is more than the {n} rows of X; None takes "
+                "all rows."
             )
         return np.sort(run.rng.choice(n, self.n_samples, replace=False))
 
@@ -107,8 +100,7 @@ def differences(
     """sum_i gain_i <|u_i - u_j|> over the neighbors j of row i, by column, in float64."""
     total = np.zeros(U.shape[1])
     k = neighbors.shape[1]
-    step = max(1, GATHERED // (k * U.shape[1]))
-    for part in row_blocks(len(rows), step):
+    for part in row_blocks(len(rows), rows_within(k * U.shape[1], DIFFERENCES)):
         gaps = U[neighbors[part]]
         gaps -= U[rows[part], None]
         np.abs(gaps, out=gaps)

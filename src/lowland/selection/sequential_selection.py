@@ -17,48 +17,38 @@ __all__ = ["SequentialSelection"]
 
 
 class SequentialSelection(Wrapper):
-    """Add (or drop) the one column that leaves the best cross-validated score, again and again.
+    """Add (or drop) the one column that gives the best cross-validated score, step by step.
 
-    Judges columns by what a model makes of them together, at the price of a model per set and fold:
-    O(p k) sets for k of p columns. ``floating`` looks back after every step and undoes earlier ones
-    while that gives the best set of its size seen so far. The score of the chosen set is
-    optimistic, since the folds took part in the choice: judge the result by an outer
-    cross-validation with the selection inside.
+    Columns are rated together, by the predictions of a model. The cost is one model per set and
+    fold: O(p k) sets for k of p columns. ``floating`` undoes earlier steps as long as that gives
+    the best set of its size found so far. The score of the chosen set is optimistic, since the
+    folds were used for the choice; rate the result by an outer cross-validation with the selection
+    inside.
 
     Parameters
     ----------
     n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: stop when nothing improves.
-    estimator : estimator or None, default=None
-        The model to select for. None: logistic regression for classes, ridge regression for
-        numbers, on standardized columns.
+        Number of columns to keep, or their share of all columns. None stops when no step improves
+        the score.
     direction : {"forward", "backward"}, default="forward"
-        Start with no column and add, or start with all and drop.
+        Start without columns and add, or start with all and drop.
     floating : bool, default=False
-        Undo earlier steps where that helps.
+        Undo earlier steps where that improves the score.
     tol : float, default=0.0
-        If ``n_features`` is None: a column must improve the score by more than this to be added,
-        and cost no more than this to be dropped.
-    cv : int or splitter, default=5
-        Folds (shuffled by ``random_state``, classes in balance), or a splitter of scikit-learn.
-    scoring : str, callable or None, default=None
-        What is maximized. None: the model's own score.
+        Change of the score that decides whether to go on if ``n_features`` is None. A column is
+        added if the score improves by more, and dropped if the score falls by no more.
 
     Attributes
     ----------
     path_ : Path
-        Best set of each size seen: ``sizes``, ``scores``, ``errors``, ``support``.
+        Best set of each size that was found: ``sizes``, ``scores``, ``errors``, ``support``.
     scores_ : ndarray of shape (n_features,)
-        Score with the column added (or dropped), the last time that was tried.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
-    path_sizes_, path_scores_, path_errors_, path_support_ : ndarrays
-        The parts of ``path_``.
+        Score with the column added (or dropped) when that was tried last.
 
     Notes
     -----
-    Without floating the sets are nested. Ties go to the first column. Model files keep the result,
-    not the model it was selected for.
+    Without floating the sets are nested. Ties go to the first column. Model files hold the result,
+    not the model that it was selected for.
 
     References
     ----------
@@ -74,15 +64,9 @@ class SequentialSelection(Wrapper):
     (array([0, 3]), array([1, 2]))
     """
 
-    direction: str = param(
-        OneOf("forward", "backward"), default="forward", doc="add columns, or drop them"
-    )
-    floating: bool = param(Boolean(), default=False, doc="undo earlier steps where that helps")
-    tol: float = param(
-        Real(0, closed="left"),
-        default=0.0,
-        doc="improvement worth a column, if n_features is None",
-    )
+    direction: str = param(OneOf("forward", "backward"), default="forward")
+    floating: bool = param(Boolean(), default=False)
+    tol: float = param(Real(0, closed="left"), default=0.0)
 
     reference = "Whitney (1971); Pudil, Novovicova & Kittler (1994)"
 
@@ -117,7 +101,7 @@ class SequentialSelection(Wrapper):
 
 
 class Step(NamedTuple):
-    """A set of columns one away from another, and its score."""
+    """A set of columns that differs from the current one by one column, and its score."""
 
     columns: tuple[int, ...]
     score: float
@@ -125,16 +109,16 @@ class Step(NamedTuple):
 
 
 class Walk:
-    """Where the search is, the best set of each size so far, and what was tried last."""
+    """The state of the search: current set, best set of each size, last score of each column."""
 
     def __init__(self, trials: Trials, start: tuple[int, ...]) -> None:
-        self.trials, self.columns = trials, start  # in the order they came
+        self.trials, self.columns = trials, start  # in the order in which they were added
         self.best: dict[int, tuple[int, ...]] = {len(start): start} if start else {}
-        self.tried: dict[int, float] = {}  # score of the last set that a column was moved for
-        self.dropped: list[int] = []  # in the order they went
+        self.tried: dict[int, float] = {}  # last score with the column added or dropped
+        self.dropped: list[int] = []  # in the order in which they were dropped
 
     def best_step(self, add: bool, phase: Phase) -> Step:
-        """The best set with one column more, or less."""
+        """The best set with one column more, or one less."""
         moves: Iterable[int] = range(self.trials.p) if add else self.columns
         steps = []
         for j in moves:
@@ -147,7 +131,7 @@ class Walk:
         return max(steps, key=lambda step: (step.score, -step.moved))
 
     def best_score(self, size: int) -> float:
-        """Of the sets of this size seen so far."""
+        """The best score of the sets of this size found so far."""
         return self.trials.score(self.best[size]) if size in self.best else -np.inf
 
     def go(self, step: Step) -> None:
@@ -166,13 +150,13 @@ class Walk:
         outside = [j for j in range(self.trials.p) if j not in inside]
         if forward:
             outside.sort(key=lambda j: -self.tried.get(j, -np.inf))
-        else:  # the last to go are the best; of those that stay, the ones that would be missed most
+        else:  # dropped later is better; of the kept columns, a lower score without it is better
             inside.sort(key=lambda j: self.tried.get(j, np.inf))
-            went = {j: place for place, j in enumerate(self.dropped)}
-            outside.sort(key=lambda j: -went.get(j, -1))
+            step = {j: number for number, j in enumerate(self.dropped)}
+            outside.sort(key=lambda j: -step.get(j, -1))
         return np.array([*inside, *outside], dtype=np.int64)
 
     def last_scores(self) -> np.ndarray:
-        """The score when a column was last moved; that of the whole set for one never moved."""
+        """The last score with each column moved; the final score for a column never moved."""
         now = self.trials.score(self.columns)
         return np.array([self.tried.get(j, now) for j in range(self.trials.p)])

@@ -16,22 +16,19 @@ __all__ = ["VarianceScore"]
 class VarianceScore(Filter):
     """Keep the columns of largest variance: s_j = sum_i (x_ij - m_j)^2 / n.
 
-    The quickest filter, without a target: throws out what hardly varies. Meaningful only for
-    columns in one unit. ``threshold=0`` removes constant columns and no others. Cost: O(n p).
+    The fastest filter; it needs no target and removes columns that hardly vary. It makes sense only
+    for columns in the same unit. ``threshold=0`` removes the constant columns and no others. Cost:
+    O(n p).
 
     Parameters
     ----------
-    n_features : int, float or None, default=None
-        Columns to keep: how many, or which share. None: half of them, or all above ``threshold``.
     threshold : float or None, default=None
-        Keep only columns of larger variance.
+        Keep only columns with a variance above this value. None sets no limit.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Variance of each column.
-    support_, ranking_ : ndarrays of shape (n_features,)
-        Whether a column is kept; its rank, from 1.
 
     References
     ----------

@@ -2,8 +2,8 @@
 
     B = -1/2 H D^2 H = V L V^T,    Y = V L^(1/2),    H = I - 11^T/n
 
-A row with squared distances d to the rows of B lies at y = 1/2 (b - d) V L^(-1/2), b the mean of
-D^2 over its rows; a row of B so finds its place in Y (Gower 1968; de Silva & Tenenbaum 2003).
+A row with squared distances d to the rows of B is placed at y = 1/2 (b - d) V L^(-1/2), where b is
+the mean of D^2 over its rows. A row of B keeps its place (Gower 1968; de Silva & Tenenbaum 2003).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from lowland.spectral._geodesic_squares import GeodesicSquares
 
 __all__ = ["GeodesicAxes", "from_all_rows", "from_landmarks", "residual_variance"]
 
-STREAMED_WIDTH = 64  # vectors per product where each product costs all geodesics
-JUDGED_PAIRS, MOST_JUDGES = 20_000_000, 500
-# residual to reach, and what counts as eigenvalue 0, both relative to the first eigenvalue
+STREAMED_WIDTH = 64  # vectors per product if each product recomputes all geodesic distances
+SAMPLED_PAIRS, MOST_SAMPLED = 20_000_000, 500  # pairs and sources of the residual variance
+# tolerance of the residual, and largest eigenvalue that counts as 0, relative to the first one
 TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 1e-10}
-NOTHING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+ZERO = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 
 class GeodesicAxes(NamedTuple):
-    """Axes, largest first, and the places of all rows.
+    """Axes, largest eigenvalue first, and the coordinates ``scores`` of all rows.
 
-    ``duals`` and ``mean_squares`` place rows by y = (mean_squares - d^2) duals; ``error`` is
-    |B - Y Y^T|_F / n over the rows of B.
+    New rows are placed by y = (mean_squares - d^2) duals. ``lowest`` is the smallest eigenvalue
+    found, ``error`` is |B - Y Y^T|_F / n over the rows of B.
     """
 
     eigenvalues: np.ndarray
@@ -54,8 +54,8 @@ class GeodesicAxes(NamedTuple):
 def from_all_rows(graph: Any, q: int, run: FitContext) -> GeodesicAxes:
     """q axes from the distances of all pairs of rows along a connected graph."""
     n, dtype = graph.shape[0], graph.dtype
-    judges = _judges(n, n)
-    squares = GeodesicSquares(graph, dtype, judges, run.threads, run.monitor)
+    sources = _sampled_sources(n, n)
+    squares = GeodesicSquares(graph, dtype, sources, run.threads, run.monitor)
     centered = CenteredOperator(squares.times, -0.5)
     solver: dict[str, Any] = {"tol": TOLERANCE[dtype], "rng": run.rng, "monitor": run.monitor}
     if is_small(n, q):
@@ -72,18 +72,18 @@ def from_all_rows(graph: Any, q: int, run: FitContext) -> GeodesicAxes:
     )
     values, scores, duals = _scaled(pairs, dtype)
     error = np.sqrt(max(norm / 4 - np.square(values).sum(), 0.0)) / n
-    judged = residual_variance(squares.sampled, scores[judges], scores)
+    unexplained = residual_variance(squares.sampled, scores[sources], scores)
     return GeodesicAxes(
-        values, scores, duals, means, pairs.lowest, pairs.residual, float(error), judged
+        values, scores, duals, means, pairs.lowest, pairs.residual, float(error), unexplained
     )
 
 
 def from_landmarks(graph: Any, landmarks: np.ndarray, q: int, run: FitContext) -> GeodesicAxes:
-    """q axes from the distances of all rows to some of them."""
+    """q axes from the distances of all rows to the landmarks."""
     dtype, m = graph.dtype, landmarks.size
     D = shortest_paths(graph, landmarks, threads=run.threads, monitor=run.monitor, dtype=dtype)
-    judges = _judges(m, graph.shape[0])
-    sampled = D[judges].copy()
+    sources = _sampled_sources(m, graph.shape[0])
+    sampled = D[sources].copy()
     np.square(D, out=D)
     B = D[:, landmarks].astype(np.float64)
     B = (B + B.T) / 2
@@ -93,48 +93,48 @@ def from_landmarks(graph: Any, landmarks: np.ndarray, q: int, run: FitContext) -
     values, _, duals = _scaled(pairs, dtype)
     scores = gower_placement(D.T, means, duals, run.threads).astype(np.float64)
     error = np.sqrt(max(np.einsum("ij,ij->", B, B) - np.square(values).sum(), 0.0)) / m
-    judged = residual_variance(sampled, scores[landmarks[judges]], scores)
+    unexplained = residual_variance(sampled, scores[landmarks[sources]], scores)
     return GeodesicAxes(
-        values, scores, duals, means, pairs.lowest, pairs.residual, float(error), judged
+        values, scores, duals, means, pairs.lowest, pairs.residual, float(error), unexplained
     )
 
 
 def _scaled(pairs: LargestPairs, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Eigenvalues, V L^(1/2) and 1/2 V L^(-1/2), with 0 where there is no positive eigenvalue."""
-    real = pairs.values > NOTHING[np.dtype(dtype)] * max(pairs.values[0], 1e-300)
+    """Eigenvalues, V L^(1/2) and 1/2 V L^(-1/2), with 0 for eigenvalues that are not positive."""
+    real = pairs.values > ZERO[np.dtype(dtype)] * max(pairs.values[0], 1e-300)
     values = np.where(real, pairs.values, 0.0)
     root = np.sqrt(values)
     inverse = np.where(real, 0.5 / np.where(real, root, 1.0), 0.0)
     return values, pairs.vectors * root, pairs.vectors * inverse
 
 
-def _judges(n_sources: int, n: int) -> np.ndarray:
-    """Numbers of sources, evenly spread, whose distances to all rows judge the map."""
-    wanted = min(n_sources, MOST_JUDGES, max(20, JUDGED_PAIRS // n))
+def _sampled_sources(n_sources: int, n: int) -> np.ndarray:
+    """Evenly spread indices of sources; their distances to all rows give the residual variance."""
+    wanted = min(n_sources, MOST_SAMPLED, max(20, SAMPLED_PAIRS // n))
     return np.linspace(0, n_sources - 1, wanted).astype(np.int64)
 
 
-def residual_variance(D: np.ndarray, from_: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """1 - r^2 of the distances D and those from ``from_`` to Y in the first 1, 2, ... columns.
+def residual_variance(D: np.ndarray, sources: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """1 - r^2 of the distances D and the distances in the map, for 1, 2, ... coordinates.
 
-    0 where D is constant and 1 where the map is: the first leaves nothing to explain, the second
-    explains nothing.
+    ``sources`` are the coordinates of the rows of D, and ``Y`` those of its columns. The result is
+    0 if D is constant, which leaves no variance, and 1 if the distances in the map are.
     """
     q = Y.shape[1]
     sums = np.zeros((q, 5))  # of d, d^2, g, g^2, d g
-    for row, point in zip(D, from_, strict=True):
+    for row, point in zip(D, sources, strict=True):
         g = row.astype(np.float64)
         squares = np.zeros(len(Y))
         for axis in range(q):
             squares += (Y[:, axis] - point[axis]) ** 2
             d = np.sqrt(squares)
-            # einsum sums in one fixed order, whatever the number of threads
-            products_of = np.einsum("i,i", g, g), np.einsum("i,i", d, g)
-            sums[axis] += d.sum(), squares.sum(), g.sum(), *products_of
-    count = D.size - len(D)  # a row's distance to itself is 0 on both sides and adds to no sum
+            # einsum has one order of summation for any number of threads
+            g2, dg = np.einsum("i,i", g, g), np.einsum("i,i", d, g)
+            sums[axis] += d.sum(), squares.sum(), g.sum(), g2, dg
+    count = D.size - len(D)  # the distance of a row to itself is 0 and adds to no sum
     d, d2, g, g2, dg = sums.T / max(count, 1)
     var_d, var_g = d2 - d * d, g2 - g * g
     known = (var_d > 1e-12 * d2) & (var_g > 1e-12 * g2)
     r2 = (dg - d * g) ** 2 / np.where(known, var_d * var_g, 1.0)
-    alone = np.where(var_g > 1e-12 * g2, 1.0, 0.0)
-    return np.where(known, np.maximum(1 - r2, 0.0), alone)
+    constant = np.where(var_g > 1e-12 * g2, 1.0, 0.0)
+    return np.where(known, np.maximum(1 - r2, 0.0), constant)

@@ -9,19 +9,21 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators, tangent_weights
-from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
+from lowland.spectral._locally_linear import LocallyLinearReducer
+from lowland.spectral._neighborhoods import Neighborhoods
 
 __all__ = ["HessianLLE"]
 
 
-class HessianLLE(LocalReducer):
+class HessianLLE(LocallyLinearReducer):
     """Functions without curvature: min sum_i |H_i^T Y_i|^2, H_i the Hessian in tangent coordinates.
 
     On a sheet that is bent but not stretched only linear functions of its own coordinates have no
-    Hessian, whatever the outline of the sheet: it may have holes, where Isomap fails. Needs more
+    Hessian, whatever the outline of the sheet: it may have holes, where Isomap fails. It needs more
     rows and less noise than its relatives, since it estimates second derivatives. Not for clusters.
     Cost: O(n^2 p) for neighbors, O(n k (p min(k, p) + q^4)) for Hessians, and factors of a sparse
     matrix, whose size grows with the width of the data's shape.
@@ -31,45 +33,32 @@ class HessianLLE(LocalReducer):
     n_components : int, default=2
         Dimension q of the map and of the tangent planes.
     n_neighbors : int, default=12
-        Neighbors of a row, at least 1 + q + q (q + 1) / 2, so that a quadratic form can be told.
-        All other rows if there are fewer.
+        Number of neighbors of each row, at least 1 + q + q (q + 1) / 2, the number of coefficients
+        of a quadratic function. With fewer other rows, all of them are used.
     normalize : {"isometric", "orthonormal"}, default="isometric"
-        "isometric": stretched so that patches have the size and shape they have in the data.
-        "orthonormal": coordinates of variance 1.
-    metric : str or function, default="euclidean"
-        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
-        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
-        neighbors and tangents; new rows come as their distances to the n fitted ones.
-    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
-        When the neighbor graph is in several pieces: let rows at the shortest edges between them
-        see both sides; map the largest piece and place the others like new rows (``excluded_``);
-        refuse.
-    tol : float, default=0.0001
-        A warning says when the residual of the eigenvectors is larger.
+        Scale of the map. "isometric" stretches the map so that patches have, on average, the size
+        and shape that they have in the data. "orthonormal" gives every coordinate the variance 1.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
-        Of the Hessian form: 0 where the data are flat.
-    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
-        See the family's attributes.
+        Eigenvalues of the Hessian form: 0 where the data are flat.
 
     Notes
     -----
-    The paper makes the map orthonormal on one neighborhood, which is isometric if that is round;
-    here all neighborhoods decide together, with their tangent coordinates, so that the map has the
-    units of the data. A patch is the neighbors without the row itself, as in the authors' program;
-    only rows that are nobody's neighbor, which would fall out of the map, take the place of their
-    farthest neighbor. scikit-learn's "hessian" takes all directions beside the tangent plane, not
-    those of the quadratic forms alone, and so is LTSA. Equal rows count once and get one place. A
-    new row is placed by the affine map from the tangent plane of its nearest fitted rows to their
-    places; ``inverse_transform`` uses weights as LLE does.
+    The paper makes the map orthonormal on one neighborhood, which is isometric if that is round.
+    Here the scale is the mean over the tangent coordinates of all neighborhoods, so that the map
+    has the units of the data. A patch contains the neighbors without the row itself, as in the
+    authors' program. A row that is no other row's neighbor would be in no patch; it replaces its
+    farthest neighbor in its own patch. scikit-learn's "hessian" uses all directions orthogonal to
+    the tangent plane, not only those of the quadratic forms, and so computes LTSA. Equal rows count
+    once and get one place. A new row is placed by the affine map from the tangent plane of its
+    nearest fitted rows to their places; ``inverse_transform`` uses weights as LLE does.
 
-    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
-    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
-    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
-    numbers are made dense.
+    With metric="precomputed" the inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2,
+    which equal those of the rows if the distances are Euclidean; of other distances the positive
+    part of this matrix is used. There are no rows then, and no ``inverse_transform``. Sparse tables
+    of up to 2^23 numbers are made dense.
 
     References
     ----------
@@ -83,11 +72,7 @@ class HessianLLE(LocalReducer):
     (300, 2)
     """
 
-    normalize: str = param(
-        OneOf("isometric", "orthonormal"),
-        default="isometric",
-        doc="the scale of the data, or unit variance in all coordinates",
-    )
+    normalize: str = param(OneOf("isometric", "orthonormal"), default="isometric")
 
     card = Card(
         keeps="lengths within a sheet that is bent but not stretched, also around holes",
@@ -97,7 +82,7 @@ class HessianLLE(LocalReducer):
     )
     reference = "Donoho & Grimes (2003)"
     aliases = ("hessian_eigenmaps", "hlle")
-    reading = LocalReducer.reading._replace(
+    reading = LocallyLinearReducer.reading._replace(
         distances="Distances within a neighborhood are those of the data. Long distances are "
         "distances along the surface only if the surface is bent but not stretched.",
         sizes="The size of a group is its size along the surface, as far as the map is isometric.",
@@ -107,17 +92,18 @@ class HessianLLE(LocalReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 8e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+        search = neighbor_graph_cost(n, p, 12)
+        return Estimate(search.seconds + 8e-5 * n, n * (16 * p + 8000))
 
     def _least_neighbors(self, q: int) -> int:
         return 1 + q + q * (q + 1) // 2
 
-    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
-        patches = hoods.neighbors.copy()
-        orphans = np.setdiff1d(np.arange(len(patches)), patches)  # no patch would hold them
+    def _matrix(self, neighborhoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
+        patches = neighborhoods.neighbors.copy()
+        orphans = np.setdiff1d(np.arange(len(patches)), patches)  # rows that are in no patch
         patches[orphans, -1] = orphans
         q = int(self.n_components)
-        U = all_tangents(hoods.points, patches, q, run.threads, run.monitor).bases
+        U = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor).bases
         H = hessian_estimators(U)
         return sum_of_patches(patches, H, n=len(patches), threads=run.threads)
 

@@ -9,65 +9,46 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import barycentric, in_chunks
-from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
+from lowland.spectral._locally_linear import LocallyLinearReducer
+from lowland.spectral._neighborhoods import Neighborhoods
 
 __all__ = ["LLE"]
 
 
-class LLE(LocalReducer):
-    """Rows stay the same mixtures of their neighbors: min |Y - W Y|^2, with Y^T Y = n I.
+class LLE(LocallyLinearReducer):
+    """Rows stay the same combinations of their neighbors: min |Y - W Y|^2, with Y^T Y = n I.
 
-    W_i are the weights, of sum 1, that make row i best of its neighbors. Use it to unroll smooth,
-    evenly sampled sheets. Not for clusters, nor where density varies much: the map then folds or
-    collapses into spikes; ModifiedLLE and LTSA, which look at more than one mixture, are steadier.
-    Cost: O(n^2 p) for neighbors, O(n k^2 (k + p)) for weights, and factors of a sparse matrix,
-    whose size grows with the width of the data's shape.
+    W_i are the weights, of sum 1, that reproduce row i best from its neighbors. Use it to unroll
+    smooth, evenly sampled sheets. Not for clusters, nor where the density varies much: the map then
+    folds or collapses into spikes. ModifiedLLE and LTSA, which use more than one combination of
+    neighbors, are more stable. Cost: O(n^2 p) for neighbors, O(n k^2 (k + p)) for weights, and
+    factors of a sparse matrix, whose size grows with the width of the data's shape.
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
-    n_neighbors : int, default=12
-        Neighbors of a row. More than the dimension of the sheet, and so few that they lie on a
-        nearly flat piece of it. All other rows if there are fewer.
     reg : float, default=0.001
-        Share of the trace of the local Gram matrix that is added to its diagonal, which makes the
-        weights unique where there are more neighbors than columns.
-    normalize : {"orthonormal", "isometric"}, default="orthonormal"
-        "orthonormal": coordinates of variance 1, as in the paper. "isometric": stretched so that
-        patches have, on the average, the size and shape they have in the data.
-    metric : str or function, default="euclidean"
-        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
-        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
-        neighbors and weights; new rows come as their distances to the n fitted ones.
-    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
-        When the neighbor graph is in several pieces: let rows at the shortest edges between them
-        see both sides; map the largest piece and place the others like new rows (``excluded_``);
-        refuse.
-    tol : float, default=0.0001
-        A warning says when the residual of the eigenvectors is larger.
+        Ridge of the weights, relative to the trace of the local Gram matrix. It makes the weights
+        unique where there are more neighbors than columns.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
-        Of M = (I - W)^T (I - W): the mean squared error of each coordinate.
-    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
-        See the family's attributes.
+        Eigenvalues of M = (I - W)^T (I - W): the mean squared error of each coordinate.
 
     Notes
     -----
-    Equal rows count once and get one place; so few different rows that they are one patch are shown
-    in its tangent plane. New rows are placed by their own weights.
-    ``inverse_transform`` makes the weights in the map and applies them to the data.
+    Equal rows count once and get one place. If there are too few distinct rows for more than one
+    patch, the map is the tangent plane of that patch. New rows are placed by their own weights.
+    ``inverse_transform`` computes the weights in the map and applies them to the data.
 
-    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
-    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
-    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
-    numbers are made dense.
+    With metric="precomputed" the inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2,
+    which equal those of the rows if the distances are Euclidean; of other distances the positive
+    part of this matrix is used. There are no rows then, and no ``inverse_transform``. Sparse tables
+    of up to 2^23 numbers are made dense.
 
     References
     ----------
@@ -82,12 +63,10 @@ class LLE(LocalReducer):
     (300, 2)
     """
 
-    reg: float = param(
-        Real(1e-12, closed="left"), default=1e-3, doc="ridge of the weights, relative to the trace"
-    )
+    reg: float = param(Real(1e-12, closed="left"), default=1e-3)
 
     card = Card(
-        keeps="how each row is mixed of its neighbors",
+        keeps="how each row is combined from its neighbors",
         use="to unroll a smooth sheet that is sampled evenly",
         avoid="for clusters or uneven sampling, where the map collapses into spikes",
         cost="O(n^2 p + n k^3) time and factors of a sparse matrix, O(n k^2) memory and more",
@@ -98,13 +77,14 @@ class LLE(LocalReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 6e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+        search = neighbor_graph_cost(n, p, 12)
+        return Estimate(search.seconds + 6e-5 * n, n * (16 * p + 8000))
 
     def _least_neighbors(self, q: int) -> int:
         return 1
 
-    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
-        points, neighbors = hoods
+    def _matrix(self, neighborhoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
+        points, neighbors = neighborhoods
         n, k = neighbors.shape
 
         def weights(rows: slice) -> np.ndarray:
@@ -114,7 +94,7 @@ class LLE(LocalReducer):
         parts = in_chunks(weights, n, size, run.threads, run.monitor, "weights")
         errors = np.ones((n, k + 1, 1))  # rows of I - W
         errors[:, 1:, 0] = -np.concatenate(parts)
-        return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
+        return sum_of_patches(neighborhoods.with_self, errors, n=n, threads=run.threads)
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return barycentric(points, ids, X, self.reg)

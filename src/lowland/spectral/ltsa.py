@@ -7,19 +7,21 @@ import scipy.sparse
 
 from lowland._core.card import Card, Estimate
 from lowland._core.context import FitContext
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
-from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
+from lowland.spectral._locally_linear import LocallyLinearReducer
+from lowland.spectral._neighborhoods import Neighborhoods
 
 __all__ = ["LTSA"]
 
 
-class LTSA(LocalReducer):
+class LTSA(LocallyLinearReducer):
     """Tangent planes aligned: min sum_i |(I - G_i G_i^T) Y_i|^2, G_i = [1/sqrt(k), U_i].
 
-    U_i are the coordinates of a row and its neighbors in their tangent plane, the leading left
-    singular vectors of the centered patch; the map of each patch must be an affine image of them.
+    U_i are the coordinates of a row and its neighbors in their tangent plane: the leading left
+    singular vectors of the centered patch. The map of each patch is to be an affine image of them.
     Use it to unroll smooth sheets, also unevenly sampled ones. Not for clusters or strong noise,
     where patches have no tangent plane. Cost: O(n^2 p) for neighbors, O(n k p min(k, p)) for
     tangents, and factors of a sparse matrix, whose size grows with the width of the data's shape.
@@ -29,41 +31,25 @@ class LTSA(LocalReducer):
     n_components : int, default=2
         Dimension of the map and of the tangent planes.
     n_neighbors : int, default=12
-        Neighbors of a row, at least n_components + 1, and so few that they lie on a nearly flat
-        piece. All other rows if there are fewer.
-    normalize : {"orthonormal", "isometric"}, default="orthonormal"
-        "orthonormal": coordinates of variance 1, as in the paper. "isometric": stretched so that
-        patches have, on the average, the size and shape they have in the data.
-    metric : str or function, default="euclidean"
-        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; tangents are
-        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
-        neighbors and tangents; new rows come as their distances to the n fitted ones.
-    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
-        When the neighbor graph is in several pieces: let rows at the shortest edges between them
-        see both sides; map the largest piece and place the others like new rows (``excluded_``);
-        refuse.
-    tol : float, default=0.0001
-        A warning says when the residual of the eigenvectors is larger.
+        Number of neighbors of each row, at least n_components + 1. It should be so small that a
+        neighborhood is nearly flat. With fewer other rows, all of them are used.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
-        Of the alignment matrix: 0 where the data are flat.
-    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
-        See the family's attributes.
+        Eigenvalues of the alignment matrix: 0 where the data are flat.
 
     Notes
     -----
-    The patch of a row has the row itself in it, as in the paper (scikit-learn leaves it out). A
-    patch of fewer dimensions than the map demands no more than it can see. Equal rows count once
+    The patch of a row contains the row itself, as in the paper (scikit-learn leaves it out). A
+    patch with fewer dimensions than the map constrains only these dimensions. Equal rows count once
     and get one place. A new row is placed by the affine map from the tangent plane of its nearest
     fitted rows to their places; ``inverse_transform`` uses weights as LLE does.
 
-    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
-    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
-    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
-    numbers are made dense.
+    With metric="precomputed" the inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2,
+    which equal those of the rows if the distances are Euclidean; of other distances the positive
+    part of this matrix is used. There are no rows then, and no ``inverse_transform``. Sparse tables
+    of up to 2^23 numbers are made dense.
 
     References
     ----------
@@ -78,7 +64,7 @@ class LTSA(LocalReducer):
     """
 
     card = Card(
-        keeps="the flat surroundings of each row, up to a linear change of scale",
+        keeps="the flat neighborhood of each row, up to a linear change of scale",
         use="to unroll a smooth sheet, also one sampled unevenly",
         avoid="for clusters and noise as large as a neighborhood",
         cost="O(n^2 p + n k^2 p) time and factors of a sparse matrix, O(n k^2) memory and more",
@@ -89,16 +75,17 @@ class LTSA(LocalReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 6e-5 * n + 1.2e-11 * n * n * p, n * (16 * p + 8000))
+        search = neighbor_graph_cost(n, p, 12)
+        return Estimate(search.seconds + 6e-5 * n, n * (16 * p + 8000))
 
     def _least_neighbors(self, q: int) -> int:
         return q + 1
 
-    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
-        patches = hoods.with_self
+    def _matrix(self, neighborhoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
+        patches = neighborhoods.with_self
         n, size = patches.shape
         q = int(self.n_components)
-        U = all_tangents(hoods.points, patches, q, run.threads, run.monitor).bases
+        U = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor).bases
         G = np.concatenate([np.full((n, size, 1), size**-0.5), U], axis=2)
         return sum_of_patches(patches, G, complement=True, n=n, threads=run.threads)
 

@@ -9,66 +9,53 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import barycentric, in_chunks, spectra
-from lowland.spectral._locally_linear import LocalReducer, Neighborhoods
+from lowland.spectral._locally_linear import LocallyLinearReducer
+from lowland.spectral._neighborhoods import Neighborhoods
 
 __all__ = ["ModifiedLLE"]
 
-ROUNDING = 1e-12  # shares of variance below this are none
+ROUNDING = 1e-12  # smaller shares of variance are rounding errors
 
 
-class ModifiedLLE(LocalReducer):
-    """LLE with all good mixtures of each row: min sum_i sum_l |y_i - sum_j w_ij^(l) y_j|^2.
+class ModifiedLLE(LocallyLinearReducer):
+    """LLE with several weights per row: min sum_i sum_l |y_i - sum_j w_ij^(l) y_j|^2.
 
-    With more neighbors than dimensions many weights make a row almost equally well; LLE takes one
-    of them and its maps suffer from the choice. Here s_i independent ones count per row. Use it
-    where LLE would be used; it hardly ever collapses. Not for clusters. Cost: O(n^2 p) for
+    With more neighbors than dimensions many weights reproduce a row almost equally well. LLE takes
+    one of them, and its maps suffer from the choice. Here s_i independent weights are used per row.
+    Use it where LLE would be used; it hardly ever collapses. Not for clusters. Cost: O(n^2 p) for
     neighbors, O(n k^2 (k + p)) for weights, and factors of a sparse matrix, whose size grows with
     the width of the data's shape.
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the map.
     n_neighbors : int, default=12
-        Neighbors of a row, at least n_components + 1, and so few that they lie on a nearly flat
-        piece. All other rows if there are fewer.
+        Number of neighbors of each row, at least n_components + 1. It should be so small that a
+        neighborhood is nearly flat. With fewer other rows, all of them are used.
     reg : float, default=0.001
-        Share of the trace of the local Gram matrix that is added to its diagonal for LLE's weights.
+        Ridge of LLE's weights, relative to the trace of the local Gram matrix.
     normalize : {"isometric", "orthonormal"}, default="isometric"
-        "isometric": stretched so that patches have, on the average, the size and shape they have in
-        the data. "orthonormal": coordinates of variance 1, as in the paper.
-    metric : str or function, default="euclidean"
-        Distance that finds the neighbors, as in ``lowland.neighbors.knn_graph``; weights are
-        Euclidean always. "precomputed": X holds the distances of all rows, n x n, which give
-        neighbors and weights; new rows come as their distances to the n fitted ones.
-    on_disconnected : {"bridge", "largest", "raise"}, default="bridge"
-        When the neighbor graph is in several pieces: let rows at the shortest edges between them
-        see both sides; map the largest piece and place the others like new rows (``excluded_``);
-        refuse.
-    tol : float, default=0.0001
-        A warning says when the residual of the eigenvectors is larger.
+        Scale of the map. "isometric" stretches the map so that patches have, on average, the size
+        and shape that they have in the data. "orthonormal" gives every coordinate the variance 1.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
-        Of the sum of squared errors over all mixtures: 0 where the data are flat.
-    residual_, n_neighbors_, n_connected_components_, excluded_, rows_, row_numbers_
-        See the family's attributes.
+        Eigenvalues of the sum of squared errors over all weights: 0 where the data are flat.
 
     Notes
     -----
     s_i is at least 1 and at most k - n_components, as in the paper (scikit-learn has no upper bound
     and ignores ``reg``). Equal rows count once and get one place. New rows are placed by LLE's
-    weights; ``inverse_transform`` makes them in the map and applies them to the data.
+    weights; ``inverse_transform`` computes them in the map and applies them to the data.
 
-    With metric="precomputed" inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2, the
-    same as those of rows if the distances are Euclidean; of others the positive part of this matrix
-    counts. There are no rows then for ``inverse_transform`` to give. Sparse tables up to 2^23
-    numbers are made dense.
+    With metric="precomputed" the inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2,
+    which equal those of the rows if the distances are Euclidean; of other distances the positive
+    part of this matrix is used. There are no rows then, and no ``inverse_transform``. Sparse tables
+    of up to 2^23 numbers are made dense.
 
     References
     ----------
@@ -81,24 +68,18 @@ class ModifiedLLE(LocalReducer):
     (300, 2)
     """
 
-    normalize: str = param(
-        OneOf("isometric", "orthonormal"),
-        default="isometric",
-        doc="the scale of the data, or unit variance in all coordinates",
-    )
-    reg: float = param(
-        Real(1e-12, closed="left"), default=1e-3, doc="ridge of the weights, relative to the trace"
-    )
+    normalize: str = param(OneOf("isometric", "orthonormal"), default="isometric")
+    reg: float = param(Real(1e-12, closed="left"), default=1e-3)
 
     card = Card(
-        keeps="how each row is mixed of its neighbors, in all good ways",
-        use="to unroll a smooth sheet; steadier than LLE",
+        keeps="how each row is combined from its neighbors, in several ways",
+        use="to unroll a smooth sheet; more stable than LLE",
         avoid="for clusters and noise as large as a neighborhood",
         cost="O(n^2 p + n k^3) time and factors of a sparse matrix, O(n k^2) memory and more",
     )
     reference = "Zhang & Wang (2006)"
     aliases = ("mlle",)
-    reading = LocalReducer.reading._replace(
+    reading = LocallyLinearReducer.reading._replace(
         distances="Distances within a neighborhood are those of the data. Long distances are "
         "distances along the surface only if the surface is bent but not stretched.",
         sizes="The size of a group is its size along the surface, as far as the map is isometric.",
@@ -108,13 +89,14 @@ class ModifiedLLE(LocalReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
-        return Estimate(0.02 + 1.5e-4 * n + 1.2e-11 * n * n * p, n * (16 * p + 10000))
+        search = neighbor_graph_cost(n, p, 12)
+        return Estimate(search.seconds + 1.5e-4 * n, n * (16 * p + 10000))
 
     def _least_neighbors(self, q: int) -> int:
         return q + 1
 
-    def _matrix(self, hoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
-        points, neighbors = hoods
+    def _matrix(self, neighborhoods: Neighborhoods, run: FitContext) -> scipy.sparse.csr_matrix:
+        points, neighbors = neighborhoods
         n, k = neighbors.shape
 
         def local(rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +118,7 @@ class ModifiedLLE(LocalReducer):
                 errors[own, 1:, :s] = several_weights(V[own, :, k - s :], w[alike])
 
         in_chunks(fill, n, 4 * k * k, run.threads, run.monitor, "errors")
-        return sum_of_patches(hoods.with_self, errors, n=n, threads=run.threads)
+        return sum_of_patches(neighborhoods.with_self, errors, n=n, threads=run.threads)
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         return barycentric(points, ids, X, self.reg)

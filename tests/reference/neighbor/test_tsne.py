@@ -300,7 +300,7 @@ def test_saved_models_come_back(kind, tmp_path):
     metric = "precomputed" if kind == "precomputed" else "euclidean"
     model = short(metric=metric, max_iter=20).fit(X)
     if kind in ("small", "large"):
-        assert scipy.sparse.issparse(model.rows_) == (kind == "large")
+        assert scipy.sparse.issparse(model.fitted_rows_) == (kind == "large")
     model.save(tmp_path / "m")
     loaded = lowland.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.embedding_, model.embedding_)

@@ -59,7 +59,7 @@ def test_inverse_transform_is_the_regression(irregular):
     share = 1 - ((X - back) ** 2).sum() / ((X - X.mean(axis=0)) ** 2).sum()
     assert share == pytest.approx(found.explained_variance_ratio_.sum(), abs=1e-10)
     assert found.inverse_transform(found.transform(X.astype(np.float32))).dtype == np.float32
-    with pytest.raises(ValueError, match="X has 2 columns, but this PrincipalVariables kept 3"):
+    with pytest.raises(ValueError, match="X has 2 columns, but this PrincipalVariables keeps 3"):
         found.inverse_transform(X[:, :2])
 
 

@@ -187,7 +187,7 @@ def test_parameters_of_the_model_can_be_searched():
         cv=2,
     ).fit(iris().X, iris().y)
     assert search.best_params_ == {"estimator__n_neighbors": 1}
-    with pytest.raises(ValueError, match="estimator is None, so it has no 'alpha'"):
+    with pytest.raises(ValueError, match="estimator is None, so it has no parameter 'alpha'"):
         lowland.SequentialSelection().set_params(estimator__alpha=1)
     with pytest.raises(ValueError, match="unknown parameter"):
         lowland.SequentialSelection().set_params(nonsense=1)
@@ -214,7 +214,7 @@ def test_a_model_file_keeps_the_result_and_not_the_model(tmp_path):
 def test_a_class_of_one_row_is_named():
     y = iris().y.copy()
     y[0] = 9
-    with pytest.raises(ValueError, match="class 9 has one row"):
+    with pytest.raises(ValueError, match="class 9 has a single row"):
         lowland.SequentialSelection(1).fit(iris().X, y)
 
 

@@ -339,10 +339,10 @@ def test_a_graph_in_pieces_has_no_place_for_those_left_out(two_rolls, tmp_path):
     model.save(tmp_path / "model.lowland")
     loaded = lowland.load(tmp_path / "model.lowland")
     np.testing.assert_array_equal(loaded.embedding_, model.embedding_)
-    with pytest.raises(DataError, match="falls into 2 components, and no distances between"):
+    with pytest.raises(DataError, match="2 connected components, and X holds no distances between"):
         Isomap(2).fit(graph)
     sparse = graph.to_csr()
-    with pytest.raises(DataError, match="falls into 2 components"):
+    with pytest.raises(DataError, match="has 2 connected components"):
         Isomap(2, metric="precomputed").fit(sparse)
 
 
@@ -380,7 +380,7 @@ def test_the_unit_of_length_does_not_matter(irregular, scale):
 
 def test_numbers_that_do_not_fit_together_are_refused(irregular):
     X = irregular(40, 3)
-    with pytest.raises(ParameterError, match="n_components=41 is more than 40 rows"):
+    with pytest.raises(ParameterError, match=r"n_components=41 is more than .* n_samples=40 rows"):
         Isomap(41).fit(X)
     for m in (2, 41):
         with pytest.raises(

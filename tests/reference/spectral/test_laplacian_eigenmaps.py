@@ -185,7 +185,7 @@ def test_bad_input_is_refused_or_mapped(irregular):
     X = irregular(30, 3)
     with pytest.raises(ParameterError, match=r"n_neighbors=30 is not possible with 30 fitted"):
         LaplacianEigenmaps(2, n_neighbors=30).fit(X)
-    with pytest.raises(ParameterError, match=r"n_components=30 is more than 30 rows .* at most 29"):
+    with pytest.raises(ParameterError, match=r"n_components=30 is more than .* at most 29"):
         LaplacianEigenmaps(30).fit(X)
     X[5:25] = X[5]  # more than k equal rows
     model = LaplacianEigenmaps(2, n_neighbors=4).fit(X)

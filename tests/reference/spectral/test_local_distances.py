@@ -53,8 +53,10 @@ def test_the_matrix_is_that_of_the_rows(method, p, k):
     found = []
     for metric, given in (("euclidean", X), ("precomputed", cdist(X, X))):
         estimator = method(2, n_neighbors=k, metric=metric)
-        hoods = estimator._neighborhoods(estimator._points(given, np.arange(150)), k, run)[0]
-        found.append(estimator._matrix(hoods, run).toarray())
+        neighborhoods = estimator._neighborhoods(estimator._points(given, np.arange(150)), k, run)[
+            0
+        ]
+        found.append(estimator._matrix(neighborhoods, run).toarray())
     np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max())
 
 
@@ -138,7 +140,7 @@ def test_equal_rows_get_one_place_and_change_nothing(method):
     found, single = of_distances(method).fit(D), of_distances(method).fit(D[:100, :100])
     np.testing.assert_allclose(found.embedding_[:100], single.embedding_, atol=1e-12)
     assert (found.embedding_[100:130] == found.embedding_[7]).all()
-    assert found.rows_.shape == (100, 132)
+    assert found.fitted_rows_.shape == (100, 132)
     np.testing.assert_array_equal(found.transform(D), found.embedding_)
 
 
@@ -277,7 +279,7 @@ def test_what_holds_no_distances_is_refused_with_its_place(method, D, message):
 def test_a_graph_or_sparse_distances_are_refused_with_what_is_missing(method):
     X = sheet(60)
     graph = knn_graph(X, 12)
-    needed = r"distances of a row's neighbors from each other .* dense matrix of all distances"
+    needed = r"distances between the neighbors of a row .* dense matrix of all distances"
     for given in (graph, graph.to_csr()):
         with pytest.raises(DataTypeError, match=needed):
             of_distances(method).fit(given)

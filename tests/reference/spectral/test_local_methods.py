@@ -412,9 +412,9 @@ def test_the_constant_is_the_only_trivial_vector_once_the_pieces_are_joined(meth
     X, _ = pieces
     estimator = method(2, random_state=0)
     run = FitContext(np.random.default_rng(0), 1, Monitor())
-    hoods, kept, _ = estimator._neighborhoods(PatchRows(X), 12, run)
+    neighborhoods, kept, _ = estimator._neighborhoods(PatchRows(X), 12, run)
     assert len(kept) == 190
-    values = np.linalg.eigvalsh(estimator._matrix(hoods, run).toarray())
+    values = np.linalg.eigvalsh(estimator._matrix(neighborhoods, run).toarray())
     assert values[0] < 1e-12 * values[-1]
     assert values[1] > 1e-11 * values[-1]
 

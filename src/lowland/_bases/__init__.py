@@ -1,0 +1,1 @@
+"""Bases of estimators that methods of several families share."""

@@ -1,0 +1,190 @@
+"""The base of maps that are made from the neighbor graph: coordinates of the fitted rows.
+
+A method writes ``_embed``, the map of a connected graph, and ``_place``, the coordinates of new
+rows from their edges to the fitted rows. The base builds the graph, keeps the rows that new rows
+are compared with, and places the rows that are outside the connected graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lowland._bases.neighbor_graph import NeighborGraphReducer
+from lowland._core.context import FitContext
+from lowland._core.errors import ParameterError
+from lowland._core.params import fitted
+from lowland._core.traits import Reading
+from lowland._core.validation import as_dense, is_sparse
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.magnitude import check_fits, check_magnitude
+from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
+from lowland._engines.neighbors.search import given_neighbors, neighbor_query
+
+__all__ = ["GraphEmbedding", "map_dtype"]
+
+
+class GraphEmbedding(NeighborGraphReducer):
+    """A map of the fitted rows, made from their neighbor graph.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbors of each row in the graph. Two rows are connected if either is a
+        neighbor of the other. X may also be a ``NeighborGraph``, which is used as it is.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Map of the fitted rows. Excluded rows are NaN if X was a graph, which does not tell their
+        places.
+    excluded_ : ndarray of shape (n_excluded,)
+        Indices of the rows excluded from the fit by ``on_disconnected="largest"``.
+    fitted_rows_ : array of shape (n_kept, n_features) or None
+        Rows that new rows are compared with. None if X held distances or was a graph.
+    """
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
+    eigenvalues_: np.ndarray = fitted("n_components")
+    residual_: float = fitted()
+    excluded_: np.ndarray = fitted("n_excluded", type=int)
+    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True)
+
+    accepts_graph = True
+    accepts_distances = True
+    reading = Reading(
+        axes="The axes have no meaning of their own beyond their order.",
+        distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
+        "meaning; the straight line across an empty region has none.",
+        gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
+        "Compare with another number of neighbors.",
+        sizes="Sizes and densities are set by the method, not by the data.",
+        scale="The method sets the scale of the axes, not the data.",
+    )
+
+    # --- what a method writes -----------------------------------------------------------------
+
+    def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
+        """The map of a connected graph of distances; sets the method's other attributes."""
+        raise NotImplementedError
+
+    def _place(self, links: Any, run: FitContext) -> np.ndarray:
+        """Coordinates of new rows from ``links``, their distances to some fitted rows."""
+        raise NotImplementedError
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        connected = self._connected_graph(X, run)
+        self._keep_rows(X, connected.kept)
+        return self._with_excluded(self._embed(connected.graph, run), X, run)
+
+    def _keep_rows(self, X: Any, kept: np.ndarray) -> None:
+        """Remember which rows make the map, and the rows themselves if there are any."""
+        n = X.shape[0]
+        self.excluded_ = np.setdiff1d(np.arange(n), kept)
+        self.fitted_rows_ = None
+        if not (isinstance(X, NeighborGraph) or self._has_distances):
+            self.fitted_rows_ = X.copy() if kept.size == n else X[kept]
+
+    def _with_excluded(self, Y: np.ndarray, X: Any, run: FitContext) -> np.ndarray:
+        """The map of all rows; the excluded rows are placed like new rows, or are NaN."""
+        dtype = map_dtype(X)
+        check_fits(Y, dtype, type(self).__name__)
+        self.embedding_ = Y.astype(dtype)
+        if self.excluded_.size:
+            n = len(Y) + self.excluded_.size
+            whole = np.full((n, Y.shape[1]), np.nan, dtype)
+            whole[self._kept(n)] = Y
+            self.embedding_ = whole
+            if not self._is_graph(X):
+                whole[self.excluded_] = self._transform(X[self.excluded_], run)
+        return self.embedding_.copy()
+
+    def _check_squarable(self, distances: np.ndarray) -> None:
+        """Refuse distances whose squares overflow or underflow."""
+        check_magnitude(float(distances.max(initial=0.0)), type(self).__name__)
+
+    def _check_axes(self, n_rows: int, most: int) -> int:
+        """``n_components``, if a connected graph of ``n_rows`` rows has so many axes."""
+        q = int(self.n_components)
+        if q > most:
+            raise ParameterError(
+                f"{type(self).__name__}: n_components={q} is more than the connected graph of "
+                f"n_samples={n_rows} rows allows; ask for at most {most}."
+            )
+        return q
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _check_new_rows(self, X: Any) -> Any:
+        self._require_fitted()
+        if self.fitted_rows_ is None and not self._has_distances:
+            raise no_fitted_rows(type(self).__name__)
+        return super()._check_new_rows(X)
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        links = self._links(X, run)
+        Z = self._place(links, run)
+        dtype = map_dtype(X)
+        check_fits(Z, dtype, type(self).__name__)
+        return self._keep_fitted_places(Z, links).astype(dtype, copy=False)
+
+    def _links(self, X: Any, run: FitContext) -> Any:
+        """Edges from new rows to the fitted rows: a NeighborGraph or a CSR matrix."""
+        return self._nearest_fitted(X, int(self.n_neighbors), run)
+
+    def _kept(self, n: int) -> np.ndarray:
+        """Indices of the rows that make the map, among n."""
+        return np.setdiff1d(np.arange(n), self.excluded_)
+
+    def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
+        """The k nearest rows among those that make the map; all of them if they are fewer."""
+        k = min(k, len(self.embedding_) - self.excluded_.size)
+        if self.fitted_rows_ is None:
+            D = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
+            return given_neighbors(D, k, monitor=run.monitor)
+        if is_sparse(X) and not is_sparse(self.fitted_rows_):
+            X = as_dense(X, type(self).__name__)
+        return neighbor_query(
+            self.fitted_rows_,
+            X,
+            k,
+            metric=self._graph_metric,
+            metric_params=self.metric_params,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+
+    def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of rows with their distances to all rows that make the map, in float64."""
+        if not self._has_distances:
+            cross = CrossDistances(
+                self.fitted_rows_, self._graph_metric, self.metric_params, run.threads
+            )
+            yield from cross.blocks(X)
+            return
+        kept = self._kept(X.shape[1])
+        for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
+            block = X[rows].toarray() if is_sparse(X) else X[rows]
+            yield rows, block[:, kept].astype(np.float64)
+
+    def _keep_fitted_places(self, Z: np.ndarray, links: Any) -> np.ndarray:
+        """Z with the place of the fitted row for every new row at distance 0 from one."""
+        links = links.to_csr() if isinstance(links, NeighborGraph) else links
+        new = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
+        equal = links.data == 0
+        rows, first = np.unique(new[equal], return_index=True)
+        kept = self._kept(len(self.embedding_))
+        Z[rows] = self.embedding_[kept[links.indices[equal][first]]]
+        return Z
+
+
+def map_dtype(X: Any) -> Any:
+    """The float type of the map of X: that of the data, else float64."""
+    dtype = X.distances.dtype if isinstance(X, NeighborGraph) else X.dtype
+    return np.float32 if dtype == np.float32 else np.float64
