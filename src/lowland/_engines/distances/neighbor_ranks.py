@@ -44,14 +44,17 @@ def partner_ranks(
     partners: np.ndarray,
     threads: int,
     monitor: Monitor,
+    *,
+    by_sorting: bool = False,
 ) -> np.ndarray:
     """Rank of ``partners[p]`` seen from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``.
 
     Exactly the ranks of the distances in double precision, whatever way they are found. Cost
-    O(len(rows) n d); memory O(n d) for a packed copy of the rows.
+    O(len(rows) n d); memory O(n d) for two packed copies of the rows, which ``by_sorting`` does
+    without: it sorts whole rows of distances.
     """
     few = len(partners) <= MANY * len(rows)
-    if few and isinstance(source, DenseRows) and source.empty is None:
+    if not by_sorting and few and isinstance(source, DenseRows) and source.empty is None:
         return _counted(source, rows, starts, partners, threads, monitor)
     ranks = np.empty(len(partners), np.int32)
     with monitor.phase("ranks", total=len(rows)) as phase:
