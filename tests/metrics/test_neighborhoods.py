@@ -146,7 +146,7 @@ def test_a_graph_is_enough_where_only_neighbors_of_the_data_matter(irregular):
     graph = knn_graph(X, 12)
     for measure in (metrics.continuity, metrics.neighbor_recall, metrics.lcmc):
         assert measure(graph, Y, [3, 12]) == measure(X, Y, [3, 12])
-    with pytest.raises(ValueError, match="neighbor graph, which knows neither"):
+    with pytest.raises(ValueError, match="neighbor graph, which has neither"):
         metrics.trustworthiness(graph, Y, 12)
     with pytest.raises(ValueError, match="n_neighbors=13 is more than the 12"):
         metrics.continuity(graph, Y, 13)

@@ -96,19 +96,43 @@ def test_sampled_numbers_show_their_error(irregular):
         assert f"{1.96 * row.value.standard_error:.3f}" in str(table)
 
 
-def test_large_maps_are_measured_on_fewer_rows_where_that_is_dear(irregular, monkeypatch):
+def test_costly_measures_of_large_maps_take_fewer_rows(irregular, monkeypatch):
+    monkeypatch.setattr("lowland.metrics._cost.SECONDS", 3e-4)
+    monkeypatch.setattr("lowland.metrics._cost.SECONDS_PER_ROW", 0.0)
+    monkeypatch.setattr("lowland.metrics._cost.FEWEST", 10)
     module = importlib.import_module("lowland.metrics.quality")
-    monkeypatch.setattr(module, "ALL_ROWS", 200)
-    monkeypatch.setattr(module, "FEWER_ROWS", 60)
     monkeypatch.setattr(module, "PAIR_ROWS", 80)
     X = irregular(300, 5)
     table = metrics.quality(X, X[:, :2])
-    sizes = [row.value.sample_size for row in table]
-    assert sizes == [300, 300, 300, 60, 80, 60]
+    near, ranked, paired, summed = (table[name].value.sample_size for name in NAMES[2:])
+    assert near == 300
+    assert 10 < ranked < 300
+    assert 10 < summed < 300
+    assert paired == 80
+    assert table["trustworthiness"].random.sample_size < 300
     exact = metrics.quality(X, X[:, :2], sample=None)
     for row in exact:
-        assert row.value.sample_size == 300
-        assert abs(row.value - table[row.name].value) <= 4 * table[row.name].value.standard_error
+        assert {found.sample_size for found in (row.value, row.pca, row.random)} == {300}
+        for name in ("value", "pca", "random"):
+            sampled = getattr(table[row.name], name)
+            assert abs(getattr(row, name) - sampled) <= 4 * sampled.standard_error
+
+
+def test_a_given_pca_map_is_not_computed_again(irregular, monkeypatch):
+    X = irregular(60, 5)
+    scores = PCA(4, random_state=0).fit_transform(X)
+    wanted = metrics.quality(X, X[:, :2]).to_dict()
+
+    def refused(self, X, y=None):
+        raise AssertionError("PCA was fitted")
+
+    monkeypatch.setattr(PCA, "fit_transform", refused)
+    for name, row in metrics.quality(X, X[:, :2], pca=scores).to_dict().items():
+        assert row["pca"] == pytest.approx(wanted[name]["pca"], abs=1e-9)
+    with pytest.raises(ValueError, match="pca has shape"):
+        metrics.quality(X, X[:, :2], pca=scores[:, :1])
+    with pytest.raises(ValueError, match="pca: X has no columns"):
+        metrics.quality(knn_graph(X, 20), X[:, :2], pca=scores)
 
 
 def test_distances_and_graphs_have_no_pca_beside_them(irregular, metric_distances):

@@ -82,13 +82,13 @@ def test_a_seed_gives_the_same_sample_and_another_another():
     assert len(np.unique(one.rows)) == 50
 
 
-def test_rows_are_sampled_only_beyond_the_limit(monkeypatch):
+def test_rows_are_sampled_only_if_all_of_them_cost_too_much(monkeypatch):
     assert not Comparison(X, Y).data.sampled
-    monkeypatch.setattr("lowland.metrics._options.EXACT_ROWS", 1000)
-    monkeypatch.setattr("lowland.metrics._options.DEFAULT_SAMPLE", 200)
-    assert len(Comparison(X, Y).rows) == 200
+    monkeypatch.setattr("lowland.metrics._cost.SECONDS", 1e-4)
+    assert 100 <= len(Comparison(X, Y).rows) < N
     assert len(Comparison(X, Y, sample=None).rows) == N
     assert len(Comparison(X, Y, sample=N + 1).rows) == N
+    assert len(Comparison(X, Y, sample=7).rows) == 7
 
 
 def test_sampled_rows_are_compared_with_all_others():

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lowland._core.constraints import Boolean, Integer, Null, Seed
-from lowland._core.context import FitContext
+from lowland._core.context import FitContext, SharedWork
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
@@ -139,9 +139,28 @@ class Estimator(Declared):
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
             self._monitor = monitor
             try:
-                yield FitContext(generator(self.random_state), threads, monitor)
+                shared = getattr(self, "_shared", None)
+                yield FitContext(generator(self.random_state), threads, monitor, shared)
             finally:
                 del self._monitor
+
+    @contextlib.contextmanager
+    def sharing(self) -> Iterator[SharedWork]:
+        """Within this context, ``fit`` hands out intermediate results that others can use.
+
+        >>> from lowland import TSNE
+        >>> from lowland.datasets import iris
+        >>> method = TSNE(max_iter=10, random_state=0)
+        >>> with method.sharing() as shared:
+        ...     Y = method.fit_transform(iris().X)
+        >>> shared.graph
+        NeighborGraph(150 rows x 90 neighbors, exact)
+        """
+        self._shared = SharedWork()
+        try:
+            yield self._shared
+        finally:
+            del self._shared
 
     def cancel(self) -> bool:
         """Stop a running ``fit`` as soon as it can; callable from a signal handler or a thread.

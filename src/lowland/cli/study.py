@@ -31,8 +31,6 @@ __all__ = [
 
 NEIGHBORHOOD = 10
 FEWEST_ROWS = 4  # of which a neighborhood can be told from the rest
-ALL_ROWS = 20_000  # up to so many are all measured
-NUMBERS_MEASURED = 1e10  # rows of the sample times all numbers, of larger tables
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 
 
@@ -209,8 +207,7 @@ def measure(ready: Ready, Y: np.ndarray, label: str | None, jobs: int | None) ->
     if len(Y) < FEWEST_ROWS:
         return Measures(None, {}, 0.0)
     try:
-        sample = _rows_measured(ready.X)
-        both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs, sample=sample)
+        both = Comparison(ready.X, Y, metric=ready.metric, n_jobs=jobs)
         table = quality(both, labels=classes_in(ready, label), n_neighbors=NEIGHBORHOOD)
     except DataError as error:  # the map is made, whatever can be said about it
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)
@@ -229,16 +226,6 @@ def first_class(table: Table) -> str | None:
         if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
             return name
     return None
-
-
-def _rows_measured(X: Any) -> int | None:
-    """All rows, or as many as tell enough in a few seconds; error bars say how much that is."""
-    n, p = X.shape
-    if hasattr(X, "nnz"):  # a stored number costs far more than one of an array
-        p = 50 * X.nnz / n
-    if n <= ALL_ROWS and n * n * p <= 4 * NUMBERS_MEASURED:
-        return None
-    return int(min(1000, max(NUMBERS_MEASURED / (n * p), 150)))
 
 
 def classes_in(ready: Ready, label: str | None) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""The work that several measures share: neighbor lists, ranks, sums and pairs of distances."""
+"""What several measures need and compute once: neighbors, ranks, sums and pairs of distances."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.validation import check_matrix, is_sparse
-from lowland._engines.distances.distance_rows import DistanceRows, blocks_of
+from lowland._engines.distances.distance_rows import blocks_of
 from lowland._engines.linalg.magnitude import check_magnitude, largest
-from lowland.metrics._options import DEFAULT_SAMPLE, Options
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland.metrics._graphs import check_graph
+from lowland.metrics._options import Options
+from lowland.metrics._order import Order
 from lowland.metrics._views import View
 
 __all__ = ["Comparison", "DistanceSums", "Pairs", "positions"]
+
+PAIR_ROWS = 2_000  # of which all pairs are taken by default
+PAIR_BYTES = 96  # for all that a measure of pairs keeps of each
 
 
 class DistanceSums(NamedTuple):
@@ -32,12 +38,32 @@ class DistanceSums(NamedTuple):
     relative_gap2: np.ndarray  # (delta - c d)^2 / delta, where delta > 0
 
 
+class DataPairs:
+    """Distances in the data of all pairs a < b of some rows, and their order once it is known."""
+
+    def __init__(self, rows: np.ndarray, delta: np.ndarray) -> None:
+        self.rows, self.delta = rows, delta
+        self._order: Order | None = None
+
+    def order(self, threads: int) -> Order:
+        if self._order is None:
+            self._order = Order.of(self.delta, threads)
+        return self._order
+
+
 class Pairs(NamedTuple):
     """Distances of all pairs a < b of m rows, in the data and in the map."""
 
-    rows: np.ndarray
-    delta: np.ndarray
+    data: DataPairs
     d: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.data.rows
+
+    @property
+    def delta(self) -> np.ndarray:
+        return self.data.delta
 
     def per_row(self, values: np.ndarray) -> np.ndarray:
         """The mean of the pairs' values over the pairs of each row."""
@@ -47,35 +73,43 @@ class Pairs(NamedTuple):
 
 
 class Comparison:
-    """A map beside the data it was made from, and the work that measures of it share.
+    """A map and the data it was made from, with the intermediate results that measures share.
 
-    Every measure makes one of these for itself, or takes one in place of ``X`` and ``Y``: then
+    Every measure creates a comparison, or takes one in place of ``X`` and ``Y``. In the second case
     what two measures need (neighbor lists, ranks, sums of distances) is computed once.
 
     Parameters
     ----------
     X : array, data frame or CSR matrix of shape (n, d), or NeighborGraph
         The data; with ``metric="precomputed"`` an n x n matrix of distances. A graph (of
-        :func:`lowland.neighbors.knn_graph`) serves measures that need only the data's neighbors.
+        :func:`lowland.neighbors.knn_graph`) suffices for measures that need only the neighbors in
+        the data.
     Y : array of shape (n, q)
-        The map, from whatever tool; its distances are Euclidean.
+        The map, made by any tool; its distances are Euclidean.
     metric, metric_params
         The distance of the data, as in :func:`lowland.neighbors.knn_graph`.
     sample : int, None or "auto", default="auto"
         How many rows to measure, drawn without replacement: each is compared with *all* others,
-        and the numbers come with a standard error. None: all rows. "auto": all of up to 20 000
-        rows, 2 000 of more.
+        and the numbers have a standard error. None: all rows. "auto": each measure takes all rows
+        if this is cheap, else as many as a bounded share of a map's time allows. In tables of up
+        to 50 columns, measures of neighborhoods take all of up to about 10 000 rows, R_NX and sums
+        of distances all of up to about 2 000.
     random_state : int, Generator or None, default=0
         For drawing the sample.
     n_jobs : int or None, default=None
-        Threads; they do not change a bit.
+        Threads; the results do not depend on their number.
     verbose : bool, default=False
         Show progress.
+    graph : NeighborGraph or None, default=None
+        Neighbors in the data that are known already, for example from a fit: of all rows of X, in
+        the same order and metric, and in the same columns (a graph of principal components is not
+        one of X; it is refused). An approximate graph is ignored, because measures are exact.
 
     Notes
     -----
     Ranks count from 1 for the nearest other row; rows at equal distances are ordered by their
-    number. Memory O(n (d + k)): there is no n x n array, except in measures that say so.
+    number. With ``sample="auto"`` the memory beyond the data stays below 300 MB; otherwise it is
+    O(n (d + k)). There is no n x n array, except in measures that say so.
 
     Examples
     --------
@@ -98,20 +132,24 @@ class Comparison:
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
+        graph: NeighborGraph | None = None,
     ) -> None:
         options = Options(metric, metric_params, sample, random_state, n_jobs, verbose)
         X = options.checked(X, "X")
-        self.n = X.shape[0] if hasattr(X, "shape") else len(X)
-        self.options = options
-        rows = options.draw(self.n)
-        self.data = options.view_from(X, rows)
+        self.options, self.work = options, options.work(X)
+        self.n = self.work.n
+        self.data = options.view_from(X, options.draw(self.n, self.work.neighborhoods()))
+        if graph is not None and check_graph(graph, X, metric, metric_params):
+            self.data.know(graph)
         self.map = self._view_of_map(Y)
         self.rows = self.data.rows
+        self._pair_rows = options.draw(self.n, PAIR_ROWS) if options.automatic else self.rows
+        self._data_pairs: dict[int, DataPairs] = {}
         self._forget()
 
     @classmethod
     def of(cls, X: Any, Y: Any, **options: Any) -> Comparison:
-        """X itself if it is a comparison already, else a new one."""
+        """X itself if it is a comparison, else a new one."""
         if not isinstance(X, Comparison):
             if Y is None:
                 raise ParameterError("Y=None is not allowed; give the map, or a Comparison as X.")
@@ -119,21 +157,24 @@ class Comparison:
         if Y is not None or options:
             given = "Y" if Y is not None else next(iter(options))
             raise ParameterError(
-                f"{given}: X is a Comparison, which has its map and its options already; "
-                "give them to Comparison(X, Y, ...)."
+                f"{given}: X is a Comparison, which has a map and options already; give them to "
+                "Comparison(X, Y, ...)."
             )
         return X
 
     def with_map(self, Y: Any) -> Comparison:
-        """The same data and rows beside another map; what is known of the data stays known."""
+        """The same data and rows with another map; results about the data alone are reused."""
         other = copy.copy(self)
         other.map = other._view_of_map(Y)
         other._forget()
         return other
 
     def fewer(self, m: int) -> Comparison:
-        """The same on at most m of the measured rows, for measures that cost more per row."""
-        if len(self.rows) <= m:
+        """The same on at most m of the measured rows, if the sample was left to the measures.
+
+        For measures that cost more per row than those of neighborhoods.
+        """
+        if len(self.rows) <= m or not self.options.automatic:
             return self
         other = copy.copy(self)
         other.rows = self.rows[_some(len(self.rows), m)]
@@ -145,8 +186,8 @@ class Comparison:
         Y = check_matrix(Y, owner="lowland.metrics", argument="Y", threads=self.options.threads)
         if len(Y) != self.n:
             raise DataError(
-                f"Y has {len(Y)} rows, but X has {self.n}; a map has one row for each of the data, "
-                "in the same order."
+                f"Y has {len(Y)} rows, but X has {self.n}; a map needs one row for each row of the "
+                "data, in the same order."
             )
         rows = self.data.rows if self.data.sampled else None
         return View(Y, rows, "euclidean", None, self.options.threads)
@@ -154,7 +195,7 @@ class Comparison:
     def _forget(self) -> None:
         self._data_ranks = self._map_ranks = np.empty((len(self.rows), 0), np.int32)
         self._sums: DistanceSums | None = None
-        self._pairs: Pairs | None = None
+        self._pairs: dict[int, Pairs] = {}
 
     # --- neighborhoods --------------------------------------------------------------------
 
@@ -185,7 +226,7 @@ class Comparison:
     def overlaps(self, k: int) -> np.ndarray:
         """For K = 1 .. k, how many of a row's K nearest are the same in data and map, (m, k)."""
         there = positions(self.map_neighbors(k), self.data_neighbors(k))
-        # A common neighbor counts from the K on at which it is in both lists.
+        # A common neighbor counts from the smallest K at which it is in both lists.
         meets = np.maximum(there, np.arange(k))
         hits = np.zeros((len(self.rows), k + 1), np.int64)
         np.add.at(hits, (np.arange(len(self.rows))[:, None], np.minimum(meets, k)), 1)
@@ -205,8 +246,7 @@ class Comparison:
             monitor.phase("distances", total=len(self.rows)) as phase,
         ):
             for block in blocks_of(self.rows, self.n):
-                # Of all rows, each pair is measured once: what a block is to later rows, they
-                # are to it.
+                # If all rows are measured, each pair is computed once and added to both rows.
                 since = 0 if self.data.sampled else done
                 delta, d = (side.source.of(block, since) for side in (self.data, self.map))
                 own = (block - since).astype(np.int32)
@@ -223,41 +263,42 @@ class Comparison:
         return found
 
     def _check_squares(self) -> None:
-        """Refuse a table or a map whose distances cannot be squared; neighborhoods never are."""
+        """Refuse a table or a map whose distances overflow when squared."""
         for side, argument in ((self.data, "X"), (self.map, "Y")):
             if not callable(side.metric):
                 values = side.table.data if is_sparse(side.table) else side.table
                 check_magnitude(largest(values), "lowland.metrics", "value", argument)
 
-    def pairs(self) -> Pairs:
-        """All pairs of some rows: of all, or of the sample; by default of at most 2 000.
+    def pairs(self, most: int = PAIR_ROWS) -> Pairs:
+        """All pairs of the measured rows; with ``sample="auto"`` of at most ``most`` rows.
 
-        What needs all pairs at once needs memory for them, so that the default is smaller here.
+        Such measures cost little per column but much memory, so that they draw rows of their own.
         """
-        if self._pairs is None:
-            rows = self.rows
-            if self.options.sample == "auto" and len(rows) > DEFAULT_SAMPLE:
-                rows = rows[_some(len(rows), DEFAULT_SAMPLE)]
-            m = len(rows)
-            require_memory(
-                m * (m - 1) // 2 * 96,
-                task=f"a measure of all pairs of {m} rows",
-                alternative=f"measure a sample, sample={DEFAULT_SAMPLE}",
-            )
-            with self.options.working():
-                delta = _upper(self.data.source.subset(rows))
-                d = _upper(self.map.source.subset(rows))
-            self._pairs = Pairs(rows, delta, d)
-        return self._pairs
+        rows = np.arange(self.n) if self._pair_rows is None else self._pair_rows
+        if self.options.automatic and len(rows) > most:
+            rows = rows[_some(len(rows), most)]
+        m = len(rows)
+        if m in self._pairs:
+            return self._pairs[m]
+        require_memory(
+            m * (m - 1) // 2 * PAIR_BYTES,
+            task=f"a measure of all pairs of {m} rows",
+            alternative=f"measure a sample, sample={PAIR_ROWS}",
+        )
+        with self.options.working():
+            if m not in self._data_pairs:
+                self._data_pairs[m] = DataPairs(rows, self.data.pairs_of(rows))
+            self._pairs[m] = Pairs(self._data_pairs[m], self.map.pairs_of(rows))
+        return self._pairs[m]
 
 
 def _some(n: int, m: int) -> np.ndarray:
-    """m of the numbers below n, ascending, always the same."""
+    """m of the numbers below n, ascending, the same at every call."""
     return np.sort(np.random.default_rng(0).choice(n, m, replace=False))
 
 
 def positions(lists: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Where each entry of a row of ``lists`` stands in the same row of ``others``; k if nowhere."""
+    """The position of each entry of a row of ``lists`` in the same row of ``others``, else k."""
     k = others.shape[1]
     found = np.full(lists.shape, k, np.int32)
     for place in range(k):
@@ -266,7 +307,7 @@ def positions(lists: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray:
-    """Ranks in one view of the k nearest in another; known from its list if there is one."""
+    """Ranks in one view of the k nearest in another, read from its neighbor lists if possible."""
     partners = near.nearest(k, monitor).indices
     known = seen_in.known_neighbors
     ranks = positions(partners, known) + 1
@@ -274,13 +315,3 @@ def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray
     if strangers.any():
         ranks[strangers] = seen_in.ranks(partners, strangers, monitor)
     return ranks
-
-
-def _upper(source: DistanceRows) -> np.ndarray:
-    """Distances of the pairs a < b, row by row."""
-    rows = np.arange(source.n)
-    parts = []
-    for block in blocks_of(rows, source.n):
-        D = source.of(block, int(block[0]))
-        parts += [D[i, i + 1 :] for i in range(len(block))]
-    return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""What every measure may be told besides its data: metric, sample, seed, threads."""
+"""The keywords that all measures take besides their data: metric, sample, seed, threads."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 
 from lowland._core.constraints import Integer
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._engines.distances.metrics import check_metric
 from lowland._engines.neighbors.graph import NeighborGraph
+from lowland.metrics._cost import KEPT_BYTES, Work
 from lowland.metrics._views import GraphView, View
 
-__all__ = ["Keywords", "Options", "check_neighbors"]
+__all__ = ["ComparisonKeywords", "Keywords", "Options", "check_neighbors"]
 
-EXACT_ROWS = 20_000  # up to here all rows are measured by default
-DEFAULT_SAMPLE = 2_000
+KEPT_SHARE = 0.25  # of the free memory, for distances that are kept, where the user gave a sample
 
 
 class Keywords(TypedDict, total=False):
@@ -36,9 +37,15 @@ class Keywords(TypedDict, total=False):
     verbose: bool
 
 
+class ComparisonKeywords(Keywords, total=False):
+    """The same for measures that compare a map with its data."""
+
+    graph: NeighborGraph | None
+
+
 @dataclasses.dataclass
 class Options:
-    """Keywords with their defaults, and what follows from them."""
+    """The keywords with their defaults, checked."""
 
     metric: Any = "euclidean"
     metric_params: dict[str, Any] | None = None
@@ -54,11 +61,11 @@ class Options:
         if not known and not Integer(2).allows(self.sample):
             raise ParameterError(
                 f"sample={self.sample!r} is not allowed; give a number of rows >= 2, None for all "
-                f"rows, or 'auto' for {DEFAULT_SAMPLE} of more than {EXACT_ROWS}."
+                "rows, or 'auto' for as many rows as take a bounded share of a map's time."
             )
 
     def checked(self, X: Any, argument: str) -> Any:
-        """X as views take it: a neighbor graph as it is, else a finite matrix, dense or CSR."""
+        """X unchanged if it is a neighbor graph, else as a finite matrix, dense or CSR."""
         if isinstance(X, NeighborGraph):
             return X
         X = check_matrix(
@@ -72,29 +79,43 @@ class Options:
         check_metric(X, self.metric, self.metric_params)
         return X
 
-    def draw(self, n: int) -> np.ndarray | None:
-        """The rows to measure, ascending; None for all n."""
-        if self.sample is None or (self.sample == "auto" and n <= EXACT_ROWS):
-            return None
-        size = DEFAULT_SAMPLE if isinstance(self.sample, str) else int(self.sample)
-        if size >= n:
-            return None
-        return np.sort(self.rng.choice(n, size, replace=False))
+    @property
+    def automatic(self) -> bool:
+        """Whether the number of rows is left to the measure."""
+        return isinstance(self.sample, str)
+
+    def draw(self, n: int, affordable: int) -> np.ndarray | None:
+        """The rows to measure, ascending, of which "auto" takes ``affordable``; None for all n."""
+        size = affordable if self.automatic else n if self.sample is None else self.sample
+        size = int(size)
+        return None if size >= n else np.sort(self.rng.choice(n, size, replace=False))
+
+    def work(self, X: Any) -> Work:
+        """What measures of checked data cost."""
+        if isinstance(X, NeighborGraph):
+            return Work(len(X), 0.0, 0.0, False)
+        return Work.of(X, self.metric)
 
     def view(self, X: Any, argument: str = "X") -> View:
-        """A view of data that stand alone, from rows of its own drawing."""
+        """A view of a single table from as many of its rows as a neighborhood measure takes."""
         X = self.checked(X, argument)
-        return self.view_from(X, self.draw(len(X) if isinstance(X, NeighborGraph) else X.shape[0]))
+        work = self.work(X)
+        return self.view_from(X, self.draw(work.n, work.neighborhoods()))
 
     def view_from(self, X: Any, rows: np.ndarray | None) -> View:
         """A view of checked data, or of a neighbor graph, from given rows."""
         if isinstance(X, NeighborGraph):
             return GraphView(X, rows, self.threads)
-        return View(X, rows, self.metric, self.metric_params, self.threads)
+        kept = KEPT_BYTES if self.sample is None or self.automatic else self._free_share()
+        return View(X, rows, self.metric, self.metric_params, self.threads, kept)
+
+    @staticmethod
+    def _free_share() -> int:
+        return int(KEPT_SHARE * available_memory())
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Monitor]:
-        """A monitor for a piece of work; BLAS keeps to one thread in it."""
+        """A monitor for one computation; BLAS uses one thread in it."""
         with limit_blas(1), Monitor("metrics", verbose=self.verbose) as monitor:
             yield monitor
 

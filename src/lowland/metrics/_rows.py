@@ -1,4 +1,4 @@
-"""What measures of single points share."""
+"""Which rows a measure takes, and where the values of its rows go."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from typing import Any
 import numpy as np
 
 from lowland.metrics._comparison import Comparison
-from lowland.metrics._options import Keywords
+from lowland.metrics._options import ComparisonKeywords
 
-__all__ = ["all_rows", "spread"]
+__all__ = ["all_rows", "spread", "summable"]
 
 
-def all_rows(X: Any, Y: Any, options: Keywords) -> Comparison:
-    """A comparison that measures all rows, whatever their number, unless it is told a sample."""
+def all_rows(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+    """A comparison that measures all rows by default, whatever their number."""
     if not isinstance(X, Comparison):
         options.setdefault("sample", None)
     return Comparison.of(X, Y, **options)
+
+
+def summable(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+    """A comparison on as many rows as sums over all their distances are affordable for."""
+    compared = Comparison.of(X, Y, **options)
+    return compared.fewer(compared.work.sums())
 
 
 def spread(compared: Comparison, values: np.ndarray) -> np.ndarray:

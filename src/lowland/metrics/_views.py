@@ -1,25 +1,23 @@
-"""One side of a comparison, the data or the map, as seen from the measured rows."""
+"""One side of a comparison, the data or the map: neighbors, ranks and distances of its rows."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances import neighbor_ranks
-from lowland._engines.distances.distance_rows import DistanceRows, distance_rows
+from lowland._engines.distances.distance_rows import DistanceRows, blocks_of, distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, neighbor_query
-from lowland.metrics._remembered_rows import RememberedRows
+from lowland.metrics._cost import KEPT_BYTES, KEPT_PAIR, PACKED_BYTES, Work
+from lowland.metrics._kept_rows import KeptRows
 
 __all__ = ["GraphView", "Near", "View"]
-
-# From so many columns on, whole rows of distances are kept where they take this share of memory.
-WIDE, SHARE = 200, 0.25
 
 
 class Near(NamedTuple):
@@ -32,22 +30,38 @@ class Near(NamedTuple):
         return Near(self.indices[:, :k], self.distances[:, :k])
 
 
+@dataclasses.dataclass
+class _Shared:
+    """Distances that views of the same table from fewer rows share."""
+
+    computed: DistanceRows | None = None
+    kept: KeptRows | None = None
+
+
 class View:
-    """Who is near whom, at which rank and how far, from the measured rows to all n.
+    """Neighbors, ranks and distances from the measured rows to all n rows of one table.
 
     Neighbor lists are found once, for the largest number asked for so far. ``rows`` is None when
-    all rows are measured.
+    all rows are measured; ``kept_bytes`` bounds the memory for whole rows of distances that are
+    kept, which is done for tables whose distances cost more than keeping them.
     """
 
     def __init__(
-        self, X: Any, rows: np.ndarray | None, metric: Any, params: Any, threads: int
+        self,
+        X: Any,
+        rows: np.ndarray | None,
+        metric: Any,
+        params: Any,
+        threads: int,
+        kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self.X, self.n, self.threads = X, X.shape[0], threads
         self.sampled, self.rows = rows is not None, np.arange(self.n) if rows is None else rows
         self.metric, self.params = metric, params
+        self.kept_bytes = kept_bytes
+        self.whole = Work.of(X, metric).whole
         self._near: Near | None = None
-        self._source: DistanceRows | None = None
-        self._remembered: RememberedRows | None = None
+        self._shared = _Shared()
 
     @property
     def table(self) -> Any:
@@ -55,10 +69,17 @@ class View:
         return self.X
 
     def among(self, rows: np.ndarray) -> View:
-        """The same side, seen from other rows."""
+        """The same side, seen from some of the measured rows."""
         other = copy.copy(self)
-        other.rows, other.sampled, other._near = rows, len(rows) < self.n, None
+        other.rows, other.sampled = rows, len(rows) < self.n
+        if self._near is not None:
+            places = np.searchsorted(self.rows, rows)
+            other._near = Near(self._near.indices[places], self._near.distances[places])
         return other
+
+    def know(self, graph: NeighborGraph) -> None:
+        """Take over the neighbor lists of a graph of the same rows."""
+        self._near = Near(graph.indices[self.rows], graph.distances[self.rows])
 
     def nearest(self, k: int, monitor: Monitor) -> Near:
         """The k nearest other rows of every measured row, exact."""
@@ -73,41 +94,73 @@ class View:
 
     def _search(self, k: int, monitor: Monitor) -> Near:
         known = {"metric": self.metric, "metric_params": self.params, "threads": self.threads}
-        # "auto" would be approximate for very many rows, unless a tree does for few columns
-        method = "auto" if self.X.shape[1] <= PRUNED_COLUMNS else "exact"
-        source = self._rows_kept()
-        if source is not None:
-            return Near(*source.nearest(self.rows, k))
+        kept = self._kept_rows()
+        if kept is not None:
+            return Near(*kept.nearest(self.rows, k))
+        if self.sampled and self.whole:
+            return self._search_rows(k, monitor)
         if not self.sampled:
+            # "auto" is approximate for very many rows, unless there are few enough columns for
+            # a tree.
+            method = "auto" if self.X.shape[1] <= PRUNED_COLUMNS else "exact"
             graph = neighbor_graph(self.X, k, method=method, monitor=monitor, **known)
             return Near(graph.indices, graph.distances)
         found = neighbor_query(self.X, self.X[self.rows], k + 1, monitor=monitor, **known)
-        # Each row finds itself, or, among more than k equal ones, perhaps not.
+        # Each row finds itself, except perhaps among more than k equal rows.
         own = found.indices == self.rows[:, None]
         own[~own.any(axis=1), -1] = True
         shape = (len(self.rows), k)
         return Near(found.indices[~own].reshape(shape), found.distances[~own].reshape(shape))
 
-    def _rows_kept(self) -> RememberedRows | None:
-        """Whole rows of distances from the measured rows, where it pays to keep them."""
-        pays = self.sampled and self.X.shape[1] >= WIDE
-        if pays and self._remembered is None:
-            n_bytes = RememberedRows.BYTES * len(self.rows) * self.n
-            if n_bytes > SHARE * available_memory():
-                return None
-            source = distance_rows(self.X, self.metric, self.params, self.threads)
-            self._remembered = RememberedRows(source, self.rows, self.threads)
-        return self._remembered
+    def _search_rows(self, k: int, monitor: Monitor) -> Near:
+        """The k nearest from whole rows of distances, which need no copy of the table."""
+        indices = np.empty((len(self.rows), k), np.int64)
+        distances = np.empty((len(self.rows), k))
+        done = 0
+        with monitor.phase("neighbors", total=len(self.rows)) as phase:
+            for block in blocks_of(self.rows, self.n):
+                D = self.source.of(block)
+                ranks = neighbor_ranks.ranks_in(D.copy(), block, self.threads)
+                for i in range(len(block)):
+                    near = np.flatnonzero((ranks[i] > 0) & (ranks[i] <= k))
+                    near = near[np.argsort(ranks[i, near])]
+                    indices[done + i], distances[done + i] = near, D[i, near]
+                done += len(block)
+                phase.advance(len(block))
+        return Near(indices, distances)
+
+    def _kept_rows(self) -> KeptRows | None:
+        """Whole rows of distances from the measured rows, if they are worth their memory."""
+        if not self.whole or KEPT_PAIR * len(self.rows) * self.n > self.kept_bytes:
+            return None
+        kept = self._shared.kept
+        if kept is None or len(kept.rows) < len(self.rows):  # as kept by a view of fewer rows
+            kept = self._shared.kept = KeptRows(self._computed_rows, self.rows, self.threads)
+        return kept
+
+    @property
+    def _computed_rows(self) -> DistanceRows:
+        """Whole rows of distances, computed each time they are asked for."""
+        if self._shared.computed is None:
+            packed = PACKED_BYTES if self.sampled else None
+            self._shared.computed = distance_rows(
+                self.X, self.metric, self.params, self.threads, packed
+            )
+        return self._shared.computed
 
     @property
     def source(self) -> DistanceRows:
         """Whole rows of distances."""
-        kept = self._rows_kept()
-        if kept is not None:
-            return kept
-        if self._source is None:
-            self._source = distance_rows(self.X, self.metric, self.params, self.threads)
-        return self._source
+        return self._kept_rows() or self._computed_rows
+
+    def pairs_of(self, rows: np.ndarray) -> np.ndarray:
+        """Distances of the pairs a < b of some rows, which need not be measured ones."""
+        source = self._computed_rows.subset(rows)
+        parts = []
+        for block in blocks_of(np.arange(source.n), source.n):
+            D = source.of(block, int(block[0]))
+            parts += [D[i, i + 1 :] for i in range(len(block))]
+        return np.concatenate(parts)
 
     def ranks(self, partners: np.ndarray, asked: np.ndarray, monitor: Monitor) -> np.ndarray:
         """Ranks of the partners (m, k) of the measured rows; only those ``asked`` for, in order."""
@@ -115,7 +168,13 @@ class View:
         some = np.flatnonzero(counts)
         starts = np.concatenate([[0], np.cumsum(counts[some])])
         return neighbor_ranks.partner_ranks(
-            self.source, self.rows[some], starts, partners[asked], self.threads, monitor
+            self.source,
+            self.rows[some],
+            starts,
+            partners[asked],
+            self.threads,
+            monitor,
+            by_sorting=self.sampled and self.whole,
         )
 
     def all_ranks(self, rows: np.ndarray) -> np.ndarray:
@@ -124,7 +183,7 @@ class View:
 
 
 class GraphView(View):
-    """A neighbor graph in place of data: it knows the nearest of every row, and no more."""
+    """A neighbor graph in place of data: it has the nearest rows of every row only."""
 
     def __init__(self, graph: NeighborGraph, rows: np.ndarray | None, threads: int) -> None:
         super().__init__(np.empty((len(graph), 1)), rows, graph.metric, None, threads)
@@ -139,17 +198,17 @@ class GraphView(View):
         if k > self.graph.n_neighbors:
             raise ParameterError(
                 f"n_neighbors={k} is more than the {self.graph.n_neighbors} neighbors that the "
-                "graph given as X knows; make a larger graph or ask for fewer."
+                "graph given as X has; make a larger graph or ask for fewer."
             )
         return Near(self.graph.indices[self.rows], self.graph.distances[self.rows])
 
     @property
     def table(self) -> Any:
-        raise DataError("X is a neighbor graph; this measure needs the data themselves.")
+        raise DataError("X is a neighbor graph; this measure needs the data.")
 
     @property
-    def source(self) -> DistanceRows:
+    def _computed_rows(self) -> DistanceRows:
         raise DataError(
-            "X is a neighbor graph, which knows neither the distances nor the ranks of rows that "
-            "are not neighbors; this measure needs the data or a matrix of distances."
+            "X is a neighbor graph, which has neither the distances nor the ranks of rows that are "
+            "not neighbors; this measure needs the data or a matrix of distances."
         )

@@ -12,7 +12,7 @@ from lowland._core.memory import require_memory
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland.metrics._comparison import Comparison, positions
 from lowland.metrics._measured import Measured, from_rows
-from lowland.metrics._options import Keywords, check_neighbors
+from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
 __all__ = ["RnxCurve", "coranking_matrix", "rnx_auc", "rnx_aucs", "rnx_curve"]
 
@@ -27,7 +27,7 @@ class RnxCurve(NamedTuple):
 
 
 def coranking_matrix(
-    X: Any, Y: Any = None, n_neighbors: int | None = None, **options: Unpack[Keywords]
+    X: Any, Y: Any = None, n_neighbors: int | None = None, **options: Unpack[ComparisonKeywords]
 ) -> np.ndarray:
     """Q[k-1, l-1] = number of pairs (i, j) with rank k in the data and rank l in the map.
 
@@ -79,7 +79,7 @@ def coranking_matrix(
     return counts.reshape(n, n)[1:, 1:]
 
 
-def rnx_curve(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> RnxCurve:
+def rnx_curve(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> RnxCurve:
     """R_NX(K) = ((n - 1) Q_NX(K) - K) / (n - 1 - K), K = 1 .. n - 2.
 
     Q_NX(K) is the :func:`neighbor_recall` for K neighbors; R_NX rescales it so that 0 is a random
@@ -95,7 +95,7 @@ def rnx_curve(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> RnxCurve:
     >>> rnx_curve(X, X[:, 2:]).values[[0, 9, 99]].round(3)
     array([0.134, 0.433, 0.943])
     """
-    compared = Comparison.of(X, Y, **options)
+    compared = _sortable(Comparison.of(X, Y, **options))
     n, m = _check_rows(compared.n), len(compared.rows)
     sums, squares = np.zeros(n - 2), np.zeros(n - 2)
     K = np.arange(1, n - 1)
@@ -111,7 +111,7 @@ def rnx_curve(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> RnxCurve:
     return RnxCurve(K, ((n - 1) * mean - K) / chance, errors, m)
 
 
-def rnx_auc(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def rnx_auc(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """(sum_K R_NX(K) / K) / (sum_K 1 / K), K = 1 .. n - 2: the curve's area over a log scale of K.
 
     One number for all scales, in which small neighborhoods count most (Lee et al. 2015). 1 is
@@ -132,8 +132,14 @@ def rnx_auc(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
     return rnx_aucs([Comparison.of(X, Y, **options)])[0]
 
 
+def _sortable(compared: Comparison) -> Comparison:
+    """As many of the measured rows as all ranks are affordable for."""
+    return compared.fewer(compared.work.ranks())
+
+
 def rnx_aucs(comparisons: list[Comparison]) -> list[Measured]:
-    """:func:`rnx_auc` of several maps of the same data and rows, whose ranks are found once."""
+    """:func:`rnx_auc` of several maps of the same data, whose ranks are computed once."""
+    comparisons = _same_rows(comparisons)
     n = _check_rows(comparisons[0].n)
     K = np.arange(1.0, n - 1)
     # R_NX is linear in who is common at K, and a common pair is so from its worse rank on: each
@@ -147,6 +153,11 @@ def rnx_aucs(comparisons: list[Comparison]) -> list[Measured]:
         for found, ranks in zip(values, worse, strict=True):
             found.append(gain[ranks].sum(axis=1))
     return [from_rows((np.concatenate(found) - chance) / np.sum(1 / K), n) for found in values]
+
+
+def _same_rows(comparisons: list[Comparison]) -> list[Comparison]:
+    first = _sortable(comparisons[0])
+    return [first, *(first.with_map(compared.map.table) for compared in comparisons[1:])]
 
 
 def _check_rows(n: int) -> int:

@@ -16,7 +16,8 @@ __all__ = ["Dimension", "intrinsic_dimension"]
 
 METHODS = ("twonn", "mle", "pca")
 GROUPS = 20  # of the jackknife
-WIDE = 3000  # columns from which on rows are compared instead
+WIDE = 3000  # with more columns, inner products of rows are used
+SPECTRUM_ROWS = 20_000  # for eigenvalues, by default
 # Rows share neighbors: so many of the ratios are as good as independent (see Notes).
 INDEPENDENT = {"twonn": 0.6, "mle": 0.5}
 
@@ -143,7 +144,7 @@ def _search(X: Any, k: int, settings: Options) -> np.ndarray:
         raise DataError(
             f"X has {n} different rows; {k} neighbors need at least {k + 1}: give more rows."
         )
-    view = settings.view_from(X, settings.draw(n))
+    view = settings.view_from(X, settings.draw(n, settings.work(X).neighborhoods()))
     with settings.working() as monitor:
         return view.nearest(k, monitor).distances.astype(np.float64)
 
@@ -182,7 +183,7 @@ def _participation(X: Any, settings: Options) -> Dimension:
     """Of the rows, and of the rows without each of 20 groups."""
     if isinstance(X, NeighborGraph) or settings.metric == "precomputed":
         raise DataError("X: method='pca' needs the data; use method='twonn' for distances.")
-    rows = settings.draw(X.shape[0])
+    rows = settings.draw(X.shape[0], SPECTRUM_ROWS)
     X = X if rows is None else X[rows]
     n = X.shape[0]
     groups = np.array_split(settings.rng.permutation(n), min(GROUPS, n))

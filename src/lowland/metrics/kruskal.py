@@ -8,7 +8,7 @@ from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._engines.stress.monotone_regression import TIES, monotone_fit
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_pairs
-from lowland.metrics._options import Keywords
+from lowland.metrics._options import ComparisonKeywords
 
 __all__ = ["kruskal_stress1"]
 
@@ -16,7 +16,7 @@ DISPARITIES = (*TIES, "metric")
 
 
 def kruskal_stress1(
-    X: Any, Y: Any = None, *, disparities: str = "primary", **options: Unpack[Keywords]
+    X: Any, Y: Any = None, *, disparities: str = "primary", **options: Unpack[ComparisonKeywords]
 ) -> Measured:
     """sqrt( sum (d_ij - dhat_ij)^2 / sum d_ij^2 ), dhat the best monotone function of delta_ij.
 

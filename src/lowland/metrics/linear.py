@@ -13,12 +13,12 @@ from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.moments import column_moments
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
-from lowland.metrics._options import Keywords
+from lowland.metrics._options import ComparisonKeywords
 
 __all__ = ["explained_variance", "reconstruction_error"]
 
 
-def explained_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """1 - min_{A, b} sum_i |x_i - A y_i - b|^2 / sum_i |x_i - mean|^2.
 
     The share of the data's variance that an affine function of the map explains. For a PCA map
@@ -44,7 +44,7 @@ def explained_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Me
     return Measured(1 - left / total, 0.0, n)
 
 
-def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """min_{A, b} (1 / n) sum_i |x_i - A y_i - b|^2: what the best affine reading of the map misses.
 
     The mean squared distance of a row from its reconstruction, in the squared units of the data;

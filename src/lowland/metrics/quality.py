@@ -1,4 +1,4 @@
-"""One call, one small table: how far a map can be believed."""
+"""The quality table of a map."""
 
 from __future__ import annotations
 
@@ -7,33 +7,38 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
-from lowland.metrics._options import Keywords, check_neighbors
+from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._table import Quality, QualityRow
 from lowland.metrics._views import GraphView
 from lowland.metrics.coranking import rnx_aucs
 from lowland.metrics.labels import knn_accuracy
 from lowland.metrics.recall import neighbor_recall
-from lowland.metrics.shepard import shepard_correlation
+from lowland.metrics.shepard import spearman
 from lowland.metrics.stress import scale_normalized_stress
 from lowland.metrics.trust import continuity, trustworthiness
 
 __all__ = ["quality"]
 
-# Beyond so many rows, what costs a sort or a row of distances is measured on fewer of them.
-ALL_ROWS = 5_000
-FEWER_ROWS = 300
-PAIR_ROWS = 1_000
+PAIR_ROWS = 1_000  # whose pairs are ranked for Spearman's correlation, by default
+
+
+class Maps(NamedTuple):
+    """The measured map first, then the maps to compare it with."""
+
+    neighborhoods: list[Comparison]  # the other maps on fewer rows
+    others: list[Comparison]  # all on the same rows; each measure takes as many as it can afford
 
 
 class Entry(NamedTuple):
     """One line of the table: how to measure it on all the maps, and what it says."""
 
     name: str
-    measure: Callable[[list[Comparison]], list[Measured]]
+    measure: Callable[[Maps], list[Measured]]
     better: str
     meaning: str
 
@@ -44,26 +49,31 @@ def quality(
     labels: Any = None,
     *,
     n_neighbors: int = 10,
-    **options: Unpack[Keywords],
+    pca: Any = None,
+    **options: Unpack[ComparisonKeywords],
 ) -> Quality:
-    """The numbers that matter about a map, each beside a PCA map and a random one.
+    """The main quality measures of a map, next to those of a PCA map and of a random map.
 
-    Neighborhoods (trustworthiness, continuity, recall, R_NX), the gross layout (Shepard
-    correlation, stress at the best scale) and, with labels, whether they lie together. A number
-    means little by itself: what a linear map reaches and what chance reaches stand beside it.
+    Neighborhoods (trustworthiness, continuity, recall, R_NX), the large-scale layout (Shepard
+    correlation, stress at the best scale) and, with labels, how well classes are separated. A
+    number means little by itself, so that the values of a linear and of a random map are given too.
 
     Parameters
     ----------
     X, Y : the data and the map, or a :class:`Comparison` as X alone
-        If X is a neighbor graph, only what neighbors can tell; if it is a matrix of distances or a
-        graph, there is no PCA to stand beside.
+        If X is a neighbor graph, only measures of neighbors are given. If it is a graph or a
+        matrix of distances, there is no PCA map to compare with.
     labels : array of shape (n,), optional
-        The class of each row. They cannot prove that a map is faithful; see :func:`knn_accuracy`.
+        The class of each row. Labels cannot prove that a map is faithful; see
+        :func:`knn_accuracy`.
     n_neighbors : int, default=10
-        Size of the neighborhood; less when there are few rows.
+        Size of the neighborhood; smaller if there are few rows.
+    pca : array of shape (n, >= q) or None, default=None
+        Scores of X on its principal axes, if they are known already; None computes them.
     **options
-        See :class:`Comparison`. With ``sample="auto"`` (the default) and more than 5 000 rows, R_NX
-        and stress are measured on 300 of the rows and the correlation on the pairs of 1 000.
+        See :class:`Comparison`. With ``sample="auto"`` (the default) each measure takes as many
+        rows as it can afford; the correlation takes the pairs of at most 1 000 rows, and the
+        neighborhoods of the PCA and random maps are measured on fewer rows than those of the map.
 
     Returns
     -------
@@ -83,18 +93,25 @@ def quality(
     compared = Comparison.of(X, Y, **options)
     n = compared.n
     (k,) = check_neighbors([min(n_neighbors, (n - 1) // 2)], (n - 1) // 2, n)
-    pca, random = _pca_map(compared), _random_map(compared)
-    maps = [compared, compared.with_map(random)]
-    if pca is not None:
-        maps.insert(1, compared.with_map(pca))
+    baselines = [_pca_map(compared, pca), _random_map(compared)]
+    maps = _maps(compared, [Z for Z in baselines if Z is not None], k)
     rows = []
     for entry in _entries(compared, labels, k):
         found = entry.measure(maps)
-        beside = found[1] if pca is not None else None
+        beside = found[1] if baselines[0] is not None else None
         rows.append(
             QualityRow(entry.name, found[0], beside, found[-1], entry.better, entry.meaning)
         )
     return Quality(rows, n, len(compared.rows), k)
+
+
+def _maps(compared: Comparison, baselines: list[np.ndarray], k: int) -> Maps:
+    compared.data_neighbors(k)  # before rows are left out, so that all maps share them
+    some = compared.fewer(compared.work.baselines())
+    return Maps(
+        [compared, *(some.with_map(Z) for Z in baselines)],
+        [compared, *(compared.with_map(Z) for Z in baselines)],
+    )
 
 
 def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
@@ -120,19 +137,19 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
         ),
         Entry(
             "rnx_auc",
-            lambda maps: rnx_aucs([_fewer(c, FEWER_ROWS) for c in maps]),
+            lambda maps: rnx_aucs(maps.others),
             "higher",
             "neighbors kept at all scales, small ones first: 1 is perfect, 0 is chance.",
         ),
         Entry(
             "shepard_correlation",
-            _each(lambda c: shepard_correlation(_fewer(c, PAIR_ROWS))),
+            lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
             "higher",
             "does far in the map mean far in the data (1)? The gross layout.",
         ),
         Entry(
             "scale_normalized_stress",
-            _each(lambda c: scale_normalized_stress(_fewer(c, FEWER_ROWS))),
+            lambda maps: [scale_normalized_stress(c) for c in maps.others],
             "lower",
             "error of the distances at the map's best scale: 0 is perfect.",
         ),
@@ -151,26 +168,36 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
     return entries
 
 
-def _each(measure: Callable[[Comparison], Any]) -> Callable[[list[Comparison]], list[Measured]]:
-    return lambda maps: [measure(compared) for compared in maps]
+def _each(measure: Callable[[Comparison], Any]) -> Callable[[Maps], list[Measured]]:
+    return lambda maps: [measure(compared) for compared in maps.neighborhoods]
 
 
-def _fewer(compared: Comparison, m: int) -> Comparison:
-    """Fewer rows where that was left to us and the data are large."""
-    left_to_us = compared.options.sample == "auto" and compared.n > ALL_ROWS
-    return compared.fewer(m) if left_to_us else compared
-
-
-def _pca_map(compared: Comparison) -> np.ndarray | None:
+def _pca_map(compared: Comparison, given: Any) -> np.ndarray | None:
     """The PCA map of as many dimensions; None where there are no columns to make it of."""
     from lowland.linear.pca import PCA
 
+    q = compared.map.table.shape[1]
     if isinstance(compared.data, GraphView) or compared.data.metric == "precomputed":
+        if given is not None:
+            raise ParameterError("pca: X has no columns, so there is no PCA map; leave it out.")
         return None
-    X, q = compared.data.table, compared.map.table.shape[1]
+    X = compared.data.table
+    if given is not None:
+        return _check_pca_map(given, X.shape[0], min(q, *X.shape))
     with limit_blas(1):
         axes = PCA(min(q, *X.shape), n_jobs=compared.options.threads, random_state=0)
         return np.asarray(axes.fit_transform(X))
+
+
+def _check_pca_map(given: Any, n: int, q: int) -> np.ndarray:
+    """The first q columns of given PCA scores."""
+    scores = np.asarray(given)
+    if scores.ndim != 2 or scores.shape[0] != n or scores.shape[1] < q:
+        raise DataError(
+            f"pca has shape {scores.shape}, but the PCA map of X is {n} rows x {q} columns; "
+            "give scores on at least as many principal axes as the map has dimensions."
+        )
+    return scores[:, :q]
 
 
 def _random_map(compared: Comparison) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
-from lowland.metrics._options import Keywords, check_neighbors
+from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
 __all__ = ["RankErrors", "mean_relative_rank_errors"]
 
@@ -25,7 +25,7 @@ def mean_relative_rank_errors(
     X: Any,
     Y: Any = None,
     n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> RankErrors | list[RankErrors]:
     """1 / (n H_k) sum_i sum_j |r_ij - r'_ij| / s_ij,  H_k = sum_{l=1..k} |n - 2l + 1| / l.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
-from lowland.metrics._options import Keywords, check_neighbors
+from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
 __all__ = ["lcmc", "neighbor_recall"]
 
@@ -18,7 +18,7 @@ def neighbor_recall(
     X: Any,
     Y: Any = None,
     n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> Measured | list[Measured]:
     """Q(k) = 1 / (n k) sum_i |data's k nearest of i, also among the map's k nearest|.
 
@@ -51,7 +51,7 @@ def lcmc(
     X: Any,
     Y: Any = None,
     n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> Measured | list[Measured]:
     """LCMC(k) = Q(k) - k / (n - 1): the recall less what chance would give (Chen & Buja 2009).
 

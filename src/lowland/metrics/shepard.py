@@ -6,15 +6,22 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland import _native
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._engines.stress.monotone_regression import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
-from lowland.metrics._options import Keywords
+from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._order import Order
+from lowland.metrics._rows import summable
 from lowland.metrics.stress import check_spread
 
-__all__ = ["ShepardDiagram", "residual_variance", "shepard_correlation", "shepard_diagram"]
+__all__ = [
+    "ShepardDiagram",
+    "residual_variance",
+    "shepard_correlation",
+    "shepard_diagram",
+    "spearman",
+]
 
 METHODS = ("spearman", "pearson")
 
@@ -28,7 +35,7 @@ class ShepardDiagram(NamedTuple):
 
 
 def shepard_diagram(
-    X: Any, Y: Any = None, *, n_pairs: int | None = 10_000, **options: Unpack[Keywords]
+    X: Any, Y: Any = None, *, n_pairs: int | None = 10_000, **options: Unpack[ComparisonKeywords]
 ) -> ShepardDiagram:
     """The distances of pairs in the data and in the map, for drawing one against the other.
 
@@ -61,7 +68,7 @@ def shepard_diagram(
 
 
 def shepard_correlation(
-    X: Any, Y: Any = None, *, method: str = "spearman", **options: Unpack[Keywords]
+    X: Any, Y: Any = None, *, method: str = "spearman", **options: Unpack[ComparisonKeywords]
 ) -> Measured:
     """The correlation of distances in the data with distances in the map, over all pairs.
 
@@ -90,13 +97,11 @@ def shepard_correlation(
         raise ParameterError(unknown_name("method", str(method), list(METHODS)))
     compared = Comparison.of(X, Y, **options)
     if method == "pearson":
-        return _pearson(compared, lambda r: r)
-    pairs = compared.pairs()
-    with compared.options.working():
-        return _spearman(pairs, compared.n, compared.options.threads)
+        return _pearson(summable(compared, None, {}), lambda r: r)
+    return spearman(compared, compared.pairs())
 
 
-def residual_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def residual_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """1 - r^2, r Pearson's correlation of the distances in data and map (Tenenbaum et al. 2000).
 
     Isomap's measure: for X, give its geodesic distances with ``metric="precomputed"``. 0 is best.
@@ -113,7 +118,7 @@ def residual_variance(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Mea
     >>> round(residual_variance(X, X[:, 2:]), 4)
     0.0249
     """
-    return _pearson(Comparison.of(X, Y, **options), lambda r: 1 - r * r)
+    return _pearson(summable(X, Y, options), lambda r: 1 - r * r)
 
 
 def _pearson(compared: Comparison, f: Any) -> Measured:
@@ -144,41 +149,21 @@ def _count(sums: Any, n: int) -> int:
     return len(sums.delta) * (n - 1)
 
 
-def _spearman(pairs: Pairs, n: int, threads: int) -> Measured:
+def spearman(compared: Comparison, pairs: Pairs) -> Measured:
     """rho = E[F G] / sqrt(E[F^2] E[G^2]) with F, G the mid-ranks as shares, less their mean 1/2.
 
     The error follows from the influence of a pair (x, y) on E[F G]: its own product, and what it
     adds to the ranks of all pairs beyond it, E[1(x' >= x) G(y')] and likewise for y.
     """
-    F, G = _shares(pairs.delta, threads), _shares(pairs.d, threads)
-    scale = float(np.sqrt(F @ F) * np.sqrt(G @ G)) / len(F)
-    if scale == 0.0:
-        return Measured(0.0, 0.0, len(pairs.rows))
-    rho = float(F @ G) / len(F) / scale
-    if len(pairs.rows) == n:
-        return Measured(rho, 0.0, n)
-    influence = F * G + _beyond(pairs.delta, G, threads) + _beyond(pairs.d, F, threads)
+    n, threads = compared.n, compared.options.threads
+    with compared.options.working():
+        data, of_map = pairs.data.order(threads), Order.of(pairs.d, threads)
+        F, G = data.shares(), of_map.shares()
+        scale = float(np.sqrt(F @ F) * np.sqrt(G @ G)) / len(F)
+        if scale == 0.0:
+            return Measured(0.0, 0.0, len(pairs.rows))
+        rho = float(F @ G) / len(F) / scale
+        if len(pairs.rows) == n:
+            return Measured(rho, 0.0, n)
+        influence = F * G + data.means_beyond(G) + of_map.means_beyond(F)
     return from_pairs(rho, pairs.per_row((influence - influence.mean()) / scale), n)
-
-
-def _shares(values: np.ndarray, threads: int) -> np.ndarray:
-    """Mid-ranks as shares, less 1/2."""
-    shares = np.empty((1, len(values)))
-    _native.mid_ranks(values[None, :], shares, threads)
-    shares += 0.5
-    shares /= len(values)
-    shares -= 0.5
-    return shares[0]
-
-
-def _beyond(values: np.ndarray, others: np.ndarray, threads: int) -> np.ndarray:
-    """E[others' 1(values' >= value)] for each value; ties count by half, as mid-ranks do."""
-    order = stable_order(values, threads)
-    ordered = values[order]
-    new = np.append(True, ordered[1:] != ordered[:-1])
-    starts = np.append(np.flatnonzero(new), len(values))
-    tail = np.append(np.cumsum(others[order][::-1])[::-1], 0.0)
-    mean = (tail[starts[:-1]] + tail[starts[1:]]) / 2 / len(values)
-    out = np.empty(len(values))
-    out[order] = mean[np.cumsum(new) - 1]
-    return out

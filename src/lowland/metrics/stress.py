@@ -9,8 +9,8 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland.metrics._comparison import Comparison, DistanceSums
 from lowland.metrics._measured import Measured, linearized
-from lowland.metrics._options import Keywords
-from lowland.metrics._rows import all_rows, spread
+from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._rows import all_rows, spread, summable
 
 __all__ = ["point_stress", "raw_stress", "sammon_stress", "scale_normalized_stress"]
 
@@ -18,7 +18,7 @@ __all__ = ["point_stress", "raw_stress", "sammon_stress", "scale_normalized_stre
 CANCELLED = 1e-7
 
 
-def raw_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def raw_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """sum_{i<j} (delta_ij - d_ij)^2, delta in the data and d in the map.
 
     What metric multidimensional scaling minimizes. It depends on the units and on the scale of
@@ -39,7 +39,7 @@ def raw_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
     >>> round(raw_stress(X, X[:, 2:]), 1)
     2184.4
     """
-    compared = Comparison.of(X, Y, **options)
+    compared = summable(X, Y, options)
     return linearized(
         lambda mean: mean[0] * compared.n / 2,
         compared.distance_sums().gap2[:, None],
@@ -47,7 +47,9 @@ def raw_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
     )
 
 
-def scale_normalized_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def scale_normalized_stress(
+    X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]
+) -> Measured:
     """min_c sqrt( sum (delta_ij - c d_ij)^2 / sum delta_ij^2 ), at c = sum delta d / sum d^2.
 
     The stress of the map at its best scale, from 0 to 1. The usual "normalized" stress, without
@@ -68,7 +70,7 @@ def scale_normalized_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) 
     ... )
     (0.1115, 0.1115)
     """
-    compared = Comparison.of(X, Y, **options)
+    compared = summable(X, Y, options)
     sums, scale = _at_best_scale(compared)
     both = np.column_stack([sums.gap2, sums.delta2])
     if scale == 0.0:
@@ -79,7 +81,7 @@ def scale_normalized_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) 
     return linearized(lambda mean: np.sqrt(mean[0] / mean[1]), both, compared.n)
 
 
-def sammon_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measured:
+def sammon_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """(1 / sum delta_ij) sum (delta_ij - d_ij)^2 / delta_ij (Sammon 1969).
 
     The stress in which small distances count most. It depends on the scale of the map. Pairs of
@@ -96,14 +98,14 @@ def sammon_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> Measure
     >>> round(sammon_stress(X, X[:, 2:]), 4)
     0.0446
     """
-    compared = Comparison.of(X, Y, **options)
+    compared = summable(X, Y, options)
     sums = compared.distance_sums()
     check_spread(sums)
     both = np.column_stack([sums.relative_gap2, sums.delta])
     return linearized(lambda mean: mean[0] / mean[1], both, compared.n)
 
 
-def point_stress(X: Any, Y: Any = None, **options: Unpack[Keywords]) -> np.ndarray:
+def point_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> np.ndarray:
     """sqrt( sum_j (delta_ij - c d_ij)^2 / sum_j delta_ij^2 ) of each row i, for coloring the map.
 
     c is the best scale for the map as a whole, that of :func:`scale_normalized_stress`. High where

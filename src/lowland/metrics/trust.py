@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
-from lowland.metrics._options import Keywords, check_neighbors
+from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._rows import all_rows, spread
 
 __all__ = ["continuity", "point_continuity", "point_trust", "trustworthiness"]
@@ -19,7 +19,7 @@ def trustworthiness(
     X: Any,
     Y: Any = None,
     n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> Measured | list[Measured]:
     """T(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in map's k nearest of i} max(0, r_ij - k).
 
@@ -67,7 +67,7 @@ def continuity(
     X: Any,
     Y: Any = None,
     n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> Measured | list[Measured]:
     """C(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in data's k nearest of i} max(0, r'_ij - k).
 
@@ -88,7 +88,7 @@ def continuity(
 
 
 def point_trust(
-    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[Keywords]
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
 ) -> np.ndarray:
     """Each point's share in :func:`trustworthiness`, for coloring the map; their mean is T(k).
 
@@ -108,7 +108,7 @@ def point_trust(
 
 
 def point_continuity(
-    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[Keywords]
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
 ) -> np.ndarray:
     """Each point's share in :func:`continuity`, for coloring the map; their mean is C(k).
 

@@ -164,6 +164,8 @@ class NeighborEmbedding(Reducer):
         graph = (rows if given_graph else self._neighbors_of(rows, run)).in_distances()
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
+        if run.shared is not None:
+            run.shared.graph = graph
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
         equal = equal_in_graph(graph)
         Y = at_common_place(Y, equal)

@@ -37,6 +37,7 @@ __all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
 
 CACHED = 1 << 19  # distances that fit into the cache: 4 MB
 BUSY_ROWS = 48
+PART_BYTES = 16_000_000  # of a copy that is packed in parts
 PANEL = 24  # points of a float32 panel, or two of float64: where kernels begin without a copy
 
 
@@ -53,9 +54,17 @@ class DistanceRows(Protocol):
 
 
 def distance_rows(
-    X: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
+    X: Any,
+    metric: Any,
+    metric_params: dict[str, Any] | None,
+    threads: int,
+    packed_bytes: int | None = None,
 ) -> DistanceRows:
-    """The source of distances for checked data: by kind of data and metric."""
+    """The source of distances for checked data: by kind of data and metric.
+
+    ``packed_bytes`` bounds the memory for a packed copy of dense rows. A larger copy is made in
+    parts, again for every block of rows. None: one copy of any size.
+    """
     check_metric(X, metric, metric_params)
     metric = canonical(metric)
     if metric == "precomputed":
@@ -64,7 +73,7 @@ def distance_rows(
     if is_sparse(X):
         return SparseRows(X, metric)
     if from_products(metric):
-        return DenseRows(X, metric, threads)
+        return DenseRows(X, metric, threads, packed_bytes)
     return OtherRows(X, metric, metric_params)
 
 
@@ -87,8 +96,11 @@ class DenseRows:
         Rows without direction, at distance 1 from all others (cosine and correlation).
     """
 
-    def __init__(self, X: np.ndarray, metric: str, threads: int) -> None:
+    def __init__(
+        self, X: np.ndarray, metric: str, threads: int, packed_bytes: int | None = None
+    ) -> None:
         self.n, self.X, self.metric, self.threads = len(X), X, metric, threads
+        self.packed_bytes = packed_bytes
         rows, empty = rows_of(X, metric, "X")
         self.unit = metric_unit(largest(rows), metric)
         self.rows = scaled(rows, self.unit)
@@ -99,31 +111,52 @@ class DenseRows:
         return DenseRows(self.X[rows], self.metric, self.threads)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        whole = since // self.panels.shape[2]  # panels to leave out
-        before = since - whole * self.panels.shape[2]
-        D = np.empty((len(rows), self.n - since + before))
-        root = self.metric == "euclidean"
-        _native.distance_rows(self.panels[whole:], self.rows[rows], root, D, self.threads)
-        D = np.ascontiguousarray(D[:, before:])
+        fits = self.packed_bytes is None or self.rows.nbytes <= self.packed_bytes
+        D = self._to_packed(rows, since) if fits else self._to_parts(rows, since)
         if has_directions(self.metric):
             D /= 2
             if self.empty is not None:
                 D[self.empty[rows, None] != self.empty[None, since:]] = 1.0
         return in_units(D, self.unit, self.metric)
 
+    def _to_packed(self, rows: np.ndarray, since: int) -> np.ndarray:
+        whole = since // self.panels.shape[2]  # panels to leave out
+        before = since - whole * self.panels.shape[2]
+        D = np.empty((len(rows), self.n - since + before))
+        self._fill(self.panels[whole:], rows, D)
+        return np.ascontiguousarray(D[:, before:])
+
+    def _to_parts(self, rows: np.ndarray, since: int) -> np.ndarray:
+        """The same, with a packed copy of some rows at a time."""
+        D = np.empty((len(rows), self.n - since))
+        step = max(PANEL, PART_BYTES // max(1, self.rows[0].nbytes))
+        for start in range(since, self.n, step):
+            part = self.rows[start : start + step]
+            distances = np.empty((len(rows), len(part)))
+            self._fill(self._pack(part), rows, distances)
+            D[:, start - since : start - since + len(part)] = distances
+        return D
+
+    def _fill(self, panels: np.ndarray, rows: np.ndarray, D: np.ndarray) -> None:
+        root = self.metric == "euclidean"
+        _native.distance_rows(panels, self.rows[rows], root, D, self.threads)
+
+    def _pack(self, points: np.ndarray) -> np.ndarray:
+        width, d = panel_width(points.dtype), points.shape[1]
+        panels = np.empty((-(-len(points) // width), d, width), points.dtype)
+        _native.pack_points(points, panels, self.threads)
+        return panels
+
     @property
     def panels(self) -> np.ndarray:
         """The rows in the kernels' layout, packed once."""
         if self._panels is None:
-            width, d = panel_width(self.rows.dtype), self.rows.shape[1]
-            shape = (-(-self.n // width), d, width)
             require_memory(
-                int(np.prod(shape)) * self.rows.itemsize,
+                self.rows.nbytes,
                 task=f"a packed copy of {self.n} rows",
                 alternative="measure a part of the rows",
             )
-            self._panels = np.empty(shape, self.rows.dtype)
-            _native.pack_points(self.rows, self._panels, self.threads)
+            self._panels = self._pack(self.rows)
         return self._panels
 
 

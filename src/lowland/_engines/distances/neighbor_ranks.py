@@ -45,14 +45,17 @@ def partner_ranks(
     partners: np.ndarray,
     threads: int,
     monitor: Monitor,
+    *,
+    by_sorting: bool = False,
 ) -> np.ndarray:
     """The rank of ``partners[p]`` from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``.
 
-    Both algorithms give exactly the ranks of the distances in double precision. O(len(rows) n d)
-    time; O(n d) memory for a packed copy of the rows.
+    All algorithms give exactly the ranks of the distances in double precision. O(len(rows) n d)
+    time; O(n d) memory for two packed copies of the rows. ``by_sorting`` needs no such copies: it
+    sorts whole rows of distances.
     """
     few = len(partners) <= MANY * len(rows)
-    if few and isinstance(source, DenseRows) and source.empty is None:
+    if not by_sorting and few and isinstance(source, DenseRows) and source.empty is None:
         return _counted(source, rows, starts, partners, threads, monitor)
     ranks = np.empty(len(partners), np.int32)
     with monitor.phase("ranks", total=len(rows)) as phase:

@@ -7,8 +7,8 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.distances.neighbor_ranks import full_ranks, partner_ranks
 from lowland.datasets import digits
-from lowland.metrics import Comparison, _views, quality
-from lowland.metrics._remembered_rows import RememberedRows
+from lowland.metrics import Comparison, _options, quality
+from lowland.metrics._kept_rows import KeptRows
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def both():
     X[7] = X[3]  # a tie
     source = distance_rows(X, "euclidean", None, 1)
     rows = np.array([3, 0, 7, 250, 399])
-    return source, rows, RememberedRows(source, rows, 1)
+    return source, rows, KeptRows(source, rows, 1)
 
 
 def test_distances_and_ranks_are_those_of_the_source(both):
@@ -59,5 +59,5 @@ def test_the_quality_of_a_wide_table_does_not_depend_on_what_is_kept(monkeypatch
     X = rng.standard_normal((500, 220))
     Y = X[:, :2].copy()
     kept = quality(Comparison(X, Y, sample=60)).to_dict()
-    monkeypatch.setattr(_views, "SHARE", 0.0)
+    monkeypatch.setattr(_options, "KEPT_SHARE", 0.0)
     assert quality(Comparison(X, Y, sample=60)).to_dict() == kept

@@ -1,5 +1,7 @@
-"""Whole rows of distances that are kept, with their ranks: for data so wide that finding a distance
-again costs more than keeping it."""
+"""Whole rows of distances and ranks that are computed once and kept.
+
+They are used for tables in which computing a distance again costs more than keeping it.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,14 @@ import numpy as np
 from lowland._engines.distances.distance_rows import DistanceRows, blocks_of
 from lowland._engines.distances.neighbor_ranks import ranks_in
 
-__all__ = ["RememberedRows"]
+__all__ = ["KeptRows"]
 
 
-class RememberedRows:
+class KeptRows:
     """Distances (float64) and ranks (int32) from m of the rows to all n: 12 m n bytes.
 
-    Serves as :class:`DistanceRows` for these rows.
+    It implements :class:`DistanceRows` for these rows.
     """
-
-    BYTES = 12  # per distance
 
     def __init__(self, source: DistanceRows, rows: np.ndarray, threads: int) -> None:
         self.n, self.rows, self._source = source.n, rows, source
@@ -30,8 +30,8 @@ class RememberedRows:
             self._ranks[self._place[block]] = ranks_in(self.of(block), block, threads)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        """Distances of kept rows to all from row ``since`` on, a fresh array."""
-        return self._D[self._place[rows], since:]
+        """Distances of kept rows to all rows from ``since`` on, a fresh array."""
+        return np.ascontiguousarray(self._D[self._place[rows], since:])
 
     def ranks_of(self, rows: np.ndarray) -> np.ndarray:
         """Ranks of all rows seen from kept ones, a fresh (len(rows), n), 0 for the row itself."""
