@@ -24,6 +24,7 @@ FLOORS = [
     {*registry.FAMILIES, *registry.SELECTION, *registry.PREPARATION, "datasets", "neighbors"},
     {"metrics", "plot", "io"},
     {"report", "distributed"},
+    {"study"},
     {"cli"},
     {"__main__"},
 ]

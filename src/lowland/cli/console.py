@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-__all__ = ["Console", "aligned", "complain", "count", "listing", "write"]
+__all__ = ["Console", "aligned", "complain", "listing", "write"]
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
@@ -60,11 +60,6 @@ class Console:
                 None if self.quiet else complain(str(message), "warning")
             )
             yield
-
-
-def count(number: int, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listing(names: Sequence[str], most: int = 4) -> str:

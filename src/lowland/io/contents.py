@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-__all__ = ["Contents", "Request", "named_matrix", "one_line", "unreadable"]
+__all__ = ["Contents", "Request", "free_name", "named_matrix", "one_line", "unreadable"]
 
 
 class Request(NamedTuple):
@@ -89,7 +89,7 @@ def named_matrix(
     names, renamed = _unique(names)
     if renamed:
         notes = [*notes, f"several columns are called {renamed[0]!r} and were given numbers"]
-    kept = {name: _free(name, names) for name in frame.columns}
+    kept = {name: free_name(name, names) for name in frame.columns}
     frame = frame.rename(kept)
     id_name = kept.get(id_name, id_name)
     if not isinstance(matrix, np.ndarray):
@@ -117,7 +117,8 @@ def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return unique, renamed
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name of a label, with the suffix ``_label`` as often as it is taken."""
     known = set(taken)
     while name in known:
         name += "_label"

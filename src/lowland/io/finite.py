@@ -14,7 +14,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import all_finite
-from lowland._core.wording import listing
+from lowland._core.wording import count, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,10 +161,6 @@ def _refuse(source: str, what: str, frame: pl.DataFrame, is_bad: pl.Expr) -> Non
     ]
     if bad:
         raise DataError(
-            f"{source}: {what} in {_count(len(bad), 'column')}: {listing(bad, quote=False)}; "
+            f"{source}: {what} in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
             "fill them, or drop these rows or columns."
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

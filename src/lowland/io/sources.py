@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.sparse import read_matrix_market
 
-__all__ = ["CONTAINERS", "READERS", "check_file", "read_source"]
+__all__ = ["CONTAINERS", "READERS", "bundled_contents", "check_file", "read_source"]
 
 Reader = Callable[[File, Request], Contents]
 
@@ -51,7 +52,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     bare = not path.suffix and path.name == text
     if bare and text.lower().replace("-", "_") in datasets.names():
         _check_part(text, "", request.part)
-        return _read_bundled(text)
+        return bundled_contents(datasets.load_dataset(text))
     if bare and not path.exists():
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
@@ -83,10 +84,8 @@ def _check_part(source: str, suffix: str, part: str | None) -> None:
         )
 
 
-def _read_bundled(name: str) -> Contents:
-    from lowland import datasets
-
-    data = datasets.load_dataset(name)
+def bundled_contents(data: Any) -> Contents:
+    """A data set of ``lowland.datasets``; its classes and true coordinates become labels."""
     labels: dict[str, np.ndarray] = {}
     if data.labels is not None:
         labels["class"] = data.labels

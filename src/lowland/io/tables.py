@@ -20,7 +20,7 @@ from lowland.io.sources import read_source
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "make_table", "read_table"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,6 +78,13 @@ class Table:
         """The same table with its features as a bare array, for a model that knows no names."""
         features = self.features if self.is_sparse else np.asarray(self.features)
         return dataclasses.replace(self, features=features, sparse_names=None)
+
+    def with_labels(self, labels: pl.DataFrame) -> Table:
+        """The same table with more label columns."""
+        import polars as pl
+
+        columns = [*self.labels.get_columns(), *labels.get_columns()]
+        return dataclasses.replace(self, labels=pl.DataFrame(columns))
 
     def column(self, name: str) -> pl.Series:
         """A label or feature by name, for coloring."""
@@ -147,7 +154,13 @@ def read_table(
     name = os.fspath(source)
     chosen = None if columns is None else tuple(columns)
     request = Request(chosen, tuple(labels), id_column, part)
-    contents = read_source(source, request)
+    return make_table(name, read_source(source, request), request, allow_missing=allow_missing)
+
+
+def make_table(
+    name: str, contents: Contents, request: Request, *, allow_missing: bool = False
+) -> Table:
+    """The table of what a source holds, each column in its role."""
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
     roles = Roles.assign(name, contents, request)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import gammaln
 
 from lowland._core.threads import limit_blas
 
@@ -25,6 +22,8 @@ def by_likelihood(variances: np.ndarray, count: int) -> int:
     that k components leave over, needs the whole spectrum of d variances from n > d rows.
     Directions without variance are never components.
     """
+    from scipy.special import gammaln  # imported here: it takes longer than a small PCA
+
     d, n = len(variances), count
     floor = d * np.finfo(float).eps * max(variances[0], np.finfo(float).tiny)
     n_positive = int((variances > floor).sum())
@@ -108,6 +107,9 @@ def threshold_coefficient(aspect: float) -> float:
 
 
 def _marchenko_pastur_median(b: float) -> float:
+    from scipy.integrate import quad  # imported here: it takes longer than a small PCA
+    from scipy.optimize import brentq
+
     low, high = (1 - np.sqrt(b)) ** 2, (1 + np.sqrt(b)) ** 2
 
     def mass_below(x: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import textwrap
 import warnings
@@ -30,6 +31,7 @@ __all__ = [
     "name_axes",
     "new_figure",
     "note",
+    "png_bytes",
     "quiet",
     "save_figure",
     "write_title",
@@ -92,6 +94,14 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 150)
         raise ParameterError(unknown_name("format of a picture", suffix, list(FORMATS)))
     with quiet(), matplotlib.rc_context(VECTOR):
         figure.savefig(path, dpi=dpi, format=suffix, metadata=METADATA.get(suffix))
+
+
+def png_bytes(figure: Figure, *, dpi: int) -> bytes:
+    """The figure as a PNG file in memory."""
+    image = io.BytesIO()
+    with quiet():
+        figure.savefig(image, dpi=dpi, format="png", metadata=METADATA["png"])
+    return image.getvalue()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ The page needs no network. What it is made of: :mod:`summary` says what a run ha
 
 from lowland.report.advice import Advice, advise
 from lowland.report.clusters import density_clusters
+from lowland.report.foreign import make_report
 from lowland.report.page import render, write_report
 from lowland.report.summary import Card, Input, Map, Measure, Summary
 
@@ -19,6 +20,7 @@ __all__ = [
     "Summary",
     "advise",
     "density_clusters",
+    "make_report",
     "render",
     "write_report",
 ]
