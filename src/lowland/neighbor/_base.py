@@ -121,6 +121,9 @@ class NeighborEmbedding(Reducer):
         # affinities square the distances
         graph = (rows if given_graph else self._neighbors_of(rows, run)).in_distances()
         n, d = len(graph), int(self.n_components)
+        listener = vars(self).pop("_graph_listener", None)  # set by lowland.study for one fit
+        if listener is not None:
+            listener(graph)
         self._check_graph(graph)
         Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
         Y = _equal_rows_together(Y, graph)

@@ -152,26 +152,25 @@ def robust_limits(finite: np.ndarray) -> tuple[float, float]:
 
 def _as_numbers(labels: np.ndarray) -> np.ndarray:
     """Objects as floats when all that are present are numbers, else as they are."""
-    kinds = {type(value) for value in labels.tolist() if not _is_missing(value)}
+    listed = labels.tolist()
+    if str in set(map(type, listed)):  # the usual case, without a look at each value
+        return labels
+    kinds = {type(value) for value in listed if not _is_missing(value)}
     if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
         return labels
     if any(issubclass(kind, bool | complex | np.complexfloating) for kind in kinds):
         return labels
-    return np.array([np.nan if _is_missing(v) else v for v in labels.tolist()], dtype=np.float64)
+    return np.array([np.nan if _is_missing(v) else v for v in listed], dtype=np.float64)
 
 
 def _categories(labels: np.ndarray) -> Categories:
-    """Numbered in natural order; of too many, the rarest are left to a common grey."""
-    number: dict[Any, int] = {}  # a table is faster than sorting a million names
-    codes = np.fromiter(
-        (
-            -1 if _is_missing(value) else number.setdefault(value, len(number))
-            for value in (labels if labels.dtype.kind in "mM" else labels.tolist())
-        ),
-        dtype=np.int64,
-        count=labels.size,
-    )
-    values = list(number)
+    """Numbered in natural order; of too many categories, the rarest share one grey."""
+    # A dictionary is faster than sorting a million names, and only distinct values are looked at.
+    listed = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+    code: dict[Any, int] = dict.fromkeys(listed, -1)
+    values = [value for value in code if not _is_missing(value)]
+    code.update(zip(values, range(len(values)), strict=True))
+    codes = np.fromiter(map(code.__getitem__, listed), dtype=np.int64, count=labels.size)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     by_name = sorted(range(len(values)), key=lambda i: _natural(values[i]))
     kept = by_name

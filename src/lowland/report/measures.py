@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland.metrics import Comparison, Quality, point_continuity, point_trust, quality
+from lowland.neighbors import NeighborGraph
 
 __all__ = ["FEWEST_ROWS", "NEIGHBORHOOD", "NOT_MEASURED", "Measures", "measure_map"]
 
@@ -35,6 +36,7 @@ def measure_map(
     labels: np.ndarray | None = None,
     metric: Any = "euclidean",
     pca_map: np.ndarray | None = None,
+    graph: NeighborGraph | None = None,
     n_jobs: int | None = None,
 ) -> Measures:
     """Measure a map against its data; a map that cannot be measured gives a warning.
@@ -48,6 +50,8 @@ def measure_map(
         Distance between rows of X; "precomputed" if X holds distances.
     pca_map : array of shape (n, q), optional
         The PCA map of X if it is known already.
+    graph : NeighborGraph, optional
+        The nearest neighbors of the rows of X if they are known already.
     n_jobs : int or None, default=None
         Threads.
     """

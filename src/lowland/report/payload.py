@@ -127,12 +127,15 @@ def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
 def pack_categories(name: str, values: Any) -> dict[str, Any]:
     """Code 0 is missing; names in natural order, ``type 2`` before ``type 10``."""
     listed = values if isinstance(values, list) else values.tolist()
-    texts = [label_text(value) for value in listed]
-    distinct = {text for text in texts if text is not None}
+    # Only distinct values become text. A value and its type are the key, because 1 == True == 1.0.
+    keys = list(zip(map(type, listed), listed, strict=True))
+    text_of = {key: label_text(key[1]) for key in dict.fromkeys(keys)}
+    distinct = {text for text in text_of.values() if text is not None}
     names = sorted(distinct, key=natural_key if len(distinct) <= MOST_IN_NATURAL_ORDER else None)
     code_of: dict[str | None, int] = {text: code for code, text in enumerate(names, start=1)}
     code_of[None] = 0
-    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    code = {key: code_of[text] for key, text in text_of.items()}
+    codes = np.fromiter(map(code.__getitem__, keys), dtype=np.int64, count=len(keys))
     return pack_codes(name, codes, names)
 
 

@@ -11,7 +11,7 @@
 
 from lowland.study.comparing import MapComparison, compare_methods
 from lowland.study.describing import describe_table
-from lowland.study.make_map import make_map
+from lowland.study.making import make_map
 from lowland.study.placing import PlacedRows, place_rows
 from lowland.study.result import MapResult
 from lowland.study.scoring import MapScore, score_map

@@ -1,4 +1,4 @@
-"""Work on one prepared table that several steps of a run use: it is done once."""
+"""Work on one prepared table that several steps of a run use and that is done once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,37 @@ from typing import Any
 import numpy as np
 
 from lowland.linear.pca import PCA
+from lowland.neighbors import NeighborGraph
 from lowland.study.preparing import Prepared
 
 __all__ = ["SharedWork"]
 
 
 class SharedWork:
-    """The principal components of a prepared table.
+    """The principal components and the neighbor graph of a prepared table.
 
     The scores of a PCA are sorted by variance, so that their first q columns are the PCA map of
     the table in q dimensions. The reduction before a neighbor method therefore also gives the PCA
     baseline of the quality table, and several methods of one run share one reduction.
+
+    A neighbor method computes the nearest neighbors of the rows. If it was fitted on the prepared
+    table itself, the measures of neighborhoods use the same graph.
     """
 
     def __init__(self, prepared: Prepared, seed: int, n_jobs: int | None) -> None:
         self.prepared, self.seed, self.n_jobs = prepared, seed, n_jobs
         self._reduced: dict[int, tuple[np.ndarray, PCA]] = {}
         self._scores: np.ndarray | None = None
+        self.graph: NeighborGraph | None = None  # of the prepared table, if a method computed it
+
+    def listen_to(self, estimator: Any, X: Any) -> None:
+        """Keep the neighbor graph that the next fit of a method computes of the table itself."""
+        metric = getattr(estimator, "metric", None)
+        if self.graph is None and X is self.prepared.X and metric == "euclidean":
+            estimator._graph_listener = self._keep_graph
+
+    def _keep_graph(self, graph: NeighborGraph) -> None:
+        self.graph = graph
 
     def reduced(self, n_columns: int) -> tuple[np.ndarray, PCA]:
         """The scores of the rows on the first principal axes, and the fitted PCA."""

@@ -17,7 +17,7 @@ from lowland.report.measures import NOT_MEASURED, Measures
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, fit_method, target_values
-from lowland.study.make_map import method_class, run_options
+from lowland.study.making import method_class, run_options
 from lowland.study.preparing import Prepared
 from lowland.study.run import RunOptions, measure_fit, prepare_run
 from lowland.study.summary import map_entry, summarize

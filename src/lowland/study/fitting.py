@@ -18,6 +18,7 @@ from lowland.study._peak import peak_memory
 from lowland.study._shared import SharedWork
 from lowland.study._spelling import PYTHON, Spelling
 from lowland.study._stages import Stages
+from lowland.study._traits import takes_distances, wants_pca
 from lowland.study.preparing import Prepared
 
 __all__ = ["Fit", "FitOptions", "first_class", "fit_method", "target_values"]
@@ -64,9 +65,11 @@ def fit_method(
         with stages.timed("preparing"):
             X, pca = _reduced(shared, cls, given, options, log)
             estimator = _make_estimator(prepared, cls, X, y, given, options, log)
+        shared.listen_to(estimator, X)
         with stages.timed("fitting"), stopped_by_interrupt(estimator) as stop:
             Y = estimator.fit_transform(X, y)
         seconds = time.perf_counter() - start
+    vars(estimator).pop("_graph_listener", None)  # of a method that has no graph
     shared.learn_from(estimator, X, Y)
     steps = [step for step in (prepared.preparation, pca, estimator) if step is not None]
     for step in steps:
@@ -106,9 +109,8 @@ def _pca_columns(
     if asked == "none" or (asked == "auto" and prepared.distances):
         return None
     if asked == "auto":
-        by_neighbors = cls.family() == "neighbor"
         euclidean = given.get("metric", "euclidean") == "euclidean"
-        return PCA_COLUMNS if by_neighbors and euclidean and p > PCA_COLUMNS < n else None
+        return PCA_COLUMNS if wants_pca(cls) and euclidean and p > PCA_COLUMNS < n else None
     if not asked.isdecimal() or int(asked) < 1:
         raise ParameterError(
             f"{option}: {asked!r} is not allowed; expected a number, auto or none."
@@ -162,25 +164,17 @@ def _defaults(
 
 
 def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
-    if _takes_distances(cls):
+    if takes_distances(cls):
         return
     able = [
         registry.snake_case(other.__name__)
         for other in registry.all_methods()
-        if _takes_distances(other)
+        if takes_distances(other)
     ]
     raise ParameterError(
         f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
         f"these methods take distances: {', '.join(able)}."
     )
-
-
-def _takes_distances(cls: type[Reducer]) -> bool:
-    try:
-        cls(metric="precomputed").check_params()
-    except (TypeError, ParameterError):
-        return False
-    return True
 
 
 def target_values(

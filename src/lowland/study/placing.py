@@ -17,6 +17,7 @@ from lowland._core.wording import count, listing
 from lowland.io import Table, as_table, map_frame, read_table
 from lowland.io.in_memory import is_path
 from lowland.study._spelling import PYTHON, Spelling
+from lowland.study._traits import accepts_missing_distances
 
 __all__ = ["PlacedRows", "place_rows", "read_for_model"]
 
@@ -99,7 +100,7 @@ def read_for_model(
     first = model.steps[0] if isinstance(model, Chain) else model
     fills = getattr(first, "fill_", None) is not None
     precomputed = getattr(first, "metric", "") == "precomputed"
-    unknown = getattr(first, "may_miss", False) and precomputed
+    unknown = precomputed and accepts_missing_distances(type(first))
     how: dict[str, Any] = {
         "labels": labels,
         "id_column": id_column,

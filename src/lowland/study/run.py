@@ -13,6 +13,7 @@ from lowland.io import Table
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
+from lowland.study._traits import accepts_missing_distances
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
 from lowland.study.preparing import Prepared, TableOptions, prepare, read
 from lowland.study.result import MapResult
@@ -44,7 +45,7 @@ def run_map(
     """Make one map."""
     stages = Stages()
     table_options = dataclasses.replace(
-        options.table, missing_distances=getattr(cls, "may_miss", False)
+        options.table, missing_distances=accepts_missing_distances(cls)
     )
     options = dataclasses.replace(options, table=table_options)
     prepared, color = prepare_run(data, options, stages)
@@ -93,6 +94,7 @@ def measure_fit(shared: SharedWork, fit: Fit, color: str | None, n_jobs: int | N
         labels=classes_in(prepared.table, color),
         metric=prepared.metric,
         pca_map=shared.pca_map(fit.Y.shape[1]),
+        graph=shared.graph,
         n_jobs=n_jobs,
     )
 

@@ -88,7 +88,7 @@ def score_map(
     >>> from lowland.datasets import iris
     >>> from lowland.study import score_map
     >>> round(score_map("iris", iris().X[:, 2:]).quality["trustworthiness"].value, 3)
-    0.942
+    0.938
     """
     options = TableOptions(
         columns=tuple(columns),
