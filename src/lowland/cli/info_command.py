@@ -24,9 +24,9 @@ def info_command(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Tell rows, columns, missing values, dimensions, and which methods fit and how long they take.
+    """Describe a table: size, missing values, dimensions, and what each method would need.
 
-    Times are estimates from each method's cost model, for two cores.
+    Time and memory are estimates from the cost model of each method, for two cores.
     """
     from lowland.study.describing import description_of
     from lowland.study.preparing import read

@@ -1,4 +1,4 @@
-"""A square matrix of distances as it comes in files: with names or without, whole or condensed."""
+"""Matrices of distances in files: with or without names, square or condensed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["RawDistances", "distance_table", "distances_in_frame", "read_distanc
 
 
 class RawDistances(NamedTuple):
-    """Numbers of any shape, and what is known of their rows."""
+    """Distances in any shape, and names and labels of the rows if there are any."""
 
     values: Any
     names: list[str] | None = None
@@ -59,7 +59,7 @@ def read_distances(
     part : str, optional
         The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
     allow_missing : bool, default=False
-        Let unknown distances through, as NaN.
+        Whether distances may be unknown; they are NaN then.
 
     Returns
     -------
@@ -113,14 +113,14 @@ def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
             f"{source}: {condensed.size} numbers are no condensed matrix of distances, which has "
             f"n (n - 1) / 2: {n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}."
         )
-    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # and masks of its checks
+    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # 2 for the masks of the checks
     return squareform(condensed, checks=False)
 
 
 def _load_text(file: File, request: Request) -> RawDistances:
-    """A text says by its shape what its first line and its first column are.
+    """Find out from the shape whether the first line is a header and the first column has names.
 
-    n distances per line on n lines; one line more is a header, one field more is a name.
+    There are n distances per line on n lines; one more line is a header, one more field a name.
     """
     separator = "\t" if format_suffix(file.path) == ".tsv" else separator_of(file)
     first = first_record(file, separator)
@@ -143,7 +143,7 @@ def _load_frame(
 
 
 def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
-    """Columns of numbers, after one of names if there is one."""
+    """The columns of numbers, without the column of names if there is one."""
     import polars as pl
 
     frame, names = contents.frame, None
@@ -161,8 +161,8 @@ def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> Raw
         for place, (row, column) in enumerate(zip(names, header, strict=True)):
             if row.strip() != column.strip():
                 raise DataError(
-                    f"{file}: row {place} is called {row!r}, but column {place} {column!r}; "
-                    "rows and columns of distances have one order."
+                    f"{file}: row {place} is called {row!r}, but column {place} is called "
+                    f"{column!r}; rows and columns of distances have the same order."
                 )
     return RawDistances(values, names, pl.DataFrame())
 

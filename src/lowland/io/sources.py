@@ -1,4 +1,4 @@
-"""Where a table comes from: a bundled name, a folder of images, or a file known by its suffix."""
+"""The source of a table: a bundled data set, a folder of images, or a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
     ".tsv": read_tsv,
 }
-CONTAINERS = (".h5ad", ".npz")  # of which a part can be asked for
+CONTAINERS = (".h5ad", ".npz")  # formats that hold several parts
 
 
 def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
@@ -65,7 +65,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
 
 
 def check_file(path: Path, readers: dict[str, Reader], part: str | None) -> None:
-    """Refuse what is not there, has no reader, or has no parts."""
+    """Refuse a file that does not exist, has no reader, or has no parts although one is named."""
     if not path.exists():
         raise DataError(f"{path}: no such file.")
     suffix = format_suffix(path)

@@ -1,1 +1,1 @@
-"""Columns made ready for a method: the first step of a model made from a table."""
+"""The preparation of columns, the first step of a model that is made from a table."""

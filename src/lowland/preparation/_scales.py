@@ -1,4 +1,4 @@
-"""Whether the columns of a table need to be scaled, and by what."""
+"""Whether the columns of a table need scaling, and the scale."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from lowland._engines.linalg.magnitude import EXTREME, column_exponents, largest
 
 __all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
 
-# Deviations that differ by more than this factor are those of different units.
+# Columns whose deviations differ by more than this factor have different units.
 ALIKE = 10.0
-# So many columns with the same least value are counts, intensities or pixels of one kind.
+# At least 16 columns, 90 % of which have the same minimum, are counts, intensities or pixels.
 MANY, SHARE = 16, 0.9
-ROWS_LOOKED_AT = 5000  # to choose; more would not choose better
-# The interquartile range of a normal law, so that "robust" and "standard" are alike there.
+ROWS_LOOKED_AT = 5000  # of which the scale is chosen
+# The interquartile range of the standard normal distribution, on which "robust" and "standard"
+# therefore agree.
 QUARTILES_OF_NORMAL = 1.3489795
 
 
 class Scale(NamedTuple):
-    """What is taken away and divided by (None: nothing), which kind that is, and why."""
+    """The kind of scale, the reason, and what is subtracted and divided by (None: nothing)."""
 
     kind: str
     reason: str
@@ -33,7 +34,7 @@ class Scale(NamedTuple):
 def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
     """ "standard" for a table whose units seem to differ, else "none".
 
-    Sparse data and bare arrays are left alone, and so are columns of one kind: those whose
+    Sparse data and arrays without names are not scaled, nor are columns of one kind: those whose
     deviations are within a factor of 10, and many columns that start at the same value (pixels,
     counts).
     """
@@ -88,9 +89,9 @@ def standard_scale(X: Any, reason: str) -> Scale:
 
 
 def robust_scale(X: Any, reason: str) -> Scale:
-    """Median and distance of the quartiles, in units of a normal law's deviation.
+    """Median and interquartile range, in units of that of the standard normal distribution.
 
-    Where more than half of a column is one value, its deviation.
+    If the interquartile range of a column is 0, its standard deviation.
     """
     if is_sparse(X):
         return standard_scale(X, f"{reason} (sparse: deviations, not quartiles)")
@@ -106,7 +107,7 @@ def _deviations(X: np.ndarray) -> np.ndarray:
         deviations = X.std(axis=0, dtype=np.float64)
     varies = X.min(axis=0) != X.max(axis=0)
     if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
-        e = column_exponents(X)  # squares of some column are no numbers in its own unit
+        e = column_exponents(X)  # squares of some column overflow or underflow
         deviations = np.ldexp(np.ldexp(X, e).std(axis=0, dtype=np.float64), -e)
     deviations[~varies] = 0.0
     return deviations

@@ -1,6 +1,6 @@
-"""Columns made ready for a method: holes filled, categories turned into numbers, units made equal.
+"""Preparation of columns: fill missing values, turn categories into numbers, scale.
 
-Everything is learned from the fitted rows and kept, so that new rows are treated in the same way.
+Everything is learned from the fitted rows, so that new rows are treated in the same way.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ __all__ = ["Preparation"]
 
 
 class Preparation(Declared):
-    """x -> (filled(x) - center) / scale, column by column, after categories became 0 and 1.
+    """x -> (filled(x) - center) / scale for each column, with categories as columns of 0 and 1.
 
     Parameters
     ----------
     scale : {"auto", "none", "standard", "robust"}, default="auto"
-        "standard": mean 0 and deviation 1. "robust": median 0 and distance of the quartiles 1.
+        "standard": mean 0, standard deviation 1. "robust": median 0, and the interquartile range
+        of a normal distribution with standard deviation 1.
         "auto": "standard" if the columns' units seem to differ, else "none"; see
         :func:`lowland.preparation._scales.choose_scale`.
     impute : {"mean", "median"} or None, default=None
-        What a missing value becomes. None refuses missing values.
+        The value that replaces a missing one. None refuses missing values.
 
     Attributes
     ----------
@@ -48,11 +49,11 @@ class Preparation(Declared):
     reason_ : str
         Why.
     fill_ : ndarray of shape (n_numbers,) or None
-        What is put for missing values, by column of numbers.
+        Replacement of missing values, for each column of numbers.
     n_filled_ : int
         How many values were missing.
     center_, spread_ : ndarrays of shape (n_columns,) or None
-        What is taken away, and what the rest is divided by; 1 for constant columns.
+        What is subtracted, and what the difference is divided by; 1 for constant columns.
     level_columns_, levels_ : ndarrays of shape (n_levels,)
         Column of text and value that each column of 0 and 1 stands for, after the numbers.
 
@@ -69,14 +70,14 @@ class Preparation(Declared):
         OneOf("auto", "none", "standard", "robust"), default="auto", doc="how columns are scaled"
     )
     impute: str | None = param(
-        OneOf("mean", "median") | Null(), default=None, doc="what a missing value becomes"
+        OneOf("mean", "median") | Null(), default=None, doc="replacement of a missing value"
     )
 
     chosen_: str = fitted(type=str, doc="the scale that was used")
     reason_: str = fitted(type=str, doc="why")
-    fill_: np.ndarray | None = fitted("n_numbers", doc="values for missing ones", optional=True)
+    fill_: np.ndarray | None = fitted("n_numbers", doc="replacement values", optional=True)
     n_filled_: int = fitted(type=int, doc="how many were missing")
-    center_: np.ndarray | None = fitted("n_columns", doc="what is taken away", optional=True)
+    center_: np.ndarray | None = fitted("n_columns", doc="what is subtracted", optional=True)
     spread_: np.ndarray | None = fitted("n_columns", doc="what is divided by", optional=True)
     level_columns_: np.ndarray = fitted("n_levels", type=str, doc="column of each level")
     levels_: np.ndarray = fitted("n_levels", type=str, doc="value of each level")
@@ -99,7 +100,7 @@ class Preparation(Declared):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows made ready as the fitted ones were; X itself is not changed."""
+        """Rows prepared as the fitted ones were; X itself is not changed."""
         if "feature_names_in_" in vars(self):
             check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
@@ -114,11 +115,11 @@ class Preparation(Declared):
         return ready
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """The fitted rows, made ready."""
+        """Fit, and return the prepared rows."""
         return self.fit(X).transform(X)
 
     def column_names_out(self) -> list[str] | None:
-        """Names of the columns that come out; None if none went in."""
+        """Names of the prepared columns; None if the columns have no names."""
         if "feature_names_in_" not in vars(self):
             return None
         texts = set(self.level_columns_)
@@ -146,7 +147,7 @@ class Preparation(Declared):
         if self.fill_ is None:
             raise DataError(
                 f"missing values in {listing(self._named(columns))}, but there were none when the "
-                "model was fitted, so it does not know what to put there; drop these rows."
+                "model was fitted, so that it has no replacement for them; drop these rows."
             )
         return np.where(missing, self.fill_.astype(numbers.dtype), numbers)
 
@@ -156,7 +157,7 @@ class Preparation(Declared):
         empty = np.flatnonzero(np.isnan(numbers).all(axis=0))
         if len(empty):
             raise DataError(
-                f"no value at all in {listing(self._named(empty))}; leave these columns out."
+                f"all values are missing in {listing(self._named(empty))}; leave these columns out."
             )
         middle = np.nanmean if self.impute == "mean" else np.nanmedian
         return middle(numbers.astype(np.float64, copy=False), axis=0)
@@ -175,8 +176,8 @@ class Preparation(Declared):
             strange = sorted({*values} - {*levels})
             if strange:
                 warnings.warn(
-                    f"column {column!r} has values that the model does not know, which count as "
-                    f"none of its levels: {listing(strange)}",
+                    f"column {column!r} has values that the model does not know; their columns of "
+                    f"0 and 1 are all 0: {listing(strange)}",
                     stacklevel=2,
                 )
             parts.append((values[:, None] == levels).astype(numbers.dtype))
