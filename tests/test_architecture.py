@@ -25,6 +25,7 @@ FLOORS = [
     {*registry.FAMILIES, *registry.SELECTION, *registry.PREPARATION, "datasets", "neighbors"},
     {"metrics", "plot", "io"},
     {"report", "distributed"},
+    {"study"},
     {"cli"},
     {"__main__"},
 ]

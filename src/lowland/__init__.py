@@ -13,7 +13,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("datasets", "errors", "io", "metrics", "neighbors", "plot")
+_MODULES = ("datasets", "errors", "io", "metrics", "neighbors", "plot", "report", "study")
 _FUNCTIONS = {"load": "lowland._core.persistence.models"}
 
 

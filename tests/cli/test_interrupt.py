@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland.cli.interrupt import stopped_by_interrupt
+from lowland.study._interrupt import stopped_by_interrupt
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_an_interrupt_during_optimization_keeps_the_partial_map(slow, tmp_path):
     finally:
         process.kill()
     assert process.returncode == 1, err
-    assert "stopped; the map as it was is written" in err
+    assert "stopped; the map computed so far is kept" in err
     assert "stopped early" in out
     frame = pl.read_csv(tmp_path / "out" / "map.csv")
     assert frame.height == 2000

@@ -121,7 +121,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
     assert result.keys() == {
         "command", "input", "rows", "columns", "features", "labels", "id", "color", "method",
         "parameters", "dimensions", "explained_variance_ratio", "seconds", "outputs", "notes",
-        "preparation", "dropped_rows", "stopped_early", "quality",
+        "preparation", "dropped_rows", "stopped_early", "quality", "stages",
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
@@ -133,6 +133,10 @@ def test_json_is_all_there_is_on_stdout(run, cells):
         "model": "out/model.lowland",
     }  # fmt: skip
     assert len(result["explained_variance_ratio"]) == 2
+    assert list(result["stages"]) == [
+        "reading", "preparing", "fitting", "measuring", "drawing", "writing",
+    ]  # fmt: skip
+    assert all(seconds > 0 for seconds in result["stages"].values())
 
 
 def test_quiet_says_nothing(run, tmp_path):

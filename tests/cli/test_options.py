@@ -9,7 +9,8 @@ import pytest
 from lowland._core import registry
 from lowland._core.constraints import Boolean, Integer, OneOf
 from lowland.cli.app import app
-from lowland.cli.method_options import RENAMED, SPELLED, method_options
+from lowland.cli.method_options import SPELLED, method_options
+from lowland.study._parameters import RENAMED
 
 
 def own_options() -> set[str]:

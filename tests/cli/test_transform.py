@@ -88,7 +88,7 @@ def test_a_model_without_names_needs_as_many_columns(run, refused, cells, tmp_pa
     outcome = run("transform", "bare/model.lowland", cells, "--label", "depth")
     assert (outcome.code, outcome.err) == (0, "")
     message = refused("transform", "bare/model.lowland", cells, "-o", "other.csv")
-    assert "has 3 columns of numbers, but the model was made from 2" in message
+    assert "has 3 columns of numbers, but the model was fitted with 2" in message
 
 
 def test_json_is_all_there_is_on_stdout(run, model, cells):

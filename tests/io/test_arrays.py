@@ -64,7 +64,7 @@ def test_pickled_labels_are_left_aside_but_never_loaded(tmp_path):
     path = saved(tmp_path / "t.npz", X=X, y=np.array(["a", None], dtype=object))
     table = read_table(path)
     assert table.labels.columns == []
-    assert "left aside: y" in table.notes[0]
+    assert "not used: y" in table.notes[0]
 
 
 def test_the_place_of_a_bad_number_is_right_in_a_square_array(tmp_path):
@@ -129,7 +129,7 @@ def test_a_part_of_an_archive_is_chosen_by_name(tmp_path):
     table = read_table(path, part="other")
     np.testing.assert_array_equal(table.features, X.T)
     assert table.labels.columns == ["z"]
-    assert table.notes == ("arrays left aside: X, y",)
+    assert table.notes == ("arrays that are not used: X, y",)
     with pytest.raises(DataError, match="unknown array 'othr'; did you mean 'other'"):
         read_table(path, part="othr")
     with pytest.raises(DataError, match=r"array 'y': the array has shape \(2,\)"):

@@ -201,10 +201,10 @@ def test_places_are_named_where_rows_have_names(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1,2\n3,4\n5,6\n7,8\n", "4 rows and 2 columns are no matrix of distances"),
-        ("1,2,3,4\n5,6,7,8\n", "2 rows and 4 columns are no matrix of distances"),
+        ("a,b\n1,2\n3,4\n5,6\n7,8\n", "4 rows and 2 columns; a matrix of distances is square"),
+        ("1,2,3,4\n5,6,7,8\n", "2 rows and 4 columns; a matrix of distances is square"),
         ("1\n2\n3\n4\n", r"4 numbers are no condensed .* 3 for 3 rows, 6 for 4"),
-        (",a,b\na,0,1\nc,1,0\n", "row 1 is called 'c', but column 1 'b'"),
+        (",a,b\na,0,1\nc,1,0\n", "row 1 is called 'c', but column 1 is called 'b'"),
         (",a,b\na,0,far\nb,1,0\n", "row 0, column 'b' holds 'far', expected a distance"),
         ("0,1\n1\n", "line 2: 1 fields where the first line has 2"),
         ("", "the file is empty"),

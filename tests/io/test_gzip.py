@@ -71,7 +71,7 @@ def test_distances_may_be_compressed(tmp_path):
     [
         (b"", "t.csv.gz: the file is empty"),
         (gzip.compress(b"", mtime=0), "t.csv.gz: the file is empty once unpacked"),
-        (b"a,b\n1,2\n", "t.csv.gz: is called .gz, but is not compressed by gzip"),
+        (b"a,b\n1,2\n", "t.csv.gz: ends in .gz, but is not compressed by gzip"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "t.csv.gz: the gzip file is cut short"),
         (
             gzip.compress(b"a,b\n1,2\n", mtime=0)[:-8] + bytes(8),

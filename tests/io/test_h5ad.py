@@ -93,7 +93,7 @@ def test_columns_of_a_sparse_X_are_chosen_by_name_in_the_order_asked_for(tmp_pat
     np.testing.assert_array_equal(table.features.toarray(), X[:, [0, 2]])
     with pytest.raises(DataError, match="1 needed column is missing: 'CD4'"):
         read_table(path, columns=["CD4"])
-    with pytest.raises(DataError, match="'depth' is a label beside a sparse matrix"):
+    with pytest.raises(DataError, match="'depth' is a label beside the sparse matrix"):
         read_table(path, columns=["depth", "NKG7"])
 
 
@@ -124,7 +124,7 @@ def test_an_obs_column_in_an_unknown_form_is_left_aside_and_named(tmp_path):
     )
     table = read_table(path)
     assert table.labels.columns == ["depth"]
-    assert table.notes == ("columns of obs left aside: odd",)
+    assert table.notes == ("columns of obs that are not used: odd",)
 
 
 def test_parts_are_chosen_by_name(tmp_path):

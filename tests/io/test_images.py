@@ -95,7 +95,7 @@ def test_other_files_are_left_aside_and_hidden_ones_ignored(tmp_path):
     (tmp_path / "a" / ".cache" / "0.png").write_text("hello")
     table = read_table(tmp_path / "a")
     assert table.shape == (4, 15)
-    assert table.notes == ("files that are no images are left aside: 'readme.txt'",)
+    assert table.notes == ("files that are not images are not used: 'readme.txt'",)
 
 
 def test_an_image_of_another_size_is_refused_by_name(tmp_path):
@@ -136,7 +136,7 @@ def test_a_file_of_several_images_is_refused_by_name(tmp_path):
 
 
 def test_a_folder_without_images_says_what_it_holds(tmp_path):
-    with pytest.raises(DataError, match="is a folder without images, it is empty"):
+    with pytest.raises(DataError, match="is a folder without images; it is empty"):
         read_table(tmp_path)
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(DataError, match=r"is a folder without images; it holds 'a\.txt'"):

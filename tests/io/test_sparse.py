@@ -60,7 +60,7 @@ def test_labels_and_names_may_lie_beside_a_sparse_matrix(tmp_path):
     np.testing.assert_array_equal(table.features.toarray(), X)
     assert table.feature_names == ("a", "b", "c", "d")
     assert table.labels["kind"].to_list() == [1, 2, 3, 4]
-    assert table.notes == ("arrays left aside: more",)
+    assert table.notes == ("arrays that are not used: more",)
 
 
 def test_small_integers_do_not_overflow_when_entries_are_summed(tmp_path):
@@ -122,7 +122,7 @@ def members(**changed):
         ({"indices": [1, 3, 0, -2, 3]}, "cannot be read as a sparse matrix"),
         ({"indptr": [0, 2, 2, 9, 5]}, "cannot be read as a sparse matrix"),
         ({"indptr": [0, 2]}, "cannot be read as a sparse matrix"),
-        ({"indices": np.ones(5)}, "places that are no whole numbers"),
+        ({"indices": np.ones(5)}, "indices that are not whole numbers"),
         ({"data": np.ones(5, complex)}, "holds complex128, expected real numbers"),
         ({"data": np.array([None] * 5)}, "holds pickled objects, which are never loaded"),
     ],

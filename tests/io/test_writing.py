@@ -119,7 +119,7 @@ def test_a_move_that_fails_midway_puts_back_what_was_there(tmp_path):
 def test_existing_files_are_replaced_only_by_force(tmp_path):
     (tmp_path / "a").write_text("old")
     with (
-        pytest.raises(DataError, match="exists already; use --force"),
+        pytest.raises(DataError, match="exists already; overwrite it"),
         staged_outputs([tmp_path / "a"]),
     ):
         pytest.fail("the block must not run")

@@ -110,7 +110,7 @@ def test_missing_values_without_a_plan_are_refused():
 
 def test_a_column_without_any_value_is_refused():
     empty = np.array([[1.0, np.nan], [3.0, np.nan]])
-    with pytest.raises(DataError, match="no value at all in 'column 1'"):
+    with pytest.raises(DataError, match="all values are missing in 'column 1'"):
         Preparation(impute="mean").fit(empty)
 
 

@@ -43,7 +43,7 @@ def change_fact(**values):
             True,
             "0.84",
         ),
-        (change_measure("continuity", value=0.8, pca=0.8), "low continuity", True, "torn apart"),
+        (change_measure("continuity", value=0.8, pca=0.8), "low continuity", True, "far apart"),
         (change_measure("neighbor_recall", pca=0.95), "worse than PCA", True, "0.95 against 0.87"),
         (
             change_measure("shepard_correlation", value=0.4, pca=0.7),
@@ -53,8 +53,13 @@ def change_fact(**values):
         ),
         (change_fact(perplexity=61), "perplexity near n", True, "61 is large for 300 rows"),
         (change_fact(perplexity=[10, 90.0]), "perplexity near n", True, "90"),
-        (change_map(parameters={"perplexity": 2}), "low perplexity", True, "crumbs"),
-        (change_fact(n_connected_components=3), "disconnected graph", True, "3 pieces"),
+        (change_map(parameters={"perplexity": 2}), "low perplexity", True, "even in noise"),
+        (
+            change_fact(n_connected_components=3),
+            "disconnected graph",
+            True,
+            "3 connected components",
+        ),
         (
             change_fact(explained_variance_ratio=[0.3, 0.1, 0.6]),
             "low explained variance",
@@ -63,7 +68,7 @@ def change_fact(**values):
         ),
         (change_map(stopped_early=True), "stopped early", True, "partial"),
         (change_map(loss_history=[2.0, 1.0, 0.9]), "still falling", False, "10\u202f%"),
-        (change_map(coordinates=np.ones((300, 2))), "collapsed", True, "one place"),
+        (change_map(coordinates=np.ones((300, 2))), "collapsed", True, "same position"),
         (change_map(coordinates=np.eye(300, 5)), "dimensions hidden", False, "5 dimensions"),
         (
             change_measure("continuity", sample_size=200, standard_error=0.001),

@@ -106,3 +106,15 @@ def test_more_dimensions_are_refused():
 def test_a_million_points_are_grouped_as_well():
     Y, group = blobs(1_000_000, 2, SPREAD)
     assert agreement(density_clusters(Y), group) > 0.95
+
+
+@pytest.mark.parametrize("shape", [(200,), (60, 45), (20, 15, 12)])
+@pytest.mark.parametrize("width", [1.0, 2.7])
+def test_the_smoothing_is_a_gaussian_filter(shape, width):
+    from scipy.ndimage import gaussian_filter
+
+    from lowland.report.clusters import _smooth
+
+    counts = np.random.default_rng(0).poisson(0.3, shape)
+    expected = gaussian_filter(counts.astype(np.float64), width, mode="constant", truncate=3.0)
+    np.testing.assert_allclose(_smooth(counts, width), expected, rtol=1e-6, atol=1e-9)

@@ -27,8 +27,8 @@ def measure(value, pca=None, random=None):
     [
         (0.99, "almost always near"),
         (0.90, "mostly near"),
-        (0.70, "strangers"),
-        (0.55, "next to nothing"),
+        (0.70, "are not near"),
+        (0.55, "almost nothing"),
     ],
 )
 def test_trust_is_judged_by_its_way_from_chance_to_perfect(value, words):

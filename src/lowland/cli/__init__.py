@@ -1,7 +1,7 @@
-"""The command line: ``lowland map``, ``lowland transform``, ``lowland methods``.
+"""The command line: it parses options and prints; :mod:`lowland.study` does the work.
 
-Nothing here imports numpy, polars or matplotlib until a command needs it, so that ``lowland
---help`` answers at once.
+Numpy, polars and matplotlib are imported by the commands that need them, so that ``lowland --help``
+answers at once.
 """
 
 from lowland.cli.app import main

@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 
 class Program(TyperGroup):
-    """A group that lets an interrupt or a closed pipe reach :func:`main` as such."""
+    """A group that passes an interrupt or a closed pipe on to :func:`main`."""
 
     def invoke(self, ctx: typer.Context) -> Any:
         try:
@@ -64,10 +64,8 @@ app.command("transform", cls=PlainCommand, short_help="Place new rows in a map."
 app.command("compare", cls=PlainCommand, short_help="Map a table by several methods.")(
     compare_command
 )
-app.command("score", cls=PlainCommand, short_help="Measure a map that any tool has made.")(
-    score_command
-)
-app.command("info", cls=PlainCommand, short_help="Tell what a table is like.")(info_command)
+app.command("score", cls=PlainCommand, short_help="Measure a map made by any tool.")(score_command)
+app.command("info", cls=PlainCommand, short_help="Describe a table.")(info_command)
 app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)
 app.command("methods", cls=PlainCommand, short_help="List the methods, or show one.")(
     methods_command

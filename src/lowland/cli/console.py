@@ -10,18 +10,18 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-__all__ = ["Console", "aligned", "complain", "count", "listing", "write"]
+__all__ = ["Console", "aligned", "complain", "listing", "write"]
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
-    """Write a line; what the stream's encoding lacks is escaped."""
+    """Write a line; characters that the encoding of the stream lacks are escaped."""
     stream = stream or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def complain(text: str, kind: str = "error") -> None:
-    """One line on stderr, whatever the text holds."""
+    """Write one line on stderr; line breaks and control characters are replaced."""
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
     write(f"lowland: {kind}: {line}", sys.stderr)
@@ -29,23 +29,23 @@ def complain(text: str, kind: str = "error") -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Console:
-    """How much a command says, and in which form."""
+    """How much a command prints, and in which form."""
 
     quiet: bool = False
     as_json: bool = False
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody is there to watch a progress bar."""
+        """Whether progress bars are shown: on a terminal, unless quiet."""
         return not self.quiet and sys.stderr.isatty()
 
     def note(self, text: str) -> None:
-        """Something a person should know, on stderr."""
+        """Write a note for a person on stderr."""
         if not self.quiet:
             complain(text, "note")
 
     def result(self, lines: Sequence[str], data: Any) -> None:
-        """The outcome on stdout: lines for a person, or one JSON value for a program."""
+        """Write the result on stdout: lines for a person, or one JSON value for a program."""
         if self.as_json:
             write(json.dumps(data, indent=2))
         elif not self.quiet:
@@ -53,18 +53,13 @@ class Console:
 
     @contextlib.contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """Warnings of the library become lines on stderr, without file names and source code."""
+        """Write warnings of the library as lines on stderr, without file names and source code."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)  # not once per place in the code
             warnings.showwarning = lambda message, *_, **__: (
                 None if self.quiet else complain(str(message), "warning")
             )
             yield
-
-
-def count(number: int, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listing(names: Sequence[str], most: int = 4) -> str:
@@ -74,7 +69,7 @@ def listing(names: Sequence[str], most: int = 4) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """A table as lines: the first column to the left, the others to the right, headings first."""
+    """A table as lines, headings first; the first column is aligned left, the others right."""
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     return [
         "  ".join(

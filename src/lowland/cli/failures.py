@@ -1,4 +1,4 @@
-"""Every way to fail ends in one line on stderr and an exit code."""
+"""Every failure ends in one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BAD_INPUT, DEFECT, INTERRUPTED, CLOSED = 2, 3, 130, 141
 
 
 class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C; an ordinary exception, because typer would swallow the interrupt itself."""
+    """Ctrl-C, as an ordinary exception, because typer handles KeyboardInterrupt itself."""
 
 
 class OutputClosed(Exception):  # noqa: N818
-    """Whoever read our output has gone, as in ``lowland methods | head -1``."""
+    """The reader of our output has closed it, as in ``lowland methods | head -1``."""
 
 
 def report(error: BaseException) -> int:
-    """Say what went wrong in one line and return the exit code."""
+    """Write what went wrong in one line and return the exit code."""
     if isinstance(error, OutputClosed | BrokenPipeError | SystemExit):
-        _silence_stdout()  # or the interpreter would complain when it flushes on exit
+        _silence_stdout()  # the interpreter would report an error when it flushes on exit
         return CLOSED
     if os.environ.get("LOWLAND_DEBUG"):
         traceback.print_exception(error)
@@ -36,7 +36,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, LowlandError):
         complain(str(error))
     elif hasattr(error, "format_message"):  # typer's usage errors, whichever class they are
-        complain(_in_our_words(error.format_message()))
+        complain(_reworded(error.format_message()))
     elif isinstance(error, OSError):
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     elif isinstance(error, MemoryError):
@@ -47,8 +47,8 @@ def report(error: BaseException) -> int:
     return BAD_INPUT
 
 
-def _in_our_words(message: str) -> str:
-    """Typer's sentences without the words that only its authors need."""
+def _reworded(message: str) -> str:
+    """A message of typer without its technical terms."""
     message = message.replace("Value error, ", "").replace("Input should be", "it should be")
     return f"{message} See --help." if message.startswith("Missing argument") else message
 

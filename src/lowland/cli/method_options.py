@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from lowland._core.constraints import Constraint
 
 __all__ = [
-    "DEFAULT_METHOD",
-    "MAP_DEFAULTS",
+    "METHOD",
+    "SPELLED",
     "MethodCommand",
     "MethodOption",
     "PlainCommand",
@@ -32,18 +32,14 @@ __all__ = [
     "typed_command",
 ]
 
-DEFAULT_METHOD = "tsne"
-# On the command line the product is a map to look at, whatever the estimator's own default.
-MAP_DEFAULTS = {"n_components": 2}
-# Parameters that the command line spells in its own way for all methods.
+METHOD = "tsne"  # the default of --method
+# Parameters of all methods that have an option of another name.
 SPELLED = {
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "verbose": "--quiet",
     "scale": "--scale standard",
 }
-# And those of some methods whose own name the command line uses for something else.
-RENAMED = {"method": "algorithm"}
 KEY, TYPED = "lowland.parameters", "lowland.command"
 
 
@@ -59,6 +55,8 @@ class MethodOption:
 
     @property
     def name(self) -> str:
+        from lowland.study._parameters import RENAMED
+
         return "--" + RENAMED.get(self.parameter, self.parameter).replace("_", "-")
 
     @property
@@ -70,7 +68,7 @@ class MethodOption:
         return f"{self.name}, {self.negated}" if self.is_flag else f"{self.name} VALUE"
 
     def read(self, text: str) -> Any:
-        """The value that ``text`` spells, if the parameter allows it."""
+        """The value that ``text`` stands for; refused if the parameter does not allow it."""
         try:
             value = self.constraint.parse(text)
         except ValueError:
@@ -88,12 +86,13 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     from lowland._core.base import Reducer
     from lowland._core.constraints import Boolean
     from lowland._core.docstrings import short
+    from lowland.study._parameters import MAP_DEFAULTS
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
     options = {}
     for name, field in cls.parameters().items():
-        constraint = _what_can_be_typed(field.metadata["constraint"])
+        constraint = _typed_constraint(field.metadata["constraint"])
         if name in spelled or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
@@ -105,8 +104,8 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     return options
 
 
-def _what_can_be_typed(constraint: Constraint) -> Constraint | None:
-    """The part of a constraint that text can spell, unless that is None alone."""
+def _typed_constraint(constraint: Constraint) -> Constraint | None:
+    """The part of a constraint that text can express; None if that is only the value None."""
     from lowland._core.constraints import Array, Either, Function, Mapping, Null
 
     parts = getattr(constraint, "options", (constraint,))
@@ -117,7 +116,7 @@ def _what_can_be_typed(constraint: Constraint) -> Constraint | None:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose misspelled options get the nearest suggestion."""
+    """A command that answers a misspelled option with the most similar one."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         _remember(ctx, args)
@@ -131,13 +130,13 @@ class MethodCommand(TyperCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
     def method_named(self, name: str | None) -> Any:
-        """The class that ``--method`` means; None if it is not given."""
+        """The class that ``--method`` names; the default if it is not given."""
         from lowland._core import registry
 
-        return registry.get(name or DEFAULT_METHOD)
+        return registry.get(name or METHOD)
 
     def others(self) -> list[Any]:
-        """All classes that ``--method`` could mean."""
+        """All classes that ``--method`` may name."""
         from lowland._core import registry
 
         return registry.all_methods()
@@ -176,7 +175,7 @@ def _own_options(command: TyperCommand) -> dict[str, bool]:
 
 
 def _long_options(command: TyperCommand, args: list[str]) -> Iterator[tuple[str, int]]:
-    """Spelling and place of each ``--option``, never mistaking the value of one for another."""
+    """Name and position of each ``--option``; values of options are skipped."""
     own = _own_options(command)
     i = 0
     while i < len(args) and args[i] != "--":
@@ -201,7 +200,7 @@ def _method_named_in(args: list[str]) -> str | None:
 def _take_method_options(
     command: MethodCommand, args: list[str], cls: Any
 ) -> tuple[list[str], dict[str, Any]]:
-    """The arguments without the method's options, and the values of those."""
+    """The arguments without the options of the method, and the values of those options."""
     own, options = _own_options(command), method_options(cls)
     taken: set[int] = set()
     values = {}

@@ -1,4 +1,4 @@
-"""``lowland methods``: what there is, and the card of one method."""
+"""``lowland methods``: the list of methods, and the description of one method."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def entry(cls: type[Reducer]) -> dict[str, Any]:
 
 
 def card(cls: type[Reducer]) -> dict[str, Any]:
-    """All about one method: its description and its options."""
+    """The description of one method, with its options."""
     from lowland.cli.method_options import method_options
 
     return {
@@ -121,7 +121,7 @@ def card_lines(method: dict[str, Any]) -> list[str]:
 
 
 def wrapped(text: str, first: str = "", indent: int = 0) -> list[str]:
-    """Text in lines of a readable width."""
+    """The text in lines of a readable width."""
     return textwrap.wrap(
         text,
         WIDTH,

@@ -1,12 +1,15 @@
-"""The options that commands share, each described once."""
+"""The options that several commands share, each described once."""
 
 from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from lowland.study.preparing import TableOptions
 
 __all__ = [
     "Color",
@@ -32,6 +35,8 @@ __all__ = [
     "Seed",
     "Target",
     "split",
+    "table_file",
+    "table_options",
 ]
 
 
@@ -52,7 +57,7 @@ class Scaling(enum.StrEnum):
 
 
 class Imputing(enum.StrEnum):
-    """What becomes of missing values."""
+    """What to do about missing values."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -60,11 +65,50 @@ class Imputing(enum.StrEnum):
 
 
 def split(names: list[str] | None) -> list[str]:
-    """``--columns a,b --columns c`` are three; a name with a comma in it is given in quotes."""
+    """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
     import csv
 
     given = [] if names is None else [name for text in names for name in next(csv.reader([text]))]
     return list(dict.fromkeys(name.strip() for name in given if name.strip()))
+
+
+def table_options(
+    columns: list[str] | None = None,
+    drop: list[str] | None = None,
+    labels: list[str] | None = None,
+    one_hot: list[str] | None = None,
+    id_column: str | None = None,
+    target: str | None = None,
+    scale: Scaling = Scaling.AUTO,
+    impute: Imputing | None = None,
+    distances: bool = False,
+    part: str | None = None,
+) -> TableOptions:
+    """Options about the table as a run takes them."""
+    from lowland.study._spelling import COMMAND_LINE
+    from lowland.study.preparing import TableOptions
+
+    return TableOptions(
+        columns=tuple(split(columns)),
+        drop=tuple(split(drop)),
+        labels=tuple(split(labels)),
+        one_hot=tuple(split(one_hot)),
+        id_column=id_column,
+        target=target,
+        scale=scale.value,
+        impute=None if impute is None else impute.value,
+        distances=distances,
+        part=part,
+        spelling=COMMAND_LINE,
+    )
+
+
+def table_file(source: str, ending: str) -> Path:
+    """The default output of a command that writes one table, in the current folder."""
+    from lowland.study.outputs import result_stem
+
+    suffix = ".parquet" if source.lower().endswith(".parquet") else ".csv"
+    return Path(f"{result_stem(source)}-{ending}{suffix}")
 
 
 def _names(option: str, text: str) -> typer.models.OptionInfo:

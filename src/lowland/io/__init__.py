@@ -1,6 +1,7 @@
-"""Tables in, maps out: everything that touches a user's files."""
+"""Reading tables and writing maps: everything that touches a user's files."""
 
 from lowland.io.distances import read_distances
+from lowland.io.in_memory import as_distances, as_table
 from lowland.io.tables import Table, read_table
 from lowland.io.writing import (
     check_free,
@@ -13,6 +14,8 @@ from lowland.io.writing import (
 
 __all__ = [
     "Table",
+    "as_distances",
+    "as_table",
     "check_free",
     "check_suffix",
     "coordinate_names",

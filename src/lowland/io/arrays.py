@@ -1,4 +1,4 @@
-"""NPY and NPZ: plain arrays only, pickled objects are never loaded."""
+"""NPY and NPZ: plain arrays only; pickled objects are never loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lowland.io.sparse import SPARSE_MEMBERS, from_members
 
 __all__ = ["checked_matrix", "load_npy", "load_npz", "read_npy", "read_npz"]
 
-# What numpy and zipfile were seen to raise on truncated, damaged and forged files.
+# Errors that numpy and zipfile raise on truncated, damaged and forged files.
 BROKEN = (
     EOFError,
     KeyError,
@@ -61,7 +61,7 @@ class Header(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """The one array asked for, and what lies beside it."""
+    """The array asked for, and the other arrays of the archive."""
 
     matrix: Any
     where: str
@@ -101,12 +101,12 @@ def read_npz(file: File, request: Request) -> Contents:
     if names is not None and (names.dtype.kind != "U" or names.shape != matrix.shape[1:]):
         names = None
     unused = sorted(archive.unused)
-    notes = [f"arrays left aside: {', '.join(unused)}"] if unused else []
+    notes = [f"arrays that are not used: {', '.join(unused)}"] if unused else []
     return named_matrix(matrix, None if names is None else names.tolist(), beside, notes)
 
 
 def load_npz(file: File, part: str | None, *, ndim: tuple[int, ...] = (2,)) -> Archive:
-    """The chosen array of an archive with its labels; the others are not even unpacked."""
+    """The chosen array of an archive with its labels; other arrays are not unpacked."""
     if not zipfile.is_zipfile(file.path):
         raise unreadable(file, "NPZ", "it is not a zip archive, or it is cut short")
     try:
@@ -148,7 +148,7 @@ def _chosen(
 
 
 def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
-    """Whether an array is a label of the rows or holds the names of the columns."""
+    """Whether an array labels the rows or holds the names of the columns."""
     if name == "feature_names" and header.dtype.kind == "U" and header.shape == shape[1:]:
         return True
     return header.shape == shape[:1] and header.dtype.kind in LABEL_KINDS
@@ -170,9 +170,9 @@ def _header(opened: IO[bytes]) -> Header:
 
 
 def _require(file: File, header: Header, size: int) -> None:
-    """All its bytes, and room for the array and for its copy as floats."""
+    """Refuse a file that is cut short, or an array that does not fit with its copy as floats."""
     if header.is_pickled:
-        return  # refused a moment later, unread
+        return  # refused later, before it is read
     if header.n_bytes > size:
         raise ValueError(f"it is cut short: {size} bytes cannot hold an array {header.shape}")
     rows = header.shape[0] if header.shape else 1
@@ -221,7 +221,7 @@ def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
 
 
 def _broken(file: File, kind: str, error: BaseException) -> Exception:
-    if isinstance(error, OSError) and error.filename is not None:  # not opened: no damage
+    if isinstance(error, OSError) and error.filename is not None:  # could not be opened
         return error
     if "allow_pickle" in str(error) or "pickle" in str(error):
         return DataError(

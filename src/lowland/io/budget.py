@@ -1,4 +1,4 @@
-"""What a file will need in memory, asked before it is read."""
+"""The memory that a file needs, checked before it is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["column_bytes", "require_for_sparse", "require_for_table"]
 
-TEXT_BYTES = 32  # of one value: a guess, 16 of them are polars' view
+TEXT_BYTES = 32  # of one value: an estimate; 16 of them are the view of polars
 OVERHEAD = 1.1
 
 
@@ -36,7 +36,7 @@ def require_for_table(
     advice: str = "read fewer rows or columns",
     estimated: bool = False,
 ) -> None:
-    """Refuse a table of which a row takes ``row_bytes`` at the height of the reading."""
+    """Refuse a table that does not fit, if a row takes ``row_bytes`` at the peak of reading."""
     counted = f"about {float(f'{rows:.1e}'):.0f}" if estimated else str(rows)
     require_memory(
         int(rows * row_bytes * OVERHEAD),
@@ -46,7 +46,7 @@ def require_for_table(
 
 
 def require_for_sparse(file: object, rows: int, columns: int, stored: int) -> None:
-    """Refuse a sparse matrix whose triplets and compressed rows do not fit side by side."""
+    """Refuse a sparse matrix whose triplets and compressed rows do not fit together."""
     need = 2 * (16 * stored + 8 * (rows + 1))
     require_memory(
         need,

@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC (Feather): read by column, so only what is asked for leaves the disk."""
+"""Parquet and Arrow IPC (Feather): only the columns asked for are read."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def read_arrow(file: File, request: Request) -> Contents:
     with polars_reading(file, "Arrow"):
         if start == ARROW_FILE:
             lazy = pl.scan_ipc(file.path)
-        elif end != END_OF_STREAM:  # or rows would be lost without a word
+        elif end != END_OF_STREAM:  # else rows would be lost without an error
             raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
-        else:  # a stream has no directory: it can only be read from its start to its end
+        else:  # a stream has no directory and is read as a whole
             lazy = pl.read_ipc_stream(file.path).lazy()
         return _chosen(file, lazy, request)
 
 
 @contextlib.contextmanager
 def polars_reading(file: File, kind: str) -> Iterator[None]:
-    """Whatever polars raises on a damaged file becomes one line."""
+    """Turn every error that polars raises on a damaged file into a DataError of one line."""
     import polars as pl
 
     try:
@@ -63,14 +63,14 @@ def polars_reading(file: File, kind: str) -> Iterator[None]:
             raise
         raise unreadable(file, kind, error) from error
     except BaseException as error:
-        # Rust panics on some damaged files, and its exception is no ordinary Exception.
+        # Rust panics on some damaged files; PanicException is not a subclass of Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise unreadable(file, kind, error) from error
 
 
 def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
-    """The columns that may get a role; numbers that nobody asked for stay on disk."""
+    """The columns that may get a role; numbers that were not asked for are not read."""
     import polars as pl
 
     schema = lazy.collect_schema()
@@ -88,7 +88,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
     require_for_table(file, rows, len(kept), row_bytes, advice="choose fewer columns")
     frame = lazy.select(kept).collect()
-    if frame.height != rows:  # polars may give a frame without columns no rows
+    if frame.height != rows:  # polars may return no rows for a frame without columns
         raise unreadable(file, "a table", f"{frame.height} of {rows} rows were found")
     id_name = None
     if PANDAS_INDEX in frame.columns:

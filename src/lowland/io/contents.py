@@ -1,4 +1,4 @@
-"""What a file holds before its columns get their roles; every reader returns one of these."""
+"""The contents of a source before its columns get their roles; every reader returns them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-__all__ = ["Contents", "Request", "named_matrix", "one_line", "unreadable"]
+__all__ = ["Contents", "Request", "free_name", "named_matrix", "one_line", "unreadable"]
 
 
 class Request(NamedTuple):
-    """What the caller wants of a source, so that a reader can leave the rest on disk.
+    """What the caller wants of a source; a reader need not read the rest.
 
     ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
     """
@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contents:
-    """All columns of a source, with what the source itself says about them.
+    """All columns of a source, with what the source says about them.
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
@@ -59,7 +59,7 @@ class Contents:
         return {**numbers, **self.frame.schema}
 
     def column(self, name: str) -> pl.Series:
-        """One column by name, wherever it is."""
+        """One column by name, of the frame or of the matrix."""
         import polars as pl
 
         if name in self.frame.columns:
@@ -77,8 +77,8 @@ def named_matrix(
 ) -> Contents:
     """Contents of an array: named columns where there are names, a bare matrix otherwise.
 
-    A sparse matrix stays one, with its names beside it. Of equal names the later ones get a
-    number, and a label called like a feature is renamed.
+    A sparse matrix stays sparse, with its names beside it. Equal names get numbers, and a label
+    with the name of a feature is renamed.
     """
     import numpy as np
     import polars as pl
@@ -89,18 +89,18 @@ def named_matrix(
     names, renamed = _unique(names)
     if renamed:
         notes = [*notes, f"several columns are called {renamed[0]!r} and were given numbers"]
-    kept = {name: _free(name, names) for name in frame.columns}
+    kept = {name: free_name(name, names) for name in frame.columns}
     frame = frame.rename(kept)
     id_name = kept.get(id_name, id_name)
     if not isinstance(matrix, np.ndarray):
         return Contents(frame, matrix, tuple(names), tuple(frame.columns), id_name, tuple(notes))
-    # columns that lie one after the other in memory are neither copied here nor by an estimator
+    # Columns in Fortran order are copied neither here nor by an estimator.
     features = pl.from_numpy(np.asfortranarray(matrix), schema=names, orient="row")
     return Contents(features.hstack(frame), None, None, tuple(frame.columns), id_name, tuple(notes))
 
 
 def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of which none occurs twice, and those that did."""
+    """Distinct names, and those that occurred more than once."""
     if len(set(names)) == len(names):
         return list(names), []
     taken, seen, unique, renamed = set(names), set(), [], []
@@ -117,7 +117,8 @@ def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return unique, renamed
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name of a label, with the suffix ``_label`` as often as it is taken."""
     known = set(taken)
     while name in known:
         name += "_label"
@@ -125,7 +126,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def one_line(reason: object) -> str:
-    """The gist of a library's essay."""
+    """The first line of the message of a library."""
     first = str(reason).strip().split("\n")[0][:160].rstrip(".:")
     return first or type(reason).__name__
 

@@ -1,4 +1,4 @@
-"""CSV and TSV: header, types, blank lines, and the line number when something is broken."""
+"""CSV and TSV: header, types, blank lines, and the line number of an error."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["read_csv", "read_delimited", "read_tsv", "separator_of"]
 
-# Types are guessed from the first rows; a later surprise costs a second, complete look.
+# Types are inferred from the first rows; if a later value does not fit, from all rows.
 GUESS_ROWS = 10_000
-GUESS_FIELDS = 1_000_000  # but not more than these: guessing takes longer than reading
-LARGE = 4_000_000  # bytes from which it pays to look at those rows before all are read
+GUESS_FIELDS = 1_000_000  # fewer rows of a wide table: inference is slower than reading
+LARGE = 4_000_000  # bytes; types of larger files are inferred before the file is read
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 
 
@@ -40,7 +40,7 @@ def separator_of(file: File) -> str:
 
 
 def read_delimited(file: File, separator: str, *, headed: bool | None = None) -> Contents:
-    """The table; ``headed`` None lets the first line tell: it is no header if all are numbers."""
+    """The table. If ``headed`` is None, the first line is a header unless all of it are numbers."""
     header = first_record(file, separator)
     notes, id_name = [], None
     if headed is None:
@@ -50,7 +50,7 @@ def read_delimited(file: File, separator: str, *, headed: bool | None = None) ->
             notes.append(f"no header line, columns are named column_0 to column_{last}")
     if headed:
         names = [name.strip() or f"column_{i}" for i, name in enumerate(header)]
-        if not header[0].strip() and len(header) > 1:  # pandas and R write their row names so
+        if not header[0].strip() and len(header) > 1:  # as pandas and R write names of rows
             id_name = names[0] = "index" if "row" in names else "row"
             notes.append("the first column has no name and is taken as the row id")
         _refuse_duplicates(file, names)
@@ -69,7 +69,7 @@ def _parse(file: File, separator: str, names: list[str], headed: bool) -> pl.Dat
     rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // len(names)))
     for guess in (True, False):
         try:
-            schema = _foresee(file, rows, how) if guess and file.size >= LARGE else None
+            schema = _inferred_types(file, rows, how) if guess and file.size >= LARGE else None
             frame = pl.read_csv(
                 file.path, schema=schema, infer_schema_length=rows if guess else None, **how
             )
@@ -80,18 +80,19 @@ def _parse(file: File, separator: str, names: list[str], headed: bool) -> pl.Dat
         check_widths(file, separator, len(names))
         raise unreadable(file, "CSV", reason)
     if frame.width != len(names) or (frame.width > 1 and frame[:, -1].has_nulls()):
-        # a short line looks like a missing last value
+        # A short line looks like a missing last value.
         check_widths(file, separator, len(names))
     if frame.width != len(names):
         raise unreadable(file, "CSV", "its lines do not end in a line feed")
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
-def _foresee(file: File, rows: int, how: dict[str, Any]) -> dict[str, pl.DataType]:
-    """Types by the first rows, narrow ones for small whole numbers; refuses what would not fit.
+def _inferred_types(file: File, rows: int, how: dict[str, Any]) -> dict[str, pl.DataType]:
+    """Types inferred from the first rows; a table that does not fit into memory is refused.
 
-    A pixel then takes 2 bytes instead of 8. A value that proves to be of another type later fails
-    the reading, and the caller reads again after a complete look.
+    Small whole numbers get a narrow type, so that a pixel takes 2 bytes instead of 8. If a later
+    value does not fit its type, reading fails, and the caller reads again with types inferred from
+    all rows.
     """
     import polars as pl
 
@@ -125,7 +126,7 @@ def _narrow_type(column: pl.Series) -> pl.DataType:
 
 
 def _without_blank_lines(file: File, separator: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A blank line is no row, but a line of empty fields is one, with every value missing."""
+    """Remove blank lines. A line of empty fields is a row with all values missing, and stays."""
     import polars as pl
 
     if not frame[:, 0].has_nulls():
@@ -138,7 +139,7 @@ def _without_blank_lines(file: File, separator: str, frame: pl.DataFrame) -> pl.
 
 
 def _repair_types(frame: pl.DataFrame, id_name: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """Columns of numbers that came as text because of blanks or marks of a missing value."""
+    """Turn columns of text into numbers if all their values are numbers, blank or missing."""
     import polars as pl
 
     notes = []

@@ -1,4 +1,4 @@
-"""A square matrix of distances as it comes in files: with names or without, whole or condensed."""
+"""Matrices of distances in files: with or without names, square or condensed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from lowland.io.tables import Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_distances"]
+__all__ = ["RawDistances", "distance_table", "distances_in_frame", "read_distances"]
 
 
-class FileMatrix(NamedTuple):
-    """Numbers of any shape, and what is known of their rows."""
+class RawDistances(NamedTuple):
+    """Distances in any shape, and names and labels of the rows if there are any."""
 
     values: Any
     names: list[str] | None = None
@@ -59,7 +59,7 @@ def read_distances(
     part : str, optional
         The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
     allow_missing : bool, default=False
-        Let unknown distances through, as NaN.
+        Whether distances may be unknown; they are NaN then.
 
     Returns
     -------
@@ -78,10 +78,11 @@ def read_distances(
     check_file(path, LOADERS, part)
     with opened(path) as file:
         found = LOADERS[format_suffix(path)](file, Request(part=part))
-    return _table(name, found, allow_missing)
+    return distance_table(name, found, allow_missing)
 
 
-def _table(source: str, found: FileMatrix, allow_missing: bool) -> Table:
+def distance_table(source: str, found: RawDistances, allow_missing: bool) -> Table:
+    """The table of a matrix of distances, once they are checked."""
     import polars as pl
 
     D, notes = found.values, []
@@ -112,14 +113,14 @@ def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
             f"{source}: {condensed.size} numbers are no condensed matrix of distances, which has "
             f"n (n - 1) / 2: {n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}."
         )
-    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # and masks of its checks
+    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # 2 for the masks of the checks
     return squareform(condensed, checks=False)
 
 
-def _load_text(file: File, request: Request) -> FileMatrix:
-    """A text says by its shape what its first line and its first column are.
+def _load_text(file: File, request: Request) -> RawDistances:
+    """Find out from the shape whether the first line is a header and the first column has names.
 
-    n distances per line on n lines; one line more is a header, one field more is a name.
+    There are n distances per line on n lines; one more line is a header, one more field a name.
     """
     separator = "\t" if format_suffix(file.path) == ".tsv" else separator_of(file)
     first = first_record(file, separator)
@@ -132,17 +133,17 @@ def _load_text(file: File, request: Request) -> FileMatrix:
     else:
         headed = named or lines == width + 1 or not is_number(first[0])
     contents = read_delimited(file, separator, headed=headed)
-    return _from_frame(file, contents, headed=headed)
+    return distances_in_frame(file, contents, headed=headed)
 
 
 def _load_frame(
     reader: Callable[[File, Request], Contents],
-) -> Callable[[File, Request], FileMatrix]:
-    return lambda file, request: _from_frame(file, reader(file, Request()), headed=True)
+) -> Callable[[File, Request], RawDistances]:
+    return lambda file, request: distances_in_frame(file, reader(file, Request()), headed=True)
 
 
-def _from_frame(file: File, contents: Contents, *, headed: bool) -> FileMatrix:
-    """Columns of numbers, after one of names if there is one."""
+def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
+    """The columns of numbers, without the column of names if there is one."""
     import polars as pl
 
     frame, names = contents.frame, None
@@ -160,13 +161,13 @@ def _from_frame(file: File, contents: Contents, *, headed: bool) -> FileMatrix:
         for place, (row, column) in enumerate(zip(names, header, strict=True)):
             if row.strip() != column.strip():
                 raise DataError(
-                    f"{file}: row {place} is called {row!r}, but column {place} {column!r}; "
-                    "rows and columns of distances have one order."
+                    f"{file}: row {place} is called {row!r}, but column {place} is called "
+                    f"{column!r}; rows and columns of distances have the same order."
                 )
-    return FileMatrix(values, names, pl.DataFrame())
+    return RawDistances(values, names, pl.DataFrame())
 
 
-def _numbers(file: File, column: pl.Series) -> np.ndarray:
+def _numbers(file: object, column: pl.Series) -> np.ndarray:
     import polars as pl
 
     if column.dtype == pl.String:
@@ -193,13 +194,13 @@ def _line_count(file: File) -> int:
         return sum(not line.isspace() for line in lines)
 
 
-def _load_npz(file: File, request: Request) -> FileMatrix:
+def _load_npz(file: File, request: Request) -> RawDistances:
     archive = load_npz(file, request.part, ndim=(2, 1))
     names = archive.beside.pop("feature_names", None)
-    return FileMatrix(archive.matrix, None if names is None else names.tolist(), archive.beside)
+    return RawDistances(archive.matrix, None if names is None else names.tolist(), archive.beside)
 
 
-def _load_h5ad(file: File, request: Request) -> FileMatrix:
+def _load_h5ad(file: File, request: Request) -> RawDistances:
     contents = read_h5ad(file, Request(part=request.part or "obsp/distances"))
     if contents.matrix is None or contents.matrix_names is not None:
         raise DataError(f"{file}: distances are in a part such as 'obsp/distances'.")
@@ -207,7 +208,7 @@ def _load_h5ad(file: File, request: Request) -> FileMatrix:
     if contents.id_name is not None:
         names = labels[contents.id_name].to_list()
         labels = labels.drop(contents.id_name)
-    return FileMatrix(contents.matrix, names, labels)
+    return RawDistances(contents.matrix, names, labels)
 
 
 LOADERS: dict[str, Callable[[File, Request], Any]] = {
@@ -217,9 +218,9 @@ LOADERS: dict[str, Callable[[File, Request], Any]] = {
     ".h5ad": _load_h5ad,
     ".ipc": _load_frame(read_arrow),
     ".jsonl": _load_frame(read_ndjson),
-    ".mtx": lambda file, request: FileMatrix(read_matrix_market(file, request).matrix),
+    ".mtx": lambda file, request: RawDistances(read_matrix_market(file, request).matrix),
     ".ndjson": _load_frame(read_ndjson),
-    ".npy": lambda file, request: FileMatrix(load_npy(file)),
+    ".npy": lambda file, request: RawDistances(load_npy(file)),
     ".npz": _load_npz,
     ".parquet": _load_frame(read_parquet),
     ".tsv": _load_text,

@@ -1,6 +1,6 @@
-"""Features are finite numbers; a hole is refused with its column, row and number.
+"""Features are finite numbers; a missing value is refused with its column, row and count.
 
-float32 stays float32 and other numbers become float64, with one exception for the sake of memory:
+float32 stays float32 and other numbers become float64, with one exception that saves memory:
 a large table of whole numbers below 65536 and truth values, such as pixels or counts, becomes
 float32, which holds them exactly.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import all_finite
-from lowland._core.wording import listing
+from lowland._core.wording import count, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,17 +28,17 @@ __all__ = [
     "float_type",
 ]
 
-LARGE = 2**24  # numbers, from which float64 would take more than 134 MB
-EXACT = 2**16  # whole numbers below are exact in float32, with room for sums and differences
+LARGE = 2**24  # numbers; as float64 they take 134 MB
+EXACT = 2**16  # smaller whole numbers are exact in float32, and so are their sums
 
 
 def as_floats(matrix: np.ndarray) -> np.ndarray:
-    """The array as float32 or float64, itself where it is one already."""
+    """The array as float32 or float64; not copied if it is one already."""
     return matrix.astype(float_type(matrix), copy=False)
 
 
 def float_type(numbers: np.ndarray) -> np.dtype[Any]:
-    """float32 or float64, whichever these numbers are to become."""
+    """The type that these numbers are converted to: float32 or float64."""
     native = numbers.dtype.newbyteorder("=")
     if native in (np.float32, np.float64):
         return native
@@ -55,14 +55,14 @@ def _array_is_exact(matrix: np.ndarray) -> bool:
 def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False) -> pl.DataFrame:
     """Columns of numbers as floats, none infinite, none missing unless allowed (then NaN).
 
-    The columns lie one after the other in memory, so that an estimator sees the frame as an array
-    without a copy.
+    The columns are contiguous in memory, so that an estimator sees the frame as an array without a
+    copy.
     """
     import polars as pl
 
     dtype = pl.Float32 if _frame_fits_float32(frame) else pl.Float64
     if any(column.dtype != dtype or column.has_nulls() for column in frame.iter_columns()) or (
-        not _lies_together(frame)
+        not _is_contiguous(frame)
     ):
         block = np.empty(frame.shape, np.float32 if dtype == pl.Float32 else np.float64, order="F")
         for i, column in enumerate(frame.iter_columns()):
@@ -94,8 +94,8 @@ def _column_is_exact(column: pl.Series) -> bool:
     return column.count() == 0 or (column.min() > -EXACT and column.max() < EXACT)
 
 
-def _lies_together(frame: pl.DataFrame) -> bool:
-    """Whether the frame is an array already, column after column in one piece of memory."""
+def _is_contiguous(frame: pl.DataFrame) -> bool:
+    """Whether the columns are contiguous in memory, one after another."""
     try:
         frame.to_numpy(allow_copy=False)
     except RuntimeError:
@@ -110,7 +110,7 @@ def finite_array(
     *,
     allow_missing: bool = False,
 ) -> pl.DataFrame | np.ndarray:
-    """A bare array of finite numbers; a data frame once its columns are given names."""
+    """An array of finite numbers; a data frame if its columns are given names."""
     import polars as pl
 
     if columns is not None:
@@ -161,10 +161,6 @@ def _refuse(source: str, what: str, frame: pl.DataFrame, is_bad: pl.Expr) -> Non
     ]
     if bad:
         raise DataError(
-            f"{source}: {what} in {_count(len(bad), 'column')}: {listing(bad, quote=False)}; "
+            f"{source}: {what} in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
             "fill them, or drop these rows or columns."
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_h5ad"]
 
-# Where a part lies decides where the names of its columns are.
+# Where the names of the columns of each part are.
 NAMES_OF = {"X": "var", "layers": "var", "raw": "raw/var"}
 FOLDERS = ("layers", "obsm", "obsp")
 
@@ -67,7 +67,7 @@ def _read(file: File, store: Any, part: str) -> Contents:
 
 
 def _matrix(file: File, store: Any, part: str) -> tuple[Any, list[str] | None]:
-    """The numbers of a part, and their names where they lie with them."""
+    """The numbers of a part, and the names of its columns if the part has them."""
     import h5py
 
     known = _parts(store)
@@ -104,20 +104,20 @@ def _sparse(node: Any, kind: str, where: str) -> Any:
     places = [node[name][()] for name in ("data", "indices", "indptr")]
     build = scipy.sparse.csr_matrix if kind == "csr" else scipy.sparse.csc_matrix
     matrix = build(tuple(places), shape=(rows, columns))
-    # before anything is computed with it: a wrong place would be read out of memory
+    # Checked before any computation: a wrong index would be read out of bounds.
     matrix.check_format(full_check=True)
     return compressed_rows(matrix, where)
 
 
 def _observations(file: File, store: Any, rows: int) -> tuple[pl.DataFrame, list[str], str | None]:
-    """The columns of obs with the row ids first, what was left aside, the name of the ids."""
+    """The columns of obs with the row ids first, notes, and the name of the id column."""
     import polars as pl
 
     obs = store.get("obs")
     if obs is None:
         return pl.DataFrame(), [], None
     frame, left = read_columns(f"{file}, part 'obs'", obs)
-    notes = [f"columns of obs left aside: {', '.join(left)}"] if left else []
+    notes = [f"columns of obs that are not used: {', '.join(left)}"] if left else []
     ids, id_name = read_index(obs), None
     if ids is not None:
         id_name = "index" if "row" in frame.columns else "row"
@@ -128,7 +128,7 @@ def _observations(file: File, store: Any, rows: int) -> tuple[pl.DataFrame, list
 
 
 def _parts(store: Any) -> list[str]:
-    """Everything that can be asked for."""
+    """All parts that can be read."""
     found = [name for name in ("X", "raw/X") if name in store]
     for folder in FOLDERS:
         if folder in store:

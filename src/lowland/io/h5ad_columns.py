@@ -15,7 +15,7 @@ __all__ = ["read_columns", "read_index"]
 
 
 def read_index(node: Any) -> list[str] | None:
-    """The names of the rows of a frame; None where there are none."""
+    """The names of the rows of a frame; None if there are none."""
     if _is_compound(node):  # anndata before 0.7
         name = next((name for name in ("index", "_index") if name in node.dtype.names), None)
         return None if name is None else _texts(node[name])
@@ -26,7 +26,7 @@ def read_index(node: Any) -> list[str] | None:
 
 
 def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
-    """The columns as labels, and the names of those in a form that is not known."""
+    """The columns as labels, and the names of columns in an unknown form."""
     import polars as pl
 
     if _is_compound(node):

@@ -30,11 +30,11 @@ DEEP_MODES = ("I", "I;16", "I;16B", "I;16L", "F")  # gray of more than 8 bits
 
 
 class Plan(NamedTuple):
-    """What all images have in common, as their headers say."""
+    """What all images have in common, according to their headers."""
 
     width: int
     height: int
-    mode: str | None  # what to convert to; None keeps deep gray as it is
+    mode: str | None  # to convert to; None leaves gray of more than 8 bits as it is
     dtype: type[np.number]
     notes: list[str]
 
@@ -51,7 +51,7 @@ def read_images(folder: Path) -> Contents:
     """
     import polars as pl
 
-    # not deeper: a folder named by mistake may be the root of a disk
+    # Not deeper: a folder named by mistake may be the root of a disk.
     inside = [*folder.glob("*"), *folder.glob("*/*"), *folder.glob("*/*/*")]
     found = [path for path in inside if not _is_hidden(path, folder) and path.is_file()]
     names = {path.relative_to(folder).as_posix(): path for path in found}
@@ -61,12 +61,12 @@ def read_images(folder: Path) -> Contents:
         if names[name].suffix.lower() in SUFFIXES
     }
     if not paths:
-        held = f"; it holds {listing(sorted(names), 3)}" if names else ", it is empty"
+        held = f"; it holds {listing(sorted(names), 3)}" if names else "; it is empty"
         raise DataError(f"{folder}: is a folder without images{held}.")
     plan = _plan(folder, paths)
     others = sorted(names.keys() - paths.keys(), key=natural_key)
     if others:
-        plan.notes.append(f"files that are no images are left aside: {listing(others)}")
+        plan.notes.append(f"files that are not images are not used: {listing(others)}")
     pixels = _pixels(folder, paths, plan)
     frame = pl.DataFrame({"file": list(paths)})
     parents = [Path(name).parent.as_posix() for name in paths]
@@ -84,7 +84,7 @@ def read_images(folder: Path) -> Contents:
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
-    """Orders names as people do, by the numbers in them.
+    """Sort key that compares numbers inside names by value.
 
     >>> sorted(["img10", "img9", "Img1"], key=natural_key)
     ['Img1', 'img9', 'img10']
@@ -94,7 +94,7 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
 
 
 def _plan(folder: Path, paths: dict[str, Path]) -> Plan:
-    """Look at every header; refuse an image that does not fit the others, by name."""
+    """Read every header; refuse an image that does not fit the others, by name."""
     modes: dict[str, str] = {}
     first, size = next(iter(paths)), None
     transparent = 0
@@ -145,19 +145,19 @@ def _pixels(folder: Path, paths: dict[str, Path], plan: Plan) -> np.ndarray:
 
 @contextlib.contextmanager
 def _opened(folder: Path, name: str, path: Path) -> Iterator[Image.Image]:
-    """An image whose pixels are not decoded yet; whatever Pillow raises names the file."""
+    """An image whose pixels are not decoded yet; every error of Pillow names the file."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
-            # of odd metadata, and of large images, whose size is checked against memory here
+            # Warnings about metadata, and about large images, whose memory is checked here.
             warnings.simplefilter("ignore")
             with Image.open(path) as image:
                 yield image
     except (DataError, MemoryError, PermissionError):
         raise
     except UnidentifiedImageError as error:
-        raise _unreadable(folder, name, "it is no image that Pillow knows") from error
+        raise _unreadable(folder, name, "it is not an image that Pillow can read") from error
     except Exception as error:  # Pillow's plugins raise anything on damaged files
         raise _unreadable(folder, name, error) from error
 

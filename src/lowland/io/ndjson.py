@@ -13,11 +13,11 @@ from lowland.io.opening import File
 
 __all__ = ["read_ndjson"]
 
-GROWTH = 4  # measured: polars holds the text and its parsed form side by side
+GROWTH = 4  # measured: polars holds the text and its parsed form at the same time
 
 
 def read_ndjson(file: File, request: Request) -> Contents:
-    """Objects of numbers, texts and truth values; the keys are the columns."""
+    """One object per row, of numbers, texts and booleans; the keys are the columns."""
     import polars as pl
 
     require_memory(
@@ -26,7 +26,7 @@ def read_ndjson(file: File, request: Request) -> Contents:
         alternative="save it as Parquet, which needs less",
     )
     try:
-        # every line is asked for its keys and types: polars drops a key that it did not foresee
+        # Types are inferred from all lines, because polars drops a key that it did not expect.
         frame = pl.read_ndjson(file.path, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
         _diagnose(file)
@@ -64,4 +64,4 @@ def _diagnose(file: File) -> None:
 
 
 def _not_json(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number, write null")
+    raise ValueError(f"{name} is not a JSON number; write null")

@@ -1,4 +1,4 @@
-"""A file as its reader gets it: in place, or unpacked when it is compressed."""
+"""A file as its reader gets it: as it is, or unpacked if it is compressed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["File", "format_suffix", "opened"]
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 CHUNK = 1 << 20
-PATTERN = set("*?[")  # polars takes a name with one of these for a pattern, and reads other files
+PATTERN = set("*?[")  # polars would read a name with one of these as a pattern of names
 
 
 class File(NamedTuple):
-    """Where the bytes are, and what the user calls them; messages show the latter."""
+    """The path of the bytes, and the name that the user gave, which messages show."""
 
     path: Path
     name: str
@@ -46,10 +46,10 @@ def format_suffix(path: Path) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[File]:
-    """The file itself, or for gzip (told by its first bytes, not by its name) an unpacked copy.
+    """The file itself, or an unpacked copy if its first bytes are those of gzip.
 
-    The copy lies in the folder for temporary files, not in memory, so that every reader can seek
-    and map it, and is gone when the block ends.
+    The copy is a temporary file, so that every reader can seek and map it; it is deleted when the
+    block ends.
     """
     with path.open("rb") as file:
         start = file.read(len(GZIP_MAGIC))
@@ -57,7 +57,7 @@ def opened(path: Path) -> Iterator[File]:
         raise DataError(f"{path}: the file is empty.")
     packed = start == GZIP_MAGIC
     if path.suffix.lower() == ".gz" and not packed:
-        raise DataError(f"{path}: is called .gz, but is not compressed by gzip.")
+        raise DataError(f"{path}: ends in .gz, but is not compressed by gzip.")
     if not packed and not PATTERN & set(str(path.absolute())):
         yield File(path.absolute(), str(path))
         return

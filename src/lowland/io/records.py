@@ -1,4 +1,4 @@
-"""A delimited text record by record, for what needs line numbers; slow, so only where it pays."""
+"""A delimited text record by record, for line numbers; slow, and used only after an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_widths(file: File, separator: str, width: int) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether Python reads it as a number, blanks around it included."""
+    """Whether Python reads the text as a number; blanks around it are allowed."""
     try:
         float(text)
     except ValueError:

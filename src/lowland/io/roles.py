@@ -33,7 +33,7 @@ class Roles(NamedTuple):
         asked = [*request.labels, *([request.id_column] if request.id_column else [])]
         _check_names(source, [*schema, *contents.unread], asked)
         id_name = request.id_column or contents.id_name
-        # a row id that the file offers and the user passed over is still no measurement
+        # A row id of the file is not a measurement, also if the user chose another id.
         given = {*request.labels, *contents.labels, contents.id_name} - set(request.columns or ())
         dropped = [
             name

@@ -1,10 +1,11 @@
-"""Where a table comes from: a bundled name, a folder of images, or a file known by its suffix."""
+"""The source of a table: a bundled data set, a folder of images, or a file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.sparse import read_matrix_market
 
-__all__ = ["CONTAINERS", "READERS", "check_file", "read_source"]
+__all__ = ["CONTAINERS", "READERS", "bundled_contents", "check_file", "read_source"]
 
 Reader = Callable[[File, Request], Contents]
 
@@ -37,7 +38,7 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
     ".tsv": read_tsv,
 }
-CONTAINERS = (".h5ad", ".npz")  # of which a part can be asked for
+CONTAINERS = (".h5ad", ".npz")  # formats that hold several parts
 
 
 def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
@@ -51,7 +52,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     bare = not path.suffix and path.name == text
     if bare and text.lower().replace("-", "_") in datasets.names():
         _check_part(text, "", request.part)
-        return _read_bundled(text)
+        return bundled_contents(datasets.load_dataset(text))
     if bare and not path.exists():
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
@@ -64,7 +65,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
 
 
 def check_file(path: Path, readers: dict[str, Reader], part: str | None) -> None:
-    """Refuse what is not there, has no reader, or has no parts."""
+    """Refuse a file that does not exist, has no reader, or has no parts although one is named."""
     if not path.exists():
         raise DataError(f"{path}: no such file.")
     suffix = format_suffix(path)
@@ -83,10 +84,8 @@ def _check_part(source: str, suffix: str, part: str | None) -> None:
         )
 
 
-def _read_bundled(name: str) -> Contents:
-    from lowland import datasets
-
-    data = datasets.load_dataset(name)
+def bundled_contents(data: Any) -> Contents:
+    """A data set of ``lowland.datasets``; its classes and true coordinates become labels."""
     labels: dict[str, np.ndarray] = {}
     if data.labels is not None:
         labels["class"] = data.labels

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SPARSE_MEMBERS", "compressed_rows", "from_members", "read_matrix_market"]
 
 COMPRESSED = ("data", "indices", "indptr")
-# What each format of save_npz is made of, beside ``format`` and ``shape``.
+# The arrays of each format of save_npz, beside ``format`` and ``shape``.
 SPARSE_MEMBERS = {
     "bsr": COMPRESSED,
     "coo": ("data", "row", "col"),
@@ -59,7 +59,7 @@ def read_matrix_market(file: File, request: Request) -> Contents:
 
 
 def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_matrix:
-    """The matrix that ``save_npz`` took apart, from its arrays by name, as CSR."""
+    """The matrix that ``save_npz`` wrote, from its arrays by name, as CSR."""
     import scipy.sparse
 
     kind = bytes(members["format"].tobytes()).replace(b"\0", b"").decode("ascii", "replace")
@@ -74,7 +74,7 @@ def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_mat
     data, *places = (members[name] for name in SPARSE_MEMBERS[kind])
     _check_numbers(data.dtype, str(file))
     if any(place.dtype.kind not in "iu" for place in places):
-        raise DataError(f"{file}: the sparse matrix has places that are no whole numbers.")
+        raise DataError(f"{file}: the sparse matrix has indices that are not whole numbers.")
     require_for_sparse(file, *shape, data.size)
     build = getattr(scipy.sparse, f"{kind}_matrix")
     try:
@@ -84,7 +84,7 @@ def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_mat
             matrix = build((data, *places), shape=shape)
         else:
             matrix = build((data, *places), shape=shape)
-            # before anything is computed with it: a wrong place would be read out of memory
+            # Checked before any computation: a wrong index would be read out of bounds.
             matrix.check_format(full_check=True)
     except (IndexError, OverflowError, TypeError, ValueError) as error:
         raise unreadable(file, "a sparse matrix", error) from error
@@ -98,7 +98,7 @@ def compressed_rows(matrix: Any, where: str) -> scipy.sparse.csr_matrix:
     _check_numbers(matrix.dtype, where)
     if 0 in matrix.shape:
         raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
-    # before entries are summed, which small integers would not survive
+    # Converted before entries are summed, because sums of small integers overflow.
     matrix = matrix.astype(float_type(matrix.data), copy=False)
     return scipy.sparse.csr_matrix(canonical(matrix.tocsr()))
 

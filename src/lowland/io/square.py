@@ -1,4 +1,4 @@
-"""What makes a square array a matrix of distances; the first place that does not is named."""
+"""Checks of a matrix of distances; an error names the first entry that fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lowland._core.errors import DataError
 
 __all__ = ["checked_dense", "checked_sparse"]
 
-# d_ij and d_ji may differ by rounding, as in files written with six digits or from float32.
+# d_ij and d_ji may differ by rounding, for example in files with six digits or from float32.
 SAME = 1e-5
 BLOCK = 1 << 22  # numbers compared at a time: 32 MB
 
@@ -50,7 +50,7 @@ def checked_dense(
 
 
 def _mirrored(D: np.ndarray) -> tuple[np.ndarray, int]:
-    """Distances known on one side only are taken from there; the diagonal is 0."""
+    """Distances given on one side of the diagonal are copied to the other; the diagonal is 0."""
     missing = np.isnan(D)
     if not missing.any():
         return D, 0
@@ -62,7 +62,7 @@ def _mirrored(D: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_missing: bool) -> Any:
-    """Stored distances; pairs that are stored both ways agree. Dense if no pair is left out."""
+    """Checked distances; a pair stored twice has equal values. Dense if every pair is stored."""
     n = D.shape[0]
     if n != D.shape[1]:
         raise _not_square(source, D.shape)
@@ -94,7 +94,7 @@ def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_mi
 
 
 class _Places:
-    """How messages call a distance."""
+    """Names of entries in messages."""
 
     def __init__(self, source: str, names: Sequence[str] | None) -> None:
         self.source, self.names = source, names
@@ -125,6 +125,5 @@ def _not_square(source: str, shape: tuple[int, ...]) -> DataError:
     if len(shape) != 2:
         return DataError(f"{source}: the array has shape {shape}, expected a square of distances.")
     return DataError(
-        f"{source}: {shape[0]} rows and {shape[1]} columns are no matrix of distances, which is "
-        "square."
+        f"{source}: {shape[0]} rows and {shape[1]} columns; a matrix of distances is square."
     )

@@ -1,4 +1,4 @@
-"""A table whose columns have roles: features to reduce, labels to carry along, a row id."""
+"""A table whose columns have roles: features to map, labels, and a row id."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from lowland.io.sources import read_source
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "make_table", "read_table"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers to reduce, and what is carried along with each row.
+    """The features of a table, with labels and an id for each row.
 
     Parameters
     ----------
     source : str
-        The file or data set as it was named.
+        The file or data set, as the user named it.
     features : polars.DataFrame, ndarray or CSR matrix of shape (n_rows, n_features)
         Finite numbers (or NaN where missing ones were allowed), float32 or float64; a data frame
         where columns have names, unless the numbers are sparse.
@@ -39,11 +39,11 @@ class Table:
     ids : polars.Series
         One id per row; its name is the id column's, or ``row`` for plain row numbers.
     unused : tuple of str
-        Columns that are neither, such as numbers beside the ones asked for.
+        Columns that are neither features nor labels, such as numbers that were not asked for.
     notes : tuple of str
-        What the reader decided and a person should know.
+        Decisions of the reader that a person should know.
     sparse_names : tuple of str or None
-        Names of the columns of a sparse matrix, which cannot hold them itself.
+        Names of the columns of a sparse matrix, which has no names of its own.
     image_shape : tuple of int or None
         Height and width, and 3 for colors, when each row is an image.
     """
@@ -75,9 +75,16 @@ class Table:
         return rows, columns
 
     def without_names(self) -> Table:
-        """The same table with its features as a bare array, for a model that knows no names."""
+        """The same table with its features as an array, for a model without names of columns."""
         features = self.features if self.is_sparse else np.asarray(self.features)
         return dataclasses.replace(self, features=features, sparse_names=None)
+
+    def with_labels(self, labels: pl.DataFrame) -> Table:
+        """The same table with more label columns."""
+        import polars as pl
+
+        columns = [*self.labels.get_columns(), *labels.get_columns()]
+        return dataclasses.replace(self, labels=pl.DataFrame(columns))
 
     def column(self, name: str) -> pl.Series:
         """A label or feature by name, for coloring."""
@@ -108,8 +115,8 @@ def read_table(
     Files: CSV, TSV, Parquet, Arrow IPC (``.arrow``, ``.feather``, ``.ipc``), NDJSON (``.ndjson``,
     ``.jsonl``), NPY, NPZ (also what ``scipy.sparse.save_npz`` wrote), MatrixMarket (``.mtx``) and
     H5AD (with the extra ``lowland[anndata]``), each also compressed by gzip (``.csv.gz``). A
-    folder of images of equal size gives one row per image. Before a file is read, its need is
-    compared with the memory that the process may use.
+    folder of images of equal size gives one row per image. A file that needs more memory than the
+    process may use is refused before it is read.
 
     Parameters
     ----------
@@ -126,7 +133,8 @@ def read_table(
         What to take out of a container: the name of an array of an NPZ file; ``X``,
         ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file.
     allow_missing : bool, default=False
-        Let missing values of features through, as NaN. Infinite ones never are.
+        Whether features may have missing values, which become NaN. Infinite values are always
+        refused.
 
     Returns
     -------
@@ -147,7 +155,13 @@ def read_table(
     name = os.fspath(source)
     chosen = None if columns is None else tuple(columns)
     request = Request(chosen, tuple(labels), id_column, part)
-    contents = read_source(source, request)
+    return make_table(name, read_source(source, request), request, allow_missing=allow_missing)
+
+
+def make_table(
+    name: str, contents: Contents, request: Request, *, allow_missing: bool = False
+) -> Table:
+    """The table of what a source holds, each column in its role."""
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
     roles = Roles.assign(name, contents, request)
@@ -173,7 +187,7 @@ def read_table(
 def _features(
     source: str, contents: Contents, roles: Roles, request: Request, allow_missing: bool
 ) -> tuple[Any, tuple[str, ...] | None]:
-    """The features, and their names where they cannot hold them themselves."""
+    """The features, and their names if they are sparse."""
     matrix = contents.matrix
     if matrix is None:
         frame = contents.frame.select(roles.features)
@@ -185,7 +199,9 @@ def _features(
         place = {name: i for i, name in enumerate(names)}
         apart = [name for name in roles.features if name not in place]
         if apart:
-            raise DataError(f"{source}: {apart[0]!r} is a label beside a sparse matrix, no column.")
+            raise DataError(
+                f"{source}: {apart[0]!r} is a label beside the sparse matrix, not a column of it."
+            )
         matrix = matrix[:, [place[name] for name in roles.features]]
         matrix.sort_indices()
         names = tuple(roles.features)

@@ -1,4 +1,4 @@
-"""Results on disk: whole or not at all, and nothing overwritten unasked."""
+"""Writing results: all files or none, and nothing is overwritten without permission."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def coordinate_names(n_components: int) -> list[str]:
 
 
 def map_frame(table: Table, Y: np.ndarray) -> pl.DataFrame:
-    """Row id, coordinates, label columns; a label called like one of the former is renamed."""
+    """Row id, coordinates and labels; a label with the name of one of the others is renamed."""
     import polars as pl
 
     names = coordinate_names(Y.shape[1])
@@ -61,7 +61,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file name that does not say how to write a table."""
+    """Refuse a file name whose suffix is not that of a table."""
     if path.suffix.lower() not in WRITERS:
         raise DataError(f"{path}: maps are written to files ending in {' or '.join(WRITERS)}.")
 
@@ -72,7 +72,7 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
 
     check_suffix(path)
     writer = WRITERS[path.suffix.lower()]
-    if writer == "write_csv":  # which has no form for durations
+    if writer == "write_csv":  # polars cannot write durations as CSV
         frame = frame.with_columns(pl.selectors.duration().dt.to_string())
     try:
         getattr(frame, writer)(path)
@@ -84,30 +84,30 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
 def check_free(
     targets: Sequence[Path], *, force: bool, sources: Sequence[str | os.PathLike[str]] = ()
 ) -> None:
-    """Refuse targets that exist (unless forced), are folders, or are files being read."""
+    """Refuse targets that exist (unless ``force``), are folders, or are also the input."""
     for target in targets:
         if target.is_dir():
-            raise DataError(f"{target}: is a folder, so no file can be written there.")
+            raise DataError(f"{target}: is a folder; choose the name of a file.")
         for source in sources:
             if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
-                raise DataError(f"{target}: is also the input; choose another place with -o.")
+                raise DataError(f"{target}: is also the input; choose another output.")
         if target.exists() and not force:
-            raise DataError(f"{target}: exists already; use --force to overwrite it.")
+            raise DataError(f"{target}: exists already; overwrite it with force=True (--force).")
 
 
 @contextlib.contextmanager
 def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
-    """Hand out one temporary path per target; move them all into place if the block succeeds.
+    """Yield one temporary path per target; move all files into place if the block succeeds.
 
-    All targets lie in one folder. A new folder appears in one step; in an existing one files are
-    moved in, and if the block or a move fails, the folder is as it was before.
+    All targets lie in one folder. A new folder appears in one step; into an existing one the files
+    are moved, and if the block or a move fails, the folder is as it was before.
     """
     check_free(targets, force=force)
     folder = targets[0].parent
     is_new = not folder.exists()
     home = folder.parent if is_new else folder
     made = _make_folders(home)
-    # Not tempfile: its folders are readable by the owner only, and so would be the results.
+    # Not tempfile, whose folders only the owner can read: the results would inherit that.
     stage = home / f".lowland-{uuid.uuid4().hex[:12]}.part"
     try:
         stage.mkdir()
@@ -128,17 +128,17 @@ def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and its parents; those that were made, the innermost first."""
+    """Make a folder and its parents; return those that were made, the innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise DataError(f"{folder}: cannot be a folder, there is a file of that name.") from error
+        raise DataError(f"{folder}: cannot be made: there is a file of that name.") from error
     return missing
 
 
 def _move_all(staged: list[Path], targets: Sequence[Path], stage: Path) -> None:
-    """Put every staged file in its place, or put back what was there and raise."""
+    """Move every staged file into place; if one fails, restore the old files and raise."""
     undo: list[tuple[Path, Path | None]] = []
     try:
         for i, (new, target) in enumerate(zip(staged, targets, strict=True)):

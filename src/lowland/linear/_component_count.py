@@ -6,9 +6,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import gammaln
 
 from lowland._core.errors import ParameterError
 from lowland._core.threads import limit_blas
@@ -56,6 +53,8 @@ def by_likelihood(variances: np.ndarray, count: int) -> int:
     the noise variance is the mean of the d - k variances that are left out. It needs all d
     variances and more than d rows. Directions without variance are never components.
     """
+    from scipy.special import gammaln  # imported here: it takes longer than a small PCA
+
     d, n = len(variances), count
     floor = d * np.finfo(float).eps * max(variances[0], np.finfo(float).tiny)
     n_positive = int((variances > floor).sum())
@@ -141,6 +140,9 @@ def threshold_coefficient(aspect: float) -> float:
 
 def _marchenko_pastur_median(b: float) -> float:
     """The median of the Marchenko-Pastur distribution with aspect ratio b."""
+    from scipy.integrate import quad  # imported here: it takes longer than a small PCA
+    from scipy.optimize import brentq
+
     low, high = (1 - np.sqrt(b)) ** 2, (1 + np.sqrt(b)) ** 2
 
     def mass_below(x: float) -> float:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.filter_space import FULL_COLUMNS
-from lowland._engines.distances.metrics import PRODUCT_METRICS
+from lowland._engines.distances.metrics import from_products
 
 __all__ = ["KEPT_BYTES", "PACKED_BYTES", "Work"]
 
@@ -61,7 +61,7 @@ class Work(NamedTuple):
         n, p = X.shape
         dense = not is_sparse(X)
         packable = p <= FULL_COLUMNS and 4 * n * p <= PACKED_BYTES
-        whole = not (dense and metric in PRODUCT_METRICS and packable)
+        whole = not (dense and from_products(metric) and packable)
         return cls(n, _distance_seconds(X, metric), COUNT + 3e-11 * p, whole)
 
     def neighborhoods(self) -> int:
@@ -105,6 +105,6 @@ def _distance_seconds(X: Any, metric: Any) -> float:
         return 6e-8 + 1e-9 * X.nnz / n
     if metric == "precomputed":
         return 2e-9
-    if metric in PRODUCT_METRICS:
+    if from_products(metric):
         return 2e-9 + 1.7e-10 * p
     return 5e-6 if callable(metric) else 2e-9 + 2e-9 * p

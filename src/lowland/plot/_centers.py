@@ -1,4 +1,4 @@
-"""Where a category is most itself: the middle of its densest part, which always lies on points."""
+"""The center of the densest part of each category, for its name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CELLS = 32
 def category_centers(Y: np.ndarray, categories: Categories) -> np.ndarray:
     """One place per named category, in the units of Y.
 
-    The mean of a ring or of two islands may lie where the category has no points at all. So the
-    points of a category are counted on a coarse grid, the counts are blurred, and the mean is taken
-    of the points around the fullest cell.
+    The mean of a ring or of two groups may lie where the category has no points. Therefore the
+    points of a category are counted on a coarse grid, the counts are smoothed, and the center is
+    the mean of the points around the fullest cell.
     """
     low = Y.min(axis=0)
     width = max(float(np.ptp(Y, axis=0).max()), np.finfo(float).tiny)
@@ -35,7 +35,7 @@ def category_centers(Y: np.ndarray, categories: Categories) -> np.ndarray:
 
 
 def _blurred(counts: np.ndarray, steps: int = 2) -> np.ndarray:
-    """Repeated means over three cells along each axis; where all is equal, the middle wins."""
+    """Repeated means over three cells along each axis."""
     blurred = counts.astype(np.float64)
     for _ in range(steps):
         for axis in (0, 1):

@@ -1,4 +1,4 @@
-"""A picture of more points than there are pixels: count them per cell, and shade by the count."""
+"""A picture of very many points: count them per cell, and shade by the count."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draw_density(
     """Fill the frame, whose limits are set, with :func:`density_image`."""
     from matplotlib.colors import to_rgb
 
-    # as many cells as points can fill, and no more than pixels can show
+    # As many cells as the points can fill, and not more than there are pixels.
     n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
     box = (*axes.get_xlim(), *axes.get_ylim())
     image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
@@ -58,7 +58,7 @@ def density_image(
         strength = 0.3 + 0.7 * strength
     elif isinstance(coloring, Continuum):
         color = _means(cells, coloring)
-        strength = 0.55 + 0.45 * strength  # a faint color is hard to find on a color bar
+        strength = 0.55 + 0.45 * strength  # a faint color is hard to compare with a color bar
     else:
         color = _color_map("Blues", 0.35 + 0.65 * strength)
         strength = np.ones_like(strength)
@@ -95,7 +95,7 @@ def _winners(cells: Cells, categories: Categories) -> np.ndarray:
     m = len(palette)  # codes begin at -2
     table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.occupied.size * m)
     table = table.reshape(-1, m)
-    grey = (table[:, 1] > 0).astype(np.int64)  # what is missing shows only where nothing else is
+    grey = (table[:, 1] > 0).astype(np.int64)  # missing: only where there is nothing else
     if m == 2:
         return palette[grey]
     named = table[:, 2:]

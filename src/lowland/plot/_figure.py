@@ -1,8 +1,9 @@
-"""What all pictures share: a figure without pyplot, text that stays text, files without dates."""
+"""What all pictures share: figures without pyplot, text as text, files without dates."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import textwrap
 import warnings
@@ -30,27 +31,28 @@ __all__ = [
     "name_axes",
     "new_figure",
     "note",
+    "png_bytes",
     "quiet",
     "save_figure",
     "write_title",
 ]
 
 PANEL = 5.0  # inches that a map measures
-TEXT: dict[str, Any] = {"parse_math": False}  # names may hold dollars that are no formulas
+TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
 
 FORMATS = ("jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp")
-# What a file holds besides the picture; a date would make two runs differ.
+# Metadata of the files; a date would make the files of two runs differ.
 METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
-# Text in vector files can be searched and edited; names of clips do not change from run to run.
+# Text in vector files can be searched and edited; ids in SVG do not change from run to run.
 VECTOR: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lowland", "pdf.fonttype": 42}
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches that can draw itself; pyplot does not know it."""
+    """An empty figure of this size in inches, with an Agg canvas and without pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -94,9 +96,17 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 150)
         figure.savefig(path, dpi=dpi, format=suffix, metadata=METADATA.get(suffix))
 
 
+def png_bytes(figure: Figure, *, dpi: int) -> bytes:
+    """The figure as a PNG file in memory."""
+    image = io.BytesIO()
+    with quiet():
+        figure.savefig(image, dpi=dpi, format="png", metadata=METADATA["png"])
+    return image.getvalue()
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Names in a script that the font lacks are drawn as boxes; that is no reason to complain."""
+    """Suppress warnings about characters that the font lacks; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         warnings.filterwarnings("ignore", message="Matplotlib currently does not")
@@ -111,7 +121,7 @@ def clean(text: str, most: int = 80) -> str:
 
 
 def write_title(figure: Figure, title: str | None) -> None:
-    """Above the picture, in as many lines as its width asks for."""
+    """Write the title above the picture, in several lines if it is long."""
     if title:
         width = int(figure.get_size_inches()[0] * 9)
         lines = textwrap.wrap(clean(title, most=300), width)
@@ -125,14 +135,14 @@ def name_axes(axes: Axes, x_name: str, y_name: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Only the left and the lower line, in a quiet color, for diagrams."""
+    """Draw only the left and the lower line of the frame, in grey."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color("#b0b0b0")
     axes.tick_params(color="#b0b0b0")
 
 
 def note(axes: Axes, text: str) -> None:
-    """A remark in small letters above the right end of the frame."""
+    """Write a remark in small letters above the right end of the frame."""
     axes.set_title(text, loc="right", fontsize=7, color=INK, pad=3, **TEXT)
 
 
@@ -140,7 +150,7 @@ def check_map(Y: Any, name: str = "the map") -> np.ndarray:
     """Coordinates as float64, in units that matplotlib can handle."""
     Y = check_table(Y, name)
     reach = np.abs(Y).max()
-    # There are no ticks, so extreme units may be changed; matplotlib widens limits near its own.
+    # There are no ticks, so that extreme units may be rescaled; matplotlib cannot draw them.
     return Y if reach == 0 or 1e-9 < reach < 1e30 else Y / reach
 
 

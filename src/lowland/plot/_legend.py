@@ -1,4 +1,4 @@
-"""What the colors mean: a legend beside the map, or a color bar."""
+"""The legend or the color bar beside a map."""
 
 from __future__ import annotations
 

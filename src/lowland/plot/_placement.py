@@ -1,4 +1,4 @@
-"""Names inside a picture, moved apart until none covers another."""
+"""Names inside a picture, moved apart until none overlaps another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["separate", "write_names"]
 
 GAP = 3.0  # pixels between two names
-SLACK = 0.25  # pixels more than needed, so that a row of boxes comes to rest
+SLACK = 0.25  # pixels more than needed, so that a row of boxes converges
 
 
 def write_names(
@@ -30,8 +30,8 @@ def write_names(
 ) -> list[Any]:
     """Names on white boxes at the anchors, or beside them on the ``outward`` side.
 
-    A name that had to leave its anchor is tied to it by a thin line. With points so many pixels
-    wide at the anchors (``beside``) the names stay off them, and need no boxes.
+    A thin line connects a name with its anchor if it was moved away. ``beside`` is the width in
+    pixels of points at the anchors, which names must not cover; such names have no boxes.
     """
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0}
     box["alpha"] = 0.0 if beside else 0.65
@@ -45,13 +45,13 @@ def write_names(
         return texts
     figure: Any = axes.figure
     with quiet():
-        figure.draw_without_rendering()  # only now are the sizes of text and frame known
+        figure.draw_without_rendering()  # computes the sizes of the texts and of the frame
         extents = [text.get_window_extent() for text in texts]
     sizes = np.array([[extent.width, extent.height] for extent in extents]) + GAP
     tied = axes.transData.transform(anchors)
     wanted = tied.copy()
     if outward is not None:
-        # as far out as it takes for the box to touch the anchor with an edge or a corner
+        # Far enough for the box to touch the anchor with an edge or a corner.
         wanted += outward / np.abs(outward).max(axis=1)[:, None] * ((sizes + beside) / 2 + GAP)
     inside = axes.get_window_extent()
     bounds = np.array([[inside.x0, inside.y0], [inside.x1, inside.y1]])
@@ -79,8 +79,8 @@ def separate(
 ) -> np.ndarray:
     """Move boxes apart, each pair along the axis on which they overlap least, within the bounds.
 
-    ``fixed`` are centers and sizes of boxes that stay where they are. Where there is no room for
-    all, the last state is returned.
+    ``fixed`` are centers and sizes of boxes that do not move. If there is no room for all, the last
+    state is returned.
     """
     n = len(centers)
     if fixed is not None:
@@ -99,7 +99,7 @@ def separate(
         touching = (overlap > 1e-6).all(axis=2) & (first != 0)
         if not touching[:n].any():
             break
-        # Wedged boxes may push each other in circles; up and down alone, their order is kept.
+        # Wedged boxes may push each other in circles; in the second half they move only vertically.
         least = overlap.argmin(axis=2) if turn < rounds // 2 else np.ones_like(first)
         push = np.zeros_like(places)
         for axis in (0, 1):

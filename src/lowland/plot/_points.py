@@ -18,18 +18,18 @@ __all__ = ["draw_points", "frame", "is_dense", "point_look", "scatter_in_random_
 
 
 def is_dense(n: int, density: bool | None) -> bool:
-    """Whether to shade: as the user says, else by the number of points."""
+    """Whether to shade by density: as the user says, else by the number of points."""
     return n > DENSE if density is None else density
 
 
 def frame(axes: Axes, Y: np.ndarray, *, equal: bool = True) -> None:
     """Limits around two coordinates, with equal scales where distances are to be read."""
     low, high = Y.min(axis=0), Y.max(axis=0)
-    # A constant axis gets a width of its own; relative, so that huge numbers keep distinct limits.
+    # A constant axis gets a relative width, so that limits of huge numbers stay distinct.
     width = np.where(high > low, high - low, np.maximum(1.0, np.abs(high) * 1e-3))
     middle = low / 2 + high / 2
     if equal:
-        if (high > low).any():  # beside a real width an invented one must not count
+        if (high > low).any():  # the width of a constant axis must not set the scale
             width[:] = (high - low).max()
         axes.set_aspect("equal")
         width[:] = width.max()
@@ -62,7 +62,7 @@ def draw_points(
 
 
 def point_look(n: int, inches: float) -> dict[str, Any]:
-    """Size and opacity: from single points that can be seen to many that shade each other."""
+    """Size and opacity of the points: the more points, the smaller and the fainter."""
     smaller = (inches / 5.0) ** 2
     return {
         "s": float(np.clip(14000.0 * smaller / n, 1.0, 36.0 * max(smaller, 0.4))),
@@ -75,13 +75,13 @@ def point_look(n: int, inches: float) -> dict[str, Any]:
 def scatter_in_random_order(
     axes: Any, coordinates: tuple[np.ndarray, ...], coloring: Coloring, look: dict[str, Any]
 ) -> None:
-    """One call per marker; in random order no category hides the others because it comes last."""
+    """One call per marker; the order is random, so that the last category does not hide others."""
     order = np.random.default_rng(0).permutation(coordinates[0].size)
     if coloring is None:
         axes.scatter(*coordinates, c=OKABE_ITO[0], **look)
         return
     grey = coloring.missing() if isinstance(coloring, Continuum) else coloring.codes < 0
-    for chosen in (order[grey[order]], order[~grey[order]]):  # the grey rest lies below
+    for chosen in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
         if not chosen.size:
             continue
         if isinstance(coloring, Continuum):

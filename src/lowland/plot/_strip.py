@@ -17,7 +17,7 @@ __all__ = ["draw_strip", "strip_height"]
 
 
 def strip_height(coloring: Coloring) -> float:
-    """Inches, by the number of lines."""
+    """Height in inches, by the number of lines."""
     lines = len(coloring.present()) if isinstance(coloring, Categories) else 2
     return max(2.0, 0.9 + 0.4 * lines)
 
@@ -25,7 +25,7 @@ def strip_height(coloring: Coloring) -> float:
 def draw_strip(
     axes: Axes, x: np.ndarray, coloring: Coloring, *, density: bool | None = None
 ) -> None:
-    """The height of a point within its line is random, so that equal points are seen."""
+    """Draw the points; their height within a line is random, so that equal points are visible."""
     lines = coloring.present() if isinstance(coloring, Categories) else [0]
     line_of = np.zeros(max(lines) + 3)
     for line, code in enumerate(lines):

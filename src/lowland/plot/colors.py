@@ -1,4 +1,4 @@
-"""From one label per row to one color per row, with what a legend or a color bar needs."""
+"""From one label per row to one color per row, and the entries of a legend or color bar."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MOST_CATEGORIES = len(LONG_PALETTE)
-MOST_NUMBERS = 20  # so many different whole numbers are still names of classes
+MOST_NUMBERS = 20  # up to this many different whole numbers are classes
 OTHER, MISSING = -1, -2  # codes of the grey rows
 
 
@@ -52,7 +52,7 @@ class Categories:
         return [*range(len(self.names)), *([OTHER] if self.n_others else []), *missing]
 
     def name(self, code: int) -> str:
-        """What a legend calls a code."""
+        """The name of a code in the legend."""
         if code >= 0:
             return self.names[code]
         return "missing" if code == MISSING else f"and {self.n_others} more"
@@ -85,7 +85,7 @@ class Continuum:
         return np.isnan(self.values)
 
     def extend(self) -> str:
-        """On which sides values lie beyond the colors, in the words of a color bar."""
+        """On which sides values lie beyond the scale, as matplotlib's color bar calls it."""
         with np.errstate(invalid="ignore"):
             below, above = (self.values < self.low).any(), (self.values > self.high).any()
         return ("neither", "min", "max", "both")[below + 2 * above]
@@ -126,7 +126,7 @@ def continuum(
     limits: tuple[float, float] | None = None,
     color_map: str | None = None,
 ) -> Categories | Continuum:
-    """Colors for numbers; a few far outliers do not decide the scale.
+    """Colors for numbers; a few far outliers do not set the scale.
 
     With a ``center``, the palette has two arms that meet there.
     """
@@ -138,13 +138,13 @@ def continuum(
     if center is not None:
         reach = max(high - center, center - low)
         low, high = center - reach, center + reach
-    if not low < high:  # a constant has a color too
+    if not low < high:  # a constant column
         low, high = low - 0.5, high + 0.5
     return Continuum(values, low, high, color_map or (SEQUENTIAL if center is None else DIVERGING))
 
 
 def robust_limits(finite: np.ndarray) -> tuple[float, float]:
-    """Least and largest, or where these lie far from all others, what leaves out 1 %."""
+    """Minimum and maximum; if outliers are far away, the limits of the central 99 %."""
     low, bottom, top, high = np.quantile(finite, [0.0, 0.005, 0.995, 1.0])
     far = high / 2 - low / 2 > top - bottom > 0
     return (float(bottom), float(top)) if far else (float(low), float(high))
@@ -152,26 +152,25 @@ def robust_limits(finite: np.ndarray) -> tuple[float, float]:
 
 def _as_numbers(labels: np.ndarray) -> np.ndarray:
     """Objects as floats when all that are present are numbers, else as they are."""
-    kinds = {type(value) for value in labels.tolist() if not _is_missing(value)}
+    listed = labels.tolist()
+    if str in set(map(type, listed)):  # the usual case, without a look at each value
+        return labels
+    kinds = {type(value) for value in listed if not _is_missing(value)}
     if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
         return labels
     if any(issubclass(kind, bool | complex | np.complexfloating) for kind in kinds):
         return labels
-    return np.array([np.nan if _is_missing(v) else v for v in labels.tolist()], dtype=np.float64)
+    return np.array([np.nan if _is_missing(v) else v for v in listed], dtype=np.float64)
 
 
 def _categories(labels: np.ndarray) -> Categories:
-    """Numbered in natural order; of too many, the rarest are left to a common grey."""
-    number: dict[Any, int] = {}  # a table is faster than sorting a million names
-    codes = np.fromiter(
-        (
-            -1 if _is_missing(value) else number.setdefault(value, len(number))
-            for value in (labels if labels.dtype.kind in "mM" else labels.tolist())
-        ),
-        dtype=np.int64,
-        count=labels.size,
-    )
-    values = list(number)
+    """Numbered in natural order; of too many categories, the rarest share one grey."""
+    # A dictionary is faster than sorting a million names, and only distinct values are looked at.
+    listed = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+    code: dict[Any, int] = dict.fromkeys(listed, -1)
+    values = [value for value in code if not _is_missing(value)]
+    code.update(zip(values, range(len(values)), strict=True))
+    codes = np.fromiter(map(code.__getitem__, listed), dtype=np.int64, count=labels.size)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     by_name = sorted(range(len(values)), key=lambda i: _natural(values[i]))
     kept = by_name
@@ -186,7 +185,7 @@ def _categories(labels: np.ndarray) -> Categories:
 
 
 def _is_missing(value: Any) -> bool:
-    # NaN and NaT are the values that differ from themselves; pandas' NA will not even say so
+    # NaN and NaT differ from themselves; a comparison with pandas' NA has no truth value.
     if value is None or type(value).__name__ == "NAType":
         return True
     return bool(value != value) if isinstance(value, float | np.generic) else False

@@ -1,4 +1,4 @@
-"""Several maps of the same rows side by side, turned so that they can be compared by eye."""
+"""Several maps of the same rows side by side, rotated to resemble the first."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def compare_maps(
 
 
 def _views(maps: list[np.ndarray], aligned: bool) -> list[np.ndarray]:
-    """Two columns of each map, after turning."""
+    """Two columns of each map, after rotation."""
     if not maps:
         raise DataError("there are no maps to compare.")
     for i, Y in enumerate(maps):
@@ -98,7 +98,7 @@ def _views(maps: list[np.ndarray], aligned: bool) -> list[np.ndarray]:
             raise DataError(f"map {i} has {len(Y)} rows, but map 0 has {len(maps[0])}.")
     views = [_plane(maps[0])]
     for Y in maps[1:]:
-        # scale is left alone: each panel has its own
+        # The scale is not changed: each panel has its own limits.
         views.append(_plane(align(views[0], Y).aligned if aligned else Y))
     return views
 

@@ -1,4 +1,4 @@
-"""Which parts of a map not to believe: the map colored by how well each point is placed."""
+"""A map colored by how well each point is placed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components of images are images: eigen-images (Sirovich & Kirby 1987), and what they rebuild."""
+"""Components of images as images (eigen-images, Sirovich & Kirby 1987), and reconstructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["eigen_images", "reconstruction_strip"]
 
 TILE = 1.3  # inches
-DIVERGING = "RdBu_r"  # white in the middle: pixels that do not matter vanish
+DIVERGING = "RdBu_r"  # white in the middle: pixels with weight 0 are not visible
 
 
 def eigen_images(
@@ -93,7 +93,7 @@ def reconstruction_strip(
     counts: Sequence[int] = (10, 50),
     title: str | None = None,
 ) -> Figure:
-    """Draw images, and what is left of them with few, with more and with all components.
+    """Draw images, and their reconstructions from few, from more and from all components.
 
     A row per image: the original, then m + C_k^T C_k (x - m) with the first k components, in the
     brightness of the original.

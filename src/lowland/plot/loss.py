@@ -1,4 +1,4 @@
-"""The loss of an iterative method, step by step."""
+"""The loss of an iterative method over its steps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def loss_plot(
     marker = "o" if losses.size <= 60 else ""
     axes.plot(steps, losses, color=OKABE_ITO[0], marker=marker, markersize=3)
     if losses.min() >= 0:
-        # from zero where that does not flatten the curve
+        # The scale starts at zero unless that would flatten the curve.
         axes.set_ylim(bottom=0 if losses.min() < 0.7 * losses.max() else None)
     bare(axes)
     name_axes(axes, "step", loss_name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["axis_labels", "draw_map", "scatter_map"]
 
 NAME_LENGTH = 24
-POINT = 8.0  # pixels that a point of a small map is wide
+POINT = 8.0  # width in pixels of a point of a small map
 
 
 def scatter_map(
@@ -58,7 +58,7 @@ def scatter_map(
     axis_names : sequence of str, optional
         One per component, for example with the share of variance.
     center : float, optional
-        For numbers: a value with a meaning of its own, such as 0, where two palettes meet.
+        For numbers: a special value, such as 0, where two palettes meet.
     center_labels : bool, default=False
         Write the names of the categories into the map, where each is densest, not beside it.
     density : bool, optional
@@ -101,7 +101,7 @@ def scatter_map(
 
 
 def _away_from_others(Y: np.ndarray) -> np.ndarray:
-    """A direction for each point in which there are few others, the near ones counting most."""
+    """For each point, a direction in which there are few others; near ones count most."""
     away = Y[:, None] - Y[None]
     squares = (away**2).sum(axis=2)
     squares[squares == 0] = np.inf

@@ -1,4 +1,4 @@
-"""Pairs of axes: what two axes hide, a third may show."""
+"""All pairs of the first axes of a map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The colors of all pictures, chosen so that color-blind eyes tell them apart."""
+"""The colors of all pictures, which color-blind people can distinguish."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "category_colors",
 ]
 
-# Okabe & Ito (2008) without their yellow, which small points on white do not show.
+# Okabe & Ito (2008) without yellow, which is hardly visible in small points on white.
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
 
 # The first ten are chosen among the palettes of Okabe & Ito, Tol and Petroff: the smallest
@@ -27,7 +27,7 @@ LONG_PALETTE = (
     *("#a578d2", "#f0004b", "#d22da5", "#004b3c", "#5a784b"),
     *("#a54bd2", "#ff874b", "#690069", "#3cb4a5", "#c3e13c"),
 )
-# Among many colors the shape helps where points are large enough to have one.
+# With many colors, the shape helps if points are large enough.
 MARKERS = ("o", "^", "s")
 
 GREY = "#c8c8c8"  # a label is missing
@@ -35,7 +35,7 @@ DARK_GREY = "#8c8c8c"  # categories beyond the palette
 INK = "#404040"  # lines and notes that are not data
 
 SEQUENTIAL = "viridis"
-DIVERGING = "coolwarm"  # its middle is grey, so that points with the middle value are seen on white
+DIVERGING = "coolwarm"  # its middle is grey, which is visible on white
 
 
 def category_colors(n: int) -> tuple[str, ...]:

@@ -29,8 +29,9 @@ def rnx_plot(
 ) -> Figure:
     """Draw R_NX of several maps over the size K of the neighborhood, on a logarithmic scale.
 
-    1 is a perfect map and 0 a random one. The left end is who is whose nearest, the right end the
-    gross layout. The legend gives the area under each curve, sum R_NX(K)/K / sum 1/K, best first.
+    1 is a perfect map and 0 a random one. The left end of a curve is about the nearest neighbors,
+    the right end about the large-scale layout. The legend gives the area under each curve,
+    sum R_NX(K)/K / sum 1/K, best first.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def _sample(n: int) -> np.ndarray:
 
 def _look(n: int) -> dict[str, Any]:
     look = point_look(n, SIZE)
-    # of many points, the far ones would fade away altogether
+    # With depth shading, the far ones of many points would not be visible at all.
     return {**look, "alpha": max(look["alpha"], 0.4), "depthshade": n <= 20_000}
 
 
@@ -103,7 +103,7 @@ def _of_rows(coloring: Coloring, rows: np.ndarray) -> Coloring:
 
 def _frame(axes: Any, Y: np.ndarray, names: list[str]) -> None:
     low, high = Y.min(axis=0), Y.max(axis=0)
-    # a box as long, wide and high as the cloud, but none of its sides so short that names collide
+    # A box with the proportions of the cloud, but no side so short that names overlap.
     width = high - low
     width = np.maximum(width, max(float(width.max()), np.abs(Y).max() * 1e-3, 1e-12) * 0.3)
     middle = low / 2 + high / 2
@@ -113,5 +113,5 @@ def _frame(axes: Any, Y: np.ndarray, names: list[str]) -> None:
         getattr(axes, f"set_{axis}label")(clean(names[k]), labelpad=-6, **TEXT)
         getattr(axes, f"{axis}axis").pane.set(facecolor="#f6f6f6", edgecolor="#d0d0d0")
     aspect = width / width.max()
-    # matplotlib enlarges flat boxes until their names leave the picture
+    # matplotlib enlarges flat boxes until their names are outside of the picture.
     axes.set_box_aspect(aspect, zoom=1.1 * (float(np.linalg.norm(aspect)) / np.sqrt(3.0)) ** 0.7)

@@ -1,4 +1,4 @@
-"""How many components: the variance along each, and along all so far."""
+"""The variance of each component, and of the first k together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def scree_plot(
     number = np.arange(1, shares.size + 1)
     if shares.size <= 60:
         each.bar(number, 100 * shares, color=OKABE_ITO[0], width=0.8)
-    else:  # so many bars would be a smear
+    else:  # too many bars to tell apart
         each.plot(number, 100 * shares, color=OKABE_ITO[0])
         each.fill_between(number, 0, 100 * shares, color=OKABE_ITO[0], alpha=0.25, linewidth=0)
     each.set_ylim(bottom=0)
@@ -79,14 +79,14 @@ def _together(
     axes.set_ylim(0, 104)
     name_axes(axes, "components together", "% of the variance")
     for mark in marks:
-        # shares that add up to the mark but for rounding reach it
+        # A sum that misses the mark by rounding only reaches it.
         reached = np.flatnonzero(cumulative >= mark - 1e-9)
         if not reached.size:
             continue
         k = int(number[reached[0]])
         axes.plot([0, k, k], [100 * mark, 100 * mark, 0], color=INK, linewidth=0.6, linestyle=":")
         axes.plot(k, 100 * cumulative[k - 1], "o", color=OKABE_ITO[3], markersize=4)
-        # below one another, where the curve is not
+        # One below another, in the part of the picture without the curve.
         line = len(axes.texts)
         axes.text(
             0.97,

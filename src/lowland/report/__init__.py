@@ -1,12 +1,14 @@
-"""One self-contained page about a map: the summary of a run goes in, an HTML file comes out.
+"""One self-contained HTML page about a map.
 
-The page needs no network. What it is made of: :mod:`summary` says what a run has to tell,
-:mod:`payload` packs the points, :mod:`advice` and :mod:`reading` find what should be said,
-:mod:`page` hands all of it to the files in ``templates/``.
+:func:`make_report` measures a map that any tool has made and writes the page. A run of
+:mod:`lowland.study` writes it from a summary: :mod:`summary` declares its keys, :mod:`payload`
+packs the points, :mod:`advice` and :mod:`reading` choose the sentences, and :mod:`page` fills the
+files in ``templates/``. The page needs no network.
 """
 
 from lowland.report.advice import Advice, advise
 from lowland.report.clusters import density_clusters
+from lowland.report.foreign import make_report
 from lowland.report.page import render, write_report
 from lowland.report.summary import Card, Input, Map, Measure, Summary
 
@@ -19,6 +21,7 @@ __all__ = [
     "Summary",
     "advise",
     "density_clusters",
+    "make_report",
     "render",
     "write_report",
 ]

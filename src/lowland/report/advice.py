@@ -1,4 +1,4 @@
-"""What a reader of this very map must be warned of: a pure function of the summary."""
+"""Cautions about one map, as a pure function of the summary."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from lowland.report.wording import count, listing, percent
 
 __all__ = ["Advice", "advise"]
 
-LOW = 0.85  # trustworthiness or continuity below this: one point in several lies among strangers
-DIFFERENCE = 0.02  # from PCA, below which nobody would see it
+LOW = 0.85  # trustworthiness or continuity below this is low
+DIFFERENCE = 0.02  # smaller differences from PCA are not visible in a map
 LITTLE_VARIANCE = 0.5
 ROWS_PER_PERPLEXITY = 5
 SMALLEST_PERPLEXITY = 5
-STILL_FALLING = 0.01  # of the loss, in the last step of its history
+STILL_FALLING = 0.01  # relative decrease of the loss in the last step of its history
 
 
 class Advice(NamedTuple):
-    """One caution: what is the case, and what to do or not to conclude."""
+    """One caution: the fact, and what to do or what not to conclude."""
 
     kind: str  # for programs and tests
-    serious: bool  # False: good to know
+    serious: bool  # False for a remark
     text: str
     map: str | None  # the title of the map, None for all
 
 
 def advise(summary: Summary) -> list[Advice]:
-    """All cautions that apply, serious ones first."""
+    """All cautions that apply, the serious ones first."""
     n = len(summary["ids"])
     found = list(_about_rows(summary, n))
     for entry in summary["maps"]:
@@ -57,9 +57,9 @@ def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
         yield Advice("rows dropped", True, text, None)
     if n > MOST_POINTS:
         text = (
-            f"The interactive map draws {count(MOST_POINTS)} of {count(n)} points, chosen by lot. "
-            "Rare points may be missing from it and from exported selections; the numbers and the "
-            "map file are about all rows."
+            f"The interactive map shows {count(MOST_POINTS)} of {count(n)} points, drawn at "
+            "random. Rare points may be missing from it and from exported selections; the measures "
+            "and the map file are about all rows."
         )
         yield Advice("sample displayed", False, text, None)
 
@@ -70,14 +70,14 @@ def _stopped(entry: Map, n: int) -> Found:
             "stopped early",
             True,
             "The optimization was stopped before its end: this is a partial map, and points may "
-            "still be far from their places.",
+            "still be far from their final positions.",
         )
 
 
 def _collapsed(entry: Map, n: int) -> Found:
     Y = np.asarray(entry["coordinates"])
     if n > 1 and (Y[0] == Y).all():
-        yield "collapsed", True, "All points lie on one place: the map shows nothing."
+        yield "collapsed", True, "All points have the same position: the map shows nothing."
 
 
 def _low_quality(entry: Map, n: int) -> Found:
@@ -86,15 +86,15 @@ def _low_quality(entry: Map, n: int) -> Found:
         yield (
             "low trustworthiness",
             True,
-            f"Trustworthiness is low ({trust:.2f}): points that lie together are often strangers "
-            "in the data. Do not conclude from this map alone that two points are alike.",
+            f"Trustworthiness is low ({trust:.2f}): neighbors in the map are often not "
+            "neighbors in the data. Do not conclude from this map alone that two points are alike.",
         )
     if continuity is not None and continuity < LOW:
         yield (
             "low continuity",
             True,
-            f"Continuity is low ({continuity:.2f}): points that belong together were torn apart. "
-            "Groups that look separate here need not be.",
+            f"Continuity is low ({continuity:.2f}): neighbors in the data are often far apart "
+            "in the map. Groups that look separate here need not be separate in the data.",
         )
 
 
@@ -108,7 +108,7 @@ def _worse_than_pca(entry: Map, n: int) -> Found:
         yield (
             "worse than PCA",
             True,
-            f"A PCA map, which is simpler and can be explained, keeps more: "
+            f"A PCA map, which is simpler and easier to explain, is better here: "
             f"{_beside_pca(entry, worse)}.",
         )
     layout = [name for name in ("shepard_correlation",) if _loses(entry, name)]
@@ -116,8 +116,8 @@ def _worse_than_pca(entry: Map, n: int) -> Found:
         yield (
             "layout worse than PCA",
             False,
-            f"The gross layout is kept less well than by PCA ({_beside_pca(entry, layout)}): "
-            "do not read anything from how far apart two groups lie.",
+            f"PCA preserves the large-scale layout better ({_beside_pca(entry, layout)}): "
+            "do not interpret the distance between two groups.",
         )
 
 
@@ -130,15 +130,15 @@ def _perplexity(entry: Map, n: int) -> Found:
         yield (
             "perplexity near n",
             True,
-            f"Perplexity {values.max():g} is large for {count(n)} rows: each point is drawn to a "
-            f"good part of all others, and small groups melt together. Try {max(2, n // 20)}.",
+            f"Perplexity {values.max():g} is large for {count(n)} rows: each point is attracted by "
+            f"many others, and small groups merge. Try {max(2, n // 20)}.",
         )
     elif values.max() < SMALLEST_PERPLEXITY:
         yield (
             "low perplexity",
             True,
-            f"At perplexity {values.max():g} t-SNE shows crumbs even in noise: do not take small "
-            "groups for real before a larger perplexity shows them too.",
+            f"At perplexity {values.max():g}, t-SNE shows small groups even in noise: do not "
+            "believe them before a larger perplexity shows them too.",
         )
 
 
@@ -148,8 +148,8 @@ def _disconnected(entry: Map, n: int) -> Found:
         yield (
             "disconnected graph",
             True,
-            f"The neighbor graph falls into {count(int(components))} pieces. Where the pieces lie "
-            "relative to each other was not learned from the data; more neighbors may join them.",
+            f"The neighbor graph has {count(int(components))} connected components. Their relative "
+            "positions are not determined by the data; more neighbors may connect them.",
         )
 
 
@@ -163,8 +163,8 @@ def _little_variance(entry: Map, n: int) -> Found:
         yield (
             "low explained variance",
             True,
-            f"The axes shown hold {percent(shown)} of the variance: most of what distinguishes the "
-            "rows cannot be seen here, and points that overlap may be far apart.",
+            f"The axes shown hold {percent(shown)} of the variance: most differences between rows "
+            "are not visible here, and points that overlap may be far apart in the data.",
         )
 
 
@@ -177,7 +177,7 @@ def _still_falling(entry: Map, n: int) -> Found:
         yield (
             "still falling",
             False,
-            f"The loss fell by {percent((before - last) / before)} in the last step of its record: "
+            f"The loss decreased by {percent((before - last) / before)} in the last recorded step: "
             "more iterations would still move points.",
         )
 
@@ -199,7 +199,7 @@ def _more_dimensions(entry: Map, n: int) -> Found:
         yield (
             "dimensions hidden",
             False,
-            f"The map has {d} dimensions; the first {SHOWN_DIMENSIONS} are drawn, the numbers are "
+            f"The map has {d} dimensions; the first {SHOWN_DIMENSIONS} are shown. The measures are "
             "about all of them.",
         )
 
@@ -226,7 +226,7 @@ def _value(entry: Map, name: str) -> float | None:
 
 
 def _loses(entry: Map, name: str) -> bool:
-    """Worse than PCA by more than what sampling or an eye could miss."""
+    """Whether the map is worse than PCA, beyond sampling error and invisible differences."""
     value, measure = _value(entry, name), entry["quality"].get(name)
     if value is None or measure is None or measure["pca"] is None:
         return False

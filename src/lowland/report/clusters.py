@@ -1,4 +1,4 @@
-"""Clusters of a map, as the eye sees them: hills of its density."""
+"""Clusters of a map as the eye sees them: hills of its density."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ import itertools
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.threads import limit_blas
 
 __all__ = ["density_clusters"]
 
-# Cells along the longest axis, by dimension: finer than any hill that counts, yet quickly filled.
+# Cells along the longest axis, by dimension: finer than any hill of interest, but not slow.
 CELLS = {1: 2048, 2: 384, 3: 72}
-# The smoothing is as wide as the places where this share of the points lies. A line has more tops
-# and valleys by chance than a plane, where one can go around them.
+# The smoothing kernel of the median point covers this share of the points. Random tops and valleys
+# are more frequent on a line than in a plane, so that a line needs a wider kernel.
 SHARE = {1: 0.04, 2: 0.01, 3: 0.01}
-FEWEST = 10  # points under the smoothing kernel, and in a cluster
-DEPTH = 3.0  # standard errors that a valley must be deep
-SPARSE = 0.03  # of the height of its hill: below, a point belongs to none
+FEWEST = 10  # points under the smoothing kernel and in a cluster, at least
+DEPTH = 3.0  # depth of a valley between two clusters, in standard errors
+SPARSE = 0.03  # points below this share of the height of their hill belong to no cluster
 
 
 def density_clusters(Y: np.ndarray) -> np.ndarray:
     """Basins of the density f(y) = sum_i K_s(y - y_i): 1, 2, ... by size, 0 for sparse points.
 
-    Each cell of the grid climbs to its steepest neighbor until it stands on a hilltop; cells with
-    the same top are one basin. Two basins are one hill if the valley between them is no deeper than
+    From each cell of a grid, follow the highest neighboring cell until a hilltop; cells with the
+    same top are one basin. Two basins are one hill if the valley between them is no deeper than
     counting noise: with v the number of points under the kernel,
-    v_top - v_pass < 3 sqrt(v_top + v_pass). The width s of the kernel follows the map: the median
-    point finds 1 % of all points under it (4 % on a line).
+    v_top - v_pass < 3 sqrt(v_top + v_pass). The width s of the kernel depends on the map: at the
+    median point it covers 1 % of all points (4 % on a line).
 
-    They describe the picture, not the data: a method that tears groups apart gives several clusters
-    for one group. Cost O(n + cells), in one, two or three dimensions; deterministic.
+    The clusters describe the picture, not the data: a method that splits a group gives several
+    clusters for it. Cost O(n + cells), in one, two or three dimensions; deterministic.
 
     Examples
     --------
@@ -65,16 +66,16 @@ def density_clusters(Y: np.ndarray) -> np.ndarray:
 
 
 def _frame(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The box of the map without far outliers, which would make the cells too coarse."""
+    """The box of the map without far outliers, which would make the cells too large."""
     low, high = np.quantile(Y, [0.001, 0.999], axis=0)
     margin = 0.1 * (high - low)
     return np.maximum(low - margin, Y.min(axis=0)), np.minimum(high + margin, Y.max(axis=0))
 
 
 def _kernel_width(counts: np.ndarray, place: np.ndarray, wanted: float) -> float:
-    """Standard deviation in cells, such that the median point has ``wanted`` others around it.
+    """Standard deviation in cells: the kernel of the median point covers ``wanted`` points.
 
-    Boxes of 1, 2, 4, ... cells are counted; between two of them the count grows as a power.
+    Points are counted in boxes of 1, 2, 4, ... cells; the count is interpolated as a power law.
     """
     where = np.unravel_index(place, counts.shape)
     sides, medians = [1], [float(np.median(counts.ravel()[place]))]
@@ -86,18 +87,30 @@ def _kernel_width(counts: np.ndarray, place: np.ndarray, wanted: float) -> float
         boxes = tuple(axis // sides[-1] for axis in where)
         medians.append(float(np.median(counts[boxes])))
     side = np.exp(np.interp(np.log(wanted), np.log(medians), np.log(sides)))
-    # A Gaussian gathers as many points as a box whose side is sqrt(4 pi) standard deviations.
+    # A Gaussian covers as many points as a box whose side is sqrt(4 pi) standard deviations.
     return max(float(side) / np.sqrt(4 * np.pi), 1.0)
 
 
 def _smooth(counts: np.ndarray, width: float) -> np.ndarray:
-    from scipy.ndimage import gaussian_filter
+    """Gaussian filter cut off at 3 standard deviations; empty cells outside the grid.
 
-    return gaussian_filter(counts.astype(np.float32), width, mode="constant", truncate=3.0)
+    One product per axis with a banded matrix. Importing ``scipy.ndimage`` would take longer than
+    the rest of a small report.
+    """
+    density = counts.astype(np.float64)
+    reach = int(3.0 * width + 0.5)
+    weights = np.exp(-0.5 * (np.arange(reach + 1) / width) ** 2)
+    weights /= weights[0] + 2 * weights[1:].sum()
+    with limit_blas(1):
+        for axis, size in enumerate(counts.shape):
+            offset = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+            kernel = np.where(offset <= reach, weights[np.minimum(offset, reach)], 0.0)
+            density = np.moveaxis(np.tensordot(kernel, density, axes=(1, axis)), 0, axis)
+    return density.astype(np.float32)
 
 
 def _climb(density: np.ndarray) -> np.ndarray:
-    """For each cell the flat index of the hilltop it climbs to."""
+    """For each cell, the flat index of the hilltop that steepest ascent reaches."""
     padded = np.pad(density, 1, constant_values=-1.0)
     index = np.arange(density.size).reshape(density.shape)
     padded_index = np.pad(index, 1, constant_values=-1)
@@ -105,7 +118,7 @@ def _climb(density: np.ndarray) -> np.ndarray:
     for offset in itertools.product((0, 1, 2), repeat=density.ndim):
         window = tuple(slice(o, o + size) for o, size in zip(offset, density.shape, strict=True))
         neighbor = padded[window]
-        # Equal heights go to the later cell: a plateau has one top, and nothing runs in circles.
+        # Of equal heights the later cell is taken: a plateau has one top, and there is no cycle.
         higher = (neighbor > best) | ((neighbor == best) & (padded_index[window] > target))
         best[higher] = neighbor[higher]
         target[higher] = padded_index[window][higher]
@@ -118,7 +131,7 @@ def _climb(density: np.ndarray) -> np.ndarray:
 
 
 def _merge(height: np.ndarray, basin: np.ndarray) -> np.ndarray:
-    """For each cell that is a top, the top of its hill after shallow valleys are filled."""
+    """For each cell that is a top, the top of its hill once shallow valleys are removed."""
     passes = _passes(height, basin)
     top = np.arange(height.size)
 
@@ -149,7 +162,7 @@ def _passes(height: np.ndarray, basin: np.ndarray) -> list[tuple[float, int, int
         pair = np.sort(np.stack([basin[here][border], basin[there][border]]), axis=0)
         found.append((np.minimum(height[here][border], height[there][border]), *pair))
     level, one, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    keep = level > 0  # in empty country there are no passes
+    keep = level > 0  # a pass leads through cells that have a density
     level, one, other = level[keep], one[keep], other[keep]
     order = np.lexsort((other, one, -level))
     pairs = np.stack([one, other], axis=1)[order]

@@ -1,4 +1,4 @@
-"""From a summary to the page: everything a template shows is prepared here, and escaped there."""
+"""From a summary to the page. Values are prepared here; the templates escape them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lowland.report.summary import Map, Measure, Summary, check_summary
 
 __all__ = ["render", "write_report"]
 
-# One script, cut into files by what they are about; each uses only those before it.
+# One script in several files; each uses only those before it.
 SCRIPTS = (
     "data.js",
     "colors.js",
@@ -32,7 +32,7 @@ SCRIPTS = (
     "sidebar.js",
     "app.js",
 )
-MOST_LISTED = 200  # dropped rows, features
+MOST_LISTED = 200  # dropped rows and features
 
 
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
@@ -51,7 +51,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 def render(summary: Summary) -> str:
     """The page as text; :func:`write_report` writes it.
 
-    Cost O(n): 100 000 points at most are drawn and embedded.
+    Cost O(n); at most 100 000 points are embedded.
     """
     check_summary(summary)
     style = _template("style.css")
@@ -77,7 +77,7 @@ def render(summary: Summary) -> str:
 
 
 def _page(*, style: str, script: str, data: str, **context: Any) -> str:
-    """Fill the template. All values are escaped there, except our own files and checked JSON."""
+    """Fill the template, which escapes all values except our own files and the JSON data."""
     from markupsafe import Markup
 
     return (
@@ -87,7 +87,7 @@ def _page(*, style: str, script: str, data: str, **context: Any) -> str:
     )
 
 
-@functools.cache  # templates are compiled once
+@functools.cache  # the templates are compiled once
 def _environment() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -114,7 +114,7 @@ def _template(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's security policy knows our own script and style by: no other may run."""
+    """Hash for the page's security policy, which allows only our own script and style."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -159,14 +159,14 @@ def _quality_view(name: str, measure: Measure) -> dict[str, Any]:
 
 
 def _along(value: float | None) -> float | None:
-    """Where a value lies on a strip from 0 to 1 that is 100 long."""
+    """Position of a value on a strip of length 100 that shows values from 0 to 1."""
     if value is None or not np.isfinite(value):
         return None
     return round(100 * min(max(value, 0.0), 1.0), 1)
 
 
 def _comparison(maps: Sequence[Map]) -> dict[str, Any]:
-    """One table of all maps: the measures that any of them has, and who is best in each."""
+    """One table of all maps: every measure, and which maps are best in it."""
     measures = list(dict.fromkeys(name for entry in maps for name in entry["quality"]))
     columns = []
     for name in measures:
@@ -195,7 +195,7 @@ def _comparison(maps: Sequence[Map]) -> dict[str, Any]:
 
 
 def _best(found: Mapping[int, Measure]) -> list[int]:
-    """The best of the maps, and those that sampling cannot tell from it."""
+    """The best map, and those whose difference from it is within the sampling error."""
     if not found:
         return []
     sign = 1 if next(iter(found.values()))["better"] == "higher" else -1
@@ -209,7 +209,7 @@ def _best(found: Mapping[int, Measure]) -> list[int]:
 
 
 def _readings(maps: Sequence[Map]) -> list[dict[str, Any]]:
-    """The maps that are read alike, and how; one block for each way of reading."""
+    """How to read the maps; maps with the same sentences share a block."""
     blocks: dict[tuple[str, ...], list[str]] = {}
     for entry in maps:
         blocks.setdefault(tuple(how_to_read(entry["name"])), []).append(entry["title"])
@@ -221,7 +221,7 @@ def _measured_share(values: np.ndarray) -> float:
 
 
 def _curve(history: Sequence[float] | None) -> dict[str, Any] | None:
-    """The loss as points of a line in a box of 100 x 40."""
+    """The loss as the points of a line in a box of 100 x 40."""
     losses = np.asarray([] if history is None else history, dtype=float)
     losses = losses[np.isfinite(losses)]
     if losses.size < 2:

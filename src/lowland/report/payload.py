@@ -1,4 +1,4 @@
-"""The points of the page, packed: typed arrays in base64, labels as codes into a list of names."""
+"""The data of the page: typed arrays in base64, labels as codes and a list of names."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from lowland.report.summary import Map, Summary
 
 __all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
 
-MOST_POINTS = 100_000  # that a browser moves fluently
+MOST_POINTS = 100_000  # a browser still moves this many smoothly
 SHOWN_DIMENSIONS = 3
-MOST_CATEGORIES = 20  # numbers with more distinct values are a continuum
-FEW_CATEGORIES = 10  # the same for fractions
-LONGEST_TEXT = 200  # of a label; ids are never cut
-MOST_IN_NATURAL_ORDER = 1000  # categories; nobody reads through more
+MOST_CATEGORIES = 20  # whole numbers with more distinct values get a continuous scale
+FEW_CATEGORIES = 10  # the same for other numbers
+LONGEST_TEXT = 200  # characters of a label; ids are never shortened
+MOST_IN_NATURAL_ORDER = 1000  # categories; more are sorted as plain text
 LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
 
 
 def pack(summary: Summary) -> dict[str, Any]:
-    """All that the script on the page reads."""
+    """Everything that the script on the page reads."""
     n = len(summary["ids"])
     rows = display_rows(n)
     columns = [pack_column(name, values, rows) for name, values in summary["labels"].items()]
@@ -39,16 +39,16 @@ def pack(summary: Summary) -> dict[str, Any]:
 
 
 def display_rows(n: int) -> np.ndarray:
-    """Which rows are drawn: all of them, or as many as a browser moves, by lot; in order."""
+    """The rows to show, ascending: all of them, or a random sample of ``MOST_POINTS``."""
     if n <= MOST_POINTS:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
 
 
 def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
-    """Coordinates, what was measured at each point, and clusters."""
+    """Coordinates, measures of each point, and clusters."""
     Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
-    # In float32 only after centering, so that a map far from the origin keeps its digits.
+    # Centered before the conversion to float32, so that a map far from the origin stays precise.
     centered = Y[rows] - (Y.min(axis=0) / 2 + Y.max(axis=0) / 2)
     reach = np.abs(centered).max()
     clusters = density_clusters(Y)
@@ -76,7 +76,7 @@ def pack_ids(ids: Sequence[Any] | np.ndarray, rows: np.ndarray) -> dict[str, Any
 def pack_column(
     name: str, values: Sequence[Any] | np.ndarray, rows: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """A label: a continuum if it has many numbers, categories if it has names or few numbers."""
+    """A label column: a continuous scale for many different numbers, else categories."""
     if isinstance(values, np.ndarray):
         chosen = values if rows is None else values[rows]
     else:
@@ -91,7 +91,7 @@ def pack_column(
 
 
 def as_numbers(values: Any) -> np.ndarray | None:
-    """Float64 with NaN for None, if there is nothing else than numbers that float64 can hold."""
+    """The values as float64, NaN where missing; None unless all are numbers exact in float64."""
     if isinstance(values, list) or values.dtype.kind == "O":
         kinds = {type(value) for value in values} - {type(None)}
         is_number = [issubclass(kind, float | int) and kind is not bool for kind in kinds]
@@ -106,7 +106,7 @@ def as_numbers(values: Any) -> np.ndarray | None:
 
 
 def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
-    """A continuum, with the range that its colors span: outliers share the last color."""
+    """Numbers with the range of the color scale; values beyond it get the color of its end."""
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [0.02, 0.98]) if finite.size else (0.0, 1.0)
     whole = bool((finite == np.round(finite)).all())
@@ -125,21 +125,24 @@ def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
 
 
 def pack_categories(name: str, values: Any) -> dict[str, Any]:
-    """Code 0 is missing; names in natural order, ``type 2`` before ``type 10``."""
+    """Categories in natural order (``type 2`` before ``type 10``); code 0 is missing."""
     listed = values if isinstance(values, list) else values.tolist()
-    texts = [label_text(value) for value in listed]
-    distinct = {text for text in texts if text is not None}
+    # Only distinct values become text. A value and its type are the key, because 1 == True == 1.0.
+    keys = list(zip(map(type, listed), listed, strict=True))
+    text_of = {key: label_text(key[1]) for key in dict.fromkeys(keys)}
+    distinct = {text for text in text_of.values() if text is not None}
     names = sorted(distinct, key=natural_key if len(distinct) <= MOST_IN_NATURAL_ORDER else None)
     code_of: dict[str | None, int] = {text: code for code, text in enumerate(names, start=1)}
     code_of[None] = 0
-    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    code = {key: code_of[text] for key, text in text_of.items()}
+    codes = np.fromiter(map(code.__getitem__, keys), dtype=np.int64, count=len(keys))
     return pack_codes(name, codes, names)
 
 
 def pack_codes(
     name: str, codes: np.ndarray, names: list[str], missing: str = "missing"
 ) -> dict[str, Any]:
-    """``codes[i]`` counts the names from 1; 0 has the name ``missing``."""
+    """Codes from 1 refer to ``names``; code 0 is called ``missing``."""
     size = 1 if len(names) < 2**8 else 2 if len(names) < 2**16 else 4
     return {
         "name": name,
@@ -152,7 +155,7 @@ def pack_codes(
 
 
 def label_text(value: Any) -> str | None:
-    """The label as one reads it; None where it is missing."""
+    """The label as text; None if it is missing."""
     if value is None or value != value:  # NaN and NaT differ from themselves
         return None
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -160,7 +163,7 @@ def label_text(value: Any) -> str | None:
 
 
 def natural_key(text: str) -> list[tuple[int, float, str]]:
-    """Numbers come first, by size; numbers inside a text are compared as numbers."""
+    """Sort key: numbers first, by value; digits inside a text are compared as numbers."""
     try:
         return [(0, float(text), "")]
     except ValueError:
@@ -178,7 +181,7 @@ def pack_array(values: np.ndarray, dtype: str) -> str:
 
 
 def to_json(data: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element: no text in it can end the element."""
+    """JSON that is safe inside a script element, because no text in it can end the element."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    # ensure_ascii has escaped U+2028 and U+2029, which old engines take for line ends.
+    # ensure_ascii has escaped U+2028 and U+2029, which old engines read as line ends.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,9 +1,9 @@
-"""What a run has to tell, so that a report can be written: plain values and arrays, no objects.
+"""The summary of a run, of which a report is written: plain values and arrays.
 
-A key is missing only if it says NotRequired; a thing that is not known is None or empty.
+Every key is required unless it is NotRequired. An unknown value is None or empty.
 """
 
-# Annotations are evaluated here: as text, NotRequired would not be noticed.
+# No postponed annotations in this file: as text, NotRequired would not be recognized.
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -18,14 +18,14 @@ __all__ = ["Card", "Input", "Map", "Measure", "Summary", "check_summary"]
 class Input(TypedDict):
     """The table that was read."""
 
-    source: str  # file or data set, as the user named it
+    source: str  # the file or data set
     rows: int  # before any was dropped
     columns: int  # that were reduced
     features: Sequence[str] | None  # their names
 
 
 class Card(TypedDict):
-    """What there is to know about a method; any text may be empty."""
+    """The description of a method; any text may be empty."""
 
     summary: str
     keeps: str
@@ -48,7 +48,7 @@ class Measure(TypedDict):
 
 
 class Map(TypedDict):
-    """One map of the n rows, and all that is known about it."""
+    """One map of the n rows, and what is known about it."""
 
     name: str  # the method as the registry spells it, or any other name
     title: str
@@ -79,11 +79,11 @@ class Summary(TypedDict):
     ids: Sequence[Any] | np.ndarray
     labels: Mapping[str, Sequence[Any] | np.ndarray]
     maps: Sequence[Map]
-    color: NotRequired[str | None]  # the label that colors the map at first
+    color: NotRequired[str | None]  # the label that colors the map when the page opens
 
 
 def check_summary(summary: Mapping[str, Any]) -> None:
-    """Name the first thing that is missing or does not fit."""
+    """Raise for the first key that is missing or does not fit."""
     _require(summary, Summary, "the summary")
     _require(summary["input"], Input, "the summary's 'input'")
     if not len(summary["maps"]):

@@ -1,4 +1,4 @@
-"""Numbers and measures in words that need no course in statistics."""
+"""Numbers and measures in plain words."""
 
 from __future__ import annotations
 
@@ -26,34 +26,33 @@ __all__ = [
 UNKNOWN = "\u2013"
 Z95 = 1.96  # standard errors to each side of a 95 % interval
 
-# What a value near 1, near the middle and near chance says, by measure; the last words are for maps
-# that are as good as random.
+# What a measure says, by its value: near 1, good, poor, and no better than a random map.
 VERDICTS: Mapping[str, tuple[str, str, str, str]] = {
     "trustworthiness": (
         "Points that are neighbors in the map are almost always near in the data",
         "Points that are neighbors in the map are mostly near in the data",
-        "Many points that are neighbors in the map are strangers in the data",
-        "Neighbors in the map say next to nothing about the data",
+        "Many points that are neighbors in the map are not near in the data",
+        "Neighbors in the map say almost nothing about the data",
     ),
     "continuity": (
         "Points that are near in the data are almost always together in the map",
         "Points that are near in the data are mostly together in the map",
-        "Many points that are near in the data were torn apart",
-        "The map tears the data apart as a random one does",
+        "Many points that are near in the data are far apart in the map",
+        "The map separates neighbors as much as a random map does",
     ),
     "shepard_correlation": (
         "Far in the map means far in the data",
         "Far in the map mostly means far in the data",
         "Large distances in the map are a poor guide to distances in the data",
-        "Large distances in the map mean next to nothing",
+        "Large distances in the map mean almost nothing",
     ),
 }
-# Shares of the way from chance to perfect, from which on each verdict holds.
+# Lower ends of these ranges, as shares of the way from a random to a perfect map.
 STEPS = (0.9, 0.7, 0.2)
 
 
 def sentence(name: str, measure: Measure) -> str:
-    """What one measure says about this map, with what PCA and chance reach."""
+    """What one measure says about this map, compared with PCA and a random map."""
     value = measure["value"]
     if not math.isfinite(value):
         return "This could not be measured here."
@@ -72,7 +71,7 @@ def sentence(name: str, measure: Measure) -> str:
         return f"At the map's best scale, distances are off by {percent(value)} (root mean square)."
     if name == "knn_accuracy":
         guessed = f"{percent(value)} of the labels can be guessed from the neighbors in the map"
-        return f"{guessed}; no proof of faithfulness."
+        return f"{guessed}; this does not prove that the map is faithful."
     if name not in VERDICTS:
         return measure["meaning"][:1].upper() + measure["meaning"][1:]
     return VERDICTS[name][_step(value, measure["random"])] + "."
@@ -85,25 +84,25 @@ def _step(value: float, chance: float | None) -> int:
 
 
 def interval(measure: Measure) -> str:
-    """Half of the 95 % interval, or nothing where every row was measured."""
+    """Half of the 95 % interval; empty if every row was measured."""
     error = Z95 * measure["standard_error"]
     return f"± {max(error, 0.001):.3f}" if error > 0 else ""
 
 
 def percent(value: float) -> str:
-    """``87 %`` in one piece, and a digit more where that would be 0 or 100."""
+    """``87 %`` without a line break, with one digit more below 1 % and above 99 %."""
     value = 100 * value
     near_end = 0 < abs(value) < 1 or 99 < value < 100
     return f"{value:.1f}\u202f%" if near_end else f"{value:.0f}\u202f%"
 
 
 def count(value: int) -> str:
-    """``70 000``: with narrow spaces that do not break."""
+    """``70 000``, with narrow spaces that do not break."""
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
 
 
 def seconds(value: float) -> str:
-    """A time with as many digits as matter."""
+    """A time with two to four significant digits."""
     if value < 0.01:
         return f"{1000 * value:.1f} ms"
     if value < 1:
@@ -140,6 +139,6 @@ def number(value: Any) -> str:
 
 
 def listing(values: Sequence[Any], most: int = 12) -> str:
-    """The first of them, and how many more there are."""
+    """The first values, and how many more there are."""
     shown = ", ".join(str(value) for value in values[:most])
     return f"{shown} and {count(len(values) - most)} more" if len(values) > most else shown

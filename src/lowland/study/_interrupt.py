@@ -1,4 +1,4 @@
-"""Ctrl-C during an optimization keeps the map it has; before that, nothing is kept."""
+"""Ctrl-C during an optimization keeps the map computed so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class Stop:
 
 @contextlib.contextmanager
 def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
-    """While the block runs, the first Ctrl-C cancels the fit, and the second ends the program."""
+    """While the block runs, the first Ctrl-C cancels the fit; the second raises KeyboardInterrupt.
+
+    Signals reach the main thread only; in another thread nothing is changed.
+    """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop

@@ -1,4 +1,4 @@
-"""How much memory a piece of work took at most."""
+"""Peak memory of a piece of work."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ __all__ = ["Peak", "peak_memory"]
 
 
 class Peak:
-    """Bytes above what there was before; None where the system does not tell."""
+    """Bytes above the memory in use at the start; None where the system does not report them."""
 
     n_bytes: int | None = None
 
 
 @contextlib.contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """Linux keeps a high-water mark of a process, which can be set back to where it is now."""
+    """Measure the peak memory of the block.
+
+    Linux keeps the high-water mark of a process, and writing 5 to ``clear_refs`` resets it.
+    """
     peak = Peak()
     before = None
     with contextlib.suppress(OSError):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lowland.cli.preparing import Ready
-from lowland.cli.study import Measures, Study
+from lowland._core.base import Reducer
+from lowland.report.measures import Measures
+from lowland.study.fitting import Fit
+from lowland.study.preparing import Prepared
 
-if TYPE_CHECKING:
-    from lowland._core.base import Reducer
-
-__all__ = ["card_of", "map_entry", "plain_value", "summarize", "variance_shares"]
+__all__ = ["card_of", "facts_of", "map_entry", "plain_value", "summarize", "variance_shares"]
 
 # Fitted values that help to read a map, where a method has them.
 FACTS = (
@@ -27,17 +26,17 @@ FACTS = (
 
 
 def summarize(
-    ready: Ready, maps: list[dict[str, Any]], log: list[str], command: str, color: str | None
-) -> dict[str, Any]:
-    """All about one run, as :func:`lowland.report.write_report` takes it."""
+    prepared: Prepared, maps: list[Any], log: list[str], command: str, color: str | None
+) -> Any:
+    """The summary of one run, as :func:`lowland.report.write_report` takes it."""
     from lowland import __version__
 
-    table = ready.table
+    table = prepared.table
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
-    labels = {name: table.labels[name].to_list() for name in table.labels.columns}
+    labels = {name: table.labels[name] for name in table.labels.columns}
     if color is not None and color not in labels:
-        labels[color] = table.column(color).to_list()
+        labels[color] = table.column(color)
     return {
         "title": f"{Path(table.source).name}: {methods} of {table.shape[0]} rows",
         "version": __version__,
@@ -45,31 +44,31 @@ def summarize(
         "command": command,
         "input": {
             "source": table.source,
-            "rows": ready.rows_read,
+            "rows": prepared.rows_read,
             "columns": table.shape[1],
             "features": None if names is None else list(names),
         },
-        "preparation": [*table.notes, *ready.log, *log],
-        "dropped_rows": ready.dropped,
+        "preparation": [*table.notes, *prepared.log, *log],
+        "dropped_rows": prepared.dropped,
         "ids": table.ids.to_list(),
-        "labels": labels,
+        "labels": {name: values.to_list() for name, values in labels.items()},
         "color": color,
         "maps": maps,
     }
 
 
-def map_entry(study: Study, measures: Measures) -> dict[str, Any]:
-    """One map of the summary."""
-    estimator = study.estimator
+def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
+    """The entry of the summary for one map."""
+    estimator = fit.estimator
     parameters = estimator.get_params()
     losses = getattr(estimator, "loss_history_", None)
     return {
-        "name": study.name,
+        "name": fit.name,
         "title": type(estimator).__name__,
-        "coordinates": study.Y,
-        "seconds": study.seconds,
-        "peak_bytes": study.peak_bytes,
-        "stopped_early": study.stopped,
+        "coordinates": fit.Y,
+        "seconds": fit.seconds,
+        "peak_bytes": fit.peak_bytes,
+        "stopped_early": fit.stopped,
         "card": card_of(type(estimator)),
         "parameters": {name: plain_value(value) for name, value in parameters.items()},
         "seed": parameters["random_state"],
@@ -82,12 +81,12 @@ def map_entry(study: Study, measures: Measures) -> dict[str, Any]:
 
 
 def card_of(cls: type[Reducer]) -> dict[str, str]:
-    """The method's own words about itself."""
+    """The description that the method gives of itself."""
     return {"summary": cls.summary(), **cls.card._asdict(), "reference": cls.reference}
 
 
 def facts_of(estimator: Reducer) -> dict[str, Any]:
-    """What the fit found, in plain numbers."""
+    """What the fit found, as plain values."""
     facts: dict[str, Any] = {}
     for name in FACTS:
         value = getattr(estimator, name, None)
@@ -102,7 +101,7 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
 
 
 def variance_shares(estimator: Reducer) -> list[float] | None:
-    """The share of variance along each axis, for methods that know it."""
+    """The share of the variance along each axis, if the method knows it."""
     shares = getattr(estimator, "explained_variance_ratio_", None)
     return None if shares is None else [float(share) for share in shares]
 

@@ -1,0 +1,206 @@
+"""Tables that are in memory already: data frames, arrays, sparse matrices, data sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland.io.arrays import checked_matrix
+from lowland.io.contents import Contents, Request, free_name, named_matrix
+from lowland.io.distances import RawDistances, distance_table, distances_in_frame
+from lowland.io.sources import bundled_contents
+from lowland.io.sparse import compressed_rows
+from lowland.io.tables import Table, make_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["as_distances", "as_polars", "as_table", "has_column_names", "is_path"]
+
+NAME = "data"  # what messages and titles call a table that has no file name
+
+
+def is_path(data: Any) -> bool:
+    """Whether the data are named by a path or a name rather than given as values."""
+    return isinstance(data, str | os.PathLike)
+
+
+def has_column_names(data: Any) -> bool:
+    """Whether columns of the data can be chosen by name."""
+    return is_path(data) or hasattr(data, "columns") or hasattr(data, "feature_names")
+
+
+def as_table(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    labels: Sequence[str] = (),
+    beside: Mapping[str, Any] | None = None,
+    id_column: str | None = None,
+    allow_missing: bool = False,
+    name: str = NAME,
+) -> Table:
+    """The table that :func:`read_table` would return for the same values in a file.
+
+    Parameters
+    ----------
+    data : data frame, array, sparse matrix or Dataset
+        A pandas or polars data frame (or any that offers the Arrow C stream), an array of shape
+        (n_rows, n_columns), a SciPy sparse matrix, or a data set of ``lowland.datasets``. The
+        index of a pandas data frame names the rows, unless it only counts them.
+    columns, labels, id_column, allow_missing
+        As in :func:`read_table`.
+    beside : mapping of str to array of shape (n_rows,), optional
+        More label columns, by name. A name that the data already use gets the suffix ``_label``.
+    name : str, default="data"
+        What messages call the table.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> table = as_table(np.eye(3), beside={"kind": ["a", "b", "a"]})
+    >>> table.shape, table.labels.columns
+    ((3, 3), ['kind'])
+    """
+    contents = _contents(data, name)
+    if beside:
+        contents = _with_labels(contents, beside, name)
+    chosen = None if columns is None else tuple(columns)
+    return make_table(
+        name, contents, Request(chosen, tuple(labels), id_column), allow_missing=allow_missing
+    )
+
+
+def as_distances(
+    data: Any,
+    *,
+    beside: Mapping[str, Any] | None = None,
+    allow_missing: bool = False,
+    name: str = NAME,
+) -> Table:
+    """The table that :func:`read_distances` would return for the same matrix in a file.
+
+    Parameters
+    ----------
+    data : data frame, array or sparse matrix
+        An n x n matrix of distances, or n (n - 1) / 2 distances in SciPy's condensed order.
+    beside, allow_missing, name
+        As in :func:`as_table`.
+    """
+    import polars as pl
+
+    if hasattr(data, "columns"):
+        frame, id_name = as_polars(data)
+        found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
+    elif hasattr(data, "tocsr"):
+        found = RawDistances(compressed_rows(data, name))
+    else:
+        found = RawDistances(np.asarray(data))
+    table = distance_table(name, found, allow_missing)
+    if not beside:
+        return table
+    labels = [_label(name, column, beside[column], table.shape[0]) for column in beside]
+    return table.with_labels(pl.DataFrame(labels))
+
+
+def as_polars(frame: Any) -> tuple[pl.DataFrame, str | None]:
+    """A data frame of any library as a polars one, and the column that names its rows, if any."""
+    import polars as pl
+
+    if isinstance(frame, pl.DataFrame):
+        return frame, None
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect(), None
+    if not _is_pandas(frame):
+        return pl.DataFrame(frame), None
+    names = [str(name) for name in frame.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"{NAME}: several columns are called {twice[0]!r}; rename all but one.")
+    columns = [_from_pandas(name, frame.iloc[:, place]) for place, name in enumerate(names)]
+    if type(frame.index).__name__ == "RangeIndex":
+        return pl.DataFrame(columns), None
+    id_name = "index" if "row" in names else "row"
+    ids = pl.Series(id_name, [str(value) for value in frame.index])
+    return pl.DataFrame([ids, *columns]), id_name
+
+
+def _is_pandas(data: Any) -> bool:
+    """Whether the data are of pandas, which is not imported for this question."""
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _from_pandas(name: str, column: Any) -> pl.Series:
+    """One pandas column; does not need pyarrow, as ``polars.from_pandas`` does."""
+    import polars as pl
+
+    kind = getattr(column.dtype, "kind", "O")
+    if isinstance(column.dtype, np.dtype) and kind in "biufmM":
+        return pl.Series(name, column.to_numpy())
+    missing = column.isna().tolist()
+    values = [None if hole else value for value, hole in zip(column.tolist(), missing, strict=True)]
+    try:
+        return pl.Series(name, values)
+    except (TypeError, pl.exceptions.PolarsError):  # values of several types
+        return pl.Series(name, [None if value is None else str(value) for value in values])
+
+
+def _contents(data: Any, name: str) -> Contents:
+    if hasattr(data, "feature_names") and hasattr(data, "truth"):
+        return bundled_contents(data)
+    if hasattr(data, "columns"):
+        frame, id_name = as_polars(data)
+        return Contents(frame, id_name=id_name)
+    if hasattr(data, "tocsr"):
+        return named_matrix(compressed_rows(data, name), None, {})
+    if hasattr(data, "__arrow_c_stream__"):
+        return Contents(as_polars(data)[0])
+    try:
+        matrix = np.asarray(data)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"{name}: cannot be read as an array: {error}.") from error
+    return named_matrix(checked_matrix(matrix, name), None, {})
+
+
+def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Contents:
+    import dataclasses
+
+    import polars as pl
+
+    rows = contents.frame.height if contents.matrix is None else contents.matrix.shape[0]
+    added = []
+    taken = list(contents.schema)
+    for label, values in beside.items():
+        column = _label(name, label, values, rows).rename(free_name(label, taken))
+        taken.append(column.name)
+        added.append(column)
+    frame = pl.DataFrame([*contents.frame.get_columns(), *added])
+    labels = (*contents.labels, *(column.name for column in added))
+    return dataclasses.replace(contents, frame=frame, labels=labels)
+
+
+def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
+    """One label per row, as a named column."""
+    import polars as pl
+
+    if isinstance(values, pl.Series):
+        column = values.rename(name)
+    elif _is_pandas(values):
+        column = _from_pandas(name, values)
+    else:
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise DataError(
+                f"{source}: label {name!r} has shape {array.shape}, expected one value per row."
+            )
+        column = pl.Series(name, array.tolist() if array.dtype.kind == "O" else array)
+    if len(column) != rows:
+        raise DataError(f"{source}: label {name!r} has {len(column)} values for {rows} rows.")
+    return column

@@ -1,0 +1,174 @@
+"""A report about a map that any tool has made."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import column_names
+from lowland.report.measures import Measures, measure_map
+from lowland.report.page import render
+from lowland.report.summary import Map, Summary
+
+__all__ = ["foreign_map", "is_class_column", "make_report"]
+
+MOST_CLASSES = 100
+
+
+def make_report(
+    X: Any,
+    Y: Any,
+    labels: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    title: str | None = None,
+    *,
+    ids: Sequence[Any] | np.ndarray | None = None,
+    color: str | None = None,
+    metric: Any = "euclidean",
+    n_jobs: int | None = None,
+) -> str:
+    """Measure a map that any tool has made, and write a report about it.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n, d)
+        The data as the other tool got them, scaled for example; with ``metric="precomputed"`` an
+        n x n matrix of distances.
+    Y : array or data frame of shape (n, q)
+        The map: one row of coordinates for each row of X, in the same order.
+    labels : array of shape (n,), mapping of str to such arrays, or data frame, optional
+        Columns that can color the map. An array gets the name ``label``. The first one that looks
+        like classes is also measured: whether the classes lie together.
+    path : path, optional
+        Where to write the page; an existing file is replaced.
+    title : str, optional
+        The title of the page.
+    ids : sequence of n values, optional
+        Names of the rows; by default their numbers.
+    color : str, optional
+        The label that colors the map at first; by default the first one.
+    metric : str or callable, default="euclidean"
+        Distance between rows of X.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    str
+        The page as HTML.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> data = iris()
+    >>> page = make_report(data.X, data.X[:, 2:], data.labels, title="petals of irises")
+    >>> "petals of irises" in page
+    True
+    """
+    Y = np.asarray(Y)
+    if Y.ndim != 2 or Y.shape[0] != X.shape[0]:
+        raise DataError(
+            f"Y has shape {Y.shape}, but X has {X.shape[0]} rows; a map has one row of coordinates "
+            "for each row of the data."
+        )
+    finite = np.isfinite(Y).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise DataError(f"Y holds NaN or infinity, first in row {row}; leave such rows out.")
+    columns = label_columns(labels, len(Y))
+    classes = next((values for values in columns.values() if is_class_column(values)), None)
+    measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
+    title = title or f"a map of {len(Y)} rows"
+    names = column_names(X)
+    summary = Summary(
+        title=title,
+        version=_version(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command="lowland.report.make_report(X, Y)",
+        input={
+            "source": "data",
+            "rows": len(Y),
+            "columns": X.shape[1],
+            "features": None if names is None else names.tolist(),
+        },
+        preparation=[],
+        dropped_rows=[],
+        ids=np.arange(len(Y)) if ids is None else ids,
+        labels=columns,
+        maps=[foreign_map("map", Y, measures)],
+        color=color or next(iter(columns), None),
+    )
+    page = render(summary)
+    if path is not None:
+        Path(path).write_text(page, encoding="utf-8", newline="\n")
+    return page
+
+
+def foreign_map(title: str, Y: np.ndarray, measures: Measures) -> Map:
+    """The entry of a summary for a map about whose making nothing is known."""
+    return {
+        "name": "map",
+        "title": title,
+        "coordinates": Y,
+        "seconds": None,
+        "peak_bytes": None,
+        "stopped_early": False,
+        "card": {
+            "summary": "A map that was made elsewhere.",
+            "keeps": "",
+            "use": "",
+            "avoid": "",
+            "cost": "",
+            "reference": "",
+        },
+        "parameters": {},
+        "seed": None,
+        "quality": {} if measures.table is None else measures.table.to_dict(),  # type: ignore[typeddict-item]
+        "per_point": measures.per_point,
+        "loss_history": None,
+        "facts": {},
+        "pictures": {},
+    }
+
+
+def label_columns(labels: Any, n: int) -> dict[str, np.ndarray]:
+    """Labels by name, one value per row each."""
+    if labels is None:
+        return {}
+    if hasattr(labels, "columns"):
+        given = {str(name): labels[name] for name in labels.columns}
+    elif isinstance(labels, Mapping):
+        given = {str(name): values for name, values in labels.items()}
+    else:
+        given = {"label": labels}
+    columns = {name: np.asarray(values) for name, values in given.items()}
+    for name, values in columns.items():
+        if values.shape != (n,):
+            raise DataError(
+                f"labels: {name!r} has shape {values.shape}, but the map has {n} rows; give one "
+                "value per row."
+            )
+    return columns
+
+
+def is_class_column(values: np.ndarray) -> bool:
+    """Whether labels look like classes: few different values, none missing, no fractions."""
+    if values.dtype.kind == "f":
+        return False
+    listed = values.tolist()
+    distinct = set(listed)
+    if any(value is None or value != value for value in distinct):
+        return False
+    return 2 <= len(distinct) <= min(MOST_CLASSES, len(listed) // 2)
+
+
+def _version() -> str:
+    from lowland import __version__
+
+    return __version__

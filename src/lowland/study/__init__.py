@@ -1,0 +1,32 @@
+"""From a table to a map in one call, with a report and a model: what the command line does.
+
+    >>> from lowland.study import make_map
+    >>> result = make_map("iris", "pca", color="class")
+    >>> result.map.shape
+    (150, 4)
+
+``result.report("report.html")`` writes the report, ``result.save("model.lowland")`` the model, and
+``result.write(folder)`` all files. The other functions do what the other commands do.
+"""
+
+from lowland.study.comparing import MapComparison, compare_methods
+from lowland.study.describing import describe_table
+from lowland.study.making import make_map
+from lowland.study.placing import PlacedRows, place_rows
+from lowland.study.result import MapResult
+from lowland.study.scoring import MapScore, score_map
+from lowland.study.selecting import Selection, select_columns
+
+__all__ = [
+    "MapComparison",
+    "MapResult",
+    "MapScore",
+    "PlacedRows",
+    "Selection",
+    "compare_methods",
+    "describe_table",
+    "make_map",
+    "place_rows",
+    "score_map",
+    "select_columns",
+]

@@ -1,0 +1,200 @@
+"""One method on prepared rows: reduce the columns if that helps, fit, time it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core import registry
+from lowland._core.base import Reducer
+from lowland._core.chain import Chain
+from lowland._core.errors import DataError, ParameterError
+from lowland.io import Table
+from lowland.study._interrupt import stopped_by_interrupt
+from lowland.study._parameters import MAP_DEFAULTS
+from lowland.study._peak import peak_memory
+from lowland.study._shared import SharedWork
+from lowland.study._spelling import PYTHON, Spelling
+from lowland.study._stages import Stages
+from lowland.study.preparing import Prepared
+
+__all__ = ["Fit", "FitOptions", "first_class", "fit_method", "target_values"]
+
+PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
+
+
+class FitOptions(NamedTuple):
+    """Options of a fit that are not parameters of the method."""
+
+    seed: int = 0
+    n_jobs: int | None = None
+    verbose: bool = False
+    pca: str = "auto"
+    spelling: Spelling = PYTHON
+
+
+class Fit(NamedTuple):
+    """A fitted method and its map of the rows."""
+
+    name: str  # as the command line spells the method
+    estimator: Reducer
+    model: Any  # the estimator, or a chain that ends with it
+    Y: np.ndarray
+    seconds: float  # reduction by PCA and fit
+    peak_bytes: int | None
+    stopped: bool
+    log: list[str]
+
+
+def fit_method(
+    shared: SharedWork,
+    cls: type[Reducer],
+    given: dict[str, Any],
+    y: Any,
+    options: FitOptions,
+    stages: Stages,
+) -> Fit:
+    """Fit a method to the prepared rows, after PCA where the method wants that."""
+    prepared = shared.prepared
+    log: list[str] = []
+    with peak_memory() as peak:
+        start = time.perf_counter()
+        with stages.timed("preparing"):
+            X, pca = _reduced(shared, cls, given, options, log)
+            estimator = _make_estimator(prepared, cls, X, y, given, options, log)
+        with (
+            stages.timed("fitting"),
+            stopped_by_interrupt(estimator) as stop,
+            estimator.sharing() as work,
+        ):
+            Y = estimator.fit_transform(X, y)
+        seconds = time.perf_counter() - start
+    shared.learn_from(estimator, X, Y, work.graph)
+    steps = [step for step in (prepared.preparation, pca, estimator) if step is not None]
+    for step in steps:
+        if "verbose" in step.parameters():
+            step.set_params(verbose=False)  # progress bars are a matter of this run only
+    model = steps[0] if len(steps) == 1 else Chain(steps)
+    name = registry.snake_case(cls.__name__)
+    return Fit(name, estimator, model, Y, seconds, peak.n_bytes, stop.asked, log)
+
+
+def _reduced(
+    shared: SharedWork,
+    cls: type[Reducer],
+    given: dict[str, Any],
+    options: FitOptions,
+    log: list[str],
+) -> tuple[Any, Any]:
+    """The rows in fewer columns and the PCA that made them, or the rows as they are and None."""
+    X = shared.prepared.X
+    n_columns = _pca_columns(shared.prepared, cls, given, options)
+    if n_columns is None:
+        return X, None
+    scores, pca = shared.reduced(n_columns)
+    share = float(pca.explained_variance_ratio_.sum())
+    log.append(
+        f"reduced from {X.shape[1]} to {n_columns} columns by PCA, which keep {share:.1%} of "
+        f"the variance (leave this out with {options.spelling.option('pca', 'none')})"
+    )
+    return scores, pca
+
+
+def _pca_columns(
+    prepared: Prepared, cls: type[Reducer], given: dict[str, Any], options: FitOptions
+) -> int | None:
+    n, p = prepared.X.shape
+    asked, option = options.pca, options.spelling.option("pca")
+    if asked == "none" or (asked == "auto" and prepared.distances):
+        return None
+    if asked == "auto":
+        euclidean = given.get("metric", "euclidean") == "euclidean"
+        return PCA_COLUMNS if cls.wants_pca and euclidean and p > PCA_COLUMNS < n else None
+    if not asked.isdecimal() or int(asked) < 1:
+        raise ParameterError(
+            f"{option}: {asked!r} is not allowed; expected a number, auto or none."
+        )
+    if prepared.distances:
+        raise ParameterError(
+            f"{option}: a matrix of distances has no columns to reduce; leave it out."
+        )
+    return int(asked) if int(asked) < min(n, p) else None
+
+
+def _make_estimator(
+    prepared: Prepared,
+    cls: type[Reducer],
+    X: Any,
+    y: Any,
+    given: dict[str, Any],
+    options: FitOptions,
+    log: list[str],
+) -> Reducer:
+    parameters = {**_defaults(cls, X, y, given, log), **given}
+    if prepared.distances:
+        _require_distances(cls, options.spelling)
+        parameters["metric"] = "precomputed"
+    return cls(
+        **parameters,
+        random_state=options.seed,
+        n_jobs=options.n_jobs,
+        verbose=options.verbose,
+    )
+
+
+def _defaults(
+    cls: type[Reducer], X: Any, y: Any, given: dict[str, Any], log: list[str]
+) -> dict[str, Any]:
+    """Defaults of a run, lowered to what the data allow."""
+    found: dict[str, Any] = {}
+    n, wanted = X.shape[0], MAP_DEFAULTS["n_components"]
+    if "n_components" not in given:
+        n_classes = len(set(y.tolist())) if cls.needs_target else 0
+        most = min(wanted, cls.most_components(*X.shape, n_classes))
+        if most < wanted:
+            log.append(f"one dimension, because {cls.__name__} has no more for these data")
+        found["n_components"] = most
+    field = cls.parameters().get("perplexity")
+    if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
+        found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
+        log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
+    return found
+
+
+def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
+    if cls.accepts_distances:
+        return
+    able = [
+        registry.snake_case(other.__name__)
+        for other in registry.all_methods()
+        if other.accepts_distances
+    ]
+    raise ParameterError(
+        f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
+        f"these methods take distances: {', '.join(able)}."
+    )
+
+
+def target_values(
+    table: Table, cls: type[Reducer], target: str | None, spelling: Spelling = PYTHON
+) -> Any:
+    """The labels that a supervised method learns from; None for the others."""
+    if not cls.needs_target:
+        return None
+    target = target or first_class(table)
+    if target is None:
+        raise DataError(
+            f"{cls.__name__} learns from classes, and {table.source} has no column of labels; "
+            f"name the column of classes with {spelling.option('target')}."
+        )
+    return table.column(target).to_numpy()
+
+
+def first_class(table: Table) -> str | None:
+    """The first label whose values recur, as classes do; names of rows do not."""
+    for name in table.labels.columns:
+        if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
+            return name
+    return None

@@ -1,0 +1,48 @@
+"""The files of a run: their names, and the folder they go to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["MapFiles", "result_folder", "result_stem"]
+
+
+class MapFiles(NamedTuple):
+    """The files of one map."""
+
+    map: Path
+    picture: Path
+    report: Path | None
+    model: Path
+
+    @classmethod
+    def in_folder(cls, folder: Path, *, file_format: str = "csv", report: bool = True) -> MapFiles:
+        """All files of a map in one folder; the format of the map is "csv" or "parquet"."""
+        return cls(
+            folder / f"map.{file_format}",
+            folder / "map.png",
+            folder / "report.html" if report else None,
+            folder / "model.lowland",
+        )
+
+    def paths(self) -> list[Path]:
+        """The files that will be written."""
+        return [path for path in self if path is not None]
+
+    def named(self) -> dict[str, str]:
+        """The paths as text, by kind."""
+        return {kind: str(path) for kind, path in self._asdict().items() if path is not None}
+
+
+def result_folder(source: str, ending: str) -> Path:
+    """The default folder of a run: ``lowland-out/cells-tsne`` for ``cells.csv`` and ``tsne``."""
+    return Path("lowland-out") / f"{result_stem(source)}-{ending}"
+
+
+def result_stem(source: str) -> str:
+    """The name of the input without folders and suffixes: ``a/cells.csv.gz`` is ``cells``."""
+    path = Path(source)
+    name = path.resolve().name if path.name in ("", ".", "..") else path.name
+    stem = name.removesuffix(".gz")
+    return Path(stem).stem or stem

@@ -1,0 +1,45 @@
+"""The picture of a map, chosen by its dimension."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lowland.io import Table, coordinate_names
+from lowland.study.fitting import Fit
+from lowland.study.summary import variance_shares
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["picture_of"]
+
+NAMED_ROWS = 60  # with more rows, their names would cover the map
+
+
+def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
+    """A matplotlib figure of the map, colored by a column of the table."""
+    from lowland.plot import scatter_map, scatter_map_3d
+
+    Y = fit.Y
+    shares = variance_shares(fit.estimator)
+    axes = coordinate_names(Y.shape[1])
+    if shares is not None and len(shares) == len(axes):
+        axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]
+    method = type(fit.estimator).__name__
+    early = ", stopped early" if fit.stopped else ""
+    title = f"{Path(table.source).name}: {method} of {table.shape[0]} rows{early}"
+    labels = None if color is None else table.column(color).to_numpy()
+    if Y.shape[1] == 3:
+        return scatter_map_3d(Y, labels, title=title, label_name=color, axis_names=axes)
+    names = _row_names(table)
+    return scatter_map(Y, labels, title=title, label_name=color, axis_names=axes, names=names)
+
+
+def _row_names(table: Table) -> list[str] | None:
+    """The names of the rows, if they have names and are few enough to write them all."""
+    import polars as pl
+
+    if table.ids.dtype != pl.String or len(table.ids) > NAMED_ROWS:
+        return None
+    return [name or "" for name in table.ids.to_list()]

@@ -1,0 +1,134 @@
+"""New rows in a map that was made before."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.chain import Chain
+from lowland._core.errors import DataError
+from lowland._core.persistence.models import load
+from lowland._core.wording import count, listing
+from lowland.io import Table, as_table, map_frame, read_table
+from lowland.io.in_memory import is_path
+from lowland.study._spelling import PYTHON, Spelling
+
+__all__ = ["PlacedRows", "place_rows", "read_for_model"]
+
+
+class PlacedRows(NamedTuple):
+    """New rows, their coordinates in the map, and the seconds that placing them took."""
+
+    table: Table
+    coordinates: np.ndarray
+    seconds: float
+    method: str  # the class of the method that made the map
+
+    @property
+    def map(self) -> Any:
+        """A polars data frame: id, coordinates and labels of each row."""
+        return map_frame(self.table, self.coordinates)
+
+    @property
+    def notes(self) -> list[str]:
+        """What happened to columns that a person may miss."""
+        notes, unused = list(self.table.notes), list(self.table.unused)
+        if unused:
+            left = listing(unused, 4, quote=False)
+            notes.append(f"columns that the model does not know are left out: {left}")
+        return notes
+
+
+def place_rows(
+    model: Any,
+    data: Any,
+    *,
+    labels: Sequence[str] = (),
+    id_column: str | None = None,
+    part: str | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    spelling: Spelling = PYTHON,
+) -> PlacedRows:
+    """Place the rows of a table in a map that was made before.
+
+    Columns are found by name, in any order, if the model knows their names; else there must be as
+    many as the model was fitted with.
+
+    Parameters
+    ----------
+    model : path or fitted model
+        A model file, or what :func:`lowland.load` returned.
+    data : path, data frame, array or sparse matrix
+        The new rows, as in :func:`make_map`.
+    labels, id_column, part, n_jobs, verbose
+        As in :func:`make_map`.
+
+    Examples
+    --------
+    >>> from lowland.study import make_map, place_rows
+    >>> made = make_map("iris", "pca")
+    >>> place_rows(made.model, "iris").map.equals(made.map)
+    True
+    """
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    model.set_params(n_jobs=n_jobs, verbose=verbose)
+    method = type(model.last if isinstance(model, Chain) else model).__name__
+    table = read_for_model(model, data, labels, id_column, part, spelling)
+    start = time.perf_counter()
+    Y = model.transform(table.features)
+    return PlacedRows(table, Y, time.perf_counter() - start, method)
+
+
+def read_for_model(
+    model: Any,
+    data: Any,
+    labels: Sequence[str],
+    id_column: str | None,
+    part: str | None,
+    spelling: Spelling,
+) -> Table:
+    """The table with the columns of the model as features, or one with as many columns."""
+    names = getattr(model, "feature_names_in_", None)
+    first = model.steps[0] if isinstance(model, Chain) else model
+    fills = getattr(first, "fill_", None) is not None
+    precomputed = getattr(first, "metric", "") == "precomputed"
+    unknown = precomputed and type(first).accepts_missing
+    how: dict[str, Any] = {
+        "labels": labels,
+        "id_column": id_column,
+        "allow_missing": fills or unknown,
+    }
+    if names is not None:
+        texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
+        numbers = [name for name in names if name not in texts]
+        table = _read(data, part, columns=numbers, **how)
+        return _with_texts(table, texts, list(names)) if texts else table
+    table = _read(data, part, **how)
+    if table.shape[1] != model.n_features_in_:
+        raise DataError(
+            f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
+            f"fitted with {model.n_features_in_}; {spelling.option('labels')} takes a column out."
+        )
+    return table.without_names()
+
+
+def _read(data: Any, part: str | None, **how: Any) -> Table:
+    return read_table(data, part=part, **how) if is_path(data) else as_table(data, **how)
+
+
+def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
+    """The table with the columns of text that the model turns into numbers among its features."""
+    import polars as pl
+
+    missing = [name for name in texts if name not in table.labels.columns]
+    if missing:
+        raise DataError(f"{table.source}: needed columns are missing: {listing(missing)}.")
+    columns = table.labels.select(pl.col(texts).cast(pl.String))
+    return dataclasses.replace(table, features=table.features.hstack(columns).select(names))

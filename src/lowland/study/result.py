@@ -1,0 +1,225 @@
+"""The result of a run: a map, the model that made it, how far to believe it, and its files."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.base import Reducer
+from lowland.io import check_suffix, map_frame, staged_outputs, write_frame
+from lowland.metrics import Quality
+from lowland.report.measures import Measures
+from lowland.study._stages import STAGES, Stages
+from lowland.study.fitting import Fit
+from lowland.study.outputs import MapFiles
+from lowland.study.pictures import picture_of
+from lowland.study.preparing import Prepared
+from lowland.study.summary import map_entry, plain_value, summarize, variance_shares
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["MapResult"]
+
+NOTEBOOK_DPI = 72
+
+
+class MapResult:
+    """A map with everything that is known about it; :func:`make_map` returns one.
+
+    Shown in a notebook as the picture and the quality table.
+
+    Attributes
+    ----------
+    map : polars.DataFrame
+        One row per row of the data: its id, its coordinates and its labels, as in ``map.csv``.
+    coordinates : ndarray of shape (n_rows, n_components)
+        The coordinates alone.
+    estimator : Reducer
+        The fitted method.
+    model : Reducer or Chain
+        What places new rows: the estimator, after the preparation and the reduction by PCA where
+        there were any. ``model.transform`` takes the columns of the original table.
+    quality : Quality or None
+        The quality table; None if the map was not measured.
+    log : list of str
+        Every decision about the data, in order.
+    dropped_rows : list
+        Ids of the rows that were dropped because of missing values.
+    color : str or None
+        The column that colors the picture.
+    stopped_early : bool
+        Whether Ctrl-C stopped the optimization.
+    seconds : dict
+        Seconds by stage: reading, preparing, fitting, measuring, drawing, writing. A stage that
+        has not run yet is left out.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        fit: Fit,
+        measures: Measures,
+        *,
+        color: str | None,
+        command: str,
+        stages: Stages,
+    ) -> None:
+        self._prepared, self._fit, self._measures = prepared, fit, measures
+        self._command, self._stages = command, stages
+        self.color = color
+
+    @functools.cached_property
+    def map(self) -> pl.DataFrame:
+        return map_frame(self._prepared.table, self._fit.Y)
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return self._fit.Y
+
+    @property
+    def estimator(self) -> Reducer:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> Any:
+        return self._fit.model
+
+    @property
+    def quality(self) -> Quality | None:
+        return self._measures.table
+
+    @property
+    def log(self) -> list[str]:
+        return [*self._prepared.table.notes, *self._prepared.log, *self._fit.log]
+
+    @property
+    def dropped_rows(self) -> list[Any]:
+        return list(self._prepared.dropped)
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return self._stages.seconds
+
+    def picture(self) -> Figure:
+        """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
+        with self._stages.timed("drawing"):
+            return picture_of(self._prepared.table, self._fit, self.color)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one HTML file; an existing file is replaced."""
+        from lowland.report import write_report
+
+        with self._stages.timed("writing"):
+            write_report(self.summary(), path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model; :func:`lowland.load` reads it."""
+        with self._stages.timed("writing"):
+            self.model.save(path)
+
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        file_format: str = "csv",
+        report: bool = True,
+        force: bool = False,
+    ) -> MapFiles:
+        """Write map, picture, report and model into a folder, either all of them or none.
+
+        Parameters
+        ----------
+        folder : path
+            Made if there is none.
+        file_format : {"csv", "parquet"}, default="csv"
+            Format of the map.
+        report : bool, default=True
+            Whether to write the report.
+        force : bool, default=False
+            Whether existing files may be replaced.
+
+        Returns
+        -------
+        MapFiles
+            The paths: ``map``, ``picture``, ``report`` and ``model``.
+        """
+        files = MapFiles.in_folder(Path(folder), file_format=file_format, report=report)
+        self.write_files(files, force=force)
+        return files
+
+    def write_files(self, files: MapFiles, *, force: bool = False) -> None:
+        """Write the given files, which lie in one folder, either all of them or none."""
+        from lowland.plot import save_figure
+
+        check_suffix(files.map)
+        with staged_outputs(files.paths(), force=force) as staged:
+            by_name = {path.name: path for path in staged}
+            with self._stages.timed("writing"):
+                write_frame(self.map, by_name[files.map.name])
+            figure = self.picture()
+            with self._stages.timed("drawing"):
+                save_figure(figure, by_name[files.picture.name])
+            if files.report is not None:
+                self.report(by_name[files.report.name])
+            self.save(by_name[files.model.name])
+
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        entry = map_entry(self._fit, self._measures)
+        return summarize(self._prepared, [entry], self._fit.log, self._command, self.color)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        table, fit = self._prepared.table, self._fit
+        names = table.feature_names
+        parameters = fit.estimator.get_params().items()
+        return {
+            "input": table.source,
+            "rows": table.shape[0],
+            "columns": table.shape[1],
+            "features": None if names is None else list(names),
+            "labels": table.labels.columns,
+            "id": table.ids.name,
+            "color": self.color,
+            "preparation": [*self._prepared.log, *fit.log],
+            "dropped_rows": self._prepared.dropped,
+            "method": fit.name,
+            "parameters": {name: plain_value(value) for name, value in parameters},
+            "dimensions": fit.Y.shape[1],
+            "explained_variance_ratio": variance_shares(fit.estimator),
+            "stopped_early": fit.stopped,
+            "seconds": fit.seconds,
+            "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
+            "quality": None if self.quality is None else self.quality.to_dict(),
+            "notes": list(table.notes),
+        }
+
+    def __repr__(self) -> str:
+        rows, dimensions = self._fit.Y.shape
+        text = f"{type(self.estimator).__name__} of {rows} rows, {dimensions} dimensions"
+        if self.quality is not None and "trustworthiness" in self.quality.to_dict():
+            text += f", trustworthiness {self.quality['trustworthiness'].value:.3f}"
+        return f"MapResult({text})"
+
+    def _repr_html_(self) -> str:
+        """The picture and the quality table, for notebooks."""
+        from lowland.plot._figure import png_bytes
+
+        figure = self.picture()
+        with self._stages.timed("drawing"):
+            picture = base64.b64encode(png_bytes(figure, dpi=NOTEBOOK_DPI)).decode("ascii")
+        table = "" if self.quality is None else self.quality._repr_html_()
+        name = html.escape(repr(self), quote=True)
+        return f'<img alt="{name}" src="data:image/png;base64,{picture}">{table}'

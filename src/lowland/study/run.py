@@ -1,0 +1,109 @@
+"""One run from a table to a map: read, prepare, fit, measure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lowland._core.base import Reducer
+from lowland.io import Table
+from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.study._shared import SharedWork
+from lowland.study._stages import Stages
+from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
+from lowland.study.preparing import Prepared, TableOptions, prepare, read
+from lowland.study.result import MapResult
+
+__all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
+
+MOST_CLASSES = 100
+
+
+def ignore(note: str) -> None:
+    """Where notes go when nobody asked for them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """Everything about a run except the data, the method and its parameters."""
+
+    table: TableOptions
+    fit: FitOptions
+    color: str | None = None
+    measure: bool = True
+    command: str = ""  # reproduces the run; shown in the report
+    note: Callable[[str], None] = ignore  # told what a person should know while the run goes on
+
+
+def run_map(
+    data: Any, cls: type[Reducer], parameters: dict[str, Any], options: RunOptions
+) -> MapResult:
+    """Make one map."""
+    stages = Stages()
+    table_options = dataclasses.replace(
+        options.table, missing_distances=cls.accepts_missing
+    )
+    options = dataclasses.replace(options, table=table_options)
+    prepared, color = prepare_run(data, options, stages)
+    target = table_options.target
+    y = target_values(prepared.table, cls, target, table_options.spelling)
+    shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
+    fit = fit_method(shared, cls, parameters, y, options.fit, stages)
+    if fit.stopped:
+        options.note("stopped; the map computed so far is kept")
+    measures = NOT_MEASURED
+    if options.measure:
+        with stages.timed("measuring"):
+            measures = measure_fit(shared, fit, color, options.fit.n_jobs)
+    return MapResult(prepared, fit, measures, color=color, command=options.command, stages=stages)
+
+
+def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
+    """The prepared rows and the column that colors the map."""
+    with stages.timed("reading"):
+        table = read(data, options.table)
+    for note in table.notes:
+        options.note(note)
+    with stages.timed("preparing"):
+        prepared = prepare(table, options.table)
+        color = choose_color(prepared.table, options.color or options.table.target)
+    return prepared, color
+
+
+def choose_color(table: Table, asked: str | None) -> str | None:
+    """The column asked for, or the first label that looks like classes.
+
+    An unknown column is refused here, before the fit, which may take long.
+    """
+    color = asked or first_class(table)
+    if color is not None:
+        table.column(color)
+    return color
+
+
+def measure_fit(shared: SharedWork, fit: Fit, color: str | None, n_jobs: int | None) -> Measures:
+    """The quality of a map against the prepared rows."""
+    prepared = shared.prepared
+    return measure_map(
+        prepared.X,
+        fit.Y,
+        labels=classes_in(prepared.table, color),
+        metric=prepared.metric,
+        pca_map=shared.pca_map(fit.Y.shape[1]),
+        graph=shared.graph,
+        n_jobs=n_jobs,
+    )
+
+
+def classes_in(table: Table, label: str | None) -> np.ndarray | None:
+    """The label column, if it looks like classes: few values, none missing, no fractions."""
+    if label is None:
+        return None
+    column = table.column(label)
+    few = 2 <= column.n_unique() <= min(MOST_CLASSES, len(column) // 2)
+    if column.has_nulls() or not few or column.dtype.is_float():
+        return None
+    return column.to_numpy()

@@ -1,0 +1,119 @@
+"""What the other commands do, from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lowland.datasets import iris
+from lowland.errors import DataError, ParameterError
+from lowland.metrics import trustworthiness
+from lowland.study import (
+    compare_methods,
+    describe_table,
+    make_map,
+    place_rows,
+    score_map,
+    select_columns,
+)
+
+
+def test_methods_are_compared_on_the_same_rows(tmp_path):
+    found = compare_methods(iris(), ["pca", "lda"])
+    assert found.table["method"].to_list() == ["pca", "lda"]
+    Y = make_map("iris", "pca").coordinates
+    np.testing.assert_array_equal(found.maps["pca"].select("x", "y").to_numpy(), Y)
+    assert found.table["trustworthiness"][0] == pytest.approx(trustworthiness(iris().X, Y))
+    names = dict(zip("abcd", iris().feature_names, strict=True))
+    files = found.write(tmp_path / "out")
+    assert pl.read_csv(files.table)["method"].to_list() == ["pca", "lda"]
+    assert found.models["lda"].transform(iris_with_a_constant()[:2, :4].rename(names)).shape == (
+        2,
+        2,
+    )
+
+
+def test_a_method_that_cannot_does_not_stop_the_others(tmp_path):
+    found = compare_methods(iris().X, ["lda", "pca"])
+    assert list(found.maps) == ["pca"]
+    assert "learns from classes" in found.failures["lda"]
+    files = found.write(tmp_path / "out")
+    assert not files.maps["lda"].exists()
+    with pytest.raises(DataError, match="no method could do it: lda: LDA learns from classes"):
+        compare_methods(iris().X, ["lda"])
+    with pytest.raises(ParameterError, match="give at least one method"):
+        compare_methods("iris", [])
+
+
+def test_several_methods_share_one_reduction_by_pca(monkeypatch):
+    import lowland.study._shared as shared
+
+    reduced_to = []
+    original = shared.PCA.fit_transform
+
+    def fit_transform(self, X):
+        reduced_to.append(self.n_components)
+        return original(self, X)
+
+    monkeypatch.setattr(shared.PCA, "fit_transform", fit_transform)
+    X = np.random.default_rng(0).standard_normal((60, 55))
+    assert not compare_methods(X, ["tsne", "symmetric_sne"]).failures
+    assert reduced_to.count(50) == 1
+
+
+def test_new_rows_are_placed_by_name_or_by_number():
+    made = make_map("wine", "pca", scale="standard")
+    placed = place_rows(made.model, "wine")
+    assert placed.map.equals(made.map)
+    assert placed.method == "PCA"
+    data = iris()
+    bare = make_map(data.X, "pca").model
+    np.testing.assert_allclose(place_rows(bare, data.X[:4]).coordinates, bare.transform(data.X[:4]))
+    with pytest.raises(DataError, match="has 3 columns of numbers, but the model was fitted with"):
+        place_rows(bare, data.X[:, :3])
+
+
+def test_a_map_of_another_tool_is_scored(tmp_path):
+    data = iris()
+    Y = data.X[:, 2:]
+    score = score_map(data.X, Y)
+    assert score.quality["trustworthiness"].value == trustworthiness(data.X, Y)
+    score.report(tmp_path / "r.html")
+    assert "A map that was made elsewhere." in (tmp_path / "r.html").read_text()
+    with pytest.raises(DataError, match="has 10 rows, but data has 150"):
+        score_map(data.X, Y[:10])
+
+
+def test_rows_of_a_map_are_matched_by_their_names():
+    data = iris()
+    names = [f"n{i}" for i in range(150)]
+    table = pl.from_numpy(data.X, schema=list("abcd"), orient="row")
+    table = table.with_columns(pl.Series("name", names))
+    order = np.random.default_rng(0).permutation(150)
+    shuffled = pl.DataFrame({"x": data.X[:, 2], "y": data.X[:, 3], "name": names})[order]
+    score = score_map(table, shuffled, id_column="name")
+    np.testing.assert_array_equal(score.coordinates, data.X[:, 2:])
+
+
+def test_a_table_is_described():
+    found = describe_table(iris_with_a_constant())
+    assert (found["rows"], found["columns"]) == (150, 5)
+    assert found["constant"] == ["one"]
+    assert found["components"] == {"90%": 1, "95%": 2, "99%": 3}
+    assert {"method", "estimated_seconds", "estimated_bytes", "fits"} == set(found["methods"][0])
+
+
+def iris_with_a_constant() -> pl.DataFrame:
+    frame = pl.from_numpy(iris().X, schema=list("abcd"), orient="row")
+    return frame.with_columns(one=pl.lit(1.0))
+
+
+def test_columns_are_selected(tmp_path):
+    found = select_columns("iris", "anova_f", n_features=2)
+    assert found.target == "class"
+    assert found.frame.columns == ["petal length (cm)", "petal width (cm)", "class"]
+    found.write(tmp_path / "kept.csv")
+    assert pl.read_csv(tmp_path / "kept.csv").columns == found.frame.columns
+    with pytest.raises(DataError, match="name its column with target"):
+        select_columns(iris().X, "anova_f")
