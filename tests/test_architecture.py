@@ -10,6 +10,7 @@ import pytest
 
 import lowland
 from lowland._core import registry
+from support.cases import each
 
 # The installed package, so that the rules hold for what users get.
 PACKAGE = Path(lowland.__file__).parent
@@ -62,7 +63,7 @@ def imported_rooms(path: Path) -> set[str]:
     return {name.split(".")[1] for name in imported(path)}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_downward_only(path):
     if room(path) == "__init__":
         return
@@ -90,7 +91,7 @@ def test_every_room_of_engines_has_a_place_in_the_order():
     assert rooms == set(ENGINE_ROOMS)
 
 
-@pytest.mark.parametrize("path", ENGINES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", ENGINES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_engines_import_lower_rooms_only(path):
     parts = path.relative_to(PACKAGE).parts
     if len(parts) == 2:  # the package itself
@@ -121,12 +122,12 @@ def code_lines(path: Path) -> int:
     return sum(bool(text[line - 1].split("#")[0].strip()) for line in held - docs)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_holds_two_ideas(path):
     assert code_lines(path) <= 250
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_exports_are_listed(path):
     """Ruff keeps them sorted."""
     listed = [
@@ -137,7 +138,7 @@ def test_exports_are_listed(path):
     assert len(listed) == 1 or path.name in ("__init__.py", "__main__.py")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_numpys_global_random_state_is_never_used(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in (
@@ -172,7 +173,7 @@ def test_a_method_is_found_by_any_spelling_of_its_name():
         assert getattr(lowland, cls.__name__) is cls
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "snake"),
     [
         ("PCA", "pca"),

@@ -7,6 +7,7 @@ import scipy.sparse
 from lowland import metrics
 from lowland.metrics import Comparison
 from lowland.neighbors import knn_graph, knn_query
+from support.cases import each
 
 TWO_SIDED = [
     metrics.trustworthiness,
@@ -94,8 +95,8 @@ def test_neighborhoods_of_half_the_rows_or_more(measure, irregular):
             measure(X, Y, k)
 
 
-@pytest.mark.parametrize("measure", TWO_SIDED[:5])
-@pytest.mark.parametrize("k", [0, -1, 2.5, "5", True, None, [], [3, 0], [[1, 2]]])
+@each("measure", TWO_SIDED[:5])
+@each("k", [0, -1, 2.5, "5", True, None, [], [3, 0], [[1, 2]]])
 def test_neighborhoods_that_are_none(measure, k, irregular):
     with pytest.raises(ValueError, match="n_neighbors="):
         measure(irregular(30, 3), irregular(30, 2), k)

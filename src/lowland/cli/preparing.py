@@ -34,6 +34,13 @@ class Choices:
     part: str | None = None
     unknown_distances: bool = False  # whether the method can do without some
 
+    @property
+    def hold_distances(self) -> bool:
+        """Whether the user says that the source holds distances, or it is bundled and known to."""
+        from lowland.io import holds_distances
+
+        return self.distances or holds_distances(self.source)
+
 
 class Ready(NamedTuple):
     """The rows that are kept, their numbers made ready, and the log of how that was done."""
@@ -58,7 +65,7 @@ def make_ready(choices: Choices) -> Ready:
 
     table = read(choices)
     rows_read = table.shape[0]
-    if choices.distances:
+    if choices.hold_distances:
         given = [choices.columns, choices.drop, choices.one_hot, choices.impute]
         if any(given) or choices.scale not in (Scaling.AUTO, Scaling.NONE):
             raise DataError(
@@ -88,7 +95,7 @@ def read(choices: Choices) -> Table:
     """The table with the columns that were asked for; missing values are still in it."""
     from lowland.io import read_distances, read_table
 
-    if choices.distances:
+    if choices.hold_distances:
         return read_distances(
             choices.source, part=choices.part, allow_missing=choices.unknown_distances
         )

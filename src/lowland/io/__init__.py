@@ -1,6 +1,7 @@
 """Tables in, maps out: everything that touches a user's files."""
 
 from lowland.io.distances import read_distances
+from lowland.io.sources import holds_distances
 from lowland.io.tables import Table, read_table
 from lowland.io.writing import (
     check_free,
@@ -16,6 +17,7 @@ __all__ = [
     "check_free",
     "check_suffix",
     "coordinate_names",
+    "holds_distances",
     "map_frame",
     "read_distances",
     "read_table",

@@ -22,13 +22,15 @@ from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.records import first_record, is_number
-from lowland.io.sources import check_file
+from lowland.io.sources import bundled, check_file
 from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
 from lowland.io.tables import Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from lowland.datasets import Dataset
 
 __all__ = ["read_distances"]
 
@@ -55,7 +57,8 @@ def read_distances(
     Parameters
     ----------
     source : str or path
-        A file, which may be compressed by gzip.
+        The name of a bundled table of distances such as ``eurodist``, or a file, which may be
+        compressed by gzip.
     part : str, optional
         The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
     allow_missing : bool, default=False
@@ -73,6 +76,9 @@ def read_distances(
         mirror image, or not zero on the diagonal; the first such place is named.
     """
     name, path = os.fspath(source), Path(source)
+    data = bundled(source)
+    if data is not None:
+        return _table(name, _of_bundled(data), allow_missing)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
     check_file(path, LOADERS, part)
@@ -100,6 +106,16 @@ def _table(source: str, found: Found, allow_missing: bool) -> Table:
     ids = pl.Series("row", np.arange(D.shape[0]) if found.names is None else found.names)
     labels = pl.DataFrame(found.labels)
     return Table(source, D, labels, ids, notes=tuple(notes))
+
+
+def _of_bundled(data: Dataset) -> Found:
+    if not data.distances:
+        raise DataError(
+            f"{data.name}: holds columns, no distances between rows; read it as a table."
+        )
+    truth = {} if data.truth is None else {f"truth_{i + 1}": t for i, t in enumerate(data.truth.T)}
+    labels = {name: np.ascontiguousarray(column) for name, column in truth.items()}
+    return Found(data.X, list(data.feature_names), labels)
 
 
 def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from lowland._engines.graphs.graph import (
     symmetrize,
 )
 from lowland._engines.neighbors.graph import NeighborGraph
+from support.cases import each
 
 
 def from_dense(W, dtype=np.float64):
@@ -156,9 +157,9 @@ def clusters(n, d, c, seed=0, spread=3.0):
     return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
 
 
-@pytest.mark.parametrize("d", [1, 3, 12, 13, 60])
-@pytest.mark.parametrize("c", [2, 7, 80])
-@pytest.mark.parametrize("spread", [0.0, 3.0])
+@each("d", [1, 3, 12, 13, 60])
+@each("c", [2, 7, 80])
+@each("spread", [0.0, 3.0])
 def test_bridges_are_a_minimum_spanning_tree_of_the_components(d, c, spread):
     X, labels = clusters(200, d, c, seed=d + c, spread=spread)
     found = connect(graph_of(labels), X, threads=2)
@@ -170,10 +171,8 @@ def test_bridges_are_a_minimum_spanning_tree_of_the_components(d, c, spread):
     assert np.array_equal(found.kept, np.arange(200))
 
 
-@pytest.mark.parametrize(
-    "metric", ["manhattan", "chebyshev", "cosine", "correlation", "sqeuclidean", "canberra"]
-)
-@pytest.mark.parametrize("d", [4, 30])
+@each("metric", ["manhattan", "chebyshev", "cosine", "correlation", "sqeuclidean", "canberra"])
+@each("d", [4, 30])
 def test_bridges_are_shortest_in_every_metric(metric, d):
     X, labels = clusters(120, d, 9)
     added = connect(graph_of(labels), X, metric=metric).added
@@ -335,9 +334,9 @@ def test_the_search_for_bridges_can_be_cancelled():
 # --- radius graphs ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
-@pytest.mark.parametrize("d", [2, 30])
+@each("dtype", [np.float32, np.float64])
+@each("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
+@each("d", [2, 30])
 def test_radius_graphs_hold_every_pair_within_the_radius(metric, d, dtype, monkeypatch):
     monkeypatch.setattr(distance_tiles, "TILE", 1000)  # several tiles
     X = np.repeat(clusters(70, d, 3)[0], 2, axis=0).astype(dtype)

@@ -8,6 +8,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import largest_eigenpairs as engine
 from lowland._engines.linalg.largest_eigenpairs import largest_eigenpairs
+from support.cases import each
 
 
 def rng(seed=0):
@@ -31,8 +32,8 @@ SPECTRA = {
 }
 
 
-@pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("road", ["matrix", "operator"])
+@each("spectrum", SPECTRA)
+@each("road", ["matrix", "operator"])
 def test_pairs_are_the_largest_by_value(spectrum, road):
     if (spectrum, road) == ("all negative", "operator"):
         pytest.skip("the top of this spectrum is dense: Lanczos would warn, as another test says")

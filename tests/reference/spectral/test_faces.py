@@ -4,28 +4,23 @@ How well linear functions of a map of three dimensions explain these three, and 
 of as many neighbors, which shows what the definitions make of the data.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn import manifold
 
 from lowland import LLE, LTSA, HessianLLE, Isomap, ModifiedLLE
 from lowland._core.threads import limit_blas
+from support.cases import each
+from support.data import stored
 
-DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data"))
 PEERS = {LLE: "standard", LTSA: "ltsa", ModifiedLLE: "modified", HessianLLE: "hessian"}
 
 
 @pytest.fixture(scope="module")
 def faces():
     """Pictures of 32 x 32, and light, pan, tilt."""
-    path = DATA / "isomap_faces_32.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (set LOWLAND_DATA)")
-    stored = np.load(path)
-    return stored["X"].astype(np.float64), stored["y"].astype(np.float64)
+    archive = stored("isomap_faces_32")
+    return archive["X"].astype(np.float64), archive["y"].astype(np.float64)
 
 
 def explained(Y, truth):
@@ -57,7 +52,7 @@ def test_isomap_is_as_good_as_scikit_learns(faces, k):
     assert k > 6 or ours > 0.85
 
 
-@pytest.mark.parametrize(("cls", "k"), [(LLE, 6), (LLE, 12), (LLE, 18), (HessianLLE, 10)])
+@each(("cls", "k"), [(LLE, 6), (LLE, 12), (LLE, 18), (HessianLLE, 10)])
 def test_where_definitions_agree_so_do_the_maps(faces, cls, k):
     """In patches of 10 the six products are all that is beside the tangent space of three."""
     ours, theirs = both(cls, k, faces)
@@ -88,7 +83,7 @@ def test_tangent_spaces_with_the_row_itself_need_fewer_neighbors(faces):
     assert (many[:, 0] > many[:, 1] - 0.019).all()
 
 
-@pytest.mark.parametrize("k", [7, 8, 12, 17])
+@each("k", [7, 8, 12, 17])
 def test_several_weights_lose_little_by_the_bound_on_their_number(faces, k):
     """The paper allows k - 3 weights, scikit-learn more where a patch is flat in less than three
     dimensions: between 0.002 more and 0.013 less (7 neighbors) than that, 0.003 less in the mean.
