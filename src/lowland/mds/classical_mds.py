@@ -127,6 +127,12 @@ class ClassicalMDS(DistanceReducer):
         constant, D, owner = 0.0, None, type(self).__name__
         if self.metric == "euclidean" and not self.additive_constant:
             check_magnitude(largest(X.data if is_sparse(X) else X), owner, "value")
+            size = min(X.shape)  # inner products of columns or rows, and their eigenvectors
+            require_memory(
+                8 * (3 * size**2 + (0 if is_sparse(X) else n * X.shape[1])),
+                task=f"{owner} of {n} rows and {X.shape[1]} columns",
+                alternative="use LandmarkMDS",
+            )
             found = classical_scaling.of_rows(X, q, all_values=self.spectrum == "all", **shared)
         else:
             D = self._distances(X, run, "use LandmarkMDS")

@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
@@ -20,6 +21,12 @@ from lowland.mds._base import DistanceReducer
 __all__ = ["LandmarkMDS"]
 
 DEFAULT_LANDMARKS = 200
+BLOCK_BYTES = 33_000_000  # of distances to landmarks that are held at a time
+
+
+def _working_bytes(n: int, p: int, m: int) -> int:
+    """Landmarks, four matrices of their size for the eigenproblem, a block of distances."""
+    return 8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES)
 
 
 class LandmarkMDS(DistanceReducer):
@@ -99,7 +106,7 @@ class LandmarkMDS(DistanceReducer):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
-        return Estimate(0.02 + 5e-10 * n * m * p, 8 * n * p + 33_000_000)
+        return Estimate(0.02 + 5e-10 * n * m * p, 8 * n * p + _working_bytes(n, p, m))
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, q = X.shape[0], int(self.n_components)
@@ -108,6 +115,11 @@ class LandmarkMDS(DistanceReducer):
             raise ParameterError(
                 f"LandmarkMDS: n_landmarks={m} is more than the {n} rows of X; ask for at most {n}."
             )
+        require_memory(
+            _working_bytes(n, X.shape[1], m),
+            task=f"{type(self).__name__} with {m} landmarks",
+            alternative="set a smaller n_landmarks",
+        )
         chosen = self._choose(X, m, run)
         self.landmarks_ = chosen
         self.rows_ = None if self._given else X[chosen].copy()
