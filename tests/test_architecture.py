@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -34,6 +35,12 @@ ROOMS = "|".join(name for rooms in FLOORS for name in rooms)
 MODULE_PATH = re.compile(rf"lowland\.({ROOMS})(\.\w+)*")
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; every rule walks the same one."""
+    return ast.parse(path.read_text())
+
+
 def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -45,7 +52,7 @@ def floor(name: str) -> int:
 def imported(path: Path) -> set[str]:
     """Full names of what a file imports from the package, by statement or by a string."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -104,7 +111,7 @@ def test_engines_import_lower_rooms_only(path):
 
 def code_lines(path: Path) -> int:
     """Lines that hold code: no blank lines, no comments, no docstrings."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     held = {
         line
         for node in ast.walk(tree)
@@ -132,7 +139,7 @@ def test_exports_are_listed(path):
     """Ruff keeps them sorted."""
     listed = [
         ast.literal_eval(node.value)
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     ]
     assert len(listed) == 1 or path.name in ("__init__.py", "__main__.py")
@@ -140,7 +147,7 @@ def test_exports_are_listed(path):
 
 @each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_numpys_global_random_state_is_never_used(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in (
             "np.random",
             "numpy.random",
