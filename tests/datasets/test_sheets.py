@@ -23,7 +23,7 @@ SHEETS = [
     pytest.param(s_curve, (3.0 * np.pi, 2.0), 1.0, id="s_curve"),
     pytest.param(bent_sheet, (3.0, 2.0), np.pi / 3.0, id="bent_sheet"),
 ]
-sheets = pytest.mark.parametrize(("make", "size", "curvature"), SHEETS)
+sheets = each(("make", "size", "curvature"), SHEETS)
 
 
 @sheets

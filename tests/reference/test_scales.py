@@ -26,8 +26,8 @@ WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are num
 # What these take for too much or too little is a matter of the kernel, not of the numbers.
 REFUSES_SINGLE = ("KernelPCA",)
 
-scales = pytest.mark.parametrize(("dtype", "exponent"), SINGLE + DOUBLE)
-squarable_scales = pytest.mark.parametrize(("dtype", "exponent"), SINGLE + WITHIN)
+scales = each(("dtype", "exponent"), SINGLE + DOUBLE)
+squarable_scales = each(("dtype", "exponent"), SINGLE + WITHIN)
 
 
 @pytest.fixture(scope="module")
