@@ -31,7 +31,7 @@ def test_without_control_groups_the_affinity_counts(machine):
     assert available_cpus(machine({})) == 16
 
 
-@each(
+@pytest.mark.parametrize(
     ("quota", "cores"),
     [("max 100000", 16), ("150000 100000", 2), ("400000 100000", 4), ("1000 100000", 1)],
 )

@@ -77,6 +77,7 @@ def each(
     rows = [_case(names, case, ids, place) for place, case in enumerate(cases)]
 
     def decorate(test: Callable) -> Callable:
+        assert not hasattr(test, "hypothesis"), "hypothesis drives its tests itself: parametrize"
         body = getattr(test, "loop_body", test)
         loops = [*getattr(test, "loops", []), rows]
 

@@ -183,7 +183,7 @@ every_table = settings(deadline=None, max_examples=60, derandomize=True, databas
 # --- every metric and regime equals the oracle --------------------------------------------------
 
 
-@each(("metric", "method"), EXACT_PAIRS)
+@pytest.mark.parametrize(("metric", "method"), EXACT_PAIRS)
 @every_table
 @given(case=tables())
 def test_neighbors_are_those_of_the_oracle(metric, method, case):
@@ -549,7 +549,7 @@ def test_the_number_of_threads_changes_no_bit(metric, method, shape):
 # --- queries ------------------------------------------------------------------------------------
 
 
-@each(("metric", "method"), EXACT_PAIRS)
+@pytest.mark.parametrize(("metric", "method"), EXACT_PAIRS)
 @settings(deadline=None, max_examples=25, derandomize=True, database=None)
 @given(case=tables(), part=st.floats(0.1, 0.9))
 def test_a_query_finds_what_the_oracle_finds(metric, method, case, part):
