@@ -2,16 +2,27 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src -type f \
-	\( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.h' -o -name '*.html' \
-	-o -name '*.css' -o -name '*.js' \))
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+OLDEST := $(VENV)-oldest
+WHEELS := build/wheels
+NATIVE := pyproject.toml CMakeLists.txt $(shell find src -type f \( -name '*.cpp' -o -name '*.h' \))
+SOURCES := $(NATIVE) README.md LICENSE $(shell find src -type f \( -name '*.py' -o -name '*.pyi' \
+	-o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.csv' \))
+PIP := -m pip --quiet --disable-pip-version-check
+PYTEST := -m pytest -n auto --dist worksteal
 
-.PHONY: help demo docs test lint format bench wheel clean
+# The inner loop: all rules of the house, the contract of every method, the kernels and the core.
+CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
+	tests/contract/test_new_rows.py tests/contract/test_bad_data.py tests/test_architecture.py \
+	tests/core tests/native tests/datasets tests/reference/linear
+
+.PHONY: help demo dev check docs test test-oldest lint format bench wheel clean
 
 help:
 	@echo "make demo    build, install into .venv, show the main job in a temporary folder"
+	@echo "make dev     an editable install in .venv: edits of Python files need no second install"
+	@echo "make check   a representative part of the tests on the editable install (about a minute)"
 	@echo "make test    build, install into .venv, run all tests"
+	@echo "make test-oldest  the contract suite with the oldest supported scikit-learn"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
 	@echo "make docs    write what the documentation says about the code; draw missing pictures"
 	@echo "make bench   lowland beside its peers (long; wants a quiet machine)"
@@ -19,29 +30,55 @@ help:
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade "pip>=25.1"
-	$(PIP) install --group build
+	$(BIN)/python $(PIP) install --upgrade "pip>=25.1"
+	$(BIN)/python $(PIP) install --group build
 	touch $@
 
-# Built inside .venv, without isolation: a second build compiles only what has changed.
-$(VENV)/.installed: $(VENV)/.base $(SOURCES)
-	$(PIP) install --no-build-isolation .
+# Built inside .venv, without isolation: a second build compiles only what has changed. Every
+# environment installs this one wheel.
+$(WHEELS)/.built: $(VENV)/.base $(SOURCES)
+	rm -rf $(WHEELS)
+	$(BIN)/python $(PIP) wheel --no-build-isolation --no-deps --wheel-dir $(WHEELS) .
+	touch $@
+
+$(VENV)/.installed: $(WHEELS)/.built
+	$(BIN)/python $(PIP) install $(WHEELS)/*.whl
+	$(BIN)/python $(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
+	rm -f $(VENV)/.editable
+	touch $@
+
+# Python files are imported from src/; the kernels are compiled again when their sources change.
+$(VENV)/.editable: $(VENV)/.base $(NATIVE)
+	$(BIN)/python $(PIP) install --no-build-isolation --config-settings=editable.rebuild=false -e .
+	rm -f $(VENV)/.installed
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base pyproject.toml
-	$(PIP) install --group test
+	$(BIN)/python $(PIP) install --group test
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.base pyproject.toml
-	$(PIP) install --group lint
+	$(BIN)/python $(PIP) install --group lint
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.base pyproject.toml
-	$(PIP) install --group bench
+	$(BIN)/python $(PIP) install --group bench
+	touch $@
+
+$(OLDEST)/.installed: $(WHEELS)/.built
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) install --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python $(PIP) install --group oldest $(WHEELS)/*.whl
+	$(OLDEST)/bin/python $(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
 	touch $@
 
 demo: $(VENV)/.installed
 	@$(BIN)/python examples/demo.py
+
+dev: $(VENV)/.editable $(VENV)/.test
+
+check: dev
+	$(BIN)/python $(PYTEST) $(CHECKED) $(ARGS)
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/make_pictures.py
@@ -49,7 +86,10 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/make_stub.py
 
 test: $(VENV)/.installed $(VENV)/.test
-	$(BIN)/python -m pytest tests --pyargs lowland -n auto --dist worksteal $(ARGS)
+	$(BIN)/python $(PYTEST) tests --pyargs lowland $(ARGS)
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python $(PYTEST) tests/contract $(ARGS)
 
 lint: $(VENV)/.installed $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -67,4 +107,4 @@ wheel:
 	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,9 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-DATA = Path(
-    os.environ.get("LOWLAND_DATA", Path(__file__).resolve().parent.parent.parent / "shared/data")
-)
+DATA = Path(os.environ.get("LOWLAND_DATA", "data"))
 
 
 class Case(NamedTuple):

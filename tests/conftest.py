@@ -1,7 +1,12 @@
 """Data that several suites share."""
 
+import hypothesis
 import numpy as np
 import pytest
+
+# A deadline would measure the machine; examples drawn anew in every run would hide what changed.
+hypothesis.settings.register_profile("lowland", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("lowland")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import lowland
 from lowland._core import registry
+from support.cases import each
 
 # The installed package, so that the rules hold for what users get.
 PACKAGE = Path(lowland.__file__).parent
@@ -35,6 +37,12 @@ ROOMS = "|".join(name for rooms in FLOORS for name in rooms)
 MODULE_PATH = re.compile(rf"lowland\.({ROOMS})(\.\w+)*")
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; every rule walks the same one."""
+    return ast.parse(path.read_text())
+
+
 def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -46,7 +54,7 @@ def floor(name: str) -> int:
 def imported(path: Path) -> set[str]:
     """Full names of what a file imports from the package, by statement or by a string."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -64,7 +72,7 @@ def imported_rooms(path: Path) -> set[str]:
     return {name.split(".")[1] for name in imported(path)}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_downward_only(path):
     if room(path) == "__init__":
         return
@@ -92,7 +100,7 @@ def test_every_room_of_engines_has_a_place_in_the_order():
     assert rooms == set(ENGINE_ROOMS)
 
 
-@pytest.mark.parametrize("path", ENGINES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", ENGINES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_engines_import_lower_rooms_only(path):
     parts = path.relative_to(PACKAGE).parts
     if len(parts) == 2:  # the package itself
@@ -105,7 +113,7 @@ def test_engines_import_lower_rooms_only(path):
 
 def code_lines(path: Path) -> int:
     """Lines that hold code: no blank lines, no comments, no docstrings."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     held = {
         line
         for node in ast.walk(tree)
@@ -123,25 +131,25 @@ def code_lines(path: Path) -> int:
     return sum(bool(text[line - 1].split("#")[0].strip()) for line in held - docs)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_holds_two_ideas(path):
     assert code_lines(path) <= 250
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_exports_are_listed(path):
     """Ruff keeps them sorted."""
     listed = [
         ast.literal_eval(node.value)
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     ]
     assert len(listed) == 1 or path.name in ("__init__.py", "__main__.py")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_numpys_global_random_state_is_never_used(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in (
             "np.random",
             "numpy.random",
@@ -174,7 +182,7 @@ def test_a_method_is_found_by_any_spelling_of_its_name():
         assert getattr(lowland, cls.__name__) is cls
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "snake"),
     [
         ("PCA", "pca"),

@@ -11,6 +11,7 @@ from lowland._core.constraints import Boolean, Integer, OneOf
 from lowland.cli.app import app
 from lowland.cli.method_options import SPELLED, method_options
 from lowland.study._parameters import RENAMED
+from support.cases import each
 
 
 def own_options() -> set[str]:
@@ -20,7 +21,7 @@ def own_options() -> set[str]:
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
-@pytest.mark.parametrize("method", registry.names())
+@each("method", registry.names())
 def test_every_declared_parameter_is_an_option_or_has_a_spelling_of_its_own(method):
     cls = registry.get(method)
     options = method_options(cls)
@@ -34,7 +35,7 @@ def test_every_declared_parameter_is_an_option_or_has_a_spelling_of_its_own(meth
             assert options["--" + RENAMED.get(name, name).replace("_", "-")].parameter == name
 
 
-@pytest.mark.parametrize("method", registry.names())
+@each("method", registry.names())
 def test_no_option_of_a_method_hides_one_of_the_command(method):
     assert not own_options() & set(method_options(registry.get(method)))
 
@@ -47,7 +48,7 @@ def test_values_reach_the_estimator_and_wrong_ones_are_refused(run, refused, met
         assert option.constraint.describe() in shown
 
 
-@pytest.mark.parametrize("method", registry.names())
+@each("method", registry.names())
 def test_defaults_can_be_typed(method):
     for option in method_options(registry.get(method)).values():
         if isinstance(option.constraint, Integer | OneOf | Boolean):

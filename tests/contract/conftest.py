@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -50,6 +52,29 @@ def make(method: type[Reducer]) -> Callable[..., Reducer]:
 @pytest.fixture
 def X() -> np.ndarray:
     """Irregular data: correlated, skewed columns on different scales, no symmetry."""
+    return irregular_rows()
+
+
+@pytest.fixture
+def fitted(method: type[Reducer]) -> Fitted:
+    """An instance fitted to X, and its map; fitted once for all tests, copied for each."""
+    return Fitted(*pickle.loads(_fitted(method)))
+
+
+class Fitted(NamedTuple):
+    estimator: Reducer
+    embedding: np.ndarray
+
+
+@functools.cache
+def _fitted(method: type[Reducer]) -> bytes:
+    estimator = method(n_components=2, random_state=0)
+    X = irregular_rows()
+    y = np.arange(len(X)) % 3 if method.needs_target else None
+    return pickle.dumps((estimator, estimator.fit_transform(X, y)))
+
+
+def irregular_rows() -> np.ndarray:
     rng = np.random.default_rng(42)
     mixed = rng.standard_normal((90, 6)) @ rng.standard_normal((6, 6))
     return mixed * [1, 3, 0.5, 1, 2, 1] + np.exp(mixed[:, :1]) + [10, 0, -5, 0, 1, 100]

@@ -23,6 +23,9 @@ from lowland._core.base import Reducer
 from lowland._core.docstrings import entries, short
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._filter import Filter
+from support.cases import each
+from support.methods import every_selector
+from support.states import assert_same_state, fitted_state
 
 NAMES = list("abcdef")
 
@@ -66,19 +69,10 @@ def two_classes(request, selector):
         request.getfixturevalue("y")[:] = request.getfixturevalue("y") > 0
 
 
-def fitted_state(estimator):
-    return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-
-
-def assert_same_state(first, second):
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        np.testing.assert_array_equal(value, second[name], err_msg=name)
-
-
 # --- where selectors stand ----------------------------------------------------------------------
 
 
+@every_selector
 def test_a_selector_is_no_map(selector):
     assert not issubclass(selector, Reducer)
     assert selector not in registry.all_methods()
@@ -88,6 +82,7 @@ def test_a_selector_is_no_map(selector):
         registry.get(name)
 
 
+@every_selector
 def test_a_selector_is_found_by_its_name_and_in_the_package(selector):
     for spelling in (selector.__name__, registry.snake_case(selector.__name__)):
         assert registry.get_selector(spelling) is selector
@@ -107,6 +102,7 @@ def test_a_beginning_or_an_alias_will_do_but_not_an_ambiguous_one():
 # --- parameters and documentation ---------------------------------------------------------------
 
 
+@every_selector
 def test_init_only_stores_and_only_n_features_may_be_given_by_position(selector):
     marker = object()
     estimator = selector(**dict.fromkeys(selector.parameters(), marker))
@@ -117,6 +113,7 @@ def test_init_only_stores_and_only_n_features_may_be_given_by_position(selector)
     assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}
 
 
+@every_selector
 def test_there_are_not_too_many_parameters(selector):
     assert len(selector.parameters()) <= 10
 
@@ -130,6 +127,7 @@ def test_a_bad_parameter_is_refused_at_fit_by_name_and_value(selector, X, y):
         assert field.metadata["constraint"].describe() in str(caught.value)
 
 
+@every_selector
 def test_everything_is_documented(selector):
     text = inspect.getdoc(selector)
     for section in ("Parameters\n---", "Attributes\n---", "References\n---", "Examples\n---"):
@@ -196,7 +194,7 @@ def test_transform_is_a_bare_selection(make, X, y):
         assert not np.shares_memory(kept, given)
 
 
-@pytest.mark.parametrize("k", [1, 3, 6, 0.5, 0.01])
+@each("k", [1, 3, 6, 0.5, 0.01])
 def test_as_many_columns_are_kept_as_asked_for(make, X, y, k):
     expected = k if isinstance(k, int) else max(1, int(6 * k))
     assert make(n_features=k).fit(X, y).get_support().sum() == expected

@@ -1,28 +1,40 @@
-"""scikit-learn's own checks, strictly, for every method."""
+"""scikit-learn's own checks, strictly, for every method and every selector."""
 
 from __future__ import annotations
 
 import warnings
 
 import pytest
+from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from lowland._core import registry
+from support.cases import Cases
+from support.methods import small
 
 
-def all_checks():
+def run_all_checks(estimator):
+    """Every check is a case: a failure names the checks that failed."""
+    cases = Cases()
     with warnings.catch_warnings():
         # We follow the protocol without inheriting: importing scikit-learn costs over a second.
         warnings.filterwarnings("ignore", message=".*does not inherit from `sklearn.base")
-        for method in registry.all_methods():
-            small = {"perplexity": 2.0} if "perplexity" in method.parameters() else {}
-            if isinstance(method().get_params().get("n_neighbors"), int):
-                # the checks come with ten rows and fewer; a quadratic form needs six neighbors
-                small["n_neighbors"] = 6 if method.__name__ == "HessianLLE" else 3
-            for estimator, check in estimator_checks_generator(method(**small)):
-                yield pytest.param(estimator, check, id=f"{method.__name__}-{check.func.__name__}")
+        checks = list(estimator_checks_generator(estimator))
+    assert len(checks) > 30
+    for prepared, check in checks:
+        cases.run(check.func.__name__, lambda: check(prepared))  # noqa: B023
+    cases.finish()
 
 
-@pytest.mark.parametrize(("estimator", "check"), list(all_checks()))
-def test_scikit_learns_check_passes(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("cls", registry.all_methods(), ids=registry.names())
+def test_a_method_passes_scikit_learns_checks(cls):
+    # the checks come with ten rows and fewer; a quadratic form needs six neighbors
+    neighbors = 6 if cls.__name__ == "HessianLLE" else 3
+    run_all_checks(cls(**small(cls, neighbors=neighbors, perplexity=2.0)))
+
+
+@pytest.mark.parametrize("cls", registry.all_selectors(), ids=registry.selector_names())
+def test_a_selector_passes_scikit_learns_checks(cls):
+    wrapper = "estimator" in cls.parameters()
+    quick = {"n_features": 1, "cv": 2, "estimator": RidgeClassifier()} if wrapper else {}
+    run_all_checks(cls(**quick))

@@ -8,6 +8,7 @@ import pytest
 from lowland._core import memory
 from lowland._core.errors import MemoryLimitError, ParameterError
 from lowland._core.memory import available_memory, format_bytes, parse_bytes, require_memory
+from support.cases import each
 
 MACHINE = {"proc/meminfo": "MemTotal:  99 kB\nMemFree: 1 kB\nMemAvailable:   1000000 kB\n"}
 
@@ -92,7 +93,7 @@ def test_the_environment_overrides_the_system(machine, monkeypatch):
     assert available_memory(machine({})) == 8_000_000_000
 
 
-@pytest.mark.parametrize("value", ["lots", "-1", "8 GBs", "1e9", "inf", "8 8"])
+@each("value", ["lots", "-1", "8 GBs", "1e9", "inf", "8 8"])
 def test_a_nonsense_limit_is_refused_by_name_and_value(monkeypatch, value):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", value)
     with pytest.raises(ParameterError, match="LOWLAND_MEMORY_LIMIT") as error:
@@ -100,7 +101,7 @@ def test_a_nonsense_limit_is_refused_by_name_and_value(monkeypatch, value):
     assert repr(value) in str(error.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "size"),
     [
         ("0", 0),
@@ -118,7 +119,7 @@ def test_sizes_are_read(text, size):
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "text"),
     [
         (0, "0 B"),

@@ -10,6 +10,7 @@ from lowland._core import progress
 from lowland._core.errors import StoppedError
 from lowland._core.monitor import Monitor
 from lowland._core.progress import Lines, format_seconds, open_display
+from support.cases import each
 
 Y = np.arange(6.0).reshape(3, 2)
 
@@ -44,7 +45,7 @@ def test_a_callback_sees_every_step():
     assert not monitor.stopped
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "stops"),
     [(True, True), (np.True_, True), (False, False), (np.False_, False), (None, False), (1, False)],
 )
@@ -239,7 +240,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch):
     assert isinstance(open_display("PCA", Terminal()), Lines)
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "text"),
     [(0, "0.0 s"), (9.97, "10 s"), (119, "119 s"), (120, "2.0 min"), (7200, "2.0 h")],
 )

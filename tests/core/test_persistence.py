@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lowland._core.errors import MemoryLimitError, ModelFileError, ParameterError
 from lowland._core.persistence import archive, encoding
 from lowland._core.persistence.model_file import Model, read_model, write_model
+from support.cases import each
 
 PARAMS = {"n_components": 2, "solver": "auto", "random_state": None}
 STATE = {
@@ -97,7 +98,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@each("value", VALUES, ids=repr)
 def test_a_plain_value_keeps_its_type_and_value(path, value):
     assert same(round_trip(path, value), value)
 
@@ -121,8 +122,8 @@ DTYPES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 4), (2, 3), (2, 1, 3)])
+@each("dtype", DTYPES)
+@each("shape", [(), (0,), (3,), (0, 4), (2, 3), (2, 1, 3)])
 def test_an_array_keeps_its_dtype_shape_and_values(path, dtype, shape):
     array = (np.arange(math.prod(shape)) % 2).reshape(shape).astype(dtype)
     assert same(round_trip(path, array), array)
@@ -151,8 +152,8 @@ def test_an_array_of_names_comes_back_as_objects(path, shape):
     assert same(round_trip(path, names), names)
 
 
-@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "csr_array", "csc_array"])
-@pytest.mark.parametrize("shape", [(4, 6), (0, 3), (3, 0)])
+@each("kind", ["csr_matrix", "csc_matrix", "csr_array", "csc_array"])
+@each("shape", [(4, 6), (0, 3), (3, 0)])
 def test_a_sparse_matrix_keeps_its_class_and_arrays(path, kind, shape):
     dense = (np.arange(math.prod(shape)) % 3).reshape(shape).astype(np.float32)
     matrix = getattr(scipy.sparse, kind)(dense)
@@ -230,7 +231,7 @@ UNSUPPORTED = [
 ]
 
 
-@pytest.mark.parametrize("value", UNSUPPORTED, ids=lambda value: type(value).__name__)
+@each("value", UNSUPPORTED, ids=lambda value: type(value).__name__)
 def test_what_cannot_be_stored_is_refused_by_name_and_no_file_appears(path, value):
     with pytest.raises(ModelFileError, match="graph_") as error:
         write_model(path, "PCA", {}, {"graph_": [value]})
@@ -337,9 +338,7 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path):
         assert_refused(tmp_path / "pipe", "not a regular file")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"x" * 1000, b"PK\x05\x06" + b"\0" * 18, b"PK\x05\x06" + b"\xff" * 18]
-)
+@each("content", [b"", b"x" * 1000, b"PK\x05\x06" + b"\0" * 18, b"PK\x05\x06" + b"\xff" * 18])
 def test_other_files_are_refused(path, content):
     path.write_bytes(content)
     assert_refused(path, "not a lowland model file")
@@ -375,7 +374,7 @@ def test_an_encrypted_member_is_refused(path):
     assert_refused(path, "encrypted")
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "../x.npy",
@@ -403,7 +402,7 @@ def test_missing_extra_and_repeated_members_are_refused(path):
     assert_refused(path, "no manifest.json")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [b"", b"\xff\xfe", b"{", b'{"a": NaN}', b'{"a": 1, "a": 2}', b"[" * 100_000, b"9" * 5000],
 )
@@ -422,7 +421,7 @@ def entry(manifest, **changes):
     return {**manifest, **changes}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "message"),
     [
         ({"format": "other"}, "not a lowland model file"),
@@ -469,7 +468,7 @@ def test_a_manifest_nested_too_deep_is_refused(path):
     assert_refused(path, "'x' is malformed.*levels")
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "message"),
     [
         ({"dtype": "|O"}, "not a plain number"),
@@ -504,7 +503,7 @@ def with_header(old, new):
     return change
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "message"),
     [
         (b"\x93NUMPY\x01", b"\x93NUMPY\x03", "format version 1.0"),
@@ -533,7 +532,7 @@ def test_bytes_that_no_array_can_hold_are_refused(path, array, bad):
     assert_refused(path, "holds a truth value|holds text")
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "values"),
     [
         ("indices", [0, 9]),

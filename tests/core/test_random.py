@@ -5,6 +5,7 @@ import pytest
 
 from lowland._core.errors import ParameterError
 from lowland._core.random import generator
+from support.cases import each
 
 
 def draws(rng):
@@ -40,7 +41,7 @@ def test_the_global_state_of_numpy_is_not_touched(seed):
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "7", True, np.random])
+@each("seed", [-1, 1.5, "7", True, np.random])
 def test_anything_else_is_refused_with_its_value(seed):
     with pytest.raises(ParameterError, match="random_state=") as error:
         generator(seed)

@@ -9,6 +9,7 @@ import threadpoolctl
 from lowland._core import threads
 from lowland._core.errors import ParameterError
 from lowland._core.threads import available_cpus, limit_blas, resolve_n_jobs
+from support.cases import each
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_systems_without_affinity_count_their_processors(tmp_path, monkeypatch):
     assert available_cpus(tmp_path) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("n_jobs", "expected"),
     [(None, 8), (1, 1), (20, 20), (np.int64(3), 3), (-1, 8), (-2, 7), (-99, 1)],
 )
@@ -92,7 +93,7 @@ def test_n_jobs_counts_as_in_joblib(monkeypatch, n_jobs, expected):
     assert resolve_n_jobs(n_jobs) == expected
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
+@each("n_jobs", [0, 1.5, "2", True])
 def test_an_impossible_n_jobs_is_refused_by_name_and_value(n_jobs):
     with pytest.raises(ParameterError, match=f"n_jobs={n_jobs!r}"):
         resolve_n_jobs(n_jobs)

@@ -10,6 +10,8 @@ import pytest
 from lowland import datasets
 from lowland._core.errors import ParameterError
 from lowland.datasets import load_dataset, names
+from lowland.datasets.catalog import DISTANCES
+from support.cases import each
 
 GENERATORS = [
     name for name in names() if "n_samples" in inspect.signature(getattr(datasets, name)).parameters
@@ -18,12 +20,22 @@ TABLES = [name for name in names() if name not in GENERATORS]
 NOISY = [
     name for name in GENERATORS if "noise" in inspect.signature(getattr(datasets, name)).parameters
 ]
-every_generator = pytest.mark.parametrize("make", [getattr(datasets, name) for name in GENERATORS])
-every_noisy = pytest.mark.parametrize("make", [getattr(datasets, name) for name in NOISY])
+every_generator = each("make", [getattr(datasets, name) for name in GENERATORS])
+every_noisy = each("make", [getattr(datasets, name) for name in NOISY])
 
 
 def test_tables_and_generators_are_the_expected_ones():
-    assert TABLES == ["breast_cancer", "digits", "iris", "wine"]
+    assert set(TABLES) - DISTANCES == {
+        "breakfast_preferences",
+        "breast_cancer",
+        "coffee",
+        "digits",
+        "iris",
+        "swiss",
+        "usarrests",
+        "wine",
+    }
+    assert set(TABLES) >= DISTANCES
     assert len(GENERATORS) == 8
     assert len(NOISY) == 7
 
@@ -34,7 +46,7 @@ def test_names_are_the_public_functions():
     assert list(datasets.__all__) == sorted(datasets.__all__)
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_parts_fit_together(name):
     data = load_dataset(name)
     rows, columns = data.X.shape
@@ -56,7 +68,15 @@ def test_parts_fit_together(name):
         assert data.truth.ndim == 2
         assert data.truth.dtype == np.float64
     assert name in repr(data)
-    assert f"{rows} rows x {columns} columns" in repr(data)
+    assert f"{rows} rows" in repr(data)
+    assert (f"{columns} columns" in repr(data)) != data.distances
+    assert data.row_names is None or len(set(data.row_names)) == rows
+    assert data.distances == (name in DISTANCES)
+    if data.distances:
+        assert data.row_names == data.feature_names
+        np.testing.assert_array_equal(data.X, data.X.T)
+        assert not np.diag(data.X).any()
+        assert data.X.min() >= 0
 
 
 def test_dataset_cannot_be_changed_by_accident():
@@ -65,7 +85,7 @@ def test_dataset_cannot_be_changed_by_accident():
 
 
 @every_generator
-@pytest.mark.parametrize("n_samples", [1, 2, 3, 257, np.int64(10)])
+@each("n_samples", [1, 2, 3, 257, np.int64(10)])
 def test_row_count_is_exact(make, n_samples):
     data = make(n_samples, random_state=0)
     assert len(data.X) == len(data.truth) == n_samples
@@ -115,7 +135,7 @@ def test_noise_is_gaussian_and_added_to_the_data_only(make):
 
 
 @every_generator
-@pytest.mark.parametrize("value", [0, -3, 2.5, True, "10", None])
+@each("value", [0, -3, 2.5, True, "10", None])
 def test_bad_number_of_rows_is_refused_with_its_range(make, value):
     with pytest.raises(ParameterError, match=r"n_samples=.* expected an integer >= 1") as error:
         make(value)
@@ -123,20 +143,20 @@ def test_bad_number_of_rows_is_refused_with_its_range(make, value):
 
 
 @every_noisy
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "1", None])
+@each("value", [-0.1, float("nan"), float("inf"), "1", None])
 def test_bad_noise_is_refused_with_its_range(make, value):
     with pytest.raises(ParameterError, match=rf"noise={value!r} .* expected a number >= 0"):
         make(10, noise=value)
 
 
 @every_generator
-@pytest.mark.parametrize("value", [-1, "seed", 0.5])
+@each("value", [-1, "seed", 0.5])
 def test_bad_seed_is_refused(make, value):
     with pytest.raises(ParameterError, match="random_state="):
         make(10, random_state=value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "argument", "value", "expected"),
     [
         ("bent_sheet", "bend", 0.0, "a number in (0, 6.28319)"),
@@ -158,7 +178,7 @@ def test_bad_shape_argument_is_refused_with_its_range(name, argument, value, exp
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("name", ["swiss_roll", "swiss-roll", "Swiss-Roll", " swiss_roll "])
+@each("name", ["swiss_roll", "swiss-roll", "Swiss-Roll", " swiss_roll "])
 def test_names_are_read_leniently(name):
     assert load_dataset(name, n_samples=5).name == "swiss_roll"
 
@@ -174,7 +194,9 @@ def test_load_dataset_generates_the_same_rows_every_time():
 def test_unknown_name_gets_the_nearest_one():
     with pytest.raises(ParameterError, match=r"unknown data set 'swis-rol'.*'swiss_roll'"):
         load_dataset("swis-rol")
-    with pytest.raises(ParameterError, match="unknown data set '12'; there are bent_sheet, "):
+    with pytest.raises(
+        ParameterError, match="unknown data set '12'; there are australia, bent_sheet, "
+    ):
         load_dataset(12)
 
 
@@ -185,7 +207,7 @@ def test_unknown_argument_is_refused():
         load_dataset("iris", noise=1.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "shape", "sizes", "mean"),
     [
         ("breast_cancer", (569, 30), [212, 357], 61.890712),
@@ -212,6 +234,47 @@ def test_first_rows_and_names_of_the_tables():
     np.testing.assert_array_equal(digits.X[0, :8], [0, 0, 5, 13, 9, 1, 0, 0])
     assert load_dataset("breast_cancer").label_names == ("malignant", "benign")
     assert load_dataset("wine").X[0, 0] == 14.23
+
+
+@each(
+    ("name", "shape", "first"),
+    [
+        ("australia", (10, 10), 1690.0),
+        ("breakfast", (15, 15), 17.75),
+        ("breakfast_preferences", (42, 15), 13.0),
+        ("ekman", (14, 14), 0.14),
+        ("eurodist", (21, 21), 3313.0),
+        ("morse", (36, 36), 0.95),
+        ("swiss", (47, 6), 80.2),
+        ("usarrests", (50, 4), 13.2),
+        ("uscities", (10, 10), 587.0),
+    ],
+)
+def test_bundled_tables_are_the_published_ones(name, shape, first):
+    data = load_dataset(name)
+    assert data.X.shape == shape
+    assert data.X[0, int(data.distances)] == pytest.approx(first, rel=1e-12)
+
+
+def test_facts_that_are_published_about_the_bundled_tables():
+    """R's summary() and help pages: means, and the largest distance of eurodist."""
+    swiss, arrests, cities = (load_dataset(name) for name in ("swiss", "usarrests", "eurodist"))
+    means = [70.14255, 50.65957, 16.48936, 10.97872, 41.14383, 19.94255]
+    np.testing.assert_allclose(swiss.X.mean(axis=0), means, atol=5e-6)
+    np.testing.assert_allclose(arrests.X.mean(axis=0), [7.788, 170.76, 65.54, 21.232], atol=5e-4)
+    assert cities.X.max() == 4532  # Athens to Lisbon
+    coffee = load_dataset("coffee")
+    np.testing.assert_array_equal(np.bincount(coffee.y), [36, 7])
+    assert coffee.row_names[0] == "1 Mexico"
+    ranks = load_dataset("breakfast_preferences").X
+    np.testing.assert_array_equal(np.sort(ranks, axis=1), np.tile(np.arange(1.0, 16), (42, 1)))
+
+
+def test_a_judge_of_the_breakfast_is_one_of_four():
+    each_judge = [datasets.breakfast(judge).X for judge in (42, 71, 101, 112)]
+    np.testing.assert_array_equal(datasets.breakfast().X, np.mean(each_judge, axis=0))
+    with pytest.raises(ParameterError, match=r"judge=7 is not allowed; expected 42, 71, 101, 112"):
+        datasets.breakfast(7)
 
 
 def test_changing_a_table_does_not_change_the_next_copy():

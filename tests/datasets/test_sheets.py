@@ -8,6 +8,7 @@ from scipy.stats import chisquare
 
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.datasets.sheets import spiral_length, spiral_parameter
+from support.cases import each
 
 # per sheet: its size and its largest curvature, both from the equation
 START = 1.5 * np.pi
@@ -22,7 +23,7 @@ SHEETS = [
     pytest.param(s_curve, (3.0 * np.pi, 2.0), 1.0, id="s_curve"),
     pytest.param(bent_sheet, (3.0, 2.0), np.pi / 3.0, id="bent_sheet"),
 ]
-sheets = pytest.mark.parametrize(("make", "size", "curvature"), SHEETS)
+sheets = each(("make", "size", "curvature"), SHEETS)
 
 
 @sheets
@@ -95,7 +96,7 @@ def test_s_curve_is_two_unit_circles_joined():
     np.testing.assert_allclose(x**2 + (z + np.sign(-z)) ** 2, 1.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("bend", [1e-6, 1.0, np.pi, 6.28])
+@each("bend", [1e-6, 1.0, np.pi, 6.28])
 def test_bent_sheet_lies_on_its_cylinder(bend):
     x, _, z = bent_sheet(500, bend=bend, random_state=7).X.T
     radius = 3.0 / bend

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from lowland._core import registry
+from support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("src/**/*.md")])
@@ -15,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PNG = b"\x89PNG"
 
 
-@pytest.mark.parametrize("script", ["make_pages.py", "make_stub.py"])
+@each("script", ["make_pages.py", "make_stub.py"])
 def test_what_is_made_from_the_code_is_up_to_date(script):
     check = [sys.executable, str(ROOT / "docs" / script), "--check"]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
@@ -27,7 +26,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page):
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if re.match(r"\w+://", link):

@@ -7,6 +7,7 @@ import pytest
 
 from lowland._core.errors import DataError
 from lowland.io import arrays, read_table
+from support.cases import each
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -23,7 +24,7 @@ def test_an_npy_array_has_no_names_and_stays_an_array(tmp_path):
     assert table.ids.to_list() == [0, 1]
 
 
-@pytest.mark.parametrize(("given", "kept"), [("f4", "f4"), ("f8", "f8"), ("i4", "f8"), ("?", "f8")])
+@each(("given", "kept"), [("f4", "f4"), ("f8", "f8"), ("i4", "f8"), ("?", "f8")])
 def test_float32_stays_and_other_numbers_become_float64(tmp_path, given, kept):
     table = read_table(saved(tmp_path / "t.npy", X.astype(given)))
     assert table.features.dtype == np.dtype(kept)
@@ -74,7 +75,7 @@ def test_the_place_of_a_bad_number_is_right_in_a_square_array(tmp_path):
         read_table(saved(tmp_path / "t.npy", np.array([[1.0, 2.0], [np.inf, 4.0]])))
 
 
-@pytest.mark.parametrize(
+@each(
     ("array", "message"),
     [
         (np.arange(4), r"shape \(4,\), expected two dimensions"),

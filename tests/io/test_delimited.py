@@ -6,6 +6,7 @@ import pytest
 
 from lowland._core.errors import DataError
 from lowland.io import read_table
+from support.cases import each
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_column_with_a_few_words_becomes_a_label_and_the_table_says_so(read):
     assert "row 2 holds 'low'" in table.notes[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         ("", "the file is empty"),

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import pdist, squareform
 
+from lowland import datasets
 from lowland._core.errors import DataError, MemoryLimitError
-from lowland.io import read_distances
+from lowland.io import holds_distances, read_distances
 from lowland.neighbor.tsne import TSNE
+from support.cases import each
 
 CITIES = ["Sydney", "Adelaide", "Brisbane"]
 ROADS = np.array([[0.0, 1166, 752], [1166, 0, 1622], [752, 1622, 0]])
@@ -42,11 +44,11 @@ def text(header, corner, first_column, separator=","):
     return "".join(separator.join(line) + "\n" for line in lines)
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "corner", "first_column"),
     [(True, "", True), (True, "city", True), (True, None, False), (False, None, True)],
 )
-@pytest.mark.parametrize(("name", "separator"), [("d.csv", ","), ("d.csv", ";"), ("d.tsv", "\t")])
+@each(("name", "separator"), [("d.csv", ","), ("d.csv", ";"), ("d.tsv", "\t")])
 def test_names_around_the_distances_become_ids(read, header, corner, first_column, name, separator):
     table = read(text(header, corner, first_column, separator), name)
     np.testing.assert_array_equal(table.features, ROADS)
@@ -170,8 +172,8 @@ def test_differences_of_rounding_are_no_asymmetry(tmp_path):
     np.testing.assert_array_equal(read_distances(tmp_path / "d.npy").features, rounded)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(
+@each("sparse", [False, True])
+@each(
     ("row", "column", "value", "message"),
     [
         (1, 2, -4.0, r"row 1, column 2 is negative .*-4"),
@@ -198,7 +200,7 @@ def test_places_are_named_where_rows_have_names(read):
         read(text(True, "", True).replace("1166,752", "1166,753"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         ("a,b\n1,2\n3,4\n5,6\n7,8\n", "4 rows and 2 columns; a matrix of distances is square"),
@@ -217,7 +219,7 @@ def test_a_text_that_holds_no_distances_is_refused(read, content, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("array", "message"),
     [
         (np.zeros((2, 3)), "2 rows and 3 columns"),
@@ -243,3 +245,15 @@ def test_a_condensed_matrix_too_large_for_memory_is_not_expanded(tmp_path, littl
     np.save(tmp_path / "d.npy", np.ones(700 * 699 // 2, np.float32))
     with pytest.raises(MemoryLimitError, match="700 rows x 700 columns"):
         read_distances(tmp_path / "d.npy")
+
+
+def test_bundled_distances_are_known_to_be_distances():
+    table = read_distances("eurodist")
+    np.testing.assert_array_equal(table.features, datasets.eurodist().X)
+    assert table.ids.to_list() == list(datasets.eurodist().row_names)
+    assert read_distances("Australia").labels.columns == ["truth_1", "truth_2"]
+    assert holds_distances("eurodist")
+    assert not holds_distances("iris")
+    assert not holds_distances("./eurodist")
+    with pytest.raises(DataError, match="iris: holds columns, no distances between rows"):
+        read_distances("iris")

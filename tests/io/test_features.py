@@ -8,6 +8,7 @@ import pytest
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import delimited, finite, read_table
+from support.cases import each
 
 HOLES = np.array([[1.0, np.nan], [2.0, 3.0]])
 WRITERS = {
@@ -56,7 +57,7 @@ def test_float32_with_missing_values_stays_float32(tmp_path):
 
 
 # A small bound stands in for the size from which memory counts.
-@pytest.mark.parametrize(
+@each(
     ("columns", "dtype"),
     [
         ({"a": [0, 65535], "b": [-65535, 1]}, "f4"),
@@ -66,7 +67,7 @@ def test_float32_with_missing_values_stays_float32(tmp_path):
         ({"a": [0, 1], "b": [0.5, 0.25]}, "f8"),
     ],
 )
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "npy"])
+@each("suffix", ["parquet", "csv", "npy"])
 def test_a_large_table_of_small_whole_numbers_becomes_float32(
     tmp_path, monkeypatch, suffix, columns, dtype
 ):
@@ -113,7 +114,7 @@ def test_floats_of_the_other_byte_order_keep_their_size(tmp_path):
     np.testing.assert_array_equal(features, [[1.5, 2.5]])
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.ndjson", "t.npz"])
+@each("name", ["t.csv", "t.parquet", "t.ndjson", "t.npz"])
 def test_an_estimator_sees_named_columns_without_a_copy(tmp_path, name):
     WRITERS[name](tmp_path / name)
     features = read_table(tmp_path / name, allow_missing=True).features
@@ -127,11 +128,11 @@ def foreseen(monkeypatch):
     monkeypatch.setattr(delimited, "GUESS_FIELDS", 0)  # 100 rows
 
 
-@pytest.mark.parametrize(
+@each(
     ("late", "value"),
     [("1", 1.0), ("40000", 40000.0), ("-40000", -40000.0), ("1.5", 1.5), (" 7", 7.0), ("", None)],
 )
-@pytest.mark.parametrize("early", ["3", "-3", "65535", "70000"])
+@each("early", ["3", "-3", "65535", "70000"])
 def test_a_number_that_does_not_fit_the_foreseen_type_is_read(
     tmp_path, foreseen, early, late, value
 ):

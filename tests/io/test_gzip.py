@@ -13,6 +13,7 @@ import scipy.sparse
 
 from lowland._core.errors import DataError
 from lowland.io import read_distances, read_table
+from support.cases import each
 
 X = np.array([[1.0, 0.0], [0.0, 4.0], [5.0, 6.0]])
 FRAME = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
@@ -47,7 +48,7 @@ def values(path):
     return features.toarray() if scipy.sparse.issparse(features) else np.asarray(features)
 
 
-@pytest.mark.parametrize("name", ["{}.gz", "{}.GZ", "{}"])
+@each("name", ["{}.gz", "{}.GZ", "{}"])
 def test_a_compressed_file_is_read_like_the_plain_one(plain, name):
     packed = plain.with_name(name.format(plain.name))
     packed.write_bytes(gzip.compress(plain.read_bytes()))
@@ -66,7 +67,7 @@ def test_distances_may_be_compressed(tmp_path):
     np.testing.assert_array_equal(read_distances(path).features, [[0, 1], [1, 0]])
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         (b"", "t.csv.gz: the file is empty"),

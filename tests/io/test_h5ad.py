@@ -10,6 +10,7 @@ import scipy.sparse
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import read_distances, read_table
+from support.cases import each
 
 h5py = pytest.importorskip("h5py", reason="H5AD files are read by h5py")
 
@@ -252,7 +253,7 @@ def altered(path, **changes):
     return path
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "message"),
     [
         ({"X": None}, "has no 'X'; name one of its parts to read: none"),
@@ -274,7 +275,7 @@ def test_a_broken_file_is_refused_with_its_name_and_the_place(tmp_path, changes,
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "value"),
     [
         ("indices", [0, 9, 0, 1, 2]),

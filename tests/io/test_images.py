@@ -8,6 +8,7 @@ from PIL import Image
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import finite, read_table
+from support.cases import each
 
 RNG = np.random.default_rng(0)
 GRAY = RNG.integers(0, 256, (4, 3, 5), dtype=np.uint8)
@@ -23,8 +24,8 @@ def save(folder, images, names=None):
     return folder
 
 
-@pytest.mark.parametrize("images", [GRAY, RGB], ids=["gray", "rgb"])
-@pytest.mark.parametrize("suffix", ["png", "bmp", "tif", "ppm", "PNG"])
+@each("images", [GRAY, RGB], ids=["gray", "rgb"])
+@each("suffix", ["png", "bmp", "tif", "ppm", "PNG"])
 def test_each_image_is_a_row_of_pixels(tmp_path, images, suffix):
     table = read_table(save(tmp_path / "a", images, [f"{i}.{suffix}" for i in range(4)]))
     np.testing.assert_array_equal(table.features, images.reshape(4, -1))
@@ -114,7 +115,7 @@ def test_an_unreadable_image_is_refused_by_name(tmp_path, content):
         read_table(tmp_path / "a")
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "tif", "bmp"])
+@each("suffix", ["png", "jpg", "gif", "tif", "bmp"])
 def test_damaged_images_never_end_in_another_error(tmp_path, damage, suffix):
     images = RNG.integers(0, 256, (2, 30, 40), dtype=np.uint8)
     save(tmp_path / "a", images, [f"{i}.{suffix}" for i in range(2)])

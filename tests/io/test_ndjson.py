@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import read_table
+from support.cases import each
 
 
 @pytest.fixture(params=["t.ndjson", "t.jsonl"])
@@ -46,7 +47,7 @@ def test_what_json_wrote_comes_back(tmp_path_factory, rows):
     assert table.labels["k"].to_list() == [text for *_, text in rows]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         (b'{"a": 1}\n{"a":\n', "line 2: not JSON: Expecting value"),

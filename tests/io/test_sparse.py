@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import read_table
+from support.cases import each
 
 X = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [3.5, 0.0, -1.0, 0.0], [0, 0, 0, 7.0]])
 FORMATS = ["bsr", "coo", "csc", "csr", "dia"]
@@ -27,8 +28,8 @@ def market(path, text):
     return path
 
 
-@pytest.mark.parametrize("container", ["matrix", "array"])
-@pytest.mark.parametrize("kind", FORMATS)
+@each("container", ["matrix", "array"])
+@each("kind", FORMATS)
 def test_every_format_of_scipy_comes_back_as_csr(tmp_path, kind, container):
     table = read_table(saved(tmp_path / "t.npz", X, kind, container))
     assert table.is_sparse
@@ -109,7 +110,7 @@ def members(**changed):
     return {**whole, "indptr": A.indptr, **changed}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "message"),
     [
         ({"format": b"lil"}, "unknown format 'lil'"),
@@ -134,7 +135,7 @@ def test_a_forged_sparse_matrix_is_refused(tmp_path, changed, message):
     assert "t.npz" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@each("kind", FORMATS)
 def test_damaged_files_never_end_in_another_error(tmp_path, damage, kind):
     assert damage(saved(tmp_path / "t.npz", X, kind), read_table) > 30
 
@@ -150,8 +151,8 @@ def test_a_matrix_that_says_it_is_huge_is_refused_unread(tmp_path, little_memory
         read_table(path)
 
 
-@pytest.mark.parametrize("kind", ["coo", "csr"])
-@pytest.mark.parametrize("dtype", ["f8", "i8"])
+@each("kind", ["coo", "csr"])
+@each("dtype", ["f8", "i8"])
 def test_matrix_market_gives_a_sparse_matrix(tmp_path, kind, dtype):
     A = getattr(scipy.sparse, f"{kind}_matrix")(X.astype(dtype))
     scipy.io.mmwrite(tmp_path / "t.mtx", A)
@@ -172,7 +173,7 @@ def test_symmetric_and_pattern_files_are_expanded(tmp_path):
     np.testing.assert_array_equal(read_table(path).features.toarray(), [[0, 1], [1, 0]])
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         (

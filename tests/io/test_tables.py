@@ -10,14 +10,26 @@ from lowland import datasets
 from lowland._core.errors import DataError
 from lowland.io import read_table
 from lowland.io.sources import READERS
+from support.cases import each
 
 
-@pytest.mark.parametrize("name", datasets.names())
+@each("name", datasets.names())
 def test_every_bundled_data_set_is_a_table(name):
-    data, table = datasets.load_dataset(name), read_table(name)
+    data = datasets.load_dataset(name)
+    if data.distances:
+        with pytest.raises(DataError, match=f"{name}: holds distances between rows, no columns"):
+            read_table(name)
+        return
+    table = read_table(name)
     assert table.feature_names == tuple(data.feature_names)
     np.testing.assert_array_equal(table.features.to_numpy(), data.X)
     assert table.labels.height in (0, len(data.X))
+
+
+def test_named_rows_of_a_bundled_data_set_are_its_ids():
+    assert read_table("swiss").ids.to_list()[:2] == ["Courtelary", "Delemont"]
+    assert read_table("swiss").labels.columns == []
+    assert read_table("coffee").labels.columns == ["class"]
 
 
 def test_classes_of_a_bundled_data_set_come_as_names():
@@ -40,7 +52,7 @@ def test_parquet_keeps_types_and_nulls_of_labels(tmp_path):
     assert table.labels["kind"].to_list() == ["x", None]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "ndjson"])
+@each("suffix", ["csv", "parquet", "arrow", "ndjson"])
 def test_a_name_is_no_pattern(tmp_path, suffix):
     writers = {"csv": "csv", "parquet": "parquet", "arrow": "ipc", "ndjson": "ndjson"}
     for name, value in (("[t]*", 1), ("t1", 2), ("[t]1", 3)):

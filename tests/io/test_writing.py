@@ -11,6 +11,7 @@ import pytest
 
 from lowland._core.errors import DataError
 from lowland.io import Table, coordinate_names, map_frame, staged_outputs, write_frame
+from support.cases import each
 
 
 def table(labels: dict, ids: pl.Series | None = None, rows: int = 2) -> Table:
@@ -34,7 +35,7 @@ def folder_contents(folder):
     return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
 
 
-@pytest.mark.parametrize(
+@each(
     ("n", "names"),
     [(1, ["x"]), (2, ["x", "y"]), (3, ["x", "y", "z"]), (4, ["x1", "x2", "x3", "x4"])],
 )

@@ -7,6 +7,7 @@ import scipy.sparse
 from lowland import metrics
 from lowland.metrics import Comparison
 from lowland.neighbors import knn_graph, knn_query
+from support.cases import each
 
 TWO_SIDED = [
     metrics.trustworthiness,
@@ -33,16 +34,16 @@ TWO_SIDED = [
 ]
 
 
-@pytest.fixture(params=TWO_SIDED, ids=lambda measure: measure.__name__)
-def measure(request):
-    return request.param
+every_measure = each("measure", TWO_SIDED)
 
 
+@every_measure
 def test_different_numbers_of_rows(measure, irregular):
     with pytest.raises(ValueError, match="Y has 29 rows, but X has 30"):
         measure(irregular(30, 3), irregular(29, 2))
 
 
+@every_measure
 def test_nan_and_infinity(measure, irregular):
     X, Y = irregular(30, 3), irregular(30, 2)
     bad = Y.copy()
@@ -53,6 +54,7 @@ def test_nan_and_infinity(measure, irregular):
         measure(np.where(X[3, 2] == X, np.inf, X), Y)
 
 
+@every_measure
 def test_a_missing_map_and_a_map_too_many(measure, irregular):
     X, Y = irregular(30, 3), irregular(30, 2)
     with pytest.raises(ValueError, match="give the map"):
@@ -63,6 +65,7 @@ def test_a_missing_map_and_a_map_too_many(measure, irregular):
         measure(Comparison(X, Y), sample=5)
 
 
+@every_measure
 def test_unknown_options_and_metrics(measure, irregular):
     X, Y = irregular(30, 3), irregular(30, 2)
     with pytest.raises(TypeError, match="metrik"):
@@ -75,6 +78,7 @@ def test_unknown_options_and_metrics(measure, irregular):
         measure(X, Y, random_state=-1)
 
 
+@every_measure
 def test_tables_of_the_wrong_kind(measure, irregular):
     X = irregular(30, 3)
     with pytest.raises(ValueError, match="2D array"):
@@ -94,8 +98,8 @@ def test_neighborhoods_of_half_the_rows_or_more(measure, irregular):
             measure(X, Y, k)
 
 
-@pytest.mark.parametrize("measure", TWO_SIDED[:5])
-@pytest.mark.parametrize("k", [0, -1, 2.5, "5", True, None, [], [3, 0], [[1, 2]]])
+@each("measure", TWO_SIDED[:5])
+@each("k", [0, -1, 2.5, "5", True, None, [], [3, 0], [[1, 2]]])
 def test_neighborhoods_that_are_none(measure, k, irregular):
     with pytest.raises(ValueError, match="n_neighbors="):
         measure(irregular(30, 3), irregular(30, 2), k)

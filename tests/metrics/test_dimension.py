@@ -7,6 +7,7 @@ import scipy.sparse
 from lowland import metrics
 from lowland.datasets import helix, s_curve, sphere, swiss_roll, torus
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 
 def flat_torus(n, d, seed=0):
@@ -31,8 +32,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("method", ["twonn", "mle"])
-@pytest.mark.parametrize("shape", SHAPES)
+@each("method", ["twonn", "mle"])
+@each("shape", SHAPES)
 def test_known_dimensions_are_found(shape, method):
     d, make = SHAPES[shape]
     assert metrics.intrinsic_dimension(make(), method) == pytest.approx(d, rel=0.1)

@@ -1,16 +1,12 @@
 """Stress, Shepard, residual variance: against definitions, golden values and closed forms."""
 
-import csv
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from lowland import metrics
+from lowland.datasets import eurodist
 from lowland.metrics import Comparison
-
-DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[3] / "shared/data"))
+from support.cases import each
 
 # Four points for the values of objectives, computed by hand-written formulas elsewhere.
 FOUR = np.array([[0, 0, 0], [1, 0, 0.2], [1.3, 1, 0], [0, 1.1, 2]])
@@ -28,7 +24,7 @@ def test_stresses_are_their_definitions(varied, oracle):
     )
 
 
-@pytest.mark.parametrize("ties", ["primary", "secondary", "index"])
+@each("ties", ["primary", "secondary", "index"])
 def test_kruskals_stress_is_its_definition(ties, varied, oracle):
     found = metrics.kruskal_stress1(varied.X, varied.Y, disparities=ties)
     expected = oracle.kruskal(varied.D, varied.d, ties)
@@ -64,10 +60,8 @@ def test_golden_values_of_four_points():
 
 def test_golden_values_of_eurodist():
     """MASS::sammon prints 0.01705 at the classical start; ties: see Kruskal (1964)."""
-    path = DATA / "small/eurodist.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (set LOWLAND_DATA)")
-    D, Y = classical_map(path)
+    D = eurodist().X
+    Y = classical_map(D)
     both = Comparison(D, Y, metric="precomputed")
     assert metrics.sammon_stress(both) == pytest.approx(0.0170457, abs=5e-8)
     expected = {"primary": 7.439208, "secondary": 7.549911, "index": 7.505733}
@@ -76,14 +70,11 @@ def test_golden_values_of_eurodist():
         assert found == pytest.approx(percent, abs=5e-7)
 
 
-def classical_map(path):
-    """Distances of the file and their classical scaling in two dimensions."""
-    with path.open(newline="") as file:
-        rows = list(csv.reader(file))[1:]
-    D = np.array([[float(value) for value in row[1:]] for row in rows])
+def classical_map(D):
+    """Classical scaling in two dimensions."""
     H = np.eye(len(D)) - 1 / len(D)
     values, vectors = np.linalg.eigh(-H @ D**2 @ H / 2)
-    return D, vectors[:, :-3:-1] * np.sqrt(values[:-3:-1])
+    return vectors[:, :-3:-1] * np.sqrt(values[:-3:-1])
 
 
 # --- what is known without computing -----------------------------------------------------------
@@ -172,8 +163,8 @@ def test_sparse_rows_have_the_same_distances(metric):
         assert measure(sparse) == pytest.approx(measure(dense), rel=1e-9)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "precomputed"])
-@pytest.mark.parametrize("rows_at_once", [1, 7, 24, 31])
+@each("metric", ["euclidean", "cosine", "manhattan", "precomputed"])
+@each("rows_at_once", [1, 7, 24, 31])
 def test_blocks_of_any_size_have_the_same_sums(
     rows_at_once, metric, irregular, metric_distances, monkeypatch
 ):

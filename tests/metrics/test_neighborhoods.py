@@ -8,6 +8,7 @@ from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from lowland import metrics
 from lowland.metrics import Comparison
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 
 def sizes_of(n):
@@ -60,8 +61,8 @@ def test_rnx_is_read_from_the_coranking_matrix(pair, oracle):
     assert curve.sample_size == pair.n
 
 
-@pytest.mark.parametrize("k", [1, 5, 12, 60])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@each("k", [1, 5, 12, 60])
+@each("metric", ["euclidean", "cosine", "manhattan"])
 def test_trustworthiness_equals_scikit_learns(metric, k, irregular):
     X = irregular(150, 10)
     Y = X[:, :2] + np.random.default_rng(0).normal(scale=0.3, size=(150, 2))

@@ -8,6 +8,7 @@ import pytest
 
 from lowland import metrics
 from lowland.metrics import Comparison, Measured
+from support.cases import each
 
 N, SAMPLE, TRIALS = 3000, 600, 100
 
@@ -51,7 +52,7 @@ def trials():
     return exact, some
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@each("name", MEASURES)
 def test_intervals_hold_the_exact_value(name, trials):
     exact, some = trials
     truth = MEASURES[name](exact)

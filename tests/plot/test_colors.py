@@ -6,7 +6,6 @@ import datetime
 
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.colors import to_rgb
 
 from lowland.plot.colors import MISSING, OTHER, Categories, Continuum, encode_labels
@@ -17,6 +16,7 @@ from lowland.plot.palettes import (
     OKABE_ITO,
     category_colors,
 )
+from support.cases import each
 
 # Machado, Oliveira & Fernandes (2009), severity 1
 EYES = {
@@ -39,8 +39,8 @@ def smallest_difference(colors, eye):
     return distances[np.triu_indices(len(colors), 1)].min()
 
 
-@pytest.mark.parametrize("eye", EYES)
-@pytest.mark.parametrize(
+@each("eye", EYES)
+@each(
     ("colors", "difference"),
     [(OKABE_ITO, 0.07), (LONG_PALETTE[:10], 0.09), (LONG_PALETTE, 0.05)],
     ids=["few", "ten", "many"],
@@ -55,7 +55,7 @@ def test_no_color_could_be_taken_for_a_grey_that_means_no_category():
         assert smallest_difference([color, DARK_GREY], "normal") > 0.1
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 30])
+@each("n", [1, 7, 8, 30])
 def test_no_two_categories_look_the_same(n):
     categories = encode_labels(np.arange(n).astype(str), n)
     colors = [categories.color(code) for code in range(-2, n)]
@@ -84,7 +84,7 @@ def test_the_most_frequent_of_many_categories_keep_their_names():
     assert categories.name(OTHER) == "and 5 more"
 
 
-@pytest.mark.parametrize(
+@each(
     ("labels", "names"),
     [
         ([True, False, True], ("False", "True")),

@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 
 from lowland._core.errors import DataError
 from lowland.plot import loss_plot, rnx_plot, scree_plot, shepard_plot
+from support.cases import each
 
 
 def texts(artists):
@@ -35,7 +36,7 @@ def test_many_components_are_a_line():
     assert each.lines[0].get_ydata().size == 500
 
 
-@pytest.mark.parametrize(
+@each(
     ("shares", "message"),
     [
         ([0.9, 0.9], "add up to 1"),
@@ -79,7 +80,7 @@ def test_a_shepard_diagram_of_equal_distances_is_drawn(tmp_path):
     assert figure.axes[0].collections[0].get_array().sum() == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (([1.0, 2.0], [1.0]), "map_ must hold 2 numbers"),
@@ -163,7 +164,7 @@ def test_without_steps_the_losses_are_numbered():
     assert not axes.texts
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (([],), "losses"),

@@ -24,6 +24,7 @@ from lowland.plot import (
     scree_plot,
     shepard_plot,
 )
+from support.cases import each
 
 rng = np.random.default_rng(0)
 Y = rng.standard_normal((300, 3))
@@ -54,7 +55,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_the_same_input_gives_the_same_bytes(kind, tmp_path):
     for suffix in ("png", "svg", "pdf") if kind in ("map", "dense", "scree") else ("png", "svg"):
         written = []
@@ -66,7 +67,7 @@ def test_the_same_input_gives_the_same_bytes(kind, tmp_path):
         assert not re.search(rb"<dc:date>|CreationDate|20\d\d-\d\d-\d\d", written[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_text_stays_text_in_vector_files(kind, tmp_path):
     path = tmp_path / "picture.svg"
     save_figure(make(kind), path)
@@ -74,7 +75,7 @@ def test_text_stays_text_in_vector_files(kind, tmp_path):
     assert "title" in texts
 
 
-@pytest.mark.parametrize("kind", ["map", "dense", "centers", "3d", "strip", "pairs", "compare"])
+@each("kind", ["map", "dense", "centers", "3d", "strip", "pairs", "compare"])
 def test_points_are_an_image_in_vector_files(kind, tmp_path):
     figure = make(kind)
     for axes in figure.axes:
@@ -96,7 +97,7 @@ def test_vector_files_do_not_grow_with_the_points(tmp_path):
     assert sizes[1] < 2 * sizes[0]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "jpg", "webp", "tif", "PNG"])
+@each("suffix", ["png", "svg", "pdf", "jpg", "webp", "tif", "PNG"])
 def test_the_suffix_names_the_format(suffix, tmp_path):
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "jpg": b"\xff\xd8"}
     path = tmp_path / f"a.b.{suffix}"

@@ -7,6 +7,7 @@ import pytest
 
 from lowland._core.errors import DataError, ParameterError
 from lowland.plot import eigen_images, reconstruction_strip, save_figure
+from support.cases import each
 
 rng = np.random.default_rng(0)
 SHAPE = (4, 6)
@@ -64,7 +65,7 @@ def test_constant_images_are_drawn(tmp_path):
     save_figure(strip, tmp_path / "strip.png", dpi=30)
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "message"),
     [
         (

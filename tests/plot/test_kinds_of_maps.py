@@ -17,6 +17,7 @@ from lowland.plot import (
     scatter_map_3d,
 )
 from lowland.plot.palettes import OKABE_ITO
+from support.cases import each
 
 rng = np.random.default_rng(0)
 Y = rng.standard_normal((200, 4)) * [4, 2, 1, 0.5]
@@ -169,7 +170,7 @@ def test_maps_of_different_dimension_are_compared():
     assert all(axes.get_aspect() == 1.0 for axes in figure.axes)
 
 
-@pytest.mark.parametrize("n_maps", [1, 4, 5, 9])
+@each("n_maps", [1, 4, 5, 9])
 def test_panels_fill_a_grid_with_one_legend(n_maps):
     figure = rendered(compare_maps([Y] * n_maps, None, NAMES, label_name="kind", title="all"))
     shown = [axes for axes in figure.axes if axes.get_visible()]
@@ -184,7 +185,7 @@ def test_a_constant_map_can_be_compared(tmp_path):
     save_figure(figure, tmp_path / "maps.png", dpi=30)
 
 
-@pytest.mark.parametrize(
+@each(
     ("maps", "titles", "message"),
     [
         ([], None, "no maps"),

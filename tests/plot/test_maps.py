@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from lowland._core.errors import DataError
 from lowland.plot import save_figure, scatter_map
 from lowland.plot.palettes import GREY, OKABE_ITO
+from support.cases import each
 
 rng = np.random.default_rng(0)
 Y = rng.standard_normal((200, 3))
@@ -102,7 +103,7 @@ def test_a_legend_never_covers_the_map(n):
     assert legend.y1 <= figure.bbox.y1
 
 
-@pytest.mark.parametrize(
+@each(
     "coordinates",
     [
         np.zeros((1, 2)),
@@ -205,7 +206,7 @@ def test_pyplot_is_never_loaded(tmp_path):
     subprocess.run([sys.executable, "-c", code, tmp_path / "map.png"], check=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("coordinates", "labels", "message"),
     [
         (np.zeros(3), None, "rows and columns"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lowland.plot._placement import separate
+from support.cases import each
 
 BOUNDS = np.array([[0.0, 0.0], [500.0, 400.0]])
 
@@ -16,7 +16,7 @@ def overlaps(places, sizes):
     return touching[np.triu_indices(len(places), 1)].any()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_boxes_are_moved_apart_within_the_bounds(seed):
     rng = np.random.default_rng(seed)
     wanted = rng.uniform(0.3, 0.7, (25, 2)) * BOUNDS[1]

@@ -13,6 +13,7 @@ from lowland._core.chain import Chain
 from lowland.errors import DataError, ModelFileError
 from lowland.preparation._scales import choose_scale
 from lowland.preparation.preparation import Preparation
+from support.cases import each
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 5)) * [1, 10, 100, 1e-3, 0] + [0, 5, -3, 1, 7]
@@ -70,7 +71,7 @@ def test_sparse_rows_are_divided_but_not_centered():
     assert Preparation().fit(S).chosen_ == "none"
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "names", "kind", "reason"),
     [
         (X[:, [0, 0]] * [1, 3], list("ab"), "none", "alike"),
@@ -165,7 +166,7 @@ def test_a_chain_is_saved_and_read_safely(chain, tmp_path):
     assert (tmp_path / "m.lowland").read_bytes() == (tmp_path / "n.lowland").read_bytes()
 
 
-@pytest.mark.parametrize(
+@each(
     "state",
     [
         {},

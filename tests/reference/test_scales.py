@@ -19,14 +19,15 @@ from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
 from lowland.spectral._locally_linear import LocallyLinearReducer
+from support.cases import each
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers
 # What these take for too much or too little is a matter of the kernel, not of the numbers.
 REFUSES_SINGLE = ("KernelPCA",)
 
-scales = pytest.mark.parametrize(("dtype", "exponent"), SINGLE + DOUBLE)
-squarable_scales = pytest.mark.parametrize(("dtype", "exponent"), SINGLE + WITHIN)
+scales = each(("dtype", "exponent"), SINGLE + DOUBLE)
+squarable_scales = each(("dtype", "exponent"), SINGLE + WITHIN)
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +73,9 @@ def attempt(model: Any, X: np.ndarray) -> tuple[Any, str]:
         return None, str(refusal)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_matrix])
-@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e30), (np.float64, 1e200)])
-@pytest.mark.parametrize("method", registry.all_methods(), ids=registry.names())
+@each("layout", [np.asarray, scipy.sparse.csr_matrix])
+@each(("dtype", "far"), [(np.float32, 1e30), (np.float64, 1e200)])
+@each("method", registry.all_methods(), ids=registry.names())
 def test_an_extreme_new_row_has_no_influence_on_its_companions(
     method: type, dtype: type, far: float, layout: Any, rows: np.ndarray, monkeypatch: Any
 ) -> None:
@@ -98,7 +99,7 @@ def test_an_extreme_new_row_has_no_influence_on_its_companions(
 
 
 @scales
-@pytest.mark.parametrize("method", registry.all_methods(), ids=registry.names())
+@each("method", registry.all_methods(), ids=registry.names())
 def test_every_method_keeps_its_map_or_names_the_value(
     method: type, rows: np.ndarray, dtype: type, exponent: int
 ) -> None:
@@ -115,9 +116,9 @@ def test_every_method_keeps_its_map_or_names_the_value(
 
 
 @squarable_scales
-@pytest.mark.parametrize("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("solver", ["covariance", "gram", "randomized"])
-@pytest.mark.parametrize("units", [{}, {"whiten": True}, {"scale": True}], ids=str)
+@each("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@each("solver", ["covariance", "gram", "randomized"])
+@each("units", [{}, {"whiten": True}, {"scale": True}], ids=str)
 def test_pca_is_the_same_to_the_last_bit(
     rows: np.ndarray, dtype: type, exponent: int, kind: Any, solver: str, units: dict
 ) -> None:
@@ -151,7 +152,7 @@ def test_rules_for_the_number_of_axes_do_not_see_the_unit(
 
 
 @squarable_scales
-@pytest.mark.parametrize("method", [lowland.PCA, lowland.LDA])
+@each("method", [lowland.PCA, lowland.LDA])
 def test_batches_of_any_unit_make_one_model(
     rows: np.ndarray, dtype: type, exponent: int, method: type
 ) -> None:
@@ -171,7 +172,7 @@ def test_batches_that_are_too_far_apart_are_refused(rows: np.ndarray, method: ty
 
 
 @squarable_scales
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+@each("shrinkage", [None, 0.3, "auto"])
 def test_lda_decides_the_same(
     rows: np.ndarray, dtype: type, exponent: int, shrinkage: object
 ) -> None:
@@ -182,8 +183,8 @@ def test_lda_decides_the_same(
         np.testing.assert_array_equal(b.predict_proba(far), a.predict_proba(Z))
 
 
-@pytest.mark.parametrize("solver", ["covariance", "gram", "randomized"])
-@pytest.mark.parametrize("scale", [False, True])
+@each("solver", ["covariance", "gram", "randomized"])
+@each("scale", [False, True])
 def test_one_huge_column_does_no_harm(rows: np.ndarray, solver: str, scale: bool) -> None:
     X = rows.astype(np.float32)
     X[:, 1] *= np.float32(2.0**100)
@@ -198,8 +199,8 @@ def test_one_huge_column_does_no_harm(rows: np.ndarray, solver: str, scale: bool
         np.testing.assert_allclose(Z[:, 0], alone, rtol=1e-4)
 
 
-@pytest.mark.parametrize("value", [3e38, 1e-40])
-@pytest.mark.parametrize("units", [{}, {"whiten": True}, {"scale": True}], ids=str)
+@each("value", [3e38, 1e-40])
+@each("units", [{}, {"whiten": True}, {"scale": True}], ids=str)
 def test_the_ends_of_float32(rows: np.ndarray, value: float, units: dict) -> None:
     part = (rows - rows.mean(axis=0)) / np.abs(rows - rows.mean(axis=0)).max() / 3
     X = (part * value).astype(np.float32)
@@ -216,8 +217,8 @@ def test_a_map_that_float32_cannot_hold_is_refused(rows: np.ndarray) -> None:
 
 
 @scales
-@pytest.mark.parametrize("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@each("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@each("metric", ["euclidean", "cosine"])
 def test_neighbors_do_not_see_the_unit(
     rows: np.ndarray, dtype: type, exponent: int, kind: Any, metric: str
 ) -> None:
@@ -241,8 +242,8 @@ def test_squares_that_are_no_numbers_are_refused(
 
 
 @squarable_scales
-@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cosine"])
+@each("solver", ["dense", "krylov", "nystroem"])
+@each("kernel", ["rbf", "laplacian", "cosine"])
 def test_kernels_that_find_their_width_do_not_see_the_unit(
     rows: np.ndarray, dtype: type, exponent: int, solver: str, kernel: str
 ) -> None:
@@ -256,7 +257,7 @@ def test_kernels_that_find_their_width_do_not_see_the_unit(
 
 
 @scales
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid"])
+@each("kernel", ["rbf", "laplacian", "poly", "sigmoid"])
 def test_kernels_that_see_nothing_say_so(
     rows: np.ndarray, dtype: type, exponent: int, kernel: str
 ) -> None:
@@ -287,8 +288,8 @@ def test_quality_refuses_what_cannot_be_squared(rows: np.ndarray, exponent: int)
 
 
 @scales
-@pytest.mark.parametrize("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("scale", ["auto", "none", "standard", "robust"])
+@each("kind", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@each("scale", ["auto", "none", "standard", "robust"])
 def test_preparation_does_not_see_the_unit(
     rows: np.ndarray, dtype: type, exponent: int, kind: Any, scale: str
 ) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lowland.report import advise
+from support.cases import each
 
 
 def kinds(summary):
@@ -34,7 +35,7 @@ def change_fact(**values):
     return lambda summary: summary["maps"][0]["facts"].update(values)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "kind", "serious", "words"),
     [
         (

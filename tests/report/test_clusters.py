@@ -7,6 +7,7 @@ import pytest
 
 from lowland.errors import DataError
 from lowland.report import density_clusters
+from support.cases import each
 
 
 def blobs(n, d, centers, seed=0):
@@ -38,9 +39,9 @@ def test_separate_groups_are_found(n, d):
     assert (found == 0).mean() < 0.06
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("n", [200, 2000, 50_000])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@each("d", [1, 2, 3])
+@each("n", [200, 2000, 50_000])
+@each("seed", [0, 1, 2])
 def test_one_group_stays_one(n, d, seed):
     found = density_clusters(blobs(n, d, [[0, 0, 0]], seed)[0])
     assert found.max() == 1

@@ -8,6 +8,7 @@ import pytest
 from lowland._core import registry
 from lowland.report import wording
 from lowland.report.reading import EVERY_MAP, how_to_read
+from support.cases import each
 
 
 def measure(value, pca=None, random=None):
@@ -56,7 +57,7 @@ def test_every_measure_of_the_quality_table_has_its_own_sentence():
         assert text != row["meaning"][:1].upper() + row["meaning"][1:], name
 
 
-@pytest.mark.parametrize(
+@each(
     ("made", "text"),
     [
         (wording.percent(0.874), "87\u202f%"),
@@ -83,7 +84,7 @@ def test_numbers_are_short(made, text):
     assert made == text
 
 
-@pytest.mark.parametrize("method", registry.names())
+@each("method", registry.names())
 def test_every_method_is_told_how_to_be_read(method):
     assert len(how_to_read(method)) > len(EVERY_MAP)
 

@@ -74,7 +74,7 @@ def score_command(
         check_free([report], force=force, sources=[source, map_file])
     table = options.table_options(
         columns, drop, labels, one_hot, id_column, None, scale, impute, distances, part
-    )
+    ).for_data(source)
     with console.warnings_as_notes():
         prepared = prepare(read(source, table), table)
         for note in prepared.table.notes:

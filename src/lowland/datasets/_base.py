@@ -43,13 +43,17 @@ class Dataset:
     y : ndarray of shape (n_samples,) or None
         The class of each row as an integer, an index into ``label_names``.
     truth : ndarray of shape (n_samples, n_coordinates) or None
-        The coordinates each row was generated from, without noise.
+        The coordinates each row was generated from, without noise, or known places.
     feature_names : tuple of str
         One name per column of ``X``.
     label_names : tuple of str or None
         One name per class; None when ``y`` is None.
     description : str
         One line.
+    row_names : tuple of str or None
+        One name per row, where rows have names.
+    distances : bool
+        Whether ``X`` holds the distances between the rows, for ``metric="precomputed"``.
 
     Examples
     --------
@@ -65,6 +69,8 @@ class Dataset:
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...] | None
     description: str
+    row_names: tuple[str, ...] | None = None
+    distances: bool = False
 
     @property
     def labels(self) -> np.ndarray | None:
@@ -75,7 +81,12 @@ class Dataset:
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
-        parts = [f"{self.name!r}", f"{rows} rows x {columns} columns"]
+        size = (
+            f"distances between {rows} rows"
+            if self.distances
+            else f"{rows} rows x {columns} columns"
+        )
+        parts = [f"{self.name!r}", size]
         if self.label_names is not None:
             parts.append(f"{len(self.label_names)} classes")
         if self.truth is not None:

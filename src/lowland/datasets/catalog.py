@@ -8,27 +8,48 @@ from typing import Any
 
 from lowland._core.errors import ParameterError, unknown_name
 from lowland.datasets._base import Dataset
+from lowland.datasets.classics import breakfast_preferences, coffee, swiss, usarrests
 from lowland.datasets.clusters import blobs, two_rings
 from lowland.datasets.curved import helix, sphere, torus
+from lowland.datasets.dissimilarities import (
+    australia,
+    breakfast,
+    ekman,
+    eurodist,
+    morse,
+    uscities,
+)
 from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
 from lowland.datasets.tables import breast_cancer, digits, iris, wine
 
-__all__ = ["load_dataset", "names"]
+__all__ = ["DISTANCES", "load_dataset", "names", "plain"]
 
 FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
+    australia,
     bent_sheet,
     blobs,
+    breakfast,
+    breakfast_preferences,
     breast_cancer,
+    coffee,
     digits,
+    ekman,
+    eurodist,
     helix,
     iris,
+    morse,
     s_curve,
     sphere,
+    swiss,
     swiss_roll,
     torus,
     two_rings,
+    usarrests,
+    uscities,
     wine,
 )
+# Tables of distances between rows, told apart without loading them.
+DISTANCES = frozenset({"australia", "breakfast", "ekman", "eurodist", "morse", "uscities"})
 CATALOG = {function.__name__: function for function in FUNCTIONS}
 
 
@@ -44,6 +65,15 @@ def names() -> list[str]:
     return sorted(CATALOG)
 
 
+def plain(name: object) -> str:
+    """A name as the catalog spells it.
+
+    >>> plain(" Swiss-Roll")
+    'swiss_roll'
+    """
+    return str(name).strip().lower().replace("-", "_")
+
+
 def load_dataset(name: str, **arguments: Any) -> Dataset:
     """The data set called ``name``: a real table, or a generated one with ``random_state=0``.
 
@@ -52,7 +82,7 @@ def load_dataset(name: str, **arguments: Any) -> Dataset:
     name : str
         One of :func:`names`; upper case and hyphens (``"swiss-roll"``) are accepted.
     **arguments
-        Handed to the function of that name, such as ``n_samples=5000``. Tables take none.
+        Passed to the function of that name, such as ``n_samples=5000``. Most tables take none.
 
     Returns
     -------
@@ -64,7 +94,7 @@ def load_dataset(name: str, **arguments: Any) -> Dataset:
     >>> load_dataset("swiss-roll", n_samples=200)
     Dataset('swiss_roll', 200 rows x 3 columns, 2-D truth)
     """
-    key = str(name).strip().lower().replace("-", "_")
+    key = plain(name)
     if key not in CATALOG:
         raise ParameterError(unknown_name("data set", str(name), names()))
     known = list(inspect.signature(CATALOG[key]).parameters)

@@ -2,6 +2,7 @@
 
 from lowland.io.distances import read_distances
 from lowland.io.in_memory import as_distances, as_table
+from lowland.io.sources import holds_distances
 from lowland.io.tables import Table, read_table
 from lowland.io.writing import (
     check_free,
@@ -19,6 +20,7 @@ __all__ = [
     "check_free",
     "check_suffix",
     "coordinate_names",
+    "holds_distances",
     "map_frame",
     "read_distances",
     "read_table",

@@ -22,7 +22,7 @@ from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.records import first_record, is_number
-from lowland.io.sources import check_file
+from lowland.io.sources import bundled, check_file
 from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
 from lowland.io.tables import Table
@@ -30,7 +30,15 @@ from lowland.io.tables import Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RawDistances", "distance_table", "distances_in_frame", "read_distances"]
+    from lowland.datasets import Dataset
+
+__all__ = [
+    "RawDistances",
+    "bundled_distances",
+    "distance_table",
+    "distances_in_frame",
+    "read_distances",
+]
 
 
 class RawDistances(NamedTuple):
@@ -55,7 +63,8 @@ def read_distances(
     Parameters
     ----------
     source : str or path
-        A file, which may be compressed by gzip.
+        The name of a bundled table of distances such as ``eurodist``, or a file, which may be
+        compressed by gzip.
     part : str, optional
         The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
     allow_missing : bool, default=False
@@ -73,6 +82,9 @@ def read_distances(
         mirror image, or not zero on the diagonal; the first such place is named.
     """
     name, path = os.fspath(source), Path(source)
+    data = bundled(source)
+    if data is not None:
+        return distance_table(name, bundled_distances(data), allow_missing)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
     check_file(path, LOADERS, part)
@@ -101,6 +113,17 @@ def distance_table(source: str, found: RawDistances, allow_missing: bool) -> Tab
     ids = pl.Series("row", np.arange(D.shape[0]) if found.names is None else found.names)
     labels = pl.DataFrame(found.labels)
     return Table(source, D, labels, ids, notes=tuple(notes))
+
+
+def bundled_distances(data: Dataset) -> RawDistances:
+    """The distances of a bundled data set; true coordinates become labels."""
+    if not data.distances:
+        raise DataError(
+            f"{data.name}: holds columns, no distances between rows; read it as a table."
+        )
+    truth = {} if data.truth is None else {f"truth_{i + 1}": t for i, t in enumerate(data.truth.T)}
+    labels = {name: np.ascontiguousarray(column) for name, column in truth.items()}
+    return RawDistances(data.X, list(data.feature_names), labels)
 
 
 def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:

@@ -11,7 +11,12 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland.io.arrays import checked_matrix
 from lowland.io.contents import Contents, Request, free_name, named_matrix
-from lowland.io.distances import RawDistances, distance_table, distances_in_frame
+from lowland.io.distances import (
+    RawDistances,
+    bundled_distances,
+    distance_table,
+    distances_in_frame,
+)
 from lowland.io.sources import bundled_contents
 from lowland.io.sparse import compressed_rows
 from lowland.io.tables import Table, make_table
@@ -101,6 +106,8 @@ def as_distances(
         found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
     elif hasattr(data, "tocsr"):
         found = RawDistances(compressed_rows(data, name))
+    elif hasattr(data, "feature_names") and hasattr(data, "truth"):
+        found = bundled_distances(data)
     else:
         found = RawDistances(np.asarray(data))
     table = distance_table(name, found, allow_missing)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
+from lowland.datasets.catalog import DISTANCES, plain
 from lowland.io.arrays import read_npy, read_npz
 from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request, named_matrix
@@ -20,7 +21,18 @@ from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.sparse import read_matrix_market
 
-__all__ = ["CONTAINERS", "READERS", "bundled_contents", "check_file", "read_source"]
+if TYPE_CHECKING:
+    from lowland.datasets import Dataset
+
+__all__ = [
+    "CONTAINERS",
+    "READERS",
+    "bundled",
+    "bundled_contents",
+    "check_file",
+    "holds_distances",
+    "read_source",
+]
 
 Reader = Callable[[File, Request], Contents]
 
@@ -49,11 +61,11 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     if not text.strip():
         raise DataError("the name of the input is empty; give a file, a folder or a data set.")
     path = Path(text)
-    bare = not path.suffix and path.name == text
-    if bare and text.lower().replace("-", "_") in datasets.names():
+    data = bundled(source)
+    if data is not None:
         _check_part(text, "", request.part)
-        return bundled_contents(datasets.load_dataset(text))
-    if bare and not path.exists():
+        return bundled_contents(data)
+    if _is_bare(text) and not path.exists():
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
     if path.is_dir():
@@ -84,12 +96,50 @@ def _check_part(source: str, suffix: str, part: str | None) -> None:
         )
 
 
-def bundled_contents(data: Any) -> Contents:
-    """A data set of ``lowland.datasets``; its classes and true coordinates become labels."""
-    labels: dict[str, np.ndarray] = {}
+def bundled(source: str | os.PathLike[str]) -> Dataset | None:
+    """The bundled data set that a bare name such as ``iris`` stands for, else None.
+
+    A file or folder of that name is reached by its path, as in ``./iris``.
+    """
+    from lowland import datasets
+
+    text = os.fspath(source)
+    known = _is_bare(text) and plain(text) in datasets.names()
+    return datasets.load_dataset(text) if known else None
+
+
+def holds_distances(source: str | os.PathLike[str]) -> bool:
+    """Whether a source is known to hold distances: a bundled table of them, such as ``eurodist``.
+
+    What a file holds is for the caller to say.
+
+    >>> holds_distances("eurodist"), holds_distances("iris"), holds_distances("eurodist.csv")
+    (True, False, False)
+    """
+    text = os.fspath(source)
+    return _is_bare(text) and plain(text) in DISTANCES
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a name has neither folder nor suffix."""
+    path = Path(text)
+    return not path.suffix and path.name == text
+
+
+def bundled_contents(data: Dataset) -> Contents:
+    """The columns of a bundled data set; classes and true coordinates become labels."""
+    if data.distances:
+        raise DataError(
+            f"{data.name}: holds distances between rows, no columns; read it as distances "
+            "(read_distances in Python, --distances on the command line)."
+        )
+    labels: dict[str, Any] = {}
+    if data.row_names is not None:
+        labels["name"] = list(data.row_names)
     if data.labels is not None:
         labels["class"] = data.labels
     if data.truth is not None:
         for i, column in enumerate(data.truth.T, start=1):
             labels[f"truth_{i}"] = np.ascontiguousarray(column)
-    return named_matrix(data.X, list(data.feature_names), labels)
+    id_name = "name" if data.row_names is not None else None
+    return named_matrix(data.X, list(data.feature_names), labels, id_name=id_name)

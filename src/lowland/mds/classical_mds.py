@@ -144,6 +144,13 @@ class ClassicalMDS(DistanceReducer):
     def _fit_euclidean(self, X: Any, run: FitContext) -> np.ndarray:
         """Euclidean distances of rows: the map is that of PCA, and D is not needed."""
         check_magnitude(largest(X.data if is_sparse(X) else X), "ClassicalMDS", "value")
+        n, p = X.shape
+        size = min(n, p)  # inner products of columns or rows, and their eigenvectors
+        require_memory(
+            8 * (3 * size**2 + (0 if is_sparse(X) else n * p)),
+            task=f"ClassicalMDS of {n} rows and {p} columns",
+            alternative="use LandmarkMDS",
+        )
         everything = self.spectrum == "all"
         found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
         partners = chosen_partners(X.shape[0])

@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
@@ -26,6 +27,12 @@ from lowland.mds._base import DistanceReducer
 __all__ = ["LandmarkMDS"]
 
 DEFAULT_LANDMARKS = 200
+BLOCK_BYTES = 33_000_000  # of distances to landmarks that are held at a time
+
+
+def _working_bytes(n: int, p: int, m: int) -> int:
+    """Landmarks, four matrices of their size for the eigenproblem, a block of distances."""
+    return 8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES)
 
 
 class LandmarkMDS(DistanceReducer):
@@ -110,7 +117,13 @@ class LandmarkMDS(DistanceReducer):
         return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        self.landmarks_ = self._choose(X, self._landmark_count(X.shape[0]), run)
+        m = self._landmark_count(X.shape[0])
+        require_memory(
+            _working_bytes(*X.shape, m),
+            task=f"LandmarkMDS with {m} landmarks",
+            alternative="set a smaller n_landmarks",
+        )
+        self.landmarks_ = self._choose(X, m, run)
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         among = np.ascontiguousarray(self._to_landmarks(X[self.landmarks_], run), np.float64)
         check_magnitude(largest(among), "LandmarkMDS")

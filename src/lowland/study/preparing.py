@@ -11,7 +11,14 @@ import numpy as np
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import all_finite, is_sparse
 from lowland._core.wording import count, listing
-from lowland.io import Table, as_distances, as_table, read_distances, read_table
+from lowland.io import (
+    Table,
+    as_distances,
+    as_table,
+    holds_distances,
+    read_distances,
+    read_table,
+)
 from lowland.io.in_memory import is_path
 from lowland.preparation.preparation import Preparation
 from lowland.study._spelling import PYTHON, Spelling
@@ -54,6 +61,11 @@ class TableOptions:
                     f"{self.spelling.option(name)}: {value!r} is not allowed; "
                     f"expected {', '.join(allowed)}."
                 )
+
+    def for_data(self, data: Any) -> TableOptions:
+        """The same options; bundled tables of distances need not be declared as such."""
+        known = holds_distances(data) if is_path(data) else getattr(data, "distances", False)
+        return dataclasses.replace(self, distances=True) if known is True else self
 
 
 class Prepared(NamedTuple):

@@ -43,9 +43,7 @@ def run_map(
 ) -> MapResult:
     """Make one map."""
     stages = Stages()
-    table_options = dataclasses.replace(
-        options.table, missing_distances=cls.accepts_missing
-    )
+    table_options = dataclasses.replace(options.table, missing_distances=cls.accepts_missing)
     options = dataclasses.replace(options, table=table_options)
     prepared, color = prepare_run(data, options, stages)
     target = table_options.target
@@ -63,12 +61,13 @@ def run_map(
 
 def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
     """The prepared rows and the column that colors the map."""
+    how = options.table.for_data(data)
     with stages.timed("reading"):
-        table = read(data, options.table)
+        table = read(data, how)
     for note in table.notes:
         options.note(note)
     with stages.timed("preparing"):
-        prepared = prepare(table, options.table)
+        prepared = prepare(table, how)
         color = choose_color(prepared.table, options.color or options.table.target)
     return prepared, color
 

@@ -101,6 +101,7 @@ def score_map(
         impute=impute,
         scale=scale,
     )
+    options = options.for_data(data)
     prepared = prepare(read_data(data, options), options)
     return run_score(prepared, coordinates, list(coordinate_names), options, n_jobs)
 

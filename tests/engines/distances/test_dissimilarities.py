@@ -8,6 +8,7 @@ from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland.errors import DataError
 from lowland.mds._pair_weights import checked_weights
+from support.cases import each
 
 D = np.array([[0, 3, 4, 2.0], [3, 0, 5, 1], [4, 5, 0, 6], [2, 1, 6, 0]])
 
@@ -101,8 +102,8 @@ def test_moderate_distances_and_none_at_all_are_fine():
         check_magnitude(largest, "Method")
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
-@pytest.mark.parametrize(
+@each("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+@each(
     ("W", "message"),
     [
         (D[:3], r"shape \(3, 4\); 4 rows need 4 x 4"),

@@ -18,6 +18,7 @@ from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.repulsion import choose_repulsion, pairwise_repulsion
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.datasets import digits
+from support.cases import each
 
 # name, degrees of freedom, whether q is normalized row by row
 OBJECTIVES = [
@@ -66,16 +67,16 @@ def problem(irregular):
     return make
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize(("dof", "by_rows"), OBJECTIVES)
+@each("d", [1, 2, 3, 5])
+@each(("dof", "by_rows"), OBJECTIVES)
 def test_the_loss_is_the_definition(dof, by_rows, d, problem):
     divergence, P, Y = problem(dof, by_rows, d)
     assert divergence.loss(Y) == pytest.approx(definition(P, Y, dof, by_rows), rel=1e-10)
     assert divergence(Y).loss is None
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize(("dof", "by_rows"), OBJECTIVES)
+@each("d", [1, 2, 3, 5])
+@each(("dof", "by_rows"), OBJECTIVES)
 def test_forces_are_the_gradient(dof, by_rows, d, problem):
     divergence, _, Y = problem(dof, by_rows, d)
     attraction, repulsion, total, _ = divergence(Y)
@@ -133,9 +134,9 @@ def test_float32_loses_six_digits_at_most(by_rows, irregular):
 # --- approximate repulsion --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["mesh", "barnes_hut"])
-@pytest.mark.parametrize("dof", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2])
+@each("method", ["mesh", "barnes_hut"])
+@each("dof", [0.5, 1.0, 3.0])
+@each("d", [1, 2])
 def test_the_loss_of_a_real_map_is_within_one_percent(d, dof, method, half_done):
     Y = half_done(d, dof)
     P = joint_affinities(neighbor_graph(digits().X[: len(Y)], 90), 30, dtype=np.float32)
@@ -163,8 +164,8 @@ def test_the_mean_potential_is_the_mean_of_the_sums_of_similarities(problem):
 # --- order of the points ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize(("dof", "by_rows"), OBJECTIVES)
+@each("d", [1, 2, 3, 5])
+@each(("dof", "by_rows"), OBJECTIVES)
 def test_another_order_of_points_changes_nothing_else(dof, by_rows, d, problem):
     divergence, _, Y = problem(dof, by_rows, d)
     before = divergence(Y, with_loss=True)

@@ -8,6 +8,7 @@ import pytest
 from lowland import _native
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 from lowland._engines.embedding.repulsion import pairwise_repulsion
+from support.cases import each
 
 DEGREES = [0.5, 1.0, 3.0, math.inf]
 
@@ -35,7 +36,7 @@ MAPS = [(d, dof, 100) for d in (1, 2, 3) for dof in DEGREES]
 MAPS += [(d, dof, 300) for d in (1, 2, 3) for dof in DEGREES if d < 3 or dof > 1]
 
 
-@pytest.mark.parametrize(("d", "dof", "step"), MAPS)
+@each(("d", "dof", "step"), MAPS)
 def test_forces_are_within_two_percent_on_real_maps(d, dof, step, half_done):
     Y = half_done(d, dof, step)
     forces, total = far_from(on_mesh(Y, dof), exact(Y, dof))
@@ -90,8 +91,8 @@ def test_threads_do_not_change_a_bit(d, threads, half_done):
         assert one.tobytes() == many.tobytes()
 
 
-@pytest.mark.parametrize("dof", DEGREES)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("dof", DEGREES)
+@each("d", [1, 2, 3])
 def test_points_on_one_place_push_nobody(d, dof):
     for n in (1, 2, 100):
         potential, forces = on_mesh(np.full((n, d), 0.3, np.float32), dof)

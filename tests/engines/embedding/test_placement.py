@@ -12,6 +12,7 @@ from lowland._engines.embedding.particle_mesh import grid_nodes
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import digits
+from support.cases import each
 
 # degrees of freedom, whether rows are normalized one by one
 METHODS = [
@@ -50,8 +51,8 @@ def task(half_done):
     return make
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize(("dof", "by_rows"), METHODS)
+@each("d", [1, 2, 3])
+@each(("dof", "by_rows"), METHODS)
 def test_new_rows_stand_at_a_minimum(dof, by_rows, d, task):
     frozen, ids, p = task(dof, by_rows, d)
     Y = frozen.Y.astype(np.float64)

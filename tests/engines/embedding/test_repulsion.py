@@ -12,6 +12,7 @@ from lowland._engines.embedding.repulsion import (
     pairwise_repulsion,
     weighted_repulsion,
 )
+from support.cases import each
 
 
 def choose(method, n=1797, d=2, dof=1.0, angle=0.2, threads=1):
@@ -24,9 +25,9 @@ def sums(repel, Y):
     return potential, forces
 
 
-@pytest.mark.parametrize("dof", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize(
+@each("dof", [0.5, 1.0, 3.0])
+@each("d", [1, 2, 3])
+@each(
     ("method", "of_forces", "of_total"),
     [("barnes_hut", 2e-3, 2e-4), ("mesh", 0.02, 2e-3), ("auto", 0.02, 2e-3)],
 )

@@ -14,6 +14,7 @@ from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.graphs.components import connect, connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph
+from support.cases import each
 
 
 def from_dense(W, dtype=np.float64):
@@ -150,9 +151,9 @@ def naive_tree_length(D, labels):
     return np.array(lengths)
 
 
-@pytest.mark.parametrize("d", [1, 3, 12, 13, 60])
-@pytest.mark.parametrize("c", [2, 7, 80])
-@pytest.mark.parametrize("spread", [0.0, 3.0])
+@each("d", [1, 3, 12, 13, 60])
+@each("c", [2, 7, 80])
+@each("spread", [0.0, 3.0])
 def test_bridges_are_a_minimum_spanning_tree_of_the_components(d, c, spread):
     X, labels = clusters(200, d, c, seed=d + c, spread=spread)
     found = connect(graph_of(labels), X, threads=2)
@@ -164,10 +165,8 @@ def test_bridges_are_a_minimum_spanning_tree_of_the_components(d, c, spread):
     assert np.array_equal(found.kept, np.arange(200))
 
 
-@pytest.mark.parametrize(
-    "metric", ["manhattan", "chebyshev", "cosine", "correlation", "sqeuclidean", "canberra"]
-)
-@pytest.mark.parametrize("d", [4, 30])
+@each("metric", ["manhattan", "chebyshev", "cosine", "correlation", "sqeuclidean", "canberra"])
+@each("d", [4, 30])
 def test_bridges_are_shortest_in_every_metric(metric, d):
     X, labels = clusters(120, d, 9)
     added = connect(graph_of(labels), X, metric=metric).added

@@ -16,6 +16,7 @@ from lowland._engines.kernels.kernel_operators import (
 )
 from lowland._engines.kernels.kernel_values import between, check_finite_products, median_distance
 from lowland._engines.linalg.centering import CenteredOperator, double_center
+from support.cases import each
 
 NAMED = {
     "rbf": Kernel("rbf", 0.3),
@@ -47,7 +48,7 @@ def in_place_of_linear(X, Y, kernel):
     return (X - X.mean(axis=0), Y - X.mean(axis=0)) if kernel.name == "linear" else (X, Y)
 
 
-@pytest.mark.parametrize("given", ["dense", "sparse"])
+@each("given", ["dense", "sparse"])
 def test_values_are_those_of_scikit_learn(irregular, kernel, given):
     X, Y = irregular(150, 7), irregular(40, 7, 1)
     X[X < 0], Y[Y < 0] = 0, 0
@@ -67,7 +68,7 @@ def test_values_are_those_of_scikit_learn(irregular, kernel, given):
     np.testing.assert_allclose(K.rows_times(make(Y), V), K.rows(make(Y)) @ V, rtol=1e-10, atol=1e-9)
 
 
-@pytest.mark.parametrize("given", ["dense", "sparse"])
+@each("given", ["dense", "sparse"])
 def test_a_row_alone_has_the_bytes_it_has_in_company(irregular, kernel, given, monkeypatch):
     make = scipy.sparse.csr_array if given == "sparse" else np.asarray
     X, Y = irregular(130, 9), irregular(60, 9, 1)
@@ -79,7 +80,7 @@ def test_a_row_alone_has_the_bytes_it_has_in_company(irregular, kernel, given, m
     np.testing.assert_array_equal(kernel_matrix(make(X), kernel, 2).rows_times(make(Y), V), alone)
 
 
-@pytest.mark.parametrize("given", ["dense", "sparse"])
+@each("given", ["dense", "sparse"])
 def test_a_matrix_that_is_not_kept_gives_the_same_products(irregular, kernel, given, monkeypatch):
     make = scipy.sparse.csr_array if given == "sparse" else np.asarray
     X, V = make(irregular(700, 5)), irregular(700, 3, 2)

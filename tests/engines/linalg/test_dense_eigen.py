@@ -5,6 +5,7 @@ import pytest
 
 from lowland._engines.linalg import dense_eigen
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
+from support.cases import each
 
 
 def with_spectrum(values, seed=0):
@@ -45,8 +46,8 @@ SPECTRA = {
 
 
 @pytest.mark.usefixtures("solver")
-@pytest.mark.parametrize("name", SPECTRA)
-@pytest.mark.parametrize("n_pairs", [1, 3, 8])
+@each("name", SPECTRA)
+@each("n_pairs", [1, 3, 8])
 def test_the_largest_pairs_of_every_kind_of_spectrum_are_found(name, n_pairs):
     spectrum = SPECTRA[name]
     A, _ = with_spectrum(spectrum)

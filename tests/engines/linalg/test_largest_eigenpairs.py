@@ -8,6 +8,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import eigen
 from lowland._engines.linalg.eigen import largest_eigenpairs
+from support.cases import each
 
 
 def rng(seed=0):
@@ -31,8 +32,8 @@ SPECTRA = {
 }
 
 
-@pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("form", ["matrix", "operator"])
+@each("spectrum", SPECTRA)
+@each("form", ["matrix", "operator"])
 def test_pairs_are_the_largest_by_value(spectrum, form):
     if (spectrum, form) == ("all negative", "operator"):
         pytest.skip("the top of this spectrum is dense: Lanczos would warn, as another test says")

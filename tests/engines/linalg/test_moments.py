@@ -7,6 +7,7 @@ import scipy.sparse
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.moments import Moments, column_moments, merge, moments
+from support.cases import each
 
 CHUNK = 512  # rows that the kernel sums together
 
@@ -28,7 +29,7 @@ def assert_moments(found, X, rtol, about_zero=False):
     assert np.array_equal(found.scatter, found.scatter.T)
 
 
-@pytest.mark.parametrize("n", [2, 50, CHUNK, CHUNK + 1, 3 * CHUNK - 5])
+@each("n", [2, 50, CHUNK, CHUNK + 1, 3 * CHUNK - 5])
 def test_moments_are_those_of_numpy(irregular, layout, n):
     X = irregular(n, 13)
     given = layout(X)
@@ -52,9 +53,7 @@ def test_a_single_row_has_no_scatter(layout):
     assert np.abs(found.scatter).max() <= 1e-15
 
 
-@pytest.mark.parametrize(
-    ("dtype", "mean", "rtol"), [(np.float32, 1e3, 2e-6), (np.float64, 1e6, 1e-9)]
-)
+@each(("dtype", "mean", "rtol"), [(np.float32, 1e3, 2e-6), (np.float64, 1e6, 1e-9)])
 def test_a_large_mean_costs_no_digits(irregular, dense_layout, dtype, mean, rtol):
     X = (irregular(2 * CHUNK + 100, 9) + mean).astype(dtype)
     assert_moments(moments(dense_layout(X), 2, Monitor()), X, rtol=rtol)
@@ -129,7 +128,7 @@ def test_merge_does_not_change_its_arguments(irregular):
         assert np.array_equal(m.scatter, copy.scatter)
 
 
-@pytest.mark.parametrize("p", [1, 7, 2000])
+@each("p", [1, 7, 2000])
 def test_column_moments_are_those_of_numpy(irregular, layout, p):
     X = irregular(60, min(p, 50))
     X = np.tile(X, (1, -(-p // 50)))[:, :p]

@@ -9,6 +9,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import principal_axes
 from lowland._engines.linalg.moments import moments
+from support.cases import each
 
 
 def rng(seed=0):
@@ -37,9 +38,9 @@ def naive_axes(X, n_axes, scaled):
 SOLVERS = ["covariance", "gram", "krylov"]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("shape", [(200, 15), (15, 60), (40, 40)])
+@each("solver", SOLVERS)
+@each("scaled", [False, True])
+@each("shape", [(200, 15), (15, 60), (40, 40)])
 def test_every_solver_finds_the_axes_of_the_singular_value_decomposition(
     irregular, solver, scaled, shape
 ):
@@ -86,9 +87,9 @@ def test_axes_are_orthonormal_even_where_the_data_do_not_vary(irregular, solver,
     assert np.allclose(found.variances, spread, atol=1e-10 * spread[0])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6 + 0.1])
-@pytest.mark.parametrize("n", [700, 1999])
+@each("solver", SOLVERS)
+@each("constant", [0.0, 0.1, 1e6 + 0.1])
+@each("n", [700, 1999])
 def test_a_constant_column_is_not_blown_up_by_scaling(irregular, solver, constant, n):
     # 0.1 is not a binary fraction: its computed mean may be off by a rounding, which is no spread.
     X = irregular(n, 6)
@@ -135,8 +136,8 @@ def test_a_constant_column_of_a_sparse_table_is_not_blown_up_by_scaling(irregula
     assert np.allclose(sparse.variances, naive_axes(X[:, rest], 4, True)[1], rtol=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["gram", "krylov"])
-@pytest.mark.parametrize("scaled", [False, True])
+@each("solver", ["gram", "krylov"])
+@each("scaled", [False, True])
 def test_any_memory_layout_gives_the_same_axes(irregular, dense_layout, solver, scaled):
     X = irregular(40, 25)
     expected = solved(solver, X, 3, scaled)
@@ -201,9 +202,9 @@ def test_rows_that_are_all_equal_have_axes_and_no_variance(solver, value):
     assert np.allclose(found.axes @ found.axes.T, np.eye(2), atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(9000, 70), (60, 3000)])
-@pytest.mark.parametrize("scaled", [False, True])
+@each("solver", SOLVERS)
+@each("shape", [(9000, 70), (60, 3000)])
+@each("scaled", [False, True])
 def test_axes_do_not_depend_on_the_number_of_threads(solver, shape, scaled):
     if solver == "covariance" and shape[1] > 1000:
         shape = (3000, 400)

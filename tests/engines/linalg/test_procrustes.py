@@ -9,6 +9,7 @@ import scipy.spatial
 
 from lowland._core.errors import DataError
 from lowland._engines.linalg.procrustes import align
+from support.cases import each
 
 
 def orthogonal(m, seed, det=None):
@@ -18,8 +19,8 @@ def orthogonal(m, seed, det=None):
     return Q
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 7])
-@pytest.mark.parametrize("seed", range(3))
+@each("m", [1, 2, 3, 7])
+@each("seed", range(3))
 def test_disparity_and_shape_are_those_of_scipy(irregular, m, seed):
     A, Y = irregular(40, m, seed), irregular(40, m, seed + 10)
     _, y, disparity = scipy.spatial.procrustes(A, Y)

@@ -14,6 +14,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.neighbors import search
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
+from support.cases import each
 
 REGIMES = {
     "euclidean": ("auto", "exact", "tree", "cells"),
@@ -275,9 +276,9 @@ TIED = [
 ]
 
 
-@pytest.mark.parametrize(("metric", "method"), TIED)
-@pytest.mark.parametrize(("n", "d", "levels"), [(300, 2, 12), (300, 9, 2), (1100, 3, 9)])
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@each(("metric", "method"), TIED)
+@each(("n", "d", "levels"), [(300, 2, 12), (300, 9, 2), (1100, 3, 9)])
+@each("kind", [np.float32, np.float64])
 def test_ties_are_ordered_by_row_number(metric, method, n, d, levels, kind):
     X = np.random.default_rng(n + d).integers(0, levels, (n, d)).astype(kind)
     graph = knn_graph(X, 11, metric=metric, method=method)
@@ -310,8 +311,8 @@ def test_ties_of_a_query_are_ordered_by_row_number(metric, method):
 # --- equal rows ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("metric", "method"), [(m, r) for m in REGIMES for r in REGIMES[m]])
-@pytest.mark.parametrize("n", [2, 3, 60])
+@each(("metric", "method"), [(m, r) for m in REGIMES for r in REGIMES[m]])
+@each("n", [2, 3, 60])
 def test_rows_that_are_all_equal_are_neighbors_in_the_order_of_their_numbers(metric, method, n):
     X = np.tile([1.0, 0.0, 1.0], (n, 1))
     k = min(4, n - 1)
@@ -370,8 +371,8 @@ def test_wide_noise_without_leading_directions_is_exact():
     assert np.array_equal(graph.indices, in_order(others(oracle(X, X, "euclidean")), 10)[0])
 
 
-@pytest.mark.parametrize("exponent", [-100, -45, -30, -23, -22, -21, -20, -16, 12, 18, 19, 25, 100])
-@pytest.mark.parametrize("d", [12, 140])
+@each("exponent", [-100, -45, -30, -23, -22, -21, -20, -16, 12, 18, 19, 25, 100])
+@each("d", [12, 140])
 def test_the_unit_of_measurement_does_not_matter(exponent, d):
     # Squares of such numbers leave the range of float32, but not that of float64.
     X = np.random.default_rng(0).standard_normal((300, d)).cumsum(axis=1)
@@ -563,9 +564,9 @@ def test_a_query_finds_what_the_oracle_finds(metric, method, case, part):
     assert_exact(graph, oracle(Q, X, metric), tolerance(table, metric, graph.distances.dtype))
 
 
-@pytest.mark.parametrize(("metric", "method"), EXACT_PAIRS)
-@pytest.mark.parametrize("d", [5, 150])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each(("metric", "method"), EXACT_PAIRS)
+@each("d", [5, 150])
+@each("order", ["C", "F"])
 def test_every_query_is_answered_as_if_alone(metric, method, d, order):
     rng = np.random.default_rng(0)
     X = for_metric(rng.gamma(1.0, size=(130, d)), metric)
@@ -644,8 +645,8 @@ SPARSE_FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", SPARSE_FORMS)
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+@each("form", SPARSE_FORMS)
+@each("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_sparse_data_give_what_dense_data_give(form, metric):
     dense = sparse_table(90, 25)
     X = SPARSE_FORMS[form](dense)
@@ -836,7 +837,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_what_cannot_be_done_is_refused_by_the_name_of_the_argument(what):
     arguments, options, kind, message = REFUSED[what]
     with pytest.raises(kind, match=message):
@@ -1011,7 +1012,7 @@ def test_a_graph_made_by_hand_counts_its_rows():
     assert graph.to_csr()[0, 2] == 3
 
 
-@pytest.mark.parametrize(("metric", "method"), [(m, r) for m in REGIMES for r in REGIMES[m]])
+@each(("metric", "method"), [(m, r) for m in REGIMES for r in REGIMES[m]])
 def test_inputs_and_the_environment_are_left_alone(metric, method):
     X = for_metric(np.random.default_rng(0).standard_normal((50, 4)), metric)
     X[20:30] = X[5]

@@ -19,6 +19,7 @@ from lowland._engines.neighbors.block_search import (
 )
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
 from lowland._engines.neighbors.tree_search import tree_search
+from support.cases import each
 
 
 def others(D):
@@ -55,8 +56,8 @@ FILTER_DATA = {
 }
 
 
-@pytest.mark.parametrize("what", FILTER_DATA)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("what", FILTER_DATA)
+@each("dtype", [np.float32, np.float64])
 def test_no_pair_is_farther_in_filter_space_than_in_truth(what, dtype):
     rng = np.random.default_rng(0)
     X = FILTER_DATA[what](rng).astype(dtype)
@@ -128,8 +129,8 @@ def test_packed_points_know_their_rows_and_their_empty_places(dtype):
 # --- the exact join -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("leaf", [16, 384])
-@pytest.mark.parametrize("n", [1, 5, 16, 17, 100, 1000, 5000])
+@each("leaf", [16, 384])
+@each("n", [1, 5, 16, 17, 100, 1000, 5000])
 def test_runs_of_a_line_in_spatial_order_are_its_pieces(n, leaf):
     line = np.random.default_rng(0).permutation(n).astype(np.float32)[:, None]
     order = spatial_order(line, leaf)
@@ -259,9 +260,9 @@ def test_stored_neighbors_are_the_least_stored_entries_zeros_included():
 TREE_METRICS = {"euclidean": 2, "sqeuclidean": 2, "manhattan": 1, "chebyshev": np.inf}
 
 
-@pytest.mark.parametrize("metric", TREE_METRICS)
-@pytest.mark.parametrize("levels", [2, 4, 30])
-@pytest.mark.parametrize("k", [1, 4, 5, 20, 149])
+@each("metric", TREE_METRICS)
+@each("levels", [2, 4, 30])
+@each("k", [1, 4, 5, 20, 149])
 def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
     X = np.random.default_rng(levels).integers(0, levels, (150, 2)).astype(float)
     name = {"manhattan": "cityblock"}.get(metric, metric)

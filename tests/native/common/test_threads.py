@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lowland._native import all_finite, count_nested, inner, project
+from support.cases import each
 
 
 def a_product(threads, n=2000, p=60):
@@ -20,8 +21,8 @@ def a_product(threads, n=2000, p=60):
     return out
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5, 16])
-@pytest.mark.parametrize(("width", "depth"), [(0, 1), (1, 1), (1000, 1), (20, 2), (6, 4), (2, 10)])
+@each("threads", [1, 2, 5, 16])
+@each(("width", "depth"), [(0, 1), (1, 1), (1000, 1), (20, 2), (6, 4), (2, 10)])
 def test_nested_loops_run_every_task_exactly_once(width, depth, threads):
     assert count_nested(width, depth, threads) == width**depth
 

@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 INF = np.inf
 
@@ -44,7 +46,9 @@ def irregular_rows(n, seed, dtype, shortest=2, longest=150):
     return [(rng.gamma(3, size=k) * 10 ** rng.uniform(-3, 3)).astype(dtype) for k in lengths]
 
 
-@pytest.mark.parametrize("perplexity", [1.02, 1.5, 2, 5, 30])
+@each("perplexity", [1.02, 1.5, 2, 5, 30])
+@each_dtype
+@each_isa
 def test_probabilities_are_those_of_bisection(perplexity, dtype, isa):
     rows = irregular_rows(25, 0, dtype, shortest=int(perplexity) + 2)
     found, betas = kernel_rows(rows, perplexity, dtype, isa=isa)
@@ -77,7 +81,9 @@ def test_the_exponential_is_right_to_the_last_digits(isa):
         np.testing.assert_allclose(p[1] / p[0], np.exp(-3 * beta), rtol=1e-14)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1.0, 1e8, 1e30])
+@each("scale", [1e-30, 1e-8, 1.0, 1e8, 1e30])
+@each_dtype
+@each_isa
 def test_the_unit_of_the_distances_changes_only_beta(scale, dtype, isa):
     rows = irregular_rows(20, 2, np.float64, shortest=20)
     plain, betas = kernel_rows(rows, 10, dtype, isa=isa)
@@ -97,12 +103,16 @@ def test_distances_of_very_unlike_size_are_calibrated_too(isa):
         assert abs(entropy(p) - np.log(perplexity)) < 2e-7
 
 
+@each_dtype
+@each_isa
 def test_all_distances_equal_is_uniform(dtype, isa):
     for value in (0.0, 1e-20, 1.0, 1e20):
         (p,), _ = kernel_rows([np.full(7, value)], 3, dtype, isa=isa)
         np.testing.assert_allclose(p, 1 / 7, rtol=1e-6)
 
 
+@each_dtype
+@each_isa
 def test_more_duplicates_than_perplexity_share_the_weight(dtype, isa):
     row = [0, 0, 0, 0, 1e-3, 1.0, 2.0]
     (p,), (beta,) = kernel_rows([row], 3, dtype, isa=isa)
@@ -110,6 +120,8 @@ def test_more_duplicates_than_perplexity_share_the_weight(dtype, isa):
     assert np.isinf(beta)
 
 
+@each_dtype
+@each_isa
 def test_fewer_duplicates_than_perplexity_leave_weight_to_others(dtype, isa):
     row = [0, 0, 0.5, 1.0, 2.0]
     (p,), (beta,) = kernel_rows([row], 3, dtype, isa=isa)
@@ -117,6 +129,8 @@ def test_fewer_duplicates_than_perplexity_leave_weight_to_others(dtype, isa):
     assert 0 < beta < INF
 
 
+@each_dtype
+@each_isa
 def test_the_limits_are_the_nearest_alone_and_all_alike(dtype, isa):
     row = [1.0, 2.0, 3.0, 4.0, 9.0]
     (p,), (beta,) = kernel_rows([row], 1, dtype, isa=isa)
@@ -128,6 +142,8 @@ def test_the_limits_are_the_nearest_alone_and_all_alike(dtype, isa):
         assert beta == 0
 
 
+@each_dtype
+@each_isa
 def test_neighbors_that_do_not_exist_have_no_weight_and_no_influence(dtype, isa):
     known = np.array([0.5, 1.0, 1.7, 2.0, 3.0])
     with_gaps = np.array([INF, 0.5, 1.0, np.nan, 1.7, INF, 2.0, 3.0, INF])
@@ -139,7 +155,9 @@ def test_neighbors_that_do_not_exist_have_no_weight_and_no_influence(dtype, isa)
     assert np.array_equal(betas[2:], [0, 0])
 
 
-@pytest.mark.parametrize("threads", [2, 3, 7])
+@each("threads", [2, 3, 7])
+@each_dtype
+@each_isa
 def test_threads_and_company_do_not_change_a_bit(threads, dtype, isa):
     rows = irregular_rows(700, 4, dtype)
     one, betas = kernel_rows(rows, 2, dtype, isa=isa)
@@ -186,7 +204,9 @@ def kernel_sum(a, b, scale, threads=1, isa="auto"):
     return starts, columns, values
 
 
-@pytest.mark.parametrize(("n", "most"), [(0, 0), (1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
+@each(("n", "most"), [(0, 0), (1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
+@each_dtype
+@each_isa
 def test_transposing_moves_every_entry_and_sorts_columns(n, most, dtype, isa):
     rows = random_rows(n, most, dtype)
     starts, columns, values = kernel_transpose(*rows, isa=isa)
@@ -197,7 +217,9 @@ def test_transposing_moves_every_entry_and_sorts_columns(n, most, dtype, isa):
         assert (np.diff(columns[starts[i] : starts[i + 1]]) > 0).all()
 
 
-@pytest.mark.parametrize(("n", "most"), [(1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
+@each(("n", "most"), [(1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
+@each_dtype
+@each_isa
 def test_the_sum_has_the_union_of_columns(n, most, dtype, isa):
     a, b = (kernel_transpose(*random_rows(n, most, dtype, seed)) for seed in (1, 2))
     starts, columns, values = kernel_sum(a, b, 0.25, isa=isa)
@@ -208,7 +230,9 @@ def test_the_sum_has_the_union_of_columns(n, most, dtype, isa):
     assert np.array_equal(columns, pattern.indices)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 50])
+@each("threads", [2, 3, 50])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit_of_the_sum(threads, dtype, isa):
     rows = random_rows(2000, 30, dtype, 3)
 
@@ -255,7 +279,7 @@ SUM = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("kernel", "good", "name", "bad", "message"),
     [
         ("calibrate", CALIBRATE, "starts", np.empty(0, np.int64), "starts must be"),

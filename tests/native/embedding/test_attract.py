@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 DEGREES = [0.5, 1.0, 3.0, np.inf]
 
@@ -42,8 +44,10 @@ def definition(lists, z, y, dof):
     return total, size
 
 
-@pytest.mark.parametrize("dof", DEGREES)
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("dof", DEGREES)
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_sums_equal_their_definition(d, dof, dtype, isa, irregular):
     y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
     z[:5] = y[:5]
@@ -57,7 +61,9 @@ def test_sums_equal_their_definition(d, dof, dtype, isa, irregular):
     assert size.max() > 1
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_a_map_attracts_itself_and_forces_balance(d, dtype, isa, irregular):
     y = irregular(50, d).astype(dtype)
     W = np.random.default_rng(0).gamma(1.0, size=(50, 50))
@@ -72,7 +78,8 @@ def test_a_map_attracts_itself_and_forces_balance(d, dtype, isa, irregular):
     assert (balance <= 100 * np.finfo(dtype).eps * np.abs(forces).sum(axis=0)).all()
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_isa
 def test_the_pull_is_half_the_slope_of_the_potential(d, isa, irregular):
     y, z = irregular(30, d), irregular(40, d, seed=1)
     lists, step = edges(40, 30, np.float64), 1e-6
@@ -86,7 +93,9 @@ def test_the_pull_is_half_the_slope_of_the_potential(d, isa, irregular):
             np.testing.assert_allclose(rise[:, 0] / (4 * step), forces[:, k], atol=1e-6)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_rows_without_edges_feel_nothing(d, dtype, isa, irregular):
     y = irregular(20, d).astype(dtype)
     nothing = np.zeros(21, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
@@ -97,7 +106,9 @@ def test_rows_without_edges_feel_nothing(d, dtype, isa, irregular):
     assert attract(none, y[:0], y, 1.0, isa=isa)[0].shape == (0, d)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregular):
     y = irregular(60, d).astype(dtype)
     lists = edges(60, 60, dtype)
@@ -105,8 +116,10 @@ def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregu
     np.testing.assert_allclose(with_sums, without, rtol=1e-5, atol=1e-6 * np.abs(with_sums).max())
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("threads", [2, 3])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(d, threads, dtype, isa, irregular):
     y = irregular(1100, d).astype(dtype)
     lists = edges(1100, 1100, dtype)
@@ -115,7 +128,9 @@ def test_threads_do_not_change_a_bit(d, threads, dtype, isa, irregular):
         assert first.tobytes() == second.tobytes()
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_a_row_alone_is_pulled_as_in_company(d, dtype, isa, irregular):
     y, z = irregular(60, d).astype(dtype), irregular(45, d, seed=1).astype(dtype)
     starts, columns, weights = edges(45, 60, dtype)
@@ -128,7 +143,9 @@ def test_a_row_alone_is_pulled_as_in_company(d, dtype, isa, irregular):
             assert few.tobytes() == all_rows[i].tobytes()
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_far_neighbors_pull_weakly_and_overflow_nothing(d, dtype, isa, irregular):
     y = irregular(50, d).astype(dtype) * dtype(1e15)
     lists = edges(50, 50, dtype)
@@ -151,7 +168,9 @@ def permuted(lists, order, threads=1, isa="auto"):
     return new_starts, *out
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@each("threads", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_edges_follow_their_points(threads, dtype, isa):
     lists = edges(700, 700, dtype)
     order = np.random.default_rng(3).permutation(700).astype(np.int32)
@@ -177,7 +196,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("starts", np.array([0, 1, 2]), "do not fit together"),
@@ -201,7 +220,7 @@ def test_arrays_that_do_not_fit_are_refused(name, bad, message):
         _native.attract(**{**GOOD, name: bad})
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("order", np.array([0, 3, 1], np.int32), "order is not below n"),

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 SCALARS = {
     "exaggeration": 3.0,
@@ -49,8 +51,10 @@ def definition(arrays, exaggeration, total, learning_rate, momentum, longest):
     return Y + velocity, velocity, gains
 
 
-@pytest.mark.parametrize("changes", [{}, {"longest": 0.3}, {"momentum": 0.0, "exaggeration": 1.0}])
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("changes", [{}, {"longest": 0.3}, {"momentum": 0.0, "exaggeration": 1.0}])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_a_step_is_as_defined(d, changes, dtype, isa):
     arrays = state(200, d, dtype)
     found = descend(arrays, isa=isa, **changes)
@@ -61,6 +65,8 @@ def test_a_step_is_as_defined(d, changes, dtype, isa):
         )
 
 
+@each_dtype
+@each_isa
 def test_gains_grow_downhill_and_shrink_after_a_turn(dtype, isa):
     one = np.ones((1, 1), dtype)
     for velocity, expected in [(-1, 1.2), (1, 0.8)]:  # the gradient is positive: downhill is minus
@@ -70,7 +76,9 @@ def test_gains_grow_downhill_and_shrink_after_a_turn(dtype, isa):
     assert gains[0, 0] == dtype(0.01)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_no_point_goes_farther_than_the_longest_step(d, dtype, isa):
     arrays = state(300, d, dtype)
     arrays[0] *= dtype(1e6)
@@ -81,6 +89,8 @@ def test_no_point_goes_farther_than_the_longest_step(d, dtype, isa):
     np.testing.assert_allclose(Y, arrays[2] + velocity, atol=1e-5)
 
 
+@each_dtype
+@each_isa
 def test_repeated_steps_find_the_bottom_of_a_bowl(dtype, isa):
     Y = np.random.default_rng(0).standard_normal((50, 2)).astype(dtype)
     moving = [Y, np.zeros_like(Y), np.ones_like(Y)]
@@ -89,7 +99,9 @@ def test_repeated_steps_find_the_bottom_of_a_bowl(dtype, isa):
     assert np.abs(moving[0]).max() < 1e-3
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@each("threads", [2, 3])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(threads, dtype, isa):
     arrays = state(9000, 3, dtype)
     one, many = (descend(arrays, t, isa, longest=1.0) for t in (1, threads))
@@ -97,6 +109,8 @@ def test_threads_do_not_change_a_bit(threads, dtype, isa):
         assert first.tobytes() == second.tobytes()
 
 
+@each_dtype
+@each_isa
 def test_forces_are_not_written_to(dtype, isa):
     attraction, repulsion, *moving = state(20, 2, dtype)
     before = attraction.copy(), repulsion.copy()
@@ -105,7 +119,7 @@ def test_forces_are_not_written_to(dtype, isa):
     assert np.array_equal(repulsion, before[1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("attraction", np.zeros((5, 2)), "must have the shape of y"),

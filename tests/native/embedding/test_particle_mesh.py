@@ -5,6 +5,8 @@ import pytest
 from scipy.interpolate import BSpline
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 PITCH = 0.37
 SHAPES = {1: (41,), 2: (23, 17), 3: (19, 9, 12)}
@@ -45,7 +47,9 @@ def weights(Y, low, shape, slope_along=None):
     return product
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_charges_are_spread_by_splines(d, dtype, isa):
     Y, low = points(300, SHAPES[d], dtype)
     found = spread(Y, low, SHAPES[d], isa=isa)
@@ -55,7 +59,9 @@ def test_charges_are_spread_by_splines(d, dtype, isa):
     assert (found >= 0).all()
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_fields_are_read_off_by_splines_and_their_slopes(d, dtype, isa):
     Y, low = points(300, SHAPES[d], dtype)
     field = np.random.default_rng(1).standard_normal(SHAPES[d]).astype(np.float32)
@@ -69,7 +75,9 @@ def test_fields_are_read_off_by_splines_and_their_slopes(d, dtype, isa):
         np.testing.assert_allclose(forces[:, k], -slope / 2, atol=2e-5)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_a_plane_is_read_off_as_it_is(d, dtype, isa):
     Y, low = points(200, SHAPES[d], dtype)
     tilt = np.array([0.3, -1.1, 0.7])[:d]
@@ -80,7 +88,8 @@ def test_a_plane_is_read_off_as_it_is(d, dtype, isa):
     np.testing.assert_allclose(forces, np.tile(-tilt / 2, (200, 1)), atol=3e-5)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_isa
 def test_gathering_is_the_transpose_of_spreading(d, isa):
     Y, low = points(400, SHAPES[d], np.float64)
     field = np.random.default_rng(2).random(SHAPES[d]).astype(np.float32)
@@ -89,7 +98,9 @@ def test_gathering_is_the_transpose_of_spreading(d, isa):
     assert potential.sum() == pytest.approx((charges * field).sum(), rel=1e-6)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_a_points_own_share_is_taken_away(d, dtype, isa):
     """own(t) = mean + wave sum_k cos(2 pi t_k) of the potential, half its slope of the field's."""
     Y, low = points(300, SHAPES[d], dtype)
@@ -101,8 +112,10 @@ def test_a_points_own_share_is_taken_away(d, dtype, isa):
     np.testing.assert_allclose(forces, slope / 4, atol=2e-5)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("threads", [2, 3])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(d, threads, dtype, isa):
     shape = {1: (700,), 2: (150, 20), 3: (60, 9, 12)}[d]  # many bands of nodes, unevenly full
     Y, low = points(9001, shape, dtype)
@@ -114,20 +127,24 @@ def test_threads_do_not_change_a_bit(d, threads, dtype, isa):
         assert first.tobytes() == second.tobytes()
 
 
+@each_dtype
+@each_isa
 def test_no_points_leave_an_empty_grid(dtype, isa):
     Y = np.empty((0, 2), dtype)
     assert (spread(Y, np.zeros(2), (9, 10), isa=isa) == 0).all()
     assert gather(Y, np.zeros(2), np.ones((9, 10), np.float32), isa=isa)[1].shape == (0, 2)
 
 
+@each_dtype
+@each_isa
 def test_the_smallest_grid_has_nine_nodes(dtype, isa):
     Y = np.array([[PITCH * 2.25]], dtype)
     found = spread(Y, np.zeros(1), (9,), isa=isa)
     np.testing.assert_allclose(found, BUMP(np.clip(2.25 - np.arange(9), -3, 3)), atol=1e-6)
 
 
-@pytest.mark.parametrize("bad", ["np.nan", "np.inf", "-np.inf", "1e30", "-1e30"])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("bad", ["np.nan", "np.inf", "-np.inf", "1e30", "-1e30"])
+@each("d", [1, 2, 3])
 def test_points_outside_the_grid_do_no_harm(d, bad, run_apart):
     code = f"""
 y = np.random.default_rng(0).random((500, {d})); y[5] = {bad}; y[7] = -y[5]; low = np.zeros({d})
@@ -153,7 +170,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("y", np.zeros((3, 1)), "as many axes as the map has columns"),

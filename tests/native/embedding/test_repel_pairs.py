@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 GAUSSIAN = "gaussian"
 DECAYS = [0.5, 1.0, 3.0, 10.0, GAUSSIAN]
@@ -45,9 +47,11 @@ def assert_exact(exact_repulsion):
     return check
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 50])
-@pytest.mark.parametrize("sizes", [(1, 2, 7, 33), (500,)], ids=["small", "large"])
-@pytest.mark.parametrize("decay", DECAYS)
+@each("d", [1, 2, 3, 4, 5, 50])
+@each("sizes", [(1, 2, 7, 33), (500,)], ids=["small", "large"])
+@each("decay", DECAYS)
+@each_dtype
+@each_isa
 def test_sums_equal_their_definition(decay, sizes, d, dtype, isa, irregular, assert_exact):
     for n in sizes:
         Y = irregular(n, d).astype(dtype)
@@ -57,8 +61,10 @@ def test_sums_equal_their_definition(decay, sizes, d, dtype, isa, irregular, ass
         assert_exact(Y, decay, weights, isa)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 6])
-@pytest.mark.parametrize("decay", DECAYS)
+@each("d", [1, 2, 3, 6])
+@each("decay", DECAYS)
+@each_dtype
+@each_isa
 def test_new_points_are_repelled_by_all(decay, d, dtype, isa, irregular, exact_repulsion):
     for m, n in [(1, 1), (3, 1), (1, 8), (6, 0), (0, 5), (45, 300)]:
         Y, Y_new = irregular(n, d).astype(dtype), irregular(m, d, seed=7).astype(dtype)
@@ -76,18 +82,22 @@ def with_outliers(Y):
     return Y
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [with_duplicates, with_outliers, lambda Y: Y * 1e-8, lambda Y: Y * 1e4, lambda Y: 0 * Y],
     ids=["duplicates", "outliers", "tiny", "wide", "all equal"],
 )
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("decay", DECAYS)
+@each("d", [1, 2, 3, 5])
+@each("decay", DECAYS)
+@each_dtype
+@each_isa
 def test_awkward_maps_are_as_precise(decay, d, change, dtype, isa, irregular, assert_exact):
     assert_exact(change(irregular(203, d)).astype(dtype), decay, isa=isa)
 
 
-@pytest.mark.parametrize("n", [1100, 2500])
+@each("n", [1100, 2500])
+@each_dtype
+@each_isa
 def test_long_sums_go_on_in_double(n, dtype, isa, irregular, exact_repulsion):
     # more than 128 panels of 8 or 4 points
     Y = irregular(n, 2).astype(dtype)
@@ -97,7 +107,9 @@ def test_long_sums_go_on_in_double(n, dtype, isa, irregular, exact_repulsion):
     assert_within((potential[some] + 1, forces[some]), expected, slack)
 
 
-@pytest.mark.parametrize("decay", [0.01, 0.5, 1.0, 2.0, 7.5, 100.0, 1e6, GAUSSIAN])
+@each("decay", [0.01, 0.5, 1.0, 2.0, 7.5, 100.0, 1e6, GAUSSIAN])
+@each_dtype
+@each_isa
 def test_one_pair_at_any_distance_is_precise_to_a_few_units(decay, dtype, isa, similarity):
     """A pair alone shows K and G themselves, over all magnitudes of the distance."""
     distance = np.concatenate([[0], np.logspace(-12, 12, 4001)])[:, None].astype(dtype)
@@ -112,7 +124,8 @@ def test_one_pair_at_any_distance_is_precise_to_a_few_units(decay, dtype, isa, s
     assert F[0] == 0
 
 
-@pytest.mark.parametrize("decay", [1.0, 3.0, GAUSSIAN])
+@each("decay", [1.0, 3.0, GAUSSIAN])
+@each_isa
 def test_distances_whose_square_overflows_repel_not_at_all(decay, isa):
     Y = np.array([[0, 0], [1, 0], [3e20, 0], [-3e20, 2e20]], np.float32)
     potential, forces = repel(Y, decay, isa=isa)
@@ -122,9 +135,10 @@ def test_distances_whose_square_overflows_repel_not_at_all(decay, isa):
     np.testing.assert_allclose(forces[2:], 0, atol=1e-15)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("decay", DECAYS)
+@each("weighted", [False, True])
+@each("d", [1, 2, 3, 4])
+@each("decay", DECAYS)
+@each_isa
 def test_forces_are_the_gradient(decay, d, weighted, isa, irregular, similarity):
     """E = sum_{i<j} (u_i + u_j) K_ij has dE/dy_i = -2 sum_j (u_i + u_j) G_ij (y_i - y_j)."""
     n, step = 25, 1e-5
@@ -147,9 +161,11 @@ def test_forces_are_the_gradient(decay, d, weighted, isa, irregular, similarity)
     np.testing.assert_allclose(-2 * repel(Y, decay, weights, isa=isa)[1], gradient, atol=2e-8)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("decay", [1.0, 3.0, GAUSSIAN])
+@each("threads", [2, 3])
+@each("d", [2, 5])
+@each("decay", [1.0, 3.0, GAUSSIAN])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(decay, d, threads, dtype, isa, irregular):
     Y = irregular(501, d).astype(dtype)
     weights = np.random.default_rng(1).random(501).astype(dtype)
@@ -161,7 +177,9 @@ def test_threads_do_not_change_a_bit(decay, d, threads, dtype, isa, irregular):
     )
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 7])
+@each("d", [1, 2, 3, 7])
+@each_dtype
+@each_isa
 def test_a_new_point_gets_the_same_bytes_alone_and_in_company(d, dtype, isa, irregular):
     Y, Y_new = irregular(300, d).astype(dtype), irregular(10, d, seed=3).astype(dtype)
     together = repel_from(Y_new, Y, 1.0, isa=isa)
@@ -181,7 +199,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("y", np.zeros((4, 0)), "must have a column"),

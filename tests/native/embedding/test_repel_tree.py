@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def repel(Y, dof=1.0, angle=0.5, threads=1, isa="auto"):
@@ -43,16 +45,20 @@ def clusters(n, d, seed=0):
     return Y
 
 
-@pytest.mark.parametrize("dof", [0.5, 1.0, 3.0, 10.0])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("dof", [0.5, 1.0, 3.0, 10.0])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_angle_zero_gives_the_exact_sums(d, dof, dtype, isa, irregular, assert_exact):
     for n in (1, 2, 7, 8, 9, 33, 200):
         assert_exact(irregular(n, d).astype(dtype), dof, 0.0, isa)
     assert_exact(clusters(500, d).astype(dtype), dof, 0.0, isa)
 
 
-@pytest.mark.parametrize("dof", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("dof", [0.5, 1.0, 3.0])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_a_small_angle_gives_precise_sums(d, dof, dtype, isa):
     for seed in range(2):
         of_forces, of_potential = errors(clusters(1500, d, seed).astype(dtype), dof, 0.2, isa)
@@ -60,8 +66,8 @@ def test_a_small_angle_gives_precise_sums(d, dof, dtype, isa):
         assert of_potential < 1e-4
 
 
-@pytest.mark.parametrize("dof", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("dof", [0.5, 1.0, 3.0])
+@each("d", [1, 2, 3])
 def test_a_larger_angle_costs_precision_but_not_much(d, dof):
     Y = clusters(1500, d)
     fine, coarse = errors(Y, dof, 0.2), errors(Y, dof, 0.6)
@@ -69,7 +75,8 @@ def test_a_larger_angle_costs_precision_but_not_much(d, dof):
     assert 1e-9 < fine[1] < coarse[1] < 1e-3
 
 
-@pytest.mark.parametrize("dof", [1e2, 1e6, 1e9])
+@each("dof", [1e2, 1e6, 1e9])
+@each_isa
 def test_many_degrees_of_freedom_lose_no_digits(dof, isa):
     Y = (0.02 * clusters(1500, 2)).astype(np.float32)
     of_forces, of_potential = errors(Y, dof, 0.3, isa)
@@ -77,7 +84,8 @@ def test_many_degrees_of_freedom_lose_no_digits(dof, isa):
     assert of_potential < 2e-4
 
 
-@pytest.mark.parametrize("dof", [1.0, 3.0])
+@each("dof", [1.0, 3.0])
+@each_isa
 def test_distances_whose_square_overflows_repel_not_at_all(dof, isa):
     Y = clusters(300, 2).astype(np.float32)
     far = np.array([[3e20, 0], [3e20, 1e17], [-3e20, 2e20]], np.float32)
@@ -88,8 +96,10 @@ def test_distances_whose_square_overflows_repel_not_at_all(dof, isa):
     np.testing.assert_allclose(forces[-3:], 0, atol=1e-15)
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.5])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("angle", [0.0, 0.5])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_duplicates_repel_each_other(d, angle, dtype, isa, irregular, assert_exact):
     Y = irregular(40, d)[np.random.default_rng(0).integers(40, size=600)].astype(dtype)
     if angle == 0:
@@ -102,6 +112,8 @@ def test_duplicates_repel_each_other(d, angle, dtype, isa, irregular, assert_exa
         assert (forces == 0).all()
 
 
+@each_dtype
+@each_isa
 def test_very_many_equal_points_are_no_quadratic_work(dtype, isa):
     n = 300_000
     Y = np.full((n, 2), 0.1, dtype)
@@ -112,7 +124,8 @@ def test_very_many_equal_points_are_no_quadratic_work(dtype, isa):
     np.testing.assert_allclose(forces[-1], (n - 1) / 9, rtol=1e-6)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("d", [1, 2, 3])
+@each_isa
 def test_points_nearer_than_the_finest_cell_share_a_leaf(d, isa, irregular, assert_exact):
     Y = irregular(300, d)
     Y[:-1] = 0.5 + 1e-3 * Y[:-1]
@@ -121,23 +134,29 @@ def test_points_nearer_than_the_finest_cell_share_a_leaf(d, isa, irregular, asse
     assert max(errors(Y, 1.0, 0.5, isa)) < 1e-9
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e4])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("scale", [1e-8, 1e4])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_the_unit_of_the_map_does_not_matter(d, scale, dtype, isa, assert_exact):
     Y = (scale * clusters(400, d)).astype(dtype)
     assert_exact(Y, 1.0, 0.0, isa)
     assert max(errors(Y, 1.0, 0.3, isa)) < 0.02
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("dof", [1.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@each("threads", [2, 3])
+@each("dof", [1.0, 3.0])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(d, dof, threads, dtype, isa):
     Y = clusters(2003, d).astype(dtype)
     for got, true in zip(repel(Y, dof, 0.5, threads, isa), repel(Y, dof, 0.5, 1, isa), strict=True):
         assert got.tobytes() == true.tobytes()
 
 
+@each_dtype
+@each_isa
 def test_results_come_in_the_order_of_the_rows(dtype, isa):
     Y = clusters(700, 2).astype(dtype)  # all different: the order along the curve is the same
     shuffled = np.random.default_rng(0).permutation(700)
@@ -145,6 +164,8 @@ def test_results_come_in_the_order_of_the_rows(dtype, isa):
         assert np.array_equal(got, true[shuffled])
 
 
+@each_dtype
+@each_isa
 def test_the_input_is_left_alone_and_may_be_empty(dtype, isa):
     Y = clusters(50, 2).astype(dtype)
     before = Y.copy()
@@ -153,7 +174,7 @@ def test_the_input_is_left_alone_and_may_be_empty(dtype, isa):
     assert repel(Y[:0], isa=isa)[1].shape == (0, 2)
 
 
-@pytest.mark.parametrize("bad", ["np.nan", "np.inf", "1e308", "5e-324"])
+@each("bad", ["np.nan", "np.inf", "1e308", "5e-324"])
 def test_numbers_that_make_no_map_do_no_harm(bad, run_apart):
     code = f"y = np.random.default_rng(0).random((99, 2)); y[5] = {bad}; y[7] = -y[5]\n"
     call = "_native.repel_tree(y, 1.0, 0.5, np.empty(99), np.empty((99, 2)), 2); print('back')"
@@ -170,7 +191,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("dof", -1.0, "dof must be positive"),

@@ -6,6 +6,8 @@ import scipy.sparse
 
 from lowland import _native
 from lowland._native import PATH_LANES
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def naive_paths(W):
@@ -65,22 +67,26 @@ def trap(n, dtype):
     return W.astype(dtype), road
 
 
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize(
-    ("n", "density"), [(1, 1), (2, 1), (7, 0.4), (40, 0.05), (70, 0.1), (70, 0.9)]
-)
+@each("directed", [True, False])
+@each(("n", "density"), [(1, 1), (2, 1), (7, 0.4), (40, 0.05), (70, 0.1), (70, 0.9)])
+@each_dtype
+@each_isa
 def test_distances_are_the_least_rounded_sums_bit_for_bit(n, density, directed, dtype, isa):
     for seed in range(3):
         W = random_lengths(n, density, dtype, seed, directed)
         assert np.array_equal(kernel_paths(W, isa=isa), naive_paths(W))
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@each("threads", [2, 5])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(threads, dtype, isa):
     W = random_lengths(600, 0.01, dtype, 0, directed=False)
     assert np.array_equal(kernel_paths(W, threads=threads, isa=isa), kernel_paths(W, isa=isa))
 
 
+@each_dtype
+@each_isa
 def test_a_source_gets_the_same_bits_alone_and_in_company(dtype, isa):
     W = random_lengths(300, 0.02, dtype, 1)
     together = kernel_paths(W, isa=isa)
@@ -88,15 +94,17 @@ def test_a_source_gets_the_same_bits_alone_and_in_company(dtype, isa):
         assert np.array_equal(kernel_paths(W, sources, isa=isa), together[sources])
 
 
-@pytest.mark.parametrize(
-    "n_sources", [1, PATH_LANES - 1, PATH_LANES, PATH_LANES + 1, 4 * PATH_LANES + 5]
-)
+@each("n_sources", [1, PATH_LANES - 1, PATH_LANES, PATH_LANES + 1, 4 * PATH_LANES + 5])
+@each_dtype
+@each_isa
 def test_any_number_of_sources_fills_its_rows_and_no_others(n_sources, dtype, isa):
     W = random_lengths(200, 0.05, dtype, 2)
     out = kernel_paths(W, np.arange(n_sources), isa=isa)
     assert np.array_equal(out, kernel_paths(W, isa=isa)[:n_sources])
 
 
+@each_dtype
+@each_isa
 def test_rows_and_places_say_where_results_go(dtype, isa):
     W = random_lengths(150, 0.05, dtype, 3)
     rng = np.random.default_rng(0)
@@ -105,6 +113,8 @@ def test_rows_and_places_say_where_results_go(dtype, isa):
     assert np.array_equal(out[rows], kernel_paths(W, isa=isa)[sources][:, place])
 
 
+@each_dtype
+@each_isa
 def test_a_graph_that_sweeps_do_not_suit_is_solved_all_the_same(dtype, isa):
     W, road = trap(700, dtype)
     D = kernel_paths(W, [0, 1, road[0], road[350]], threads=2, isa=isa)
@@ -116,6 +126,8 @@ def test_a_graph_that_sweeps_do_not_suit_is_solved_all_the_same(dtype, isa):
     assert np.array_equal(D[0][road], W[0][road])
 
 
+@each_dtype
+@each_isa
 def test_rounding_never_makes_a_path_shorter_than_its_edges(dtype, isa):
     # 1 + tiny rounds to 1: many walks have the same rounded sum, and none may go on forever
     n, tiny = 50, np.finfo(dtype).eps / 8
@@ -125,6 +137,8 @@ def test_rounding_never_makes_a_path_shorter_than_its_edges(dtype, isa):
     assert np.array_equal(kernel_paths(W, isa=isa), naive_paths(W))
 
 
+@each_dtype
+@each_isa
 def test_no_sources_and_no_edges_are_no_special_cases(dtype, isa):
     empty = np.full((3, 3), np.inf, dtype)
     assert kernel_paths(empty, [], isa=isa).shape == (0, 3)
@@ -143,7 +157,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("starts", np.array([0, 2], np.int64), "starts must be"),

@@ -6,6 +6,8 @@ import scipy.stats
 
 from lowland import _native
 from lowland._engines.distances.filter_space import PackedPoints, panel_width
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def naive_squares(X):
@@ -63,7 +65,9 @@ def table(request):
     return TABLES[request.param](np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("score_type", [np.float32, np.float64], ids=["scores32", "scores64"])
+@each("score_type", [np.float32, np.float64], ids=["scores32", "scores64"])
+@each_dtype
+@each_isa
 def test_ranks_are_those_of_exact_distances(table, score_type, dtype, isa):
     X = np.ascontiguousarray(table.astype(dtype))
     expected = naive_ranks(naive_squares(X))
@@ -86,7 +90,8 @@ def test_lists_of_any_length_and_rows_more_than_once(isa):
         assert np.array_equal(ranks, expected[row, np.asarray(asked, int)])
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@each("threads", [2, 5])
+@each_isa
 def test_threads_do_not_change_a_rank(threads, isa):
     X = np.random.default_rng(0).standard_normal((700, 9))
     partners = [np.arange(row + 1, row + 9) % 700 for row in range(700)]
@@ -118,7 +123,8 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@each("kind", VALUES)
+@each_isa
 def test_rows_are_sorted_and_ties_keep_their_order(kind, isa):
     values = VALUES[kind](np.random.default_rng(0))
     order = np.argsort(values, axis=1, kind="stable")
@@ -128,7 +134,8 @@ def test_rows_are_sorted_and_ties_keep_their_order(kind, isa):
         assert np.array_equal(kernel_sort(values, True, threads, isa), ranks)
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@each("kind", VALUES)
+@each_isa
 def test_equal_entries_share_their_mean_rank(kind, isa):
     values = VALUES[kind](np.random.default_rng(0))
     out = np.full(values.shape, np.nan)
@@ -148,7 +155,9 @@ def packed(X):
     return panels
 
 
-@pytest.mark.parametrize("root", [False, True])
+@each("root", [False, True])
+@each_dtype
+@each_isa
 def test_distances_are_summed_in_the_order_that_decides(table, root, dtype, isa):
     X = np.ascontiguousarray(table.astype(dtype))
     out = np.full((len(X), len(X)), np.nan)
@@ -160,6 +169,8 @@ def test_distances_are_summed_in_the_order_that_decides(table, root, dtype, isa)
     assert np.array_equal(out, out.T)
 
 
+@each_dtype
+@each_isa
 def test_distances_have_the_bits_that_rank_neighbors(dtype, isa):
     """What a neighbor search calls a distance is the same number here."""
     from lowland.neighbors import knn_graph
@@ -221,7 +232,7 @@ def good_counts():
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("x", np.zeros((40, 2)), "must hold every row"),

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 WIDTH = {np.float32: _native.PANEL_WIDTH_FLOAT32, np.float64: _native.PANEL_WIDTH_FLOAT64}
 ENTRY = {
@@ -153,7 +155,9 @@ def expected_best(scores, keep):
 # --- packing ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 11, 12, 13, 24, 25, 100])
+@each("n", [1, 11, 12, 13, 24, 25, 100])
+@each_dtype
+@each_isa
 def test_panels_hold_the_points_coordinate_by_coordinate(n, dtype, isa):
     F = np.random.default_rng(0).standard_normal((n, 5)).astype(dtype)
     for threads in (1, 3):
@@ -166,9 +170,11 @@ def test_panels_hold_the_points_coordinate_by_coordinate(n, dtype, isa):
 # --- join_rounds --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 12, 25, 48, 97, 250])
-@pytest.mark.parametrize("q", [1, 3, 20])
-@pytest.mark.parametrize("keep", [1, 7])
+@each("n", [2, 12, 25, 48, 97, 250])
+@each("q", [1, 3, 20])
+@each("keep", [1, 7])
+@each_dtype
+@each_isa
 def test_the_join_keeps_the_best_of_all_pairs_and_ties_by_number(n, q, keep, dtype, isa):
     points = Packed(lattice(n, q, dtype))
     scores = all_scores(points.F, points.F)
@@ -181,6 +187,8 @@ def test_the_join_keeps_the_best_of_all_pairs_and_ties_by_number(n, q, keep, dty
         assert np.array_equal(values, best[row])
 
 
+@each_dtype
+@each_isa
 def test_scores_are_within_the_rounding_that_the_proof_assumes(dtype, isa):
     rng = np.random.default_rng(0)
     F = (rng.standard_normal((200, 30)) * 10 ** rng.uniform(-2, 3, (200, 1))).astype(dtype)
@@ -196,7 +204,9 @@ def test_scores_are_within_the_rounding_that_the_proof_assumes(dtype, isa):
         assert row not in ids
 
 
-@pytest.mark.parametrize("panels_per_block", [1, 2, 3, 100])
+@each("panels_per_block", [1, 2, 3, 100])
+@each_dtype
+@each_isa
 def test_neither_blocks_nor_threads_nor_steps_change_what_is_kept(panels_per_block, dtype, isa):
     F = np.random.default_rng(0).gamma(1.0, size=(333, 6)).astype(dtype)
     points = Packed(F)
@@ -208,8 +218,10 @@ def test_neither_blocks_nor_threads_nor_steps_change_what_is_kept(panels_per_blo
     assert join(points, 9, 4, isa=isa).bytes() == one
 
 
-@pytest.mark.parametrize(("make", "q"), [(lattice, 4), (clusters, 4), (strips, 2), (strips, 4)])
-@pytest.mark.parametrize("keep", [6, 20])
+@each(("make", "q"), [(lattice, 4), (clusters, 4), (strips, 2), (strips, 4)])
+@each("keep", [6, 20])
+@each_dtype
+@each_isa
 def test_matches_that_boxes_rule_out_would_have_changed_nothing(make, q, keep, dtype, isa):
     points = Packed(make(700, q, dtype))
     endless = join(
@@ -219,7 +231,9 @@ def test_matches_that_boxes_rule_out_would_have_changed_nothing(make, q, keep, d
     assert join(points, keep, 1, n_box=4, isa=isa).bytes() == endless.bytes()
 
 
-@pytest.mark.parametrize("gap", [0.5, 1.5, 2 - 2**-10])
+@each("gap", [0.5, 1.5, 2 - 2**-10])
+@each_dtype
+@each_isa
 def test_boxes_a_little_nearer_than_the_worst_candidate_still_meet(gap, dtype, isa):
     # Two columns of points 2 apart, one block each: the nearest point is across the gap.
     width = WIDTH[dtype]
@@ -231,6 +245,8 @@ def test_boxes_a_little_nearer_than_the_worst_candidate_still_meet(gap, dtype, i
     assert np.array_equal(nearest, (np.arange(2 * width) + width) % (2 * width))
 
 
+@each_dtype
+@each_isa
 def test_boxes_do_rule_out_matches(dtype, isa):
     # Boxes that lie, far apart: after round 0 nobody meets, and neighbors are lost.
     size = WIDTH[dtype]
@@ -245,6 +261,8 @@ def test_boxes_do_rule_out_matches(dtype, isa):
         assert (kept.best(row)[0] // size == row // size).all()
 
 
+@each_dtype
+@each_isa
 def test_empty_places_are_nobodys_neighbor_and_have_none(dtype, isa):
     points = Packed(np.zeros((WIDTH[dtype] * 2 + 1, 3), dtype))
     kept = join(points, 5, 1, isa=isa)
@@ -254,8 +272,10 @@ def test_empty_places_are_nobodys_neighbor_and_have_none(dtype, isa):
         assert len(kept.best(row)[0]) == 5
 
 
-@pytest.mark.parametrize("lead", [1, 2, 7, 15, 16])
-@pytest.mark.parametrize("keep", [1, 30])
+@each("lead", [1, 2, 7, 15, 16])
+@each("keep", [1, 30])
+@each_dtype
+@each_isa
 def test_a_look_on_the_way_changes_nothing(lead, keep, dtype, isa):
     points = Packed(decaying(500, 16, dtype))
     plain, looked = (join(points, keep, isa=isa, lead=way) for way in (None, lead))
@@ -264,6 +284,8 @@ def test_a_look_on_the_way_changes_nothing(lead, keep, dtype, isa):
     assert threads.bytes() == plain.bytes()
 
 
+@each_dtype
+@each_isa
 def test_many_candidates_are_thinned_without_losing_the_best(dtype, isa):
     """Buffers large enough for a threshold guessed from a sample, scores in an unkind order."""
     x = np.sort(np.random.default_rng(0).gamma(0.5, size=900))[::-1]
@@ -317,7 +339,9 @@ def query(
     return kept
 
 
-@pytest.mark.parametrize("lead", [1, 7, 15])
+@each("lead", [1, 7, 15])
+@each_dtype
+@each_isa
 def test_a_look_on_the_way_changes_no_query(lead, dtype, isa):
     points, sought = Packed(decaying(500, 16, dtype)), Packed(decaying(100, 16, dtype, seed=1))
     groups, ranges = [0, len(sought.panels)], [[(0, len(points.panels))]]
@@ -327,6 +351,8 @@ def test_a_look_on_the_way_changes_no_query(lead, dtype, isa):
     assert looked.bytes() == plain.bytes()
 
 
+@each_dtype
+@each_isa
 def test_a_query_sees_the_ranges_of_its_group_and_nothing_else(dtype, isa):
     width = WIDTH[dtype]
     points, sought = Packed(lattice(6 * width - 3, 4, dtype)), Packed(lattice(3 * width, 4, dtype))
@@ -347,6 +373,8 @@ def test_a_query_sees_the_ranges_of_its_group_and_nothing_else(dtype, isa):
     assert by_steps.bytes() == kept.bytes()
 
 
+@each_dtype
+@each_isa
 def test_a_query_does_not_see_the_point_that_bears_its_number(dtype, isa):
     points = Packed(lattice(70, 3, dtype, levels=2))  # many copies of every point
     n_panels = len(points.panels)
@@ -391,7 +419,9 @@ def probe(points, tasks, lists, keep, threads=1, isa="auto", lead=None):
     return kept
 
 
-@pytest.mark.parametrize("lead", [1, 7, 15])
+@each("lead", [1, 7, 15])
+@each_dtype
+@each_isa
 def test_a_look_on_the_way_changes_no_list(lead, dtype, isa):
     points = Packed(decaying(500, 16, dtype))
     lists = [(0, len(points.panels), np.arange(points.n))]
@@ -399,6 +429,8 @@ def test_a_look_on_the_way_changes_no_list(lead, dtype, isa):
     assert looked.bytes() == plain.bytes()
 
 
+@each_dtype
+@each_isa
 def test_places_see_the_panels_of_their_lists_and_never_themselves(dtype, isa):
     width = WIDTH[dtype]
     points = Packed(lattice(9 * width - 5, 3, dtype))
@@ -429,7 +461,9 @@ def test_places_see_the_panels_of_their_lists_and_never_themselves(dtype, isa):
 # --- refine_neighbors ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 4])
+@each("k", [1, 4])
+@each_dtype
+@each_isa
 def test_neighbors_of_neighbors_are_looked_at_and_nobody_else(k, dtype, isa):
     # Some candidates for each point; the expected ones are theirs and those of their k best.
     width = WIDTH[dtype]
@@ -534,9 +568,11 @@ ADVERSARIAL = {
 }
 
 
-@pytest.mark.parametrize("what", ADVERSARIAL)
-@pytest.mark.parametrize("keep", [5, 8, 13])
-@pytest.mark.parametrize("exact_in", [np.float32, np.float64])
+@each("what", ADVERSARIAL)
+@each("keep", [5, 8, 13])
+@each("exact_in", [np.float32, np.float64])
+@each_dtype
+@each_isa
 def test_what_is_certain_is_true_and_what_is_not_is_repaired(what, keep, exact_in, dtype, isa):
     k = 5
     X = ADVERSARIAL[what](dtype)
@@ -551,6 +587,8 @@ def test_what_is_certain_is_true_and_what_is_not_is_repaired(what, keep, exact_i
     assert np.array_equal(squares, true_squares)
 
 
+@each_dtype
+@each_isa
 def test_distinct_distances_are_proven_and_ties_at_the_edge_are_not(dtype, isa):
     # Points 2^i on a line: no two distances are alike. On a grid, all are.
     line = Packed((2.0 ** np.arange(40)[:, None] / 2**20).astype(dtype))
@@ -574,6 +612,8 @@ def test_scores_without_meaning_prove_nothing(isa):
     np.testing.assert_allclose(squares, np.sort(D2, axis=1)[:, :5], rtol=16 * 2.3e-16)
 
 
+@each_dtype
+@each_isa
 def test_a_row_that_has_seen_everybody_is_certain(dtype, isa):
     points = Packed(lattice(9, 2, dtype, levels=2))
     ids, squares, certain = rerank(points.F, points, join(points, 12, isa=isa), 8, isa=isa)
@@ -583,6 +623,8 @@ def test_a_row_that_has_seen_everybody_is_certain(dtype, isa):
     assert np.array_equal(squares, true_squares)
 
 
+@each_dtype
+@each_isa
 def test_too_few_candidates_leave_places_open_and_completion_fills_them(dtype, isa):
     points = Packed(lattice(60, 3, dtype))
     kept = join(points, 2, isa=isa)
@@ -594,6 +636,8 @@ def test_too_few_candidates_leave_places_open_and_completion_fills_them(dtype, i
     assert np.array_equal(ids, exact_neighbors(points.F, 6)[0])
 
 
+@each_dtype
+@each_isa
 def test_completion_touches_only_the_rows_it_is_given(dtype, isa):
     points = Packed(lattice(60, 3, dtype))
     ids, squares = np.full((60, 4), -7, np.int32), np.full((60, 4), np.inf)
@@ -607,7 +651,9 @@ def test_completion_touches_only_the_rows_it_is_given(dtype, isa):
     assert (ids[rest] == -7).all()
 
 
-@pytest.mark.parametrize("n", [150, 1000])
+@each("n", [150, 1000])
+@each_dtype
+@each_isa
 def test_proof_and_repair_do_not_depend_on_the_number_of_threads(n, dtype, isa):
     points = Packed(clusters(n, 5, dtype))
     answers = []
@@ -620,7 +666,9 @@ def test_proof_and_repair_do_not_depend_on_the_number_of_threads(n, dtype, isa):
     assert answers[0] == answers[1] == answers[2]
 
 
-@pytest.mark.parametrize("d", [1, 7, 8, 9, 31])
+@each("d", [1, 7, 8, 9, 31])
+@each_dtype
+@each_isa
 def test_squares_are_computed_in_double_from_the_data_themselves(d, dtype, isa):
     rng = np.random.default_rng(0)
     X = (1e4 + rng.standard_normal((50, d))).astype(dtype)
@@ -770,14 +818,12 @@ def answers():
     return said
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_what_a_kernel_cannot_do_is_a_value_error_and_not_a_crash(what, answers):
     assert answers[what] == "ValueError"
 
 
-@pytest.mark.parametrize(
-    "call", ["pack()", "join()", "query()", "probe()", "rerank()", "complete()"]
-)
+@each("call", ["pack()", "join()", "query()", "probe()", "rerank()", "complete()"])
 def test_the_calls_that_the_refusals_change_are_fine_by_themselves(call, run_apart):
     assert run_apart(PRELUDE + call) == ""
 

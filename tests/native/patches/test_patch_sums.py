@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def dense_sum(members, factors, identity, sign, n):
@@ -45,12 +47,14 @@ def example(n, m, size, width, dtype, seed=0, padded=False):
     return members, rng.standard_normal((m, size, width)).astype(dtype)
 
 
-@pytest.mark.parametrize(
+@each(
     ("n", "m", "size", "width"),
     [(1, 1, 1, 1), (5, 3, 2, 1), (40, 60, 7, 3), (200, 30, 5, 9), (300, 300, 31, 2), (9, 4, 3, 0)],
 )
-@pytest.mark.parametrize(("identity", "sign"), [(0.0, 1.0), (1.0, -1.0)])
-@pytest.mark.parametrize("padded", [False, True])
+@each(("identity", "sign"), [(0.0, 1.0), (1.0, -1.0)])
+@each("padded", [False, True])
+@each_dtype
+@each_isa
 def test_the_sum_is_that_of_dense_matrices(n, m, size, width, identity, sign, padded, dtype, isa):
     members, factors = example(n, m, size, width, dtype, padded=padded)
     starts, columns, values = kernel_sum(members, factors, identity, sign, n, isa=isa)
@@ -69,7 +73,9 @@ def test_the_sum_is_that_of_dense_matrices(n, m, size, width, identity, sign, pa
     assert np.array_equal(np.bincount(rows, minlength=n), together.sum(axis=1))
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@each("threads", [2, 5])
+@each_dtype
+@each_isa
 def test_threads_do_not_change_a_bit(threads, dtype, isa):
     members, factors = example(500, 700, 12, 4, dtype)
     one = kernel_sum(members, factors, 1.0, -1.0, 500, isa=isa)
@@ -91,7 +97,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "bad", "message"),
     [
         ("members", np.array([[0, 1], [1, 3]], np.int32), "member is not below n"),

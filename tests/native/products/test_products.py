@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 SUMMED_IN_T = 256  # terms the kernels add in the type of the data before they go on in double
 
@@ -51,19 +53,25 @@ def assert_scatter_is_right(x, shift=None, threads=1, isa="auto"):
     assert (np.abs(sums - y.sum(axis=0).astype(float)) <= tolerance * rounded + 1e-300).all()
 
 
-@pytest.mark.parametrize("p", [1, 2, 11, 12, 13, 23, 24, 25, 50, 97, 130])
-@pytest.mark.parametrize("n", [1, 2, 7, 256, 257, CHUNK - 1, CHUNK, CHUNK + 1])
+@each("p", [1, 2, 11, 12, 13, 23, 24, 25, 50, 97, 130])
+@each("n", [1, 2, 7, 256, 257, CHUNK - 1, CHUNK, CHUNK + 1])
+@each_dtype
+@each_isa
 def test_scatter_equals_its_definition_for_every_shape(n, p, dtype, isa):
     x = table(n, p, dtype)
     assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_scatter_adds_up_many_chunks(dtype, isa):
     x = table(40 * CHUNK + 333, 30, dtype)
     assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.8, 0.97, 1.0])
+@each("share", [0.3, 0.8, 0.97, 1.0])
+@each_dtype
+@each_isa
 def test_zeros_are_passed_over_and_nothing_else(share, dtype, isa):
     x = table(3 * CHUNK + 50, 77, dtype)
     rng = np.random.default_rng(0)
@@ -72,6 +80,8 @@ def test_zeros_are_passed_over_and_nothing_else(share, dtype, isa):
     assert_scatter_is_right(x, isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_negative_zeros_and_the_tiniest_numbers_count_as_what_they_are(dtype, isa):
     x = np.zeros((300, 30), dtype)
     x[::2, 3] = -0.0
@@ -82,6 +92,8 @@ def test_negative_zeros_and_the_tiniest_numbers_count_as_what_they_are(dtype, is
     assert out.sum() == 1
 
 
+@each_dtype
+@each_isa
 def test_a_sparse_start_does_not_hide_dense_rows_and_the_reverse(dtype, isa):
     # The kernel judges a slice by its first rows; the judgement must only cost time.
     x = table(256, 48, dtype)
@@ -90,6 +102,8 @@ def test_a_sparse_start_does_not_hide_dense_rows_and_the_reverse(dtype, isa):
     assert_scatter_is_right(x, isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_columns_equal_to_their_shift_have_exactly_no_scatter(dtype, isa):
     x = table(CHUNK + 100, 40, dtype)
     x[:, [0, 13, 39]] = dtype(0.1)
@@ -100,7 +114,8 @@ def test_columns_equal_to_their_shift_have_exactly_no_scatter(dtype, isa):
     assert full[1, 2] != 0
 
 
-@pytest.mark.parametrize(("kind", "mean"), [(np.float64, 1e6), (np.float32, 1e3)])
+@each(("kind", "mean"), [(np.float64, 1e6), (np.float32, 1e3)])
+@each_isa
 def test_a_shift_near_the_mean_saves_the_digits_of_large_offsets(kind, mean, isa):
     x = table(2 * CHUNK + 77, 14, kind, mean=mean)
     shift = np.full(14, mean, kind)
@@ -111,6 +126,8 @@ def test_a_shift_near_the_mean_saves_the_digits_of_large_offsets(kind, mean, isa
     assert_scatter_is_right(x, shift, isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_scatter_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
     base = table(600, 60, dtype)
     for view in (base[::2], base[::-1], base[:, 5:43], base[100:101]):
@@ -120,7 +137,9 @@ def test_scatter_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
         assert np.array_equal(found[1], expected[1])
 
 
-@pytest.mark.parametrize("shape", [(50 * CHUNK + 11, 53), (5 * CHUNK, 400), (40, 130), (3, 2)])
+@each("shape", [(50 * CHUNK + 11, 53), (5 * CHUNK, 400), (40, 130), (3, 2)])
+@each_dtype
+@each_isa
 def test_scatter_does_not_depend_on_the_number_of_threads(shape, dtype, isa):
     x = table(*shape, dtype)
     x[np.abs(x) < 0.5] = 0
@@ -131,6 +150,8 @@ def test_scatter_does_not_depend_on_the_number_of_threads(shape, dtype, isa):
         assert one[1].tobytes() == several[1].tobytes()
 
 
+@each_dtype
+@each_isa
 def test_a_value_that_is_not_finite_shows_in_the_sums(dtype, isa):
     for bad in (np.nan, np.inf, -np.inf):
         x = table(CHUNK + 30, 30, dtype)
@@ -159,13 +180,17 @@ def assert_inner_is_right(a, b, shift_a=0, shift_b=0, isa="auto", threads=1):
     assert (np.abs(out - left.T @ right) <= bound).all()
 
 
-@pytest.mark.parametrize("depth", [1, 3, 127, 128, 129, 255, 256, 257, 700])
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 30), (12, 24), (13, 25), (50, 7)])
+@each("depth", [1, 3, 127, 128, 129, 255, 256, 257, 700])
+@each(("m", "n"), [(1, 1), (1, 30), (12, 24), (13, 25), (50, 7)])
+@each_dtype
+@each_isa
 def test_inner_equals_its_definition_for_every_shape(depth, m, n, dtype, isa):
     a, b = table(depth, m, dtype, seed=1), table(depth, n, dtype, seed=2)
     assert_inner_is_right(a, b, isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_every_kind_of_shift_is_subtracted_while_reading(dtype, isa):
     a, b = table(300, 26, dtype, mean=5, seed=1), table(300, 9, dtype, mean=-3, seed=2)
     rng = np.random.default_rng(3)
@@ -178,6 +203,8 @@ def test_every_kind_of_shift_is_subtracted_while_reading(dtype, isa):
     assert_inner_is_right(a, b, shift_a=row, shift_b=column, isa=isa)
 
 
+@each_dtype
+@each_isa
 def test_inner_reads_transposed_reversed_and_strided_views(dtype, isa):
     x = table(120, 61, dtype, seed=4)
     y = table(61, 35, dtype, seed=5)
@@ -187,7 +214,9 @@ def test_inner_reads_transposed_reversed_and_strided_views(dtype, isa):
     assert_inner_is_right(np.asfortranarray(x), np.asfortranarray(x)[:, :5], isa=isa)
 
 
-@pytest.mark.parametrize("p", [1, 12, 13, 24, 25, 73])
+@each("p", [1, 12, 13, 24, 25, 73])
+@each_dtype
+@each_isa
 def test_the_symmetric_product_has_the_bits_of_the_general_one(p, dtype, isa):
     x = table(321, p, dtype, seed=6)
     shift = x.mean(axis=0)
@@ -197,6 +226,8 @@ def test_the_symmetric_product_has_the_bits_of_the_general_one(p, dtype, isa):
     assert np.array_equal(half[upper], general[upper])
 
 
+@each_dtype
+@each_isa
 def test_inner_is_right_when_its_buffer_is_filled_several_times(dtype, isa):
     # 2^22 packed elements hold some 2000 terms of 2000 columns.
     rng = np.random.default_rng(7)
@@ -212,6 +243,8 @@ def test_long_sums_do_not_stall_in_single_precision(isa):
     assert inner(a, np.ones_like(a), isa=isa)[0, 0] == 2**24 + 20_000
 
 
+@each_dtype
+@each_isa
 def test_a_product_over_no_terms_is_zero(dtype, isa):
     a, b = np.empty((0, 4), dtype), np.empty((0, 3), dtype)
     assert np.array_equal(inner(a, b, isa=isa), np.zeros((4, 3)))
@@ -227,7 +260,9 @@ def test_a_product_without_columns_does_nothing(m, n, run_apart):
     assert run_apart(code) == f"({m}, {n})"
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
+@each("symmetric", [False, True])
+@each_dtype
+@each_isa
 def test_inner_does_not_depend_on_the_number_of_threads(symmetric, dtype, isa):
     x = table(1000, 90, dtype, seed=8)
     upper = np.triu_indices(90)
@@ -258,19 +293,25 @@ def assert_project_is_right(x, shift, v, isa="auto", threads=1):
     assert (np.abs(project(x, shift, v, threads, isa) - expected) <= bound).all()
 
 
-@pytest.mark.parametrize("q", range(1, 31))
+@each("q", range(1, 31))
+@each_dtype
+@each_isa
 def test_project_equals_its_definition_for_every_number_of_columns(q, dtype, isa):
     assert_project_is_right(*operands(70, 37, q, dtype), isa=isa)
 
 
-@pytest.mark.parametrize("p", [1, 2, 255, 256, 257, 600])
-@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 200])
+@each("p", [1, 2, 255, 256, 257, 600])
+@each("n", [1, 3, 63, 64, 65, 200])
+@each_dtype
+@each_isa
 def test_project_equals_its_definition_for_every_shape(n, p, dtype, isa):
     assert_project_is_right(*operands(n, p, 5, dtype), isa=isa)
 
 
-@pytest.mark.parametrize("q", [1, 2, 7, 8, 9, 24, 25, 30])
-@pytest.mark.parametrize("p", [1, 6, 300])
+@each("q", [1, 2, 7, 8, 9, 24, 25, 30])
+@each("p", [1, 6, 300])
+@each_dtype
+@each_isa
 def test_a_row_gets_the_same_bits_in_any_batch_and_at_any_place(p, q, dtype, isa):
     x, shift, v = operands(150, p, q, dtype)
     together = project(x, shift, v, isa=isa)
@@ -281,6 +322,8 @@ def test_a_row_gets_the_same_bits_in_any_batch_and_at_any_place(p, q, dtype, isa
     assert np.array_equal(project(x[13:80], shift, v, isa=isa), together[13:80])
 
 
+@each_dtype
+@each_isa
 def test_other_rows_even_infinite_ones_do_not_touch_a_row(dtype, isa):
     x, shift, v = operands(66, 20, 7, dtype)
     clean = project(x, shift, v, isa=isa)
@@ -290,6 +333,8 @@ def test_other_rows_even_infinite_ones_do_not_touch_a_row(dtype, isa):
     assert np.array_equal(project(x, shift, v, isa=isa)[rest], clean[rest])
 
 
+@each_dtype
+@each_isa
 def test_project_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
     x, shift, v = operands(150, 40, 11, dtype)
     for view, at in ((x[::-3], slice(None)), (x[:, 7:30], slice(7, 30))):
@@ -297,7 +342,9 @@ def test_project_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
         assert np.array_equal(project(view, shift[at], v[at], isa=isa), expected)
 
 
-@pytest.mark.parametrize("n", [1, 64, 1000])
+@each("n", [1, 64, 1000])
+@each_dtype
+@each_isa
 def test_project_does_not_depend_on_the_number_of_threads(n, dtype, isa):
     x, shift, v = operands(n, 70, 13, dtype)
     one = project(x, shift, v, 1, isa)
@@ -305,6 +352,8 @@ def test_project_does_not_depend_on_the_number_of_threads(n, dtype, isa):
         assert np.array_equal(one, project(x, shift, v, threads, isa))
 
 
+@each_dtype
+@each_isa
 def test_no_rows_and_no_axes_are_fine(dtype, isa):
     x, shift, v = operands(5, 6, 3, dtype)
     assert project(x[:0].reshape(0, 6), shift, v, isa=isa).shape == (0, 3)
@@ -368,7 +417,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_what_a_kernel_cannot_do_is_a_value_error_and_not_a_crash(what, run_apart):
     assert run_apart(REFUSED[what]).startswith("ValueError: ")
 
@@ -407,8 +456,10 @@ def sparse_case(n, p, q, dtype, index):
     return dense, (x.indptr.astype(index), x.indices.astype(index), x.data, v, offset)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 7), (130, 40, 16), (64, 200, 33), (3, 9, 0)])
+@each("index", [np.int32, np.int64])
+@each("shape", [(1, 1, 1), (5, 3, 7), (130, 40, 16), (64, 200, 33), (3, 9, 0)])
+@each_dtype
+@each_isa
 def test_sparse_times_equals_its_definition(shape, index, dtype, isa):
     dense, arguments = sparse_case(*shape, dtype, index)
     out = np.full((shape[0], shape[2]), np.nan, dtype)
@@ -417,6 +468,8 @@ def test_sparse_times_equals_its_definition(shape, index, dtype, isa):
     assert np.allclose(out, expected, atol=50 * np.finfo(dtype).eps)
 
 
+@each_dtype
+@each_isa
 def test_sparse_times_does_not_depend_on_threads_or_company(dtype, isa):
     dense, (starts, columns, values, v, offset) = sparse_case(300, 50, 9, dtype, np.int32)
     one, two = np.empty((300, 9), dtype), np.empty((300, 9), dtype)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def near(distance, radius):
@@ -51,8 +53,9 @@ def columns(kind, m, n):
     return x
 
 
-@pytest.mark.parametrize("kind", ["plain", "ties", "clumps"])
-@pytest.mark.parametrize("k", [1, 3, 10])
+@each("kind", ["plain", "ties", "clumps"])
+@each("k", [1, 3, 10])
+@each_isa
 def test_class_digammas_count_what_is_nearer_than_the_kth_of_the_class(isa, kind, k):
     rng = np.random.default_rng(k)
     values = np.sort(columns(kind, 5, 90), axis=1)
@@ -66,8 +69,9 @@ def test_class_digammas_count_what_is_nearer_than_the_kth_of_the_class(isa, kind
     assert again.tobytes() == out.tobytes()
 
 
-@pytest.mark.parametrize("kind", ["plain", "ties", "clumps"])
-@pytest.mark.parametrize("k", [1, 3, 10])
+@each("kind", ["plain", "ties", "clumps"])
+@each("k", [1, 3, 10])
+@each_isa
 def test_pair_digammas_count_what_is_nearer_than_the_kth_pair(isa, kind, k):
     rng = np.random.default_rng(k)
     x = columns(kind, 6, 120)
@@ -84,7 +88,9 @@ def test_pair_digammas_count_what_is_nearer_than_the_kth_pair(isa, kind, k):
     assert again.tobytes() == out.tobytes()
 
 
-@pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (7, 25, 3), (100, 61, 64), (5, 300, 131)])
+@each(("m", "n", "d"), [(1, 1, 1), (7, 25, 3), (100, 61, 64), (5, 300, 131)])
+@each_dtype
+@each_isa
 def test_manhattan_rows_sum_absolute_differences(isa, dtype, m, n, d):
     rng = np.random.default_rng(m + n + d)
     points, rows = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(m, d)).astype(dtype)

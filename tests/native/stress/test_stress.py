@@ -5,6 +5,8 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
 
 
 def oracle(Z, Y, delta, weights):
@@ -44,8 +46,10 @@ def targets(m, n, dtype, seed=3):
     return delta
 
 
-@pytest.mark.parametrize("power", [0, 1, 2])
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@each("power", [0, 1, 2])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
 def test_rows_equal_their_definition(d, power, dtype, isa, irregular):
     for m, n in [(1, 1), (3, 8), (7, 33), (20, 1100)]:
         Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
@@ -55,7 +59,9 @@ def test_rows_equal_their_definition(d, power, dtype, isa, irregular):
         assert_close(rows(Z, Y, delta, power=power, isa=isa), expected, dtype)
 
 
-@pytest.mark.parametrize("d", [1, 2, 4])
+@each("d", [1, 2, 4])
+@each_dtype
+@each_isa
 def test_given_weights_count_and_zero_leaves_a_pair_out(d, dtype, isa, irregular):
     m, n = 13, 61
     Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
@@ -68,6 +74,8 @@ def test_given_weights_count_and_zero_leaves_a_pair_out(d, dtype, isa, irregular
     assert_close(rows(Z, Y, delta, weights, isa=isa), expected, dtype)
 
 
+@each_dtype
+@each_isa
 def test_listed_pairs_equal_their_definition(dtype, isa, irregular):
     rng = np.random.default_rng(0)
     for n, count in [(2, 1), (40, 300), (300, 40_000)]:
@@ -93,6 +101,8 @@ def test_listed_pairs_equal_their_definition(dtype, isa, irregular):
         assert_close([out], [d], dtype)
 
 
+@each_dtype
+@each_isa
 def test_the_number_of_threads_does_not_change_a_byte(dtype, isa, irregular):
     Y = irregular(500, 2).astype(dtype)
     delta = targets(500, 500, dtype)
@@ -118,7 +128,8 @@ def test_pooling_is_isotonic_regression(isa):
                 np.testing.assert_allclose(fit, isotonic_regression(d, weights=w).x, rtol=1e-12)
 
 
-@pytest.mark.parametrize("most", [2, 40, 900])
+@each("most", [2, 40, 900])
+@each_isa
 def test_within_a_group_the_order_is_free(most, isa):
     rng = np.random.default_rng(0)
     bounds = np.concatenate([[0], np.cumsum(rng.integers(0, most, 60))]).astype(np.int32)
@@ -132,7 +143,8 @@ def test_within_a_group_the_order_is_free(most, isa):
     np.testing.assert_allclose(fit, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 30_000])
+@each("size", [0, 1, 7, 30_000])
+@each_isa
 def test_long_sequences_are_pooled_in_parts_with_the_same_bytes_for_any_threads(size, isa):
     """Parts are 16 384 long; groups may reach over several of them."""
     rng = np.random.default_rng(0)

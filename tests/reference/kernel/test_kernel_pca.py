@@ -1,9 +1,7 @@
 """KernelPCA before three witnesses: its definition, closed forms, and scikit-learn."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +14,10 @@ from sklearn.metrics.pairwise import laplacian_kernel
 import lowland
 from lowland import PCA, KernelPCA
 from lowland._engines.kernels import kernel_operators
+from lowland.datasets import eurodist
 from lowland.errors import ConvergenceWarning, DataError, MemoryLimitError, ParameterError
 from lowland.kernel import _axes
+from support.cases import each
 
 Peer = decomposition.KernelPCA
 
@@ -74,7 +74,7 @@ def aligned(Y, Z):
 # --- (a) the definition -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", EXACT)
+@each("solver", EXACT)
 def test_the_map_is_that_of_the_definition(irregular, named, solver):
     X, new = irregular(70, 5), irregular(12, 5, 1)
     values, V, Y, placed = from_definition(X, new, 3, **named)
@@ -152,11 +152,7 @@ def test_half_the_negative_squared_distances_are_classical_mds(irregular):
 
 
 def test_road_distances_between_cities_are_classical_mds_too():
-    root = Path(__file__).resolve().parents[3]
-    file = Path(os.environ.get("LOWLAND_DATA", root / "../shared/data")) / "small/eurodist.csv"
-    if not file.exists():
-        pytest.skip(f"{file} is absent; name its folder in LOWLAND_DATA")
-    D = np.genfromtxt(file, delimiter=",", skip_header=1)[:, 1:]
+    D = eurodist().X
     found = KernelPCA(2, kernel="precomputed")
     Y = found.fit_transform(-(D**2) / 2)
     # R's cmdscale(eurodist): eigenvalues, the place of Athens, and a clearly negative end
@@ -203,7 +199,7 @@ def test_a_wide_kernel_is_pca_and_a_narrow_one_knows_no_direction(irregular):
 # --- (c) scikit-learn ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", EXACT)
+@each("solver", EXACT)
 def test_the_map_is_that_of_scikit_learn(irregular, named, solver):
     X, new = irregular(300, 8), irregular(40, 8, 1)
     if named["kernel"] == "laplacian":  # it has the function, but not by name
@@ -240,7 +236,7 @@ def table(irregular):
     return irregular(1300, 6)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("dtype", [np.float32, np.float64])
 def test_krylov_reaches_its_residual_in_both_precisions(table, named, dtype):
     X = table.astype(dtype)
     exact = KernelPCA(3, solver="dense", **named).fit(X)
@@ -290,7 +286,7 @@ def test_the_number_of_threads_and_of_kept_tiles_change_no_byte(table, monkeypat
         np.testing.assert_array_equal(model.transform(table[:99]), models[0].transform(table[:99]))
 
 
-@pytest.mark.parametrize("solver", ["krylov", "nystroem"])
+@each("solver", ["krylov", "nystroem"])
 def test_a_row_alone_lands_where_it_lands_in_company(table, named, solver):
     found = KernelPCA(2, solver=solver, random_state=0, n_landmarks=60, **named).fit(table[:1100])
     together = found.transform(table[1000:])
@@ -422,8 +418,8 @@ def test_the_fixed_point_is_the_nearest_image(irregular):
             assert (nearness(Z + size * step) <= best + 1e-9).all()
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine"])
-@pytest.mark.parametrize("solver", ["dense", "nystroem"])
+@each("kernel", ["rbf", "laplacian", "poly", "cosine"])
+@each("solver", ["dense", "nystroem"])
 def test_going_there_and_back_stays_near(irregular, kernel, solver):
     X = irregular(300, 3)
     gamma = "median" if kernel in ("rbf", "laplacian") else None
@@ -462,8 +458,8 @@ def test_a_point_alone_comes_back_where_it_comes_back_in_company(irregular):
 # --- data ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
-@pytest.mark.parametrize("written_out", [True, False])
+@each("solver", ["dense", "krylov", "nystroem"])
+@each("written_out", [True, False])
 def test_sparse_rows_are_placed_like_dense_ones(irregular, named, solver, written_out, monkeypatch):
     X, new = irregular(200, 6), irregular(15, 6, 1)
     X[X < 1], new[new < 1] = 0, 0
@@ -515,7 +511,7 @@ def test_memory_is_asked_for_before_it_is_taken(irregular, monkeypatch):
 # --- model files --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["dense", "krylov", "nystroem"])
+@each("solver", ["dense", "krylov", "nystroem"])
 def test_a_saved_model_places_rows_and_comes_back(irregular, named, solver, tmp_path, monkeypatch):
     monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)
     X = irregular(120, 4)

@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.decomposition import PCA
 
 from lowland.linear import _component_count
+from support.cases import each
 
 
 def spectrum(X):
@@ -23,7 +24,7 @@ def planted(n, p, factors, noise=1.0, strength=8.0, seed=0):
 # --- a share of the variance --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("variances", "share", "kept"),
     [
         ([4, 3, 2, 1], 0.39, 1),
@@ -69,7 +70,7 @@ def _varying(X):
     return X[:, X.std(axis=0) > 1]
 
 
-@pytest.mark.parametrize("name", TABLES)
+@each("name", TABLES)
 def test_the_evidence_rule_agrees_with_scikit_learn(name):
     X = TABLES[name]()
     expected = PCA(n_components="mle", svd_solver="full").fit(X).n_components_
@@ -96,7 +97,7 @@ def naive_log_evidence(variances, n, k):
     return log_p
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_the_evidence_rule_keeps_the_rank_of_largest_evidence(seed):
     variances = spectrum(planted(60, 9, 1 + seed, strength=2.0, seed=seed))
     evidence = [naive_log_evidence(variances, 60, k) for k in range(1, 9)]
@@ -120,15 +121,15 @@ def parallel(X, seed=0, n_draws=20):
     )
 
 
-@pytest.mark.parametrize("shape", [(300, 20), (60, 60), (40, 100)])
-@pytest.mark.parametrize("factors", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(3))
+@each("shape", [(300, 20), (60, 60), (40, 100)])
+@each("factors", [1, 2, 4])
+@each("seed", range(3))
 def test_parallel_analysis_finds_the_planted_factors(shape, factors, seed):
     assert parallel(planted(*shape, factors, seed=seed), seed) == factors
 
 
-@pytest.mark.parametrize("shape", [(300, 20), (60, 20), (40, 100)])
-@pytest.mark.parametrize("seed", range(3))
+@each("shape", [(300, 20), (60, 20), (40, 100)])
+@each("seed", range(3))
 def test_parallel_analysis_of_pure_noise_keeps_the_one_it_must(shape, seed):
     assert parallel(planted(*shape, 0, seed=seed), seed) == 1
 
@@ -140,8 +141,8 @@ def test_columns_of_unlike_spread_are_no_factors():
     assert parallel(X) == 1
 
 
-@pytest.mark.parametrize("shape", [(80, 10), (12, 30)])
-@pytest.mark.parametrize("k", [1, 2, 4])
+@each("shape", [(80, 10), (12, 30)])
+@each("k", [1, 2, 4])
 def test_the_drawn_spectra_are_those_of_independent_normal_columns(shape, k):
     """The threshold for component k + 1, found by bisection, against data drawn in full."""
     n, p = shape
@@ -182,7 +183,7 @@ def test_the_threshold_of_a_square_matrix_is_2_858_medians():
     assert _component_count.threshold_coefficient(1.0) == pytest.approx(2.858, abs=5e-4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("aspect", "published"),
     [(0.05, 1.5194), (0.1, 1.6089), (0.25, 1.8371), (0.5, 2.1711), (0.75, 2.5011), (0.9, 2.7099)],
 )
@@ -191,15 +192,15 @@ def test_the_threshold_has_the_published_values(aspect, published):
     assert _component_count.threshold_coefficient(aspect) == pytest.approx(published, abs=1e-3)
 
 
-@pytest.mark.parametrize("b", np.linspace(0.02, 1, 15))
+@each("b", np.linspace(0.02, 1, 15))
 def test_the_threshold_follows_the_approximation_of_the_paper(b):
     # eq. 5; the authors state an error of at most 0.02
     approximation = 0.56 * b**3 - 0.95 * b**2 + 1.82 * b + 1.43
     assert _component_count.threshold_coefficient(b) == pytest.approx(approximation, abs=0.02)
 
 
-@pytest.mark.parametrize("shape", [(300, 200), (200, 200), (100, 400)])
-@pytest.mark.parametrize("factors", [1, 5, 12])
+@each("shape", [(300, 200), (200, 200), (100, 400)])
+@each("factors", [1, 5, 12])
 def test_the_threshold_finds_the_planted_rank(shape, factors):
     X = planted(*shape, factors, noise=0.3)
     variances = np.linalg.svd(X, compute_uv=False) ** 2

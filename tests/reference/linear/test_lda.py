@@ -1,8 +1,5 @@
 """LDA before its witnesses: the definition, Fisher's irises, closed forms, and scikit-learn."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,10 +15,11 @@ from sklearn.preprocessing import StandardScaler
 
 import lowland
 from lowland import LDA, PCA
+from lowland.datasets import coffee
 from lowland.errors import DataError, ParameterError
+from support.cases import each
 
 Peer = discriminant_analysis.LinearDiscriminantAnalysis
-SMALL = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data")) / "small"
 TABLES = {
     "iris": load_iris,
     "wine": load_wine,
@@ -67,7 +65,7 @@ def same_up_to_sign(first, second, rtol=RTOL):
 # --- (a) the definition -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("p", "C"), [(5, 4), (9, 2), (3, 6), (1, 3)])
+@each(("p", "C"), [(5, 4), (9, 2), (3, 6), (1, 3)])
 def test_axes_solve_the_generalized_eigenproblem(p, C):
     X, y = grouped(200, p, C)
     found = LDA().fit(X, y)
@@ -156,8 +154,8 @@ def test_iris_gives_the_numbers_of_the_literature():
     assert found.threshold_ is None
 
 
-@pytest.mark.parametrize("rule", ["bayes", "mahalanobis"])
-@pytest.mark.parametrize("C", [2, 5])
+@each("rule", ["bayes", "mahalanobis"])
+@each("C", [2, 5])
 def test_decisions_do_not_change_under_invertible_linear_maps(rule, C):
     X, y = grouped(200, 6, C, apart=0.5)
     X = StandardScaler().fit_transform(X)  # the map is to change the units, and all else
@@ -170,8 +168,8 @@ def test_decisions_do_not_change_under_invertible_linear_maps(rule, C):
     )
 
 
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
-@pytest.mark.parametrize("p", [4, 300])
+@each("shrinkage", [None, 0.3, "auto"])
+@each("p", [4, 300])
 def test_mahalanobis_is_the_nearest_barycenter_in_the_map(shrinkage, p):
     X, y = grouped(120, p, 5, apart=0.4)
     new, _ = grouped(200, p, 5, seed=9, apart=0.4)
@@ -223,14 +221,10 @@ def test_lda_beats_pca_on_wine():
 
 
 def test_lda_separates_coffees_better_than_pca():
-    if not (SMALL / "coffee.csv").exists():
-        pytest.skip(f"no coffee.csv in {SMALL} (set LOWLAND_DATA)")
-    table = pd.read_csv(SMALL / "coffee.csv", index_col=0)
-    X, y = table.drop(columns=["Variety", "Country"]).to_numpy(float), table["Variety"].to_numpy()
-    X = StandardScaler().fit_transform(X)
+    X, y = StandardScaler().fit_transform(coffee().X), coffee().y
 
     def separation(Y):
-        z = [Y[y == c, 0] for c in (1, 2)]
+        z = [Y[y == c, 0] for c in (0, 1)]
         pooled = sum(len(part) * part.var() for part in z) / (len(y) - 2)
         return abs(z[0].mean() - z[1].mean()) / np.sqrt(pooled)
 
@@ -242,8 +236,8 @@ def test_lda_separates_coffees_better_than_pca():
 # --- (c) scikit-learn ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("solver", ["svd", "eigen"])
+@each("name", TABLES)
+@each("solver", ["svd", "eigen"])
 def test_axes_and_probabilities_agree_with_scikit_learn(name, solver):
     X, y = TABLES[name](return_X_y=True)
     if name == "digits" and solver == "eigen":
@@ -260,8 +254,8 @@ def test_axes_and_probabilities_agree_with_scikit_learn(name, solver):
     assert np.array_equal(ours.predict(X), peer.predict(X))
 
 
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
-@pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.7, 1.0, "auto"])
+@each("name", ["iris", "wine", "breast_cancer"])
+@each("shrinkage", [0.0, 0.1, 0.7, 1.0, "auto"])
 def test_shrunk_probabilities_agree_with_scikit_learn(name, shrinkage):
     X, y = TABLES[name](return_X_y=True)
     ours = LDA(shrinkage=shrinkage).fit(X, y)
@@ -341,8 +335,8 @@ def test_wide_data_are_classified_better_than_by_a_pseudo_inverse():
     assert ours > peer
 
 
-@pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
-@pytest.mark.parametrize("shape", [(150, 12), (30, 70)])
+@each("shrinkage", [None, 0.2, "auto"])
+@each("shape", [(150, 12), (30, 70)])
 def test_sparse_rows_give_the_same_as_dense_ones(shape, shrinkage):
     X, y = grouped(*shape, 3)
     X[np.abs(X) < np.quantile(np.abs(X), 0.6, axis=0)] = 0
@@ -433,8 +427,8 @@ def test_coinciding_means_leave_no_cut():
 # --- batches ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shrinkage", [None, 0.3])
-@pytest.mark.parametrize("sparse", [False, True])
+@each("shrinkage", [None, 0.3])
+@each("sparse", [False, True])
 def test_batches_give_what_one_fit_gives(shrinkage, sparse):
     X, y = grouped(240, 7, 5)
     X[:, 3] = 2.5
@@ -509,7 +503,7 @@ def test_what_batches_cannot_do_is_said():
 # --- labels, errors, files ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "names",
     [
         ["x", "y", "z"],
@@ -536,7 +530,7 @@ def test_labels_of_any_kind_survive_a_model_file(names, tmp_path):
     assert np.array_equal(loaded.predict_proba(X), found.predict_proba(X))
 
 
-@pytest.mark.parametrize(
+@each(
     ("y", "message"),
     [
         (None, "LDA requires y to be passed, but the target y is None; .* fit"),
@@ -568,7 +562,7 @@ def test_a_column_of_labels_is_taken_with_a_warning():
     assert np.array_equal(found.components_, LDA().fit(X, y).components_)
 
 
-@pytest.mark.parametrize(
+@each(
     ("params", "message"),
     [
         ({"n_components": 3}, "n_components=3 is more than 2, one less than the 3 classes"),
@@ -596,8 +590,8 @@ def test_no_byte_of_a_large_model_depends_on_threads(shape):
         assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
 
 
-@pytest.mark.parametrize("shape", [(90, 6), (40, 80)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("shape", [(90, 6), (40, 80)])
+@each("dtype", [np.float32, np.float64])
 def test_predictions_depend_neither_on_company_nor_on_threads(shape, dtype):
     X, y = grouped(*shape, 4)
     X = X.astype(dtype)

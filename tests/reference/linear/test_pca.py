@@ -1,8 +1,5 @@
 """PCA before three witnesses: its definition, closed forms, and scikit-learn."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,6 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 import lowland
 from lowland import PCA
 from lowland.errors import DataError, ParameterError
+from support.cases import each
+from support.data import stored
 
 Peer = decomposition.PCA
 
@@ -48,9 +47,9 @@ def with_covariance(sigma, n=50, mean=0.0, seed=0):
 # --- (a) the definition -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(120, 14), (14, 40), (30, 30)])
-@pytest.mark.parametrize("scale", [False, True])
+@each("solver", SOLVERS)
+@each("shape", [(120, 14), (14, 40), (30, 30)])
+@each("scale", [False, True])
 def test_axes_and_variances_are_those_of_the_covariance_matrix(irregular, solver, shape, scale):
     X = irregular(*shape)
     found = PCA(5, solver=solver, scale=scale, random_state=0).fit(X)
@@ -66,8 +65,8 @@ def test_axes_and_variances_are_those_of_the_covariance_matrix(irregular, solver
     assert (found.n_components_, found.n_samples_seen_) == (5, len(X))
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-@pytest.mark.parametrize("scale", [False, True])
+@each("whiten", [False, True])
+@each("scale", [False, True])
 def test_scores_are_the_projections_of_the_centered_rows(irregular, whiten, scale):
     X = irregular(90, 8)
     new = irregular(20, 8, seed=5)
@@ -97,16 +96,16 @@ def test_scores_are_uncorrelated_with_the_variances_on_the_diagonal(irregular):
     assert np.allclose(covariance, np.diag(found.explained_variance_), atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_the_largest_entry_of_every_axis_is_positive(irregular, solver):
     for seed in range(4):
         axes = PCA(6, solver=solver, random_state=0).fit(irregular(40, 20, seed)).components_
         assert np.array_equal(axes, turned(axes))
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("shape", [(40, 9), (9, 30)])
+@each("whiten", [False, True])
+@each("scale", [False, True])
+@each("shape", [(40, 9), (9, 30)])
 def test_all_components_give_the_data_back(irregular, whiten, scale, shape):
     X = irregular(*shape)
     found = PCA(whiten=whiten, scale=scale).fit(X)
@@ -126,7 +125,7 @@ def test_few_components_give_the_projection_on_their_plane(irregular):
 # --- (b) closed forms ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_the_textbook_covariance_has_its_textbook_axes(solver):
     X = with_covariance([[2, 0.8], [0.8, 0.6]], mean=[5, -3])
     found = PCA(solver=solver, random_state=0).fit(X)
@@ -140,7 +139,7 @@ def test_the_textbook_covariance_has_its_textbook_axes(solver):
     assert np.allclose(found.components_, [[0.91, 0.41], [-0.41, 0.91]], atol=0.005)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_iris_has_its_known_spectrum(solver):
     found = PCA(solver=solver, random_state=0).fit(load_iris().data)
     assert np.allclose(found.explained_variance_ratio_[:2], [0.92461872, 0.05306648], atol=5e-9)
@@ -149,20 +148,15 @@ def test_iris_has_its_known_spectrum(solver):
 
 
 def test_ninety_five_per_cent_of_mnist_are_154_components():
-    root = Path(__file__).resolve().parents[3]
-    file = Path(os.environ.get("LOWLAND_DATA", root / "../shared/data")) / "mnist.npz"
-    if not file.exists():
-        pytest.skip(f"{file} is absent; name its folder in LOWLAND_DATA")
-    with np.load(file) as archive:
-        X = archive["X"][:60_000].reshape(60_000, -1).astype(np.float32)
+    X = stored("mnist")["X"][:60_000].reshape(60_000, -1).astype(np.float32)
     found = PCA(0.95).fit(X)
     assert found.n_components_ == 154
     assert found.explained_variance_ratio_.sum() >= 0.95
     assert found.explained_variance_ratio_[:-1].sum() < 0.95
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", [False, True])
+@each("solver", SOLVERS)
+@each("scale", [False, True])
 def test_the_reconstruction_error_is_the_sum_of_the_discarded_variances(irregular, solver, scale):
     X = irregular(80, 10)
     _, variances = from_definition(X, 10, scale)
@@ -217,9 +211,9 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("whiten", [False, True])
+@each("solver", SOLVERS)
+@each("table", TABLES)
+@each("whiten", [False, True])
 def test_a_number_of_components_gives_what_scikit_learn_gives(irregular, solver, table, whiten):
     X = TABLES[table](irregular)
     found = PCA(4, solver=solver, whiten=whiten, random_state=0).fit(X)
@@ -229,25 +223,25 @@ def test_a_number_of_components_gives_what_scikit_learn_gives(irregular, solver,
     assert_like_peer(found, peer, X, axes_atol=1e-5 if solver == "randomized" else None)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("table", ["tall", "wide", "square", "wine"])
+@each("solver", SOLVERS)
+@each("table", ["tall", "wide", "square", "wine"])
 def test_all_components_are_those_of_scikit_learn(irregular, solver, table):
     X = TABLES[table](irregular)
     found = PCA(solver=solver, random_state=0).fit(X)
     assert_like_peer(found, Peer(svd_solver="full").fit(X), X)
 
 
-@pytest.mark.parametrize("solver", ["auto", *EXACT])
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("share", [0.5, 0.99])
+@each("solver", ["auto", *EXACT])
+@each("table", TABLES)
+@each("share", [0.5, 0.99])
 def test_a_share_gives_what_scikit_learn_gives(irregular, solver, table, share):
     X = TABLES[table](irregular)
     found = PCA(share, solver=solver).fit(X)
     assert_like_peer(found, Peer(share, svd_solver="full").fit(X), X)
 
 
-@pytest.mark.parametrize("solver", ["auto", *EXACT])
-@pytest.mark.parametrize("table", ["tall", "wine", "breast cancer"])
+@each("solver", ["auto", *EXACT])
+@each("table", ["tall", "wine", "breast cancer"])
 def test_the_evidence_rule_gives_what_scikit_learn_gives(irregular, solver, table):
     X = TABLES[table](irregular)
     assert_like_peer(PCA("mle", solver=solver).fit(X), Peer("mle", svd_solver="full").fit(X), X)
@@ -258,8 +252,8 @@ def test_the_evidence_rule_ignores_constant_columns_like_scikit_learn():
     assert PCA("mle").fit(X).n_components_ == Peer("mle").fit(X).n_components_
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("table", ["tall", "wide"])
+@each("solver", SOLVERS)
+@each("table", ["tall", "wide"])
 def test_single_precision_gives_what_double_gives_to_single_precision(irregular, solver, table):
     X = TABLES[table](irregular).astype(np.float32)
     found = PCA(4, solver=solver, random_state=0).fit(X)
@@ -272,9 +266,9 @@ def sparse_table(irregular, n, p, seed=0):
     return np.maximum(X - np.quantile(X, 0.6, axis=0), 0.0)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(150, 20), (20, 150)])
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+@each("solver", SOLVERS)
+@each("shape", [(150, 20), (20, 150)])
+@each("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
 def test_sparse_data_give_what_scikit_learn_gives_for_them(irregular, solver, shape, kind):
     X = sparse_table(irregular, *shape)
     found = PCA(4, solver=solver, random_state=0).fit(kind(X))
@@ -282,9 +276,9 @@ def test_sparse_data_give_what_scikit_learn_gives_for_them(irregular, solver, sh
     assert_like_peer(found, peer, kind(X))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+@each("solver", SOLVERS)
+@each("scale", [False, True])
+@each("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
 def test_sparse_and_dense_data_give_the_same_model(irregular, solver, scale, kind):
     X = sparse_table(irregular, 60, 12)
     dense = PCA(3, scale=scale).fit(X)
@@ -315,10 +309,10 @@ def in_batches(model, X, cuts):
     return model
 
 
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("cuts", [[1, 2, 3], [10, 11, 300]])
-@pytest.mark.parametrize("n_components", [None, 4, 0.9, "mle"])
+@each("kind", [np.asarray, scipy.sparse.csr_array])
+@each("scale", [False, True])
+@each("cuts", [[1, 2, 3], [10, 11, 300]])
+@each("n_components", [None, 4, 0.9, "mle"])
 def test_ragged_batches_give_the_model_of_one_fit(irregular, kind, scale, cuts, n_components):
     if n_components == "mle":
         cuts = [cut for cut in cuts if cut > 12]
@@ -374,7 +368,7 @@ def test_a_rule_that_needs_more_rows_waits_for_more(irregular):
     assert model.n_components_ == PCA("mle").fit(X).n_components_
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_a_batch_after_a_whole_fit_begins_anew_and_says_so(irregular, solver):
     X, batch = irregular(30, 4), irregular(20, 4, seed=1)
     model = PCA(2, solver=solver, random_state=0).fit(X)
@@ -444,9 +438,9 @@ def test_a_saved_model_goes_on_with_batches_where_it_stopped(irregular, tmp_path
 # --- unusual data -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("value", [0.0, 7.0, 0.1])
+@each("solver", SOLVERS)
+@each("scale", [False, True])
+@each("value", [0.0, 7.0, 0.1])
 def test_constant_columns_change_nothing(irregular, solver, scale, value):
     X = irregular(1100, 6)
     padded = np.insert(X, [0, 3, 6], value, axis=1)
@@ -460,8 +454,8 @@ def test_constant_columns_change_nothing(irregular, solver, scale, value):
     assert np.allclose(found.transform(padded), plain.transform(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("solver", ["covariance", "randomized"])
-@pytest.mark.parametrize("scale", [False, True])
+@each("solver", ["covariance", "randomized"])
+@each("scale", [False, True])
 def test_constant_columns_of_sparse_data_change_nothing(irregular, solver, scale):
     X = sparse_table(irregular, 1100, 6)
     padded = np.insert(X, [0, 3], [0.0, 0.1], axis=1)
@@ -472,7 +466,7 @@ def test_constant_columns_of_sparse_data_change_nothing(irregular, solver, scale
     assert np.allclose(found.transform(given), plain.transform(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_duplicate_rows_count_as_often_as_they_come(irregular, solver):
     X = irregular(25, 6)
     found = PCA(3, solver=solver, random_state=0).fit(np.tile(X, (4, 1)))
@@ -482,9 +476,9 @@ def test_duplicate_rows_count_as_often_as_they_come(irregular, solver):
     assert np.allclose(found.explained_variance_, variances, rtol=RTOL)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("settings", [{}, {"whiten": True}, {"scale": True, "whiten": True}])
-@pytest.mark.parametrize("value", [0.0, 0.1])
+@each("solver", SOLVERS)
+@each("settings", [{}, {"whiten": True}, {"scale": True, "whiten": True}])
+@each("value", [0.0, 0.1])
 def test_rows_that_are_all_equal_are_all_placed_at_the_origin(solver, settings, value):
     X = np.full((9, 4), value)
     found = PCA(3, solver=solver, random_state=0, **settings).fit(X)
@@ -499,12 +493,12 @@ def test_rows_that_are_all_equal_are_all_placed_at_the_origin(solver, settings, 
     assert np.allclose(found.inverse_transform(found.transform(X)), X, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", [0.9, "mle", "parallel", "optimal"])
+@each("rule", [0.9, "mle", "parallel", "optimal"])
 def test_rules_keep_one_axis_of_rows_that_are_all_equal(rule):
     assert PCA(rule, random_state=0).fit(np.full((9, 4), 0.1)).n_components_ == 1
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_two_rows_have_one_axis_between_them(solver):
     X = np.array([[1.0, 2.0, 3.0], [3.0, -1.0, 9.0]])
     found = PCA(1, solver=solver, random_state=0).fit(X)
@@ -518,8 +512,8 @@ def test_two_rows_have_one_axis_between_them(solver):
     assert np.allclose(both.components_ @ both.components_.T, np.eye(2), atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@each("solver", SOLVERS)
+@each("kind", [np.asarray, scipy.sparse.csr_array])
 def test_one_column_is_centered_and_no_more(solver, kind):
     X = np.array([[1.0], [4.0], [0.0], [7.0]])
     found = PCA(solver=solver, random_state=0).fit(kind(X))
@@ -528,8 +522,8 @@ def test_one_column_is_centered_and_no_more(solver, kind):
     assert np.allclose(found.transform(kind(X)), X - 3)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("size", [1e-60, 1e60])
+@each("solver", SOLVERS)
+@each("size", [1e-60, 1e60])
 def test_the_unit_of_the_data_does_not_matter(irregular, solver, size):
     X = irregular(40, 6)
     found = PCA(3, solver=solver, random_state=0).fit(X * size)
@@ -539,7 +533,7 @@ def test_the_unit_of_the_data_does_not_matter(irregular, solver, size):
     )
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_a_far_away_center_does_not_matter(irregular, solver):
     X = irregular(200, 6)
     found = PCA(3, solver=solver, random_state=0).fit(X + 1e6)
@@ -560,8 +554,8 @@ def test_the_layout_in_memory_does_not_matter(irregular):
 # --- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(("shape", "most"), [((20, 4), 4), ((4, 20), 4)])
+@each("solver", SOLVERS)
+@each(("shape", "most"), [((20, 4), 4), ((4, 20), 4)])
 def test_more_components_than_there_can_be_are_refused_with_the_numbers(
     irregular, solver, shape, most
 ):
@@ -572,14 +566,14 @@ def test_more_components_than_there_can_be_are_refused_with_the_numbers(
     assert PCA(4, solver=solver, random_state=0).fit(X).n_components_ == 4
 
 
-@pytest.mark.parametrize("rule", [0.9, "mle", "parallel", "optimal"])
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@each("rule", [0.9, "mle", "parallel", "optimal"])
+@each("kind", [np.asarray, scipy.sparse.csr_array])
 def test_rules_with_the_randomized_solver_are_refused_by_name(irregular, rule, kind):
     with pytest.raises(ParameterError, match=f"n_components={rule!r}.*solver='randomized'"):
         PCA(rule, solver="randomized").fit(kind(irregular(50, 6)))
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 0.0, 1.0, 1.5, "all", True, [2]])
+@each("wrong", [0, -1, 0.0, 1.0, 1.5, "all", True, [2]])
 def test_other_numbers_of_components_are_refused_by_name(irregular, wrong):
     with pytest.raises(ParameterError, match="n_components"):
         PCA(wrong).fit(irregular(20, 4))
@@ -615,9 +609,9 @@ def planted(n, p, factors, seed=0):
     return scores @ loadings + rng.standard_normal((n, p)) + 5
 
 
-@pytest.mark.parametrize("rule", ["parallel", "optimal"])
-@pytest.mark.parametrize("shape", [(300, 40), (60, 100)])
-@pytest.mark.parametrize("solver", ["auto", *EXACT])
+@each("rule", ["parallel", "optimal"])
+@each("shape", [(300, 40), (60, 100)])
+@each("solver", ["auto", *EXACT])
 def test_rules_find_the_planted_number_of_factors(rule, shape, solver):
     for factors in (1, 3):
         X = planted(*shape, factors)
@@ -641,8 +635,8 @@ def test_a_share_counts_of_the_total_variance_even_when_rows_are_few(irregular):
 # --- outliers -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"scale": True, "whiten": True}])
+@each("kind", [np.asarray, scipy.sparse.csr_array])
+@each("settings", [{}, {"scale": True}, {"scale": True, "whiten": True}])
 def test_outlier_scores_are_those_of_the_definition(irregular, kind, settings):
     X, new = sparse_table(irregular, 80, 7), sparse_table(irregular, 9, 7, seed=1)
     found = PCA(3, **settings).fit(X)
@@ -704,8 +698,8 @@ def test_scores_of_a_row_hardly_depend_on_the_batch_even_across_blocks(irregular
 # --- promises -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
+@each("solver", SOLVERS)
+@each("shape", [(40, 12), (12, 40)])
 def test_single_precision_stays_single_precision(irregular, solver, shape):
     X = irregular(*shape).astype(np.float32)
     found = PCA(3, solver=solver, scale=True, whiten=True, random_state=0).fit(X)
@@ -718,7 +712,7 @@ def test_single_precision_stays_single_precision(irregular, solver, shape):
     assert np.allclose(Y, found.transform(X.astype(np.float64)), atol=1e-4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("solver", "shape", "k"),
     [
         ("covariance", (2500, 120), 20),
@@ -729,8 +723,8 @@ def test_single_precision_stays_single_precision(irregular, solver, shape):
         ("randomized", (150, 2500), 9),
     ],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@each("dtype", [np.float32, np.float64])
+@each("kind", [np.asarray, scipy.sparse.csr_array])
 def test_the_number_of_threads_changes_no_byte(solver, kind, dtype, shape, k):
     rng = np.random.default_rng(0)
     scores = rng.gamma(2.0, size=(shape[0], 12)) * np.geomspace(30, 3, 12)
@@ -750,7 +744,7 @@ def test_the_number_of_threads_changes_no_byte(solver, kind, dtype, shape, k):
     assert np.array_equal(one.inverse_transform(Y), two.inverse_transform(Y))
 
 
-@pytest.mark.parametrize("rule", ["mle", "parallel", "optimal", 0.8])
+@each("rule", ["mle", "parallel", "optimal", 0.8])
 def test_the_number_of_threads_changes_no_choice(irregular, rule):
     X = irregular(900, 60)
     one, two = (PCA(rule, n_jobs=jobs, random_state=0).fit(X) for jobs in (1, 2))
@@ -765,9 +759,9 @@ def test_the_number_of_threads_changes_no_byte_of_batches_and_outlier_scores(irr
         assert np.array_equal(mine, other)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("settings", [{}, {"scale": True, "whiten": True}])
+@each("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
+@each("dtype", [np.float32, np.float64])
+@each("settings", [{}, {"scale": True, "whiten": True}])
 def test_row_by_row_and_all_at_once_are_the_same_bytes(irregular, kind, dtype, settings):
     X = sparse_table(irregular, 70, 30).astype(dtype)
     found = PCA(7, **settings).fit(kind(X))
@@ -788,8 +782,8 @@ def test_a_seed_repeats_the_randomized_solver_and_none_still_agrees(irregular):
     assert np.allclose(first.components_, fresh.components_, atol=RTOL)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, scipy.sparse.csr_array])
+@each("solver", SOLVERS)
+@each("kind", [np.array, np.asfortranarray, scipy.sparse.csr_array])
 def test_nothing_writes_to_the_data(irregular, solver, kind):
     table = sparse_table(irregular, 50, 8)
     X = kind(table)
@@ -816,7 +810,7 @@ def test_transform_changes_nothing_in_the_model(irregular):
     assert all(np.array_equal(before[name], after[name]) for name in before if name != "scatter_")
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@each("solver", SOLVERS)
 def test_a_loaded_model_gives_the_same_bytes(irregular, tmp_path, solver):
     X = irregular(50, 8)
     found = PCA(3, solver=solver, scale=True, whiten=True, random_state=0).fit(X)

@@ -1,38 +1,22 @@
-"""Data of the literature, where they are present, and the naive definitions of stress."""
-
-import csv
-import os
-from pathlib import Path
+"""Tables of the literature, and the naive definitions of stress."""
 
 import numpy as np
 import pytest
 
-DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).resolve().parents[3] / "../shared/data"))
-
-
-def table(name):
-    """Names of the rows and the numbers of a small table, or a skipped test."""
-    file = DATA / "small" / f"{name}.csv"
-    if not file.exists():
-        pytest.skip(f"{file} is absent; name its folder in LOWLAND_DATA")
-    _, *lines = csv.reader(file.read_text().splitlines())
-    return [line[0] for line in lines], np.array([[float(v) for v in line[1:]] for line in lines])
-
-
-@pytest.fixture
-def small_table():
-    return table
+from lowland import datasets
 
 
 @pytest.fixture
 def eurodist():
-    return table("eurodist")
+    """Names of the cities, and their distances."""
+    data = datasets.eurodist()
+    return list(data.row_names), data.X
 
 
 @pytest.fixture
 def swiss():
     """47 provinces x 5: all columns but fertility."""
-    return table("swiss")[1][:, 1:]
+    return datasets.swiss().X[:, 1:]
 
 
 @pytest.fixture

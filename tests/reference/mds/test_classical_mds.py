@@ -6,6 +6,7 @@ from scipy.spatial.distance import squareform
 
 from lowland import PCA, ClassicalMDS
 from lowland.errors import DataError
+from support.cases import each
 
 
 def test_eurodist_as_r_prints_it(eurodist):
@@ -119,7 +120,7 @@ def broken(change):
     return D
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "message"),
     [
         (

@@ -3,18 +3,18 @@
 import itertools
 
 import numpy as np
-import pytest
 
 from lowland import MDS, ClassicalMDS, NonmetricMDS, Sammon
 from lowland._engines.linalg.procrustes import align
+from lowland.datasets import australia
+from support.cases import each
 
 
-@pytest.mark.parametrize("method", [ClassicalMDS, MDS, NonmetricMDS, Sammon])
-def test_australian_towns_lie_as_in_an_atlas(method, small_table):
-    names, D = small_table("australia_road_distance")
-    named, places = small_table("australia_latlong")
-    assert names == named
-    longitude, latitude = places.T
+@each("method", [ClassicalMDS, MDS, NonmetricMDS, Sammon])
+def test_australian_towns_lie_as_in_an_atlas(method):
+    data = australia()
+    names, D = data.row_names, data.X
+    longitude, latitude = data.truth.T
     atlas = np.column_stack([longitude * np.cos(np.radians(latitude.mean())), latitude])
     Y = method(metric="precomputed").fit_transform(D)
     turned = align(atlas, Y, scaling=True)

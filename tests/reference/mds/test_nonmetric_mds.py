@@ -5,7 +5,9 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from lowland import ClassicalMDS, NonmetricMDS
+from lowland.datasets import breakfast
 from lowland.errors import DataError
+from support.cases import each
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,8 @@ def test_the_gradient_is_that_of_stress(irregular, distances):
             assert 2 * np.vdot(objective(Y).slope, V) == pytest.approx(slope, rel=1e-5)
 
 
-@pytest.mark.parametrize("ties", ["primary", "secondary"])
-@pytest.mark.parametrize("rising", [np.square, np.log1p, lambda D: np.expm1(D / 2)])
+@each("ties", ["primary", "secondary"])
+@each("rising", [np.square, np.log1p, lambda D: np.expm1(D / 2)])
 def test_a_rising_function_of_the_dissimilarities_changes_nothing(
     rising, ties, irregular, distances
 ):
@@ -113,9 +115,9 @@ def test_it_is_no_worse_than_scikit_learns(irregular, distances):
     assert ours.stress_ <= theirs
 
 
-def test_breakfast_items_fall_into_toasts_pastries_and_muffins(small_table):
+def test_breakfast_items_fall_into_toasts_pastries_and_muffins():
     """Green & Rao's judge 42: three kinds of food, each on its own side of the map."""
-    names, D = small_table("breakfast_dissimilarity_42")
+    names, D = list(breakfast().row_names), breakfast(judge=42).X
     kinds = [
         ("butoast", "cintoast", "toastmarm", "butoastj", "toastmarg"),
         ("jdonut", "cinbun", "danpastry", "gdonut", "cofcake"),

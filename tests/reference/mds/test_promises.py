@@ -7,6 +7,7 @@ from scipy import sparse
 import lowland
 from lowland import MDS, ClassicalMDS, LandmarkMDS, LinearMDS, NonmetricMDS, Sammon
 from lowland.errors import DataError, ParameterError
+from support.cases import each
 
 BY_STRESS = (MDS, NonmetricMDS, Sammon, LinearMDS)
 ALL = (ClassicalMDS, LandmarkMDS, *BY_STRESS)
@@ -17,10 +18,8 @@ def up_to_sign(Y):
     return np.abs(Y / np.abs(Y).max())
 
 
-@pytest.mark.parametrize("method", ALL)
-@pytest.mark.parametrize(
-    ("unit", "dtype"), [(1e100, "f8"), (1e-100, "f8"), (1e30, "f4"), (1e-30, "f4")]
-)
+@each("method", ALL)
+@each(("unit", "dtype"), [(1e100, "f8"), (1e-100, "f8"), (1e30, "f4"), (1e-30, "f4")])
 def test_the_unit_of_the_rows_does_not_matter(method, unit, dtype, irregular):
     X = irregular(30, 4)
     plain = method(random_state=0).fit(X.astype(dtype))
@@ -33,9 +32,9 @@ def test_the_unit_of_the_rows_does_not_matter(method, unit, dtype, irregular):
     np.testing.assert_allclose(up_to_sign(moved), up_to_sign(other.embedding_), atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ALL)
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-@pytest.mark.parametrize("unit", [1e50, 1e-50])
+@each("method", ALL)
+@each("metric", ["euclidean", "manhattan"])
+@each("unit", [1e50, 1e-50])
 def test_nor_does_it_where_distances_are_kept_in_single_precision(method, metric, unit, irregular):
     X = irregular(1100, 4)
     steps = {"max_iter": 3} if method in BY_STRESS else {}
@@ -73,7 +72,7 @@ def test_threads_do_not_change_a_bit(method, irregular):
     assert one.transform(new).tobytes() == two.transform(new).tobytes()
 
 
-@pytest.mark.parametrize(
+@each(
     "model",
     [
         MDS(),
@@ -211,7 +210,7 @@ def test_the_size_of_weights_does_not_matter_to_an_interval_map(irregular):
         np.testing.assert_allclose(other.embedding_, maps[0].embedding_, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", FROM_DISTANCES)
+@each("method", FROM_DISTANCES)
 def test_a_saved_model_places_new_distances_to_the_bit(method, irregular, distances, tmp_path):
     X, new = irregular(25, 4), irregular(5, 4, seed=1)
     D, to_new = distances(X), np.sqrt(((new[:, None] - X[None]) ** 2).sum(axis=2))

@@ -16,6 +16,7 @@ from lowland._engines.embedding.affinity import (
 from lowland.datasets import digits
 from lowland.errors import ParameterError
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
 FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
@@ -179,7 +180,7 @@ def test_threads_do_not_change_a_byte(method):
 
 
 @both
-@pytest.mark.parametrize("n", range(2, 11))
+@each("n", range(2, 11))
 def test_few_rows_have_a_map(method, n, irregular):
     X = irregular(n, 3)
     for perplexity in {1, 1.5, n - 1}:
@@ -193,7 +194,7 @@ def test_few_rows_have_a_map(method, n, irregular):
 
 
 @both
-@pytest.mark.parametrize("kind", ["constant", "duplicates", "outliers", "design", "tiny", "huge"])
+@each("kind", ["constant", "duplicates", "outliers", "design", "tiny", "huge"])
 def test_hard_data_have_a_finite_map(method, kind, irregular):
     X = irregular(64, 4)
     if kind == "constant":

@@ -16,6 +16,7 @@ from lowland._engines.embedding.affinity import dense_joint
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
+from support.cases import each
 
 FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
 FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
@@ -218,7 +219,7 @@ def test_progress_is_shown_on_request(capsys):
     assert "60" in shown.err
 
 
-@pytest.mark.parametrize("method", ["exact", "barnes_hut", "mesh", "auto"])
+@each("method", ["exact", "barnes_hut", "mesh", "auto"])
 def test_threads_do_not_change_a_byte_of_a_large_map(method):
     rng = np.random.default_rng(0)
     X = np.tile(digits().X, (3, 1))[:5100]  # enough rows to be rearranged
@@ -286,7 +287,7 @@ def test_a_map_of_a_graph_takes_no_new_rows(same_start):
             model.transform(new)
 
 
-@pytest.mark.parametrize("kind", ["small", "large", "precomputed", "graph"])
+@each("kind", ["small", "large", "precomputed", "graph"])
 def test_saved_models_come_back(kind, tmp_path):
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(400, 60, density=0.1, random_state=0, format="csr")
@@ -311,7 +312,7 @@ def test_saved_models_come_back(kind, tmp_path):
 # --- hard data --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", range(2, 11))
+@each("n", range(2, 11))
 def test_few_rows_have_a_map(n, irregular):
     X = irregular(n, 3)
     for perplexity in {1, 1.5, n - 1}:
@@ -324,8 +325,8 @@ def test_few_rows_have_a_map(n, irregular):
             assert np.isfinite(model.transform(X + 0.1)).all()
 
 
-@pytest.mark.parametrize("method", ["exact", "barnes_hut", "mesh", "auto"])
-@pytest.mark.parametrize("kind", ["constant", "duplicates", "outliers", "line", "two values"])
+@each("method", ["exact", "barnes_hut", "mesh", "auto"])
+@each("kind", ["constant", "duplicates", "outliers", "line", "two values"])
 def test_hard_data_have_a_finite_map(kind, method, irregular):
     X = irregular(150, 4)
     if kind == "constant":
@@ -377,8 +378,8 @@ def test_many_equal_rows_stay_with_their_kin():
     assert losses[1] < 1.05 * losses[0]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@each("dtype", [np.float32, np.float64])
+@each("scale", [1e-8, 1e8])
 def test_the_unit_of_the_data_does_not_matter(scale, dtype, full):
     model = TSNE(random_state=0).fit((digits().X[:1000] * scale).astype(dtype))
     assert model.embedding_.dtype == dtype
@@ -432,7 +433,7 @@ def test_a_given_map_is_not_exaggerated_again():
     assert again.kl_divergence_ < 1.001 * first.kl_divergence_
 
 
-@pytest.mark.parametrize(
+@each(
     "params",
     [{"dof": 1e18}, {"dof": 1e-300}, {"learning_rate": 1e38}, {"early_exaggeration": 1e38}],
     ids=str,

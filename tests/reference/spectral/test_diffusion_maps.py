@@ -9,6 +9,7 @@ from lowland import DiffusionMaps
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 
 def walk_of(X, eps, alpha, k=None):
@@ -51,7 +52,7 @@ SETTINGS = [(0.0, 1, None), (1.0, 1, None), (0.5, 3, None), (1.0, 2, 9), (0.0, 1
 # --- the definition -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("alpha", "t", "k"), SETTINGS)
+@each(("alpha", "t", "k"), SETTINGS)
 def test_the_map_is_that_of_the_paper(irregular, alpha, t, k):
     X = irregular(130, 4, seed=1)
     values, Y = from_the_paper(X, 3, 1.5, alpha, t, k)
@@ -61,7 +62,7 @@ def test_the_map_is_that_of_the_paper(irregular, alpha, t, k):
     np.testing.assert_allclose(model.embedding_, Y * turn, atol=1e-7 * np.abs(Y).max())
 
 
-@pytest.mark.parametrize(("alpha", "t", "k"), SETTINGS)
+@each(("alpha", "t", "k"), SETTINGS)
 def test_distances_in_all_coordinates_are_diffusion_distances(irregular, alpha, t, k):
     X = irregular(40, 3, seed=2)
     P, pi, density = walk_of(X, 2.0, alpha, k)
@@ -168,8 +169,8 @@ def test_a_ring_has_the_eigenvalues_of_a_circulant_matrix(alpha):
 # --- what may be given --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "cosine", "sqeuclidean"])
-@pytest.mark.parametrize("k", [None, 8])
+@each("metric", ["manhattan", "cosine", "sqeuclidean"])
+@each("k", [None, 8])
 def test_other_metrics_are_distances_given_by_hand(irregular, metric, k):
     X, new = irregular(80, 4), irregular(6, 4, seed=3)
     name = {"manhattan": "cityblock", "sqeuclidean": "euclidean"}.get(metric, metric)

@@ -16,6 +16,7 @@ from lowland import (
 from lowland._core.errors import DataError, MemoryLimitError, ParameterError
 from lowland.datasets import s_curve
 from lowland.spectral import _pair_kernel
+from support.cases import each
 
 X = s_curve(150, random_state=0).X
 LOCAL = [LLE, ModifiedLLE, HessianLLE, LTSA]
@@ -33,8 +34,8 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e-310])
-@pytest.mark.parametrize("name", METHODS)
+@each("scale", [1e200, 1e-200, 1e-310])
+@each("name", METHODS)
 def test_extreme_scales_give_the_usual_map_or_an_error_that_says_what_to_do(name, scale):
     method = METHODS[name]
     usual = method.fit(X).embedding_ / np.abs(method.fit(X).embedding_).max()
@@ -54,8 +55,8 @@ def test_a_map_too_large_for_float32_is_refused(method):
         method.fit(huge)
 
 
-@pytest.mark.parametrize("scale", [1e30, 1e160, 1e300])
-@pytest.mark.parametrize("name", METHODS)
+@each("scale", [1e30, 1e160, 1e300])
+@each("name", METHODS)
 def test_a_new_row_beyond_all_measure_does_not_move_its_company(name, scale):
     method = METHODS[name].fit(X)
     new = X[:5] + 0.01
@@ -70,9 +71,9 @@ def test_a_new_row_beyond_all_measure_does_not_move_its_company(name, scale):
     assert np.isfinite(together).all()
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-12, 1e-6, 1e6, 1e100])
-@pytest.mark.parametrize("n", [150, 500])
-@pytest.mark.parametrize("k", [None, 10])
+@each("factor", [1e-300, 1e-12, 1e-6, 1e6, 1e100])
+@each("n", [150, 500])
+@each("k", [None, 10])
 def test_any_bandwidth_gives_numbers_and_fitted_rows_their_place(n, k, factor):
     rows = s_curve(n, random_state=0).X
     usual = DiffusionMaps(2, n_neighbors=k, random_state=0).fit(rows).bandwidth_
@@ -107,7 +108,7 @@ def test_the_kernel_of_near_pairs_is_not_stored_where_memory_is_short(monkeypatc
     np.testing.assert_allclose(found, usual, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", LOCAL)
+@each("method", LOCAL)
 def test_clusters_very_far_apart_are_solved_to_the_tolerance(method):
     rng = np.random.default_rng(1)
     rows = np.concatenate(
@@ -125,13 +126,13 @@ def test_bridges_between_tiny_clusters_have_a_length():
         np.testing.assert_allclose(found, usual, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", LOCAL)
+@each("method", LOCAL)
 def test_more_components_than_rows_are_refused(method):
     with pytest.raises(ParameterError, match="n_components=21 is more than n_samples=20"):
         method(21, n_neighbors=400).fit(X[:20])
 
 
-@pytest.mark.parametrize("method", LOCAL)
+@each("method", LOCAL)
 def test_copies_of_given_distances_are_announced(method, monkeypatch):
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "300kB")
@@ -139,7 +140,7 @@ def test_copies_of_given_distances_are_announced(method, monkeypatch):
         method(2, metric="precomputed").fit(D)
 
 
-@pytest.mark.parametrize("name", ["isomap", "lle", "ltsa", "heat", "neighbors"])
+@each("name", ["isomap", "lle", "ltsa", "heat", "neighbors"])
 def test_dense_copies_of_sparse_new_rows_are_announced(name, monkeypatch):
     rows = scipy.sparse.random(150, 200, 0.3, format="csr", random_state=0)
     new = scipy.sparse.random(9000, 200, 0.01, format="csr", random_state=1)

@@ -9,11 +9,12 @@ from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.spectral._geodesic_axes import residual_variance
 from lowland.spectral._geodesic_squares import GeodesicSquares
+from support.cases import each
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("limit", ["1GB", "3MB"])
-@pytest.mark.parametrize("n", [3, 240, 605, 1000])
+@each("dtype", [np.float32, np.float64])
+@each("limit", ["1GB", "3MB"])
+@each("n", [3, 240, 605, 1000])
 def test_products_and_sums_are_those_of_the_matrix(irregular, monkeypatch, dtype, limit, n):
     X = irregular(n, 3)
     graph = symmetrize(neighbor_graph(X, min(12, n - 1)))

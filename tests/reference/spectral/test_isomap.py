@@ -1,8 +1,6 @@
 """Isomap before its witnesses: the paper's steps in loops, closed forms, known sheets, a peer."""
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +18,8 @@ from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.spectral import _geodesic_axes
-
-DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data"))
+from support.cases import each
+from support.data import stored
 
 
 def from_the_paper(D, k, q, new=None):
@@ -199,9 +197,7 @@ def test_new_rows_of_a_roll_land_where_they_belong():
 
 
 def test_the_original_roll_is_found_as_well_as_by_scikit_learn():
-    if not DATA.exists():
-        pytest.skip(f"{DATA} is not there (set LOWLAND_DATA)")
-    roll = np.load(DATA / "swiss_roll_isomap.npz")
+    roll = stored("swiss_roll_isomap")
     X, truth = roll["X"][::8].astype(float), roll["y"][::8].astype(float)
     ours = Isomap(2, n_neighbors=7, random_state=0).fit(X)
     theirs = manifold.Isomap(n_components=2, n_neighbors=7).fit_transform(X)
@@ -263,7 +259,7 @@ def test_landmarks_are_nearly_as_good_and_all_of_them_are_all(irregular):
 # --- what may be given --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine", "sqeuclidean"])
+@each("metric", ["manhattan", "chebyshev", "cosine", "sqeuclidean"])
 def test_other_metrics_are_distances_given_by_hand(irregular, metric):
     X, new = irregular(90, 4), irregular(8, 4, seed=3)
     name = {"manhattan": "cityblock", "sqeuclidean": "euclidean"}.get(metric, metric)

@@ -15,6 +15,7 @@ from lowland._engines.linalg.procrustes import align
 from lowland.datasets import bent_sheet
 from lowland.errors import DataError, DataTypeError, LowlandError, ParameterError
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 METHODS = [LLE, LTSA, ModifiedLLE, HessianLLE]
 
@@ -46,7 +47,7 @@ def sine(U, V):
 # --- the same as of the rows ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("p", "k"), [(3, 12), (5, 8), (30, 10)])
+@each(("p", "k"), [(3, 12), (5, 8), (30, 10)])
 def test_the_matrix_is_that_of_the_rows(method, p, k):
     X = sheet(150, p)  # an even number: then no row's share is the median that ModifiedLLE takes
     run = FitContext(np.random.default_rng(0), 2, Monitor())
@@ -60,8 +61,8 @@ def test_the_matrix_is_that_of_the_rows(method, p, k):
     np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max())
 
 
-@pytest.mark.parametrize("n", [200, 700])
-@pytest.mark.parametrize("normalize", ["orthonormal", "isometric"])
+@each("n", [200, 700])
+@each("normalize", ["orthonormal", "isometric"])
 def test_the_map_and_the_places_of_new_rows_are_those_of_the_rows(method, n, normalize):
     X, new = sheet(n), sheet(40, seed=1)
     rows = method(2, normalize=normalize, random_state=0).fit(X)
@@ -189,7 +190,7 @@ def test_several_pieces_can_be_refused(method, pieces):
         of_distances(method, on_disconnected="raise").fit(cdist(X, X))
 
 
-@pytest.mark.parametrize("policy", ["bridge", "largest"])
+@each("policy", ["bridge", "largest"])
 def test_a_saved_model_places_rows_exactly_as_before(method, pieces, policy, tmp_path):
     X = np.vstack([pieces[0], pieces[0][:3]])
     D, new = cdist(X, X), cdist(X[:20] + 0.05, X)
@@ -221,7 +222,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@each("kind", STRANGE)
 def test_other_distances_give_a_finite_map_and_rows_their_own_places(method, kind):
     X = sheet(140)
     D = STRANGE[kind](X)
@@ -259,7 +260,7 @@ def bad(change):
     return D
 
 
-@pytest.mark.parametrize(
+@each(
     ("D", "message"),
     [
         (np.ones((20, 7)), r"needs a square matrix of distances, not \(20, 7\)"),

@@ -1,8 +1,5 @@
 """LLE, LTSA, ModifiedLLE, HessianLLE: naive oracles, closed forms, known sheets, scikit-learn."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.manifold import locally_linear_embedding
@@ -16,9 +13,10 @@ from lowland._engines.patches.patch_weights import barycentric
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.errors import DataError, ParameterError
 from lowland.spectral._locally_linear import Neighborhoods
+from support.cases import each
+from support.data import stored
 
 METHODS = [LLE, LTSA, ModifiedLLE, HessianLLE]
-DATA = Path(os.environ.get("LOWLAND_DATA", Path(__file__).parents[4] / "shared/data"))
 
 
 @pytest.fixture(params=METHODS, ids=lambda cls: cls.__name__)
@@ -126,9 +124,7 @@ def everyone_has_a_patch(near):
     return len(np.unique(near)) == len(near)
 
 
-@pytest.mark.parametrize(
-    ("p", "q", "k"), [(3, 2, 10), (30, 2, 9), (8, 3, 14), (5, 1, 6), (14, 2, 14)]
-)
+@each(("p", "q", "k"), [(3, 2, 10), (30, 2, 9), (8, 3, 14), (5, 1, 6), (14, 2, 14)])
 def test_the_matrix_is_that_of_the_paper(method, p, q, k):
     X = curved(120, p, q) * 7 + 100
     near = nearest(X, k)
@@ -139,7 +135,7 @@ def test_the_matrix_is_that_of_the_paper(method, p, q, k):
     np.testing.assert_allclose(M @ np.ones(120), 0, atol=1e-10 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("n", "solver"), [(200, "dense"), (700, "factor")])
+@each(("n", "solver"), [(200, "dense"), (700, "factor")])
 def test_the_map_is_the_bottom_of_that_matrix(method, n, solver):
     X = curved(n, 4, 2)
     values, vectors = np.linalg.eigh(ORACLES[method](X, nearest(X, 12), 2))
@@ -186,8 +182,8 @@ def test_weights_make_the_row_where_that_is_possible(irregular):
 # --- flat data ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("q", [2, 3])
-@pytest.mark.parametrize("cls", [LTSA, HessianLLE, ModifiedLLE])
+@each("q", [2, 3])
+@each("cls", [LTSA, HessianLLE, ModifiedLLE])
 def test_linear_data_have_exactly_q_plus_one_zeros_and_affine_coordinates(cls, q):
     rng = np.random.default_rng(q)
     T = rng.gamma(2.0, size=(300, q)) * np.arange(1, q + 1)
@@ -221,15 +217,15 @@ def affine_error(truth, Y):
 AFFINE_BOUNDS = {LLE: 2e-2, LTSA: 5e-4, ModifiedLLE: 1e-2, HessianLLE: 5e-4}
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@each("seed", [0, 1, 2])
 def test_a_roll_is_unrolled_up_to_an_affine_map(method, seed):
     roll = swiss_roll(2000, random_state=seed)
     Y = method(2, normalize="orthonormal", random_state=0).fit_transform(roll.X)
     assert affine_error(roll.truth, Y) < AFFINE_BOUNDS[method]
 
 
-@pytest.mark.parametrize("cls", [ModifiedLLE, HessianLLE])
-@pytest.mark.parametrize("make", [swiss_roll, bent_sheet])
+@each("cls", [ModifiedLLE, HessianLLE])
+@each("make", [swiss_roll, bent_sheet])
 def test_a_sheet_is_flattened_in_its_own_units(cls, make):
     sheet = make(2000, random_state=3)
     found = align(sheet.truth, cls(2, random_state=0).fit_transform(sheet.X), scaling=True)
@@ -259,7 +255,7 @@ def test_new_rows_and_points_of_the_map_find_their_places(method):
     np.testing.assert_array_equal(found.transform(X), found.embedding_)
 
 
-@pytest.mark.parametrize("n", [1000])
+@each("n", [1000])
 def test_a_large_fit_is_the_same_for_any_number_of_threads(method, n):
     X = s_curve(n, random_state=0).X
     one, two = (method(2, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 2))
@@ -370,7 +366,7 @@ def test_a_line_has_no_isometric_map_of_two_dimensions():
         HessianLLE(2).fit(line[:, :1])
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])
+@each("metric", ["manhattan", "cosine", "chebyshev"])
 def test_other_metrics_find_the_neighbors(method, metric):
     X = curved(150, 5, 2) + 3
     found = method(2, metric=metric, random_state=0).fit(X)
@@ -378,7 +374,7 @@ def test_other_metrics_find_the_neighbors(method, metric):
     np.testing.assert_array_equal(found.transform(X), found.embedding_)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])
+@each("scale", [1e-150, 1e-8, 1e8, 1e150])
 def test_the_unit_of_the_data_does_not_matter(method, scale):
     X = curved(120, 4, 2)
     plain = method(2, normalize="orthonormal", random_state=0).fit(X)
@@ -441,11 +437,8 @@ ORIGINAL_BOUNDS = {LLE: 5e-2, LTSA: 1e-4, ModifiedLLE: 1e-3, HessianLLE: 1e-4}
 
 
 def original_roll(step):
-    path = DATA / "swiss_roll_isomap.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (set LOWLAND_DATA)")
-    stored = np.load(path)
-    return stored["X"][::step].astype(np.float64), stored["y"][::step].astype(np.float64)
+    roll = stored("swiss_roll_isomap")
+    return roll["X"][::step].astype(np.float64), roll["y"][::step].astype(np.float64)
 
 
 def test_the_original_swiss_roll_is_unrolled(method):

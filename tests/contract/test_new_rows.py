@@ -1,0 +1,52 @@
+"""What transform and inverse_transform promise."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from lowland.errors import DataError
+
+
+def test_fitted_rows_land_on_their_own_places(fitted, X):
+    estimator, embedding = fitted
+    scale = np.abs(embedding).max()
+    np.testing.assert_allclose(estimator.transform(X), embedding, atol=1e-5 * scale)
+
+
+def test_a_row_alone_lands_where_it_lands_in_company(make, X):
+    estimator = make().fit(X[:60])
+    together = estimator.transform(X)
+    alone = np.vstack([estimator.transform(row[None, :]) for row in X])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(estimator.transform(X[::-1]), together[::-1])
+
+
+def test_transform_changes_nothing(fitted, X):
+    estimator = fitted.estimator
+    before = pickle.dumps(vars(estimator))
+    estimator.transform(X * 2 + 1)
+    assert pickle.dumps(vars(estimator)) == before
+
+
+def test_transform_before_fit_says_so(make, X):
+    with pytest.raises(NotFittedError, match="not fitted yet; call 'fit' first"):
+        make().transform(X)
+
+
+def test_the_wrong_number_of_columns_is_refused(fitted, X):
+    with pytest.raises(DataError, match=r"X has 5 features, but .* is expecting 6 features"):
+        fitted.estimator.transform(X[:, :5])
+
+
+def test_inverse_transform_exists_only_where_it_is_real(fitted, X):
+    estimator = fitted.estimator
+    if hasattr(estimator, "inverse_transform"):
+        back = estimator.inverse_transform(estimator.transform(X))
+        assert back.shape == X.shape
+        assert np.isfinite(back).all()
+        with pytest.raises(DataError, match=r"has 3 columns, but the map .* has 2 dimensions"):
+            estimator.inverse_transform(np.zeros((4, 3)))

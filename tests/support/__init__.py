@@ -1,0 +1,1 @@
+"""Helpers that test modules import: ``pythonpath`` in pyproject.toml makes them importable."""
