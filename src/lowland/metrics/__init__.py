@@ -1,4 +1,4 @@
-"""Numbers that say how far a map can be believed, at any size.
+"""Quality measures of maps, for tables of any size.
 
     >>> from lowland import PCA
     >>> from lowland.datasets import digits
@@ -7,11 +7,11 @@
     >>> round(trustworthiness(X, PCA(2).fit_transform(X), n_neighbors=10), 4)
     0.83
 
-Functions of the data and a map of them, ``f(X, Y, ...)``, whatever tool made the map;
-:func:`quality` gives the most telling ones in a table. All that compare the two sides take the
-keywords of :class:`Comparison`, and one of those in place of X and Y when several measures are to
-share their work. Up to 20 000 rows all are measured; of more, a sample, and the numbers, which are
-floats, have a ``standard_error``.
+Measures are functions ``f(X, Y, ...)`` of the data and of a map made by any tool; :func:`quality`
+gives the most important ones in a table. They take the keywords of :class:`Comparison`, or a
+comparison in place of X and Y if several measures are to share intermediate results. By default
+each measure takes all rows if this is cheap, else a sample; the numbers are floats that have a
+``standard_error``.
 """
 
 from lowland.metrics._comparison import Comparison

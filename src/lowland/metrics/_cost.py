@@ -24,7 +24,7 @@ __all__ = ["KEPT_BYTES", "PACKED_BYTES", "Work"]
 
 SECONDS, SECONDS_PER_ROW = 0.1, 3e-6
 FEWEST = 100  # rows; with fewer, the standard errors themselves become uncertain
-KEPT_BYTES = 120_000_000  # for whole rows of distances that several measures share
+KEPT_BYTES = 96_000_000  # for whole rows of distances that several measures share
 KEPT_PAIR = 12  # bytes: a distance (float64) and a rank (int32)
 PACKED_BYTES = 60_000_000  # for each copy of the table in the layout of the kernels
 

@@ -1,4 +1,4 @@
-"""Numbers that know how sure they are."""
+"""Floats with a standard error."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 __all__ = ["Measured", "from_pairs", "from_rows", "linearized"]
 
-STEP = 1e-30  # of complex-step derivatives, which lose no digits however small it is
+STEP = 1e-30  # of complex-step derivatives, which have no cancellation at any step length
 
 
 class Measured(float):
-    """A float with the standard error that sampling left on it.
+    """A float with the standard error due to sampling.
 
-    It prints, compares and computes like the float it is.
+    It prints, compares and computes like a float.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ def linearized(f: Callable[[Any], Any], rows: np.ndarray, n: int) -> Measured:
 def from_pairs(value: float, influence: np.ndarray, n: int) -> Measured:
     """A mean over the pairs of m sampled rows; ``influence`` has each row's mean over its pairs.
 
-    A row takes part in pairs on either side, so that to first order (Hoeffding 1948) the mean
-    over pairs moves by twice what a row's own mean deviates.
+    A row is a member of pairs on either side, so that to first order (Hoeffding 1948) a deviation
+    of a row's own mean changes the mean over pairs twice.
     """
     return Measured(value, 2 * _error(influence, n), len(influence))
 

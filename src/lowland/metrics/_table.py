@@ -1,4 +1,4 @@
-"""The table that ``quality`` returns: for reading, for notebooks, for further work."""
+"""The table that ``quality`` returns, with its forms as text, HTML, dictionary and data frame."""
 
 from __future__ import annotations
 

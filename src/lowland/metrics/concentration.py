@@ -1,4 +1,4 @@
-"""The curse of dimensionality made visible: how flat the distances are."""
+"""Concentration of distances: how little near and far rows differ in many dimensions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURED_ROWS = 1000
 
 
 class DistanceConcentration(NamedTuple):
-    """Four views of one thing: whether near and far still differ."""
+    """Four measures of how much near and far distances differ."""
 
     relative_contrast: Measured
     relative_spread: Measured
@@ -30,8 +30,8 @@ def distance_concentration(
 ) -> DistanceConcentration:
     """How much farther the far rows are than the near ones.
 
-    In many dimensions all distances from a row become nearly equal: then who is whose neighbor
-    is decided by little, and no map can show it. Means over rows i of
+    In many dimensions all distances from a row become nearly equal. Then small differences decide
+    which rows are neighbors, and no map can show them. Means over rows i of
 
     - ``relative_contrast``: (mean_j d_ij) / (min_j d_ij), 1 when all are equal (He et al. 2012);
     - ``relative_spread``: (standard deviation of d_ij) / (mean of d_ij), 0 when all are equal;

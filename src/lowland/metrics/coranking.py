@@ -31,9 +31,9 @@ def coranking_matrix(
 ) -> np.ndarray:
     """Q[k-1, l-1] = number of pairs (i, j) with rank k in the data and rank l in the map.
 
-    The joint histogram of ranks: a perfect map fills the diagonal; what lies below it came too
-    near (intrusions), what lies above was pushed away (extrusions). All rank-based measures are
-    sums over it.
+    The joint histogram of ranks. A perfect map fills the diagonal; pairs below it are too near in
+    the map (intrusions), pairs above it too far (extrusions). All rank-based measures are sums over
+    this matrix.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def rnx_curve(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> R
     """R_NX(K) = ((n - 1) Q_NX(K) - K) / (n - 1 - K), K = 1 .. n - 2.
 
     Q_NX(K) is the :func:`neighbor_recall` for K neighbors; R_NX rescales it so that 0 is a random
-    map and 1 a perfect one at every K. One picture of a map at all scales: the left end is who is
-    whose nearest, the right end the gross layout.
+    map and 1 a perfect one at every K. The curve shows a map at all scales: nearest neighbors at
+    the left end, the large-scale layout at the right end.
 
     Cost: all ranks of the measured rows, a sort of n distances for each of them, in blocks.
 
@@ -142,8 +142,8 @@ def rnx_aucs(comparisons: list[Comparison]) -> list[Measured]:
     comparisons = _same_rows(comparisons)
     n = _check_rows(comparisons[0].n)
     K = np.arange(1.0, n - 1)
-    # R_NX is linear in who is common at K, and a common pair is so from its worse rank on: each
-    # pair adds the sum of the weights of all K from there to the end.
+    # A pair is common to both neighborhoods from its worse rank on, and R_NX is linear in the
+    # common pairs: each pair adds the weights of all K from its worse rank to the end.
     weights = (n - 1) / (n - 1 - K) / K**2
     gain = np.zeros(n)
     gain[1 : n - 1] = np.cumsum(weights[::-1])[::-1]

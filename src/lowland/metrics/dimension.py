@@ -1,4 +1,4 @@
-"""How many dimensions the data have by themselves, whatever the number of their columns."""
+"""Intrinsic dimension: the number of dimensions of the data, whatever the number of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS = ("twonn", "mle", "pca")
 GROUPS = 20  # of the jackknife
 WIDE = 3000  # with more columns, inner products of rows are used
 SPECTRUM_ROWS = 20_000  # for eigenvalues, by default
-# Rows share neighbors: so many of the ratios are as good as independent (see Notes).
+# Rows share neighbors, so that only this share of the ratios counts as independent (see Notes).
 INDEPENDENT = {"twonn": 0.6, "mle": 0.5}
 
 
@@ -54,7 +54,7 @@ def intrinsic_dimension(
     discard: float = 0.1,
     **options: Unpack[Keywords],
 ) -> Dimension:
-    """The number of dimensions that the data fill locally, or in all ("pca").
+    """The number of dimensions that the data fill locally, or globally ("pca").
 
     "twonn" (Facco et al. 2017): the ratio mu of the distances to the second and the first neighbor
     has log mu ~ Exponential(d), whatever the density. The largest ratios (share ``discard``) are
@@ -89,8 +89,8 @@ def intrinsic_dimension(
     -----
     The 95 % intervals are those of independent exponential variables, of which there are fewer
     than ratios, because rows share neighbors: six in ten for "twonn", half for "mle", as seen on
-    flat tori. For "pca", a jackknife over 20 groups of rows. No interval knows of the bias that
-    edges, curvature and noise bring. Of equal rows one is kept (of given distances, sparse rows
+    flat tori. For "pca", a jackknife over 20 groups of rows. No interval covers the bias due to
+    edges, curvature and noise. Of equal rows one is kept (of given distances, sparse rows
     and graphs, rows with an equal one are left out).
 
     The paper of "twonn" fits a line to the ratios that are not discarded; the target is the same.
@@ -134,7 +134,7 @@ def _distances(X: Any, k: int, settings: Options) -> np.ndarray:
         near = _search(X[once], k, settings)
     near = near[near[:, 0] > 0]
     if len(near) < 2:
-        raise DataError("X: nearly all rows have an equal one; there is no distance to go by.")
+        raise DataError("X: nearly all rows have an equal row, so that no distances are left.")
     return near
 
 

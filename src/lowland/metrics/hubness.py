@@ -1,4 +1,4 @@
-"""Hubs: rows that are everybody's neighbor (Radovanović et al. 2010)."""
+"""Hubs: rows that are neighbors of very many rows (Radovanović et al. 2010)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Hubness(NamedTuple):
 def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubness:
     """Skewness of N_k(j) = number of rows that have j among their k nearest.
 
-    In many dimensions a few rows near the center are neighbors of very many (hubs), and many rows
-    of none (antihubs); neighbor-based maps draw in the former and cannot place the latter.
-    Skewness about 0: none of that; above 1: look out; it grows with the intrinsic dimension.
+    In many dimensions a few rows near the center are neighbors of very many rows (hubs), and many
+    rows are neighbors of none (antihubs). Neighbor-based maps pull hubs to the center and place
+    antihubs poorly. The skewness is about 0 without hubs; above 1 there are strong ones. It grows
+    with the intrinsic dimension.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubne
     Returns
     -------
     Hubness
-        ``skewness``; ``antihub_share``, the share of rows that are nobody's neighbor;
+        ``skewness``; ``antihub_share``, the share of rows that are a neighbor of no row;
         ``top_share``, the share of all neighborhood places that the top 1 % of rows hold; and
         ``occurrences``, N_k of every row, for coloring a map.
 
@@ -74,7 +75,7 @@ def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubne
 
 
 def _neighbors(X: Any, k: int, settings: Options, monitor: Monitor) -> np.ndarray:
-    """Of all rows; approximate beyond 200 000, where a few errors cannot make or hide a hub."""
+    """Neighbors of all rows, approximate above 200 000 rows, where a few errors hide no hub."""
     if isinstance(X, NeighborGraph):
         return settings.view_from(X, None).nearest(k, monitor).indices
     return neighbor_graph(

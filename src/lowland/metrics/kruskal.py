@@ -21,8 +21,8 @@ def kruskal_stress1(
     """sqrt( sum (d_ij - dhat_ij)^2 / sum d_ij^2 ), dhat the best monotone function of delta_ij.
 
     delta is a distance in the data and d one in the map. Only the order of the data's distances
-    matters: 0 when the map keeps it. Kruskal's own words: 20 % poor, 10 % fair, 5 % good, 2.5 %
-    excellent. Beware of maps collapsed into a few points, which may have little stress too.
+    matters: 0 when the map keeps it. Kruskal's own scale: 20 % poor, 10 % fair, 5 % good, 2.5 %
+    excellent. A map that has collapsed into a few points may have little stress too.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Labels in a map: whether points of a kind lie together.
+"""Measures with labels: whether points of the same class lie together in a map.
 
-What labels cannot prove: a map that separates classes may have torn apart what is continuous, and
-a map that mixes them may be right, because the data mix them. Labels say whether the map keeps
-*this* distinction, not whether the map is faithful. Never choose a map by labels that made it.
+Labels cannot prove that a map is faithful. A map that separates classes may have split a continuum,
+and a map that mixes them may be right, because the data mix them. Never choose a map by labels that
+were used to make it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of the data a straight-line reading of the map gives back."""
+"""How much of the data an affine function of the map reconstructs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywor
 
     The share of the data's variance that an affine function of the map explains. For a PCA map
     it is the sum of its explained variance ratios, which no other map of as many dimensions
-    exceeds. A low value is no fault of a map that unrolls something curved.
+    exceeds. A map that unrolls a curved surface may have a low value and be right.
 
-    Cost O(n d q) for all rows; ``sample`` plays no part, nor does ``metric``: X must be features.
+    Cost O(n d q) for all rows; ``sample`` and ``metric`` are ignored, and X must be features.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def mean_relative_rank_errors(
     """1 / (n H_k) sum_i sum_j |r_ij - r'_ij| / s_ij,  H_k = sum_{l=1..k} |n - 2l + 1| / l.
 
     How far ranks moved, relative to the rank, so that the nearest matter most; unlike
-    :func:`trustworthiness` it also minds changes of order within the neighborhood. r_ij is the
+    :func:`trustworthiness` it also counts changes of order within the neighborhood. r_ij is the
     rank in the data, r'_ij in the map. ``false``: j runs over the map's k nearest and s is r';
     ``missing``: over the data's k nearest, and s is r. 0 is best; 1 is about the worst.
 

@@ -1,4 +1,4 @@
-"""How many neighbors survive: recall, and the same corrected for chance (LCMC)."""
+"""The share of neighbors that a map keeps: recall, and recall corrected for chance (LCMC)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def neighbor_recall(
 ) -> Measured | list[Measured]:
     """Q(k) = 1 / (n k) sum_i |data's k nearest of i, also among the map's k nearest|.
 
-    The plainest of all measures, and a hard one: a neighbor that became the (k+1)-st counts as
-    lost. 1 is best, a random map has k / (n - 1). X may be a neighbor graph.
+    The simplest measure, and a strict one: a neighbor that became the (k+1)-st counts as lost.
+    1 is best, a random map has k / (n - 1). X may be a neighbor graph.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ def shepard_diagram(
 ) -> ShepardDiagram:
     """The distances of pairs in the data and in the map, for drawing one against the other.
 
-    A cloud around a straight line: distances can be read from the map. Around a rising curve:
-    their order can. A wide cloud: neither. ``fit`` is Kruskal's monotone function through it.
+    If the cloud follows a straight line, distances can be read from the map; if it follows a rising
+    curve, their order can; if it is wide, neither. ``fit`` is Kruskal's monotone function.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def point_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -
     """sqrt( sum_j (delta_ij - c d_ij)^2 / sum_j delta_ij^2 ) of each row i, for coloring the map.
 
     c is the best scale for the map as a whole, that of :func:`scale_normalized_stress`. High where
-    the distances from a point are told wrongly. All rows are measured unless ``sample`` says
+    the distances from a point are wrong. All rows are measured unless ``sample`` says
     otherwise; rows that are not measured are NaN.
 
     Examples

@@ -23,11 +23,11 @@ def trustworthiness(
 ) -> Measured | list[Measured]:
     """T(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in map's k nearest of i} max(0, r_ij - k).
 
-    Are a point's neighbors *in the map* its neighbors in the data, or strangers glued to it? r_ij
-    is the rank of j among the neighbors of i in the data: a stranger costs as much as it is far
-    down that list. 1 is best; a random map has about 0.5. Far distances do not matter to it.
+    Whether a point's neighbors *in the map* are its neighbors in the data. r_ij is the rank of j
+    among the neighbors of i in the data; a false neighbor costs the more the higher its rank is. 1
+    is best; a random map has about 0.5. Large distances have no influence.
 
-    Cost O(n^2 d) time and O(n (d + k)) memory: only strangers' ranks are counted.
+    Cost O(n^2 d) time and O(n (d + k)) memory: only the ranks of false neighbors are counted.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def trustworthiness(
     Notes
     -----
     Equal to ``sklearn.manifold.trustworthiness`` where no two distances are equal; ties are ordered
-    by row number here, and by chance of the sorting there.
+    by row number here, and arbitrarily there.
 
     References
     ----------
@@ -71,8 +71,8 @@ def continuity(
 ) -> Measured | list[Measured]:
     """C(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in data's k nearest of i} max(0, r'_ij - k).
 
-    Are a point's neighbors *in the data* still near it in the map, or torn away? r'_ij is the rank
-    of j among the neighbors of i in the map. The counterpart of :func:`trustworthiness`, with the
+    Whether a point's neighbors *in the data* are still near it in the map. r'_ij is the rank of j
+    among the neighbors of i in the map. The counterpart of :func:`trustworthiness`, with the
     same parameters and cost; X may be a neighbor graph.
 
     Examples
@@ -92,8 +92,8 @@ def point_trust(
 ) -> np.ndarray:
     """Each point's share in :func:`trustworthiness`, for coloring the map; their mean is T(k).
 
-    Low where a point is glued to strangers. All rows are measured unless ``sample`` says
-    otherwise; rows that are not measured are NaN.
+    Low where the neighbors of a point in the map are false. All rows are measured unless ``sample``
+    says otherwise; rows that are not measured are NaN.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def point_continuity(
 ) -> np.ndarray:
     """Each point's share in :func:`continuity`, for coloring the map; their mean is C(k).
 
-    Low where a point was torn from its neighbors. As :func:`point_trust` otherwise.
+    Low where a point was separated from its neighbors. As :func:`point_trust` otherwise.
     """
     compared = all_rows(X, Y, options)
     (k,) = _sizes([n_neighbors], compared.n)
