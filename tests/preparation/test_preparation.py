@@ -105,7 +105,7 @@ def test_missing_values_without_a_plan_are_refused():
     with pytest.raises(DataError, match=r"missing values in 1 columns: 'column 1'"):
         Preparation().fit(holes)
     ready = Preparation(impute="mean").fit(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(DataError, match="none when the model was fitted"):
+    with pytest.raises(DataError, match="but the fitted rows had none"):
         ready.transform(holes)
 
 
@@ -132,7 +132,7 @@ def test_levels_of_text_are_columns_of_zero_and_one():
         ready.transform(frame), [[1, 0, 1, 0], [2, 1, 0, 0], [3, 0, 0, 1]]
     )
     new = pl.DataFrame({"a": [9.0], "t": ["w"]})
-    with pytest.warns(UserWarning, match="column 't' has values that the model does not know"):
+    with pytest.warns(UserWarning, match="column 't' has values that the fitted rows did not have"):
         np.testing.assert_array_equal(ready.transform(new), [[9, 0, 0, 0]])
 
 

@@ -156,7 +156,7 @@ class Preparation(Declared):
         empty = np.flatnonzero(np.isnan(numbers).all(axis=0))
         if len(empty):
             raise DataError(
-                f"no value at all in {listing(self._named(empty))}; leave these columns out."
+                f"all values are missing in {listing(self._named(empty))}; leave these columns out."
             )
         middle = np.nanmean if self.impute == "mean" else np.nanmedian
         return middle(numbers.astype(np.float64, copy=False), axis=0)

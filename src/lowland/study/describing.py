@@ -120,13 +120,13 @@ def _estimates(n: int, p: int) -> list[dict[str, Any]]:
     free = available_memory()
     found = []
     for cls in registry.all_methods():
-        seconds, n_bytes = cls.estimate(n, p)
+        need = cls.estimate(n, p)
         found.append(
             {
                 "method": registry.snake_case(cls.__name__),
-                "estimated_seconds": float(f"{seconds:.2g}"),
-                "estimated_bytes": int(n_bytes),
-                "fits": n_bytes <= free,
+                "estimated_seconds": float(f"{need.seconds:.2g}"),
+                "estimated_bytes": int(need.n_bytes),
+                "fits": need.n_bytes <= free,
             }
         )
     return found
