@@ -114,8 +114,8 @@ class LandmarkMDS(DistanceReducer):
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         among = np.ascontiguousarray(self._to_landmarks(X[self.landmarks_], run), np.float64)
         check_magnitude(largest(among), "LandmarkMDS")
-        q, (rng, threads, monitor) = int(self.n_components), run
-        found = of_distances(among, q, threads=threads, rng=rng, monitor=monitor)
+        q = int(self.n_components)
+        found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._place(X, run)
