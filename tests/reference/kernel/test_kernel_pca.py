@@ -1,4 +1,4 @@
-"""KernelPCA before three witnesses: its definition, closed forms, and scikit-learn."""
+"""KernelPCA against its definition, closed forms, and scikit-learn."""
 
 import subprocess
 import sys
@@ -232,7 +232,7 @@ def test_all_components_are_those_with_a_positive_eigenvalue(irregular):
 
 @pytest.fixture
 def table(irregular):
-    """More rows than auto takes for dense."""
+    """More rows than solver="auto" solves by "dense"."""
     return irregular(1300, 6)
 
 
@@ -262,7 +262,7 @@ def test_krylov_uses_single_precision_only_where_it_is_good_enough(table, monkey
     for X, tol, expected in (
         (table, 1e-6, np.float32),
         (table, 1e-9, np.float64),
-        (apart, 1e-6, np.float64),  # x.y is a million times the exponent: no digits are left
+        (apart, 1e-6, np.float64),  # x.y is a million times the exponent: all digits cancel
     ):
         KernelPCA(2, gamma=0.02, tol=tol, random_state=0, solver="krylov").fit(X)
         assert used[-1] == expected
@@ -287,7 +287,7 @@ def test_the_number_of_threads_and_of_kept_tiles_change_no_byte(table, monkeypat
 
 
 @each("solver", ["krylov", "nystroem"])
-def test_a_row_alone_lands_where_it_lands_in_company(table, named, solver):
+def test_the_place_of_a_row_does_not_depend_on_other_rows(table, named, solver):
     found = KernelPCA(2, solver=solver, random_state=0, n_landmarks=60, **named).fit(table[:1100])
     together = found.transform(table[1000:])
     alone = np.vstack([found.transform(row[None]) for row in table[1000:]])
@@ -395,7 +395,7 @@ def test_axes_beyond_the_rank_are_zero(irregular, solver):
     np.testing.assert_allclose((Y**2).sum(axis=0), found.eigenvalues_, rtol=1e-5)
 
 
-# --- the way back -------------------------------------------------------------------------------
+# --- pre-images ---------------------------------------------------------------------------------
 
 
 def test_the_fixed_point_is_the_nearest_image(irregular):
@@ -426,7 +426,7 @@ def test_going_there_and_back_stays_near(irregular, kernel, solver):
     found = KernelPCA(8, kernel=kernel, gamma=gamma, solver=solver, random_state=0).fit(X)
     back = found.inverse_transform(found.transform(X))
     spread = ((X - X.mean(axis=0)) ** 2).sum()
-    # directions have lost the length: cosine cannot bring it back
+    # the cosine kernel does not depend on the length of a row, so it cannot be recovered
     assert ((back - X) ** 2).sum() < (0.6 if kernel == "cosine" else 0.05) * spread
 
 
@@ -441,14 +441,14 @@ def test_noise_on_digits_is_lowered_by_going_there_and_back():
     assert after < 0.6 * before
 
 
-def test_there_is_no_way_back_without_rows(irregular):
+def test_there_is_no_inverse_without_rows(irregular):
     K = np.cov(irregular(30, 20).T)
     found = KernelPCA(2, kernel="precomputed").fit(K)
     with pytest.raises(ParameterError, match="inverse_transform needs the fitted rows"):
         found.inverse_transform(found.transform(K))
 
 
-def test_a_point_alone_comes_back_where_it_comes_back_in_company(irregular):
+def test_the_pre_image_of_a_point_does_not_depend_on_other_points(irregular):
     found = KernelPCA(3, gamma="median").fit(irregular(200, 4))
     Y = found.transform(irregular(20, 4, 1))
     alone = np.vstack([found.inverse_transform(y[None]) for y in Y])

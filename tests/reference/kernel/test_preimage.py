@@ -1,4 +1,4 @@
-"""The ways back from a map against plain numpy."""
+"""Pre-images of points of a map against plain numpy."""
 
 import numpy as np
 import pytest

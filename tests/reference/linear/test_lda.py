@@ -1,4 +1,4 @@
-"""LDA before its witnesses: the definition, Fisher's irises, closed forms, and scikit-learn."""
+"""LDA against its definition, Fisher's iris data, closed forms, and scikit-learn."""
 
 import numpy as np
 import pandas as pd
@@ -197,16 +197,16 @@ def test_lda_beats_pca_where_classes_differ_in_small_variance_and_loses_where_va
     wide[:, 3] += 6 * y  # a small column tells the classes apart
     spread = rng.standard_normal((300, 6))
     spread[:, 0] *= np.where(y == 1, 12, 1)  # one class is wide, both have the same mean
-    beats = {}
+    scores = {}
     for name, X in {"mean": wide, "variance": spread}.items():
         for reducer in (LDA(1), PCA(1)):
             pipeline = make_pipeline(reducer, KNeighborsClassifier(15))
             folds = StratifiedKFold(5, shuffle=True, random_state=0)
             score = cross_val_score(pipeline, X, y, cv=folds).mean()
-            beats[name, type(reducer).__name__] = score
-    assert beats["mean", "LDA"] > 0.98
-    assert beats["mean", "PCA"] < 0.65
-    assert beats["variance", "PCA"] > beats["variance", "LDA"] + 0.15
+            scores[name, type(reducer).__name__] = score
+    assert scores["mean", "LDA"] > 0.98
+    assert scores["mean", "PCA"] < 0.65
+    assert scores["variance", "PCA"] > scores["variance", "LDA"] + 0.15
 
 
 def nearest_class_share(reducer, X, y):
@@ -314,7 +314,7 @@ def test_few_rows_through_inner_products_equal_those_of_the_covariance(shrinkage
 
 
 def test_directions_in_which_no_class_varies_are_used():
-    """With a pseudo-inverse, as in scikit-learn, a column that gives the class away is ignored."""
+    """With a pseudo-inverse, as in scikit-learn, a column that determines the class is ignored."""
     X, y = grouped(80, 5, 3, apart=0.0)
     X[:, 2] = np.array([4.0, -1.0, 7.5])[y]
     found = LDA().fit(X, y)
@@ -549,7 +549,7 @@ def test_labels_of_any_kind_survive_a_model_file(names, tmp_path):
         (pd.array(["a", None] * 10, dtype="string"), "contains NaN: <NA> in row 1"),
     ],
 )
-def test_labels_that_are_none_are_refused(y, message):
+def test_invalid_labels_are_refused(y, message):
     X = np.random.default_rng(0).standard_normal((20, 3))
     with pytest.raises(DataError, match=message):
         LDA().fit(X, y)
@@ -592,7 +592,7 @@ def test_no_byte_of_a_large_model_depends_on_threads(shape):
 
 @each("shape", [(90, 6), (40, 80)])
 @each("dtype", [np.float32, np.float64])
-def test_predictions_depend_neither_on_company_nor_on_threads(shape, dtype):
+def test_predictions_depend_neither_on_other_rows_nor_on_threads(shape, dtype):
     X, y = grouped(*shape, 4)
     X = X.astype(dtype)
     one, two = (LDA(shrinkage="auto", n_jobs=jobs).fit(X, y) for jobs in (1, 2))

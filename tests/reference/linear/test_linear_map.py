@@ -1,4 +1,4 @@
-"""The base of linear maps, by a method that is no more than its equation."""
+"""The base of linear maps, tested with methods that define nothing but their axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PCA before three witnesses: its definition, closed forms, and scikit-learn."""
+"""PCA against its definition, closed forms, and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -323,7 +323,7 @@ def test_ragged_batches_give_the_model_of_one_fit(irregular, kind, scale, cuts, 
     assert parts.n_samples_seen_ == 400
     assert parts.n_components_ == whole.n_components_
     for name in ("components_", "mean_", "explained_variance_", "singular_values_"):
-        # the promise is 1e-5; both are exact up to rounding
+        # the documented tolerance is 1e-5; both are exact up to rounding
         assert np.allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9, atol=1e-9), name
     assert parts.noise_variance_ == pytest.approx(whole.noise_variance_, rel=1e-8, abs=1e-12)
     assert np.allclose(parts.transform(kind(X)), whole.transform(kind(X)), atol=1e-8)

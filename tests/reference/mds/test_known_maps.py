@@ -1,4 +1,4 @@
-"""Australia from its road distances: towns lie as in an atlas, but for the roads' detours."""
+"""Australia from road distances: the map is that of an atlas, up to the detours of the roads."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The linear map: its gradient, its bounds by PCA and by the free map, the way back."""
+"""LinearMDS: its gradient, its bounds by PCA and by maps that are not linear, its inverse."""
 
 import numpy as np
 import pytest
@@ -115,5 +115,5 @@ def test_a_column_that_repeats_others_in_float32_changes_nothing(irregular):
     options = {"tol": 1e-10, "max_iter": 2000}
     double, single = LinearMDS(**options).fit(X), LinearMDS(**options).fit(X.astype(np.float32))
     assert single.stress_ == pytest.approx(double.stress_, rel=1e-4)
-    # a seventh direction, which is rounding, would have weights of 1e6 and more
+    # a seventh direction would be a rounding error, with weights of 1e6 and more
     np.testing.assert_allclose(single.components_, double.components_, atol=1e-2)

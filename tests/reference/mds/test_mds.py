@@ -13,7 +13,7 @@ Z = np.array([[-0.266, -0.539], [0.451, 0.252], [0.016, -0.238], [-0.200, 0.524]
 
 
 def guttman(D, Y, W):
-    """V^+ B(Y) Y by the book, with a pseudo-inverse."""
+    """V^+ B(Y) Y as in Borg & Groenen, with a pseudo-inverse."""
     d = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
     B = -np.divide(W * D, d, out=np.zeros_like(d), where=d > 0)
     np.fill_diagonal(B, 0)
@@ -85,7 +85,7 @@ def test_stress_never_rises_and_ends_no_higher_than_scikit_learns(irregular, dis
 
     for seed in range(6):
         D = distances(irregular(40, 6, seed=seed))
-        # from noise the two may end in different minima; from here they end in one
+        # random starts may lead to different local minima; this start leads to one minimum
         start = ClassicalMDS(metric="precomputed").fit(D).embedding_
         ours = MDS(metric="precomputed", init=start, tol=1e-10, max_iter=2000).fit(D)
         settings = {"n_init": 1, "max_iter": 2000, "eps": 1e-10, "normalized_stress": False}

@@ -43,7 +43,7 @@ def test_stress_is_that_of_an_isotonic_regression(irregular, distances):
 
 
 def test_the_gradient_is_that_of_stress(irregular, distances):
-    """One step downhill along the engine's slope lowers stress as much as it says."""
+    """A small step along the negative gradient lowers the stress as the gradient predicts."""
     from lowland._engines.stress.disparities import Disparities
     from lowland._engines.stress.monotone_regression import IntervalCone, MonotoneCone
     from lowland._engines.stress.objective import ListedPairs

@@ -1,4 +1,4 @@
-"""What all methods of scaling promise: units, threads, callbacks, sparse pairs, awkward input."""
+"""Promises of all MDS methods: units, threads, callbacks, sparse pairs, degenerate input."""
 
 import numpy as np
 import pytest
