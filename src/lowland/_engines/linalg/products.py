@@ -128,6 +128,7 @@ def matrix_times(M: Any, threads: int) -> Callable[[np.ndarray], np.ndarray]:
         return M
     if not is_sparse(M):
         return lambda V: M @ V
+    M = M.astype(np.float64, copy=False)  # the kernel wants one type, and vectors are float64
 
     def times(V: np.ndarray) -> np.ndarray:
         V, out = np.ascontiguousarray(V), np.empty(V.shape)
