@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import lowland
 from lowland.errors import DataError
+from support.methods import every_method
 from support.states import assert_same_state, fitted_state
 
 
@@ -68,8 +69,9 @@ def test_clone_and_pickle_make_equal_copies(make, X):
     np.testing.assert_array_equal(copy.transform(X), estimator.transform(X))
 
 
-def test_notebooks_show_a_diagram(make):
-    assert type(make()).__name__ in make()._repr_html_()
+@every_method
+def test_notebooks_show_a_diagram(method):
+    assert method.__name__ in method()._repr_html_()
 
 
 def test_verbose_writes_progress_to_stderr_only(make, X, capsys):
@@ -103,7 +105,8 @@ def test_a_generator_as_seed_is_not_saved(make, X, tmp_path):
     assert lowland.load(tmp_path / "m.lowland").random_state is None
 
 
-def test_an_unfitted_model_is_not_saved(make, tmp_path):
+@every_method
+def test_an_unfitted_model_is_not_saved(method, tmp_path):
     with pytest.raises(NotFittedError):
-        make().save(tmp_path / "m.lowland")
+        method().save(tmp_path / "m.lowland")
     assert not (tmp_path / "m.lowland").exists()

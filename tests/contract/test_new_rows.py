@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from lowland.errors import DataError
+from support.methods import every_method
 
 
 def test_fitted_rows_land_on_their_own_places(fitted, X):
@@ -32,9 +33,10 @@ def test_transform_changes_nothing(fitted, X):
     assert pickle.dumps(vars(estimator)) == before
 
 
-def test_transform_before_fit_says_so(make, X):
+@every_method
+def test_transform_before_fit_says_so(method, X):
     with pytest.raises(NotFittedError, match="not fitted yet; call 'fit' first"):
-        make().transform(X)
+        method().transform(X)
 
 
 def test_the_wrong_number_of_columns_is_refused(fitted, X):
