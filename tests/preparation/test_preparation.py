@@ -74,7 +74,7 @@ def test_sparse_rows_are_divided_but_not_centered():
 @each(
     ("columns", "names", "kind", "reason"),
     [
-        (X[:, [0, 0]] * [1, 3], list("ab"), "none", "alike"),
+        (X[:, [0, 0]] * [1, 3], list("ab"), "none", "agree"),
         (X[:, :3], list("abc"), "standard", "units seem to differ"),
         (X[:, :3], None, "none", "no names"),
         (np.ones((9, 2)), list("ab"), "none", "every column is constant"),
