@@ -73,7 +73,7 @@ def test_sparse_rows_are_divided_but_not_centered():
 @pytest.mark.parametrize(
     ("columns", "names", "kind", "reason"),
     [
-        (X[:, [0, 0]] * [1, 3], list("ab"), "none", "alike"),
+        (X[:, [0, 0]] * [1, 3], list("ab"), "none", "agree within a factor"),
         (X[:, :3], list("abc"), "standard", "units seem to differ"),
         (X[:, :3], None, "none", "no names"),
         (np.ones((9, 2)), list("ab"), "none", "every column is constant"),
@@ -104,7 +104,7 @@ def test_missing_values_without_a_plan_are_refused():
     with pytest.raises(DataError, match=r"missing values in 1 columns: 'column 1'"):
         Preparation().fit(holes)
     ready = Preparation(impute="mean").fit(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(DataError, match="none when the model was fitted"):
+    with pytest.raises(DataError, match="but the fitted rows had none"):
         ready.transform(holes)
 
 
