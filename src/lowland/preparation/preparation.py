@@ -175,8 +175,8 @@ class Preparation(Declared):
             unknown = sorted({*values} - {*levels})
             if unknown:
                 warnings.warn(
-                    f"column {column!r} has values that the model does not know, which have 0 in all "
-                    f"of its columns: {listing(unknown)}",
+                    f"column {column!r} has values that the model does not know, which have 0 "
+                    f"in all of its columns: {listing(unknown)}",
                     stacklevel=2,
                 )
             parts.append((values[:, None] == levels).astype(numbers.dtype))
