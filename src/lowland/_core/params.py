@@ -22,13 +22,12 @@ from lowland._core.errors import ParameterError, unknown_name
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
 
 
-def param(constraint: Constraint, *, default: Any, doc: str = "", kw_only: bool = True) -> Any:
+def param(constraint: Constraint, *, default: Any, kw_only: bool = True) -> Any:
     """Declare a parameter inside a class body; see the module's example.
 
     ``default`` and ``kw_only`` are keywords because type checkers look for them (PEP 681).
     """
-    metadata = {"constraint": constraint, "doc": doc}
-    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"constraint": constraint})
 
 
 class Fitted(NamedTuple):
@@ -36,7 +35,6 @@ class Fitted(NamedTuple):
 
     shape: tuple[str, ...] | None
     type: type
-    doc: str = ""
     optional: bool = False
     allows_nan: bool = False
 
@@ -44,7 +42,6 @@ class Fitted(NamedTuple):
 def fitted(
     *shape: str,
     type: type = float,  # noqa: A002
-    doc: str = "",
     optional: bool = False,
     allows_nan: bool = False,
     init: Literal[False] = False,
@@ -57,7 +54,7 @@ def fitted(
     ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``init`` only
     tells type checkers that this is not a parameter.
     """
-    return Fitted(shape or None, type, doc, optional, allows_nan)
+    return Fitted(shape or None, type, optional, allows_nan)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))
@@ -86,19 +83,14 @@ class Declared:
     def _complete_docstring(cls) -> None:
         """Collect what is documented of parameters and attributes, and show all of it."""
         written = vars(cls).get("__doc__")
-        declared = {
-            "Parameters": {name: f.metadata["doc"] for name, f in cls.parameters().items()},
-            "Attributes": {name: f.doc for name, f in cls.fitted_attributes.items()},
-        }
+        declared = {"Parameters": list(cls.parameters()), "Attributes": [*cls.fitted_attributes]}
         shown = {}
         for section, names in declared.items():
             known = {**GLOSSARY}
-            known |= {name: Entry("", doc) for name, doc in names.items() if doc}
             for base in reversed(cls.__mro__[1:]):
                 known |= vars(base).get("_documented", {}).get(section, {})
             known |= entries(written, section)
-            kept = {name: known[name] for name in names if name in known}
-            shown[section] = (names, kept)
+            shown[section] = (names, {name: known[name] for name in names if name in known})
         cls._documented = {section: known for section, (_, known) in shown.items()}
         if written is not None:
             cls.__doc__ = complete(written, shown)
@@ -113,7 +105,7 @@ class Declared:
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
-        """The declared parameters by name, as dataclass fields with ``constraint`` and ``doc``.
+        """The declared parameters by name, as dataclass fields with a ``constraint``.
 
         In the order of the signature: those that may be given by position come first.
         """

@@ -175,7 +175,7 @@ class Preparation(Declared):
             unknown = sorted({*values} - {*levels})
             if unknown:
                 warnings.warn(
-                    f"column {column!r} has values that the fitted rows did not have; they have 0 "
+                    f"column {column!r} has values that the model does not know, which have 0 "
                     f"in all of its columns: {listing(unknown)}",
                     stacklevel=2,
                 )

@@ -22,8 +22,8 @@ __all__ = ["load", "save", "save_chain"]
 PARTS = ("class", "params", "state")
 
 # What the base class itself leaves behind; names of columns only if the data had them.
-REQUIRED = {"n_features_in_": Fitted(None, int, "columns of the fitted data")}
-POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str, "their names")}
+REQUIRED = {"n_features_in_": Fitted(None, int)}
+POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str)}
 
 
 def save(estimator: Estimator, path: str | Path) -> None:
