@@ -13,6 +13,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.linalg.blocks import BLOCK_BYTES
 from lowland._engines.linalg.magnitude import check_fits, check_magnitude, largest
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.classical_scaling import (
@@ -27,7 +28,6 @@ from lowland.mds._base import DistanceReducer
 __all__ = ["LandmarkMDS"]
 
 DEFAULT_LANDMARKS = 200
-BLOCK_BYTES = 33_000_000  # of distances to landmarks that are held at a time
 
 
 def _working_bytes(n: int, p: int, m: int) -> int:
@@ -112,7 +112,7 @@ class LandmarkMDS(DistanceReducer):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
-        distances = Estimate(n * m * (2e-9 + 5e-10 * p), 2**25)
+        distances = Estimate(n * m * (2e-9 + 5e-10 * p), min(8 * n * m, BLOCK_BYTES))
         scaling = classical_scaling_cost(m, 2) + times_cost(n, m, 2)
         return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
