@@ -121,37 +121,37 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
             "trustworthiness",
             _each(lambda c: trustworthiness(c, None, k)),
             "higher",
-            f"are a point's {k} neighbors in the map neighbors in the data (1), or strangers?",
+            f"are a point's {k} neighbors in the map also near it in the data? 1 is best",
         ),
         Entry(
             "continuity",
             _each(lambda c: continuity(c, None, k)),
             "higher",
-            f"are a point's {k} neighbors in the data still near it in the map (1), or torn away?",
+            f"are a point's {k} neighbors in the data also near it in the map? 1 is best",
         ),
         Entry(
             "neighbor_recall",
             _each(lambda c: neighbor_recall(c, None, k)),
             "higher",
-            f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map.",
+            f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
         ),
         Entry(
             "rnx_auc",
             lambda maps: rnx_aucs(maps.others),
             "higher",
-            "neighbors kept at all scales, small ones first: 1 is perfect, 0 is chance.",
+            "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
         ),
         Entry(
             "shepard_correlation",
             lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
             "higher",
-            "does far in the map mean far in the data (1)? The gross layout.",
+            "are rows that are far apart in the data far apart in the map? 1 is best",
         ),
         Entry(
             "scale_normalized_stress",
             lambda maps: [scale_normalized_stress(c) for c in maps.others],
             "lower",
-            "error of the distances at the map's best scale: 0 is perfect.",
+            "relative error of the distances at the best scale of the map: 0 is best",
         ),
     ]
     if only_neighbors:
@@ -162,7 +162,7 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
                 "knn_accuracy",
                 _each(lambda c: knn_accuracy(c, labels, k)),
                 "higher",
-                f"labels guessed right from {k} neighbors in the map; no proof of faithfulness.",
+                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
             )
         )
     return entries

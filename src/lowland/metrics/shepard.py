@@ -73,7 +73,7 @@ def shepard_correlation(
     """The correlation of distances in the data with distances in the map, over all pairs.
 
     "spearman" asks whether far in the map means far in the data, "pearson" whether twice as far
-    means twice as far. It speaks of the gross layout, because most pairs are far apart; see
+    means twice as far. It describes the large-scale layout, because most pairs are far apart; see
     :func:`trustworthiness` for the neighborhoods. 1 is best; 0 for a random map, and for a map or
     data without any differences of distance.
 
