@@ -43,6 +43,7 @@ def entry(cls: type[Reducer]) -> dict[str, Any]:
 
     return {
         "name": registry.snake_case(cls.__name__),
+        "aliases": list(cls.aliases),
         "family": cls.family(),
         "summary": cls.summary(),
         "paper": cls.reference,
@@ -60,6 +61,8 @@ def card(cls: type[Reducer]) -> dict[str, Any]:
         "needs_target": cls.needs_target,
         "inverse": hasattr(cls, "inverse_transform"),
         "sparse": cls.accepts_sparse,
+        "distances": cls.accepts_distances,
+        "reading": cls.reading._asdict(),
         "options": [
             {
                 "option": option.name,
@@ -86,9 +89,12 @@ def description(cls: type[Reducer]) -> str:
 
 def table_lines(found: list[dict[str, Any]]) -> list[str]:
     """A block per family; name and summary, then the paper."""
-    lines = []
+    from lowland._core.registry import FAMILIES
+
+    lines: list[str] = []
     indent = max((len(method["name"]) for method in found), default=0) + 4
-    for family in dict.fromkeys(method["family"] for method in found):
+    families = {method["family"] for method in found}
+    for family in [name for name in FAMILIES if name in families]:
         lines += ["", family] if lines else [family]
         for method in found:
             if method["family"] == family:
@@ -99,7 +105,8 @@ def table_lines(found: list[dict[str, Any]]) -> list[str]:
 
 def card_lines(method: dict[str, Any]) -> list[str]:
     """The card as text."""
-    lines = [f"{method['name']} ({method['family']})", "", *wrapped(method["summary"])]
+    also = f", also {', '.join(method['aliases'])}" if method["aliases"] else ""
+    lines = [f"{method['name']} ({method['family']}){also}", "", *wrapped(method["summary"])]
     if method["description"]:
         lines += ["", method["description"]]
     lines += [""]
@@ -107,11 +114,15 @@ def card_lines(method: dict[str, Any]) -> list[str]:
         lines += wrapped(method[key], f"  {term:<8}", 10)
     able = [
         "places new rows",
-        *(["goes back to the data"] if method["inverse"] else []),
+        *(["has an inverse"] if method["inverse"] else []),
         *(["takes sparse data"] if method["sparse"] else []),
+        *(["takes distances (--distances)"] if method["distances"] else []),
         *(["learns from labels (--target)"] if method["needs_target"] else []),
     ]
     lines += wrapped(", ".join(able), f"  {'able':<8}", 10)
+    lines += ["", "how to read its map:"]
+    for term, sentence in method["reading"].items():
+        lines += wrapped(sentence, f"  {term:<11}", 13)
     lines += ["", f"options of 'lowland map INPUT -m {method['name']}':"]
     for option in method["options"]:
         lines += [f"  {option['usage']}"]
