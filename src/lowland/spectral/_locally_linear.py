@@ -35,7 +35,7 @@ from lowland._engines.patches.patch_weights import barycentric, mixtures, tangen
 from lowland.spectral._isometry import isometric_map
 from lowland.spectral._neighborhoods import Neighborhoods, neighborhoods_of
 
-__all__ = ["LocallyLinearReducer"]
+__all__ = ["ISOMETRIC_READING", "LocallyLinearReducer"]
 
 INVERSE_REG = 1e-3  # ridge of the weights of inverse_transform, relative to the trace
 
@@ -271,3 +271,12 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         weights = partial(barycentric, reg=INVERSE_REG)
         points, rows = PatchRows(places), self.fitted_rows_
         return mixtures(points, Y, rows, near.indices, weights, run.threads, run.monitor)
+
+
+# What maps mean whose scale is that of the data.
+ISOMETRIC_READING = LocallyLinearReducer.reading._replace(
+    distances="Distances within a neighborhood are those of the data. Long distances are "
+    "distances along the surface only if the surface is bent but not stretched.",
+    sizes="The size of a group is its size along the surface, as far as the map is isometric.",
+    scale="The axes have the unit of the data by default (normalize='isometric').",
+)

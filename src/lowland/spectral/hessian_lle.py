@@ -13,7 +13,7 @@ from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
 from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators, tangent_weights
-from lowland.spectral._locally_linear import LocallyLinearReducer
+from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
 __all__ = ["HessianLLE"]
@@ -82,12 +82,7 @@ class HessianLLE(LocallyLinearReducer):
     )
     reference = "Donoho & Grimes (2003)"
     aliases = ("hessian_eigenmaps", "hlle")
-    reading = LocallyLinearReducer.reading._replace(
-        distances="Distances within a neighborhood are those of the data. Long distances are "
-        "distances along the surface only if the surface is bent but not stretched.",
-        sizes="The size of a group is its size along the surface, as far as the map is isometric.",
-        scale="The axes have the unit of the data by default (normalize='isometric').",
-    )
+    reading = ISOMETRIC_READING
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

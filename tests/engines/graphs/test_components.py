@@ -15,24 +15,13 @@ from lowland._engines.graphs.components import connect, connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph
 from support.cases import each
+from support.graphs import canonical, clusters, graph_of, to_dense
 
 
 def from_dense(W, dtype=np.float64):
     """A graph whose edges are the entries that are not NaN; zeros are stored."""
     i, j = np.nonzero(~np.isnan(W))
     return scipy.sparse.csr_matrix((W[i, j].astype(dtype), (i, j)), shape=W.shape)
-
-
-def to_dense(graph):
-    W = np.full(graph.shape, np.nan, graph.dtype)
-    entries = graph.tocoo()
-    W[entries.row, entries.col] = entries.data
-    return W
-
-
-def canonical(graph):
-    rows = np.split(graph.indices, graph.indptr[1:-1])
-    return all((np.diff(columns) > 0).all() for columns in rows) and graph.format == "csr"
 
 
 @st.composite
@@ -43,21 +32,6 @@ def dense_graphs(draw):
     W = np.array(draw(st.lists(entry, min_size=n * n, max_size=n * n))).reshape(n, n)
     np.fill_diagonal(W, np.nan)
     return W
-
-
-def graph_of(labels):
-    """A chain through the rows of each component, of length 0."""
-    rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    i = np.concatenate([part[:-1] for part in rows])
-    j = np.concatenate([part[1:] for part in rows])
-    n = labels.size
-    return symmetrize(scipy.sparse.csr_matrix((np.zeros(i.size), (i, j)), shape=(n, n)))
-
-
-def clusters(n, d, c, seed=0, spread=3.0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, c, n)
-    return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
 
 
 # --- symmetrize ---------------------------------------------------------------------------------

@@ -7,17 +7,8 @@ import scipy.sparse.csgraph
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._engines.graphs.laplacian import laplacian, laplacian_product
-from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.radius import radius_graph
-
-
-def graph_of(labels):
-    """A chain through the rows of each component, of length 0."""
-    rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    i = np.concatenate([part[:-1] for part in rows])
-    j = np.concatenate([part[1:] for part in rows])
-    n = labels.size
-    return symmetrize(scipy.sparse.csr_matrix((np.zeros(i.size), (i, j)), shape=(n, n)))
+from support.graphs import graph_of
 
 
 def naive_laplacian(W, kind):

@@ -11,12 +11,9 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import smallest_solvers as engine
 from lowland._engines.linalg.eigen import smallest_eigenpairs
+from support.strips import rng, strip
 
 SOLVERS = ["dense", "factor", "filter"]
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def pairs(M, q, solver, seed=0, **options):
@@ -24,18 +21,6 @@ def pairs(M, q, solver, seed=0, **options):
     known = None if n is None else np.ones(n)
     options = {"tol": 1e-5, "threads": 1, "trivial": known, **options}
     return smallest_eigenpairs(M, q, rng=rng(seed), monitor=Monitor(), solver=solver, **options)
-
-
-def strip(n, wide=6, seed=0):
-    """Laplacian of points on a long strip in random order, and their places places it."""
-    x = rng(seed).random((n, 2)) * [n / wide, wide / 2]
-    i, j = np.nonzero(np.linalg.norm(x[:, None] - x[None], axis=2) < 2.2)
-    W = scipy.sparse.csr_matrix((np.exp(-((x[i] - x[j]) ** 2).sum(axis=1)), (i, j)))
-    W.setdiag(0)
-    L = scipy.sparse.diags(np.asarray(W.sum(axis=1)).ravel()) - W
-    L = scipy.sparse.csr_matrix(L)
-    L.sort_indices()
-    return L, x[:, 0]
 
 
 def sine(U, V):

@@ -18,17 +18,7 @@ from lowland._engines.neighbors.duplicates import (
     expand,
 )
 from lowland._engines.neighbors.search import neighbor_graph
-
-
-def others(D):
-    D = D.astype(float)
-    np.fill_diagonal(D, np.inf)
-    return D
-
-
-def in_order(D, k):
-    ids = np.argsort(D, axis=1, kind="stable")[:, :k]
-    return ids, np.take_along_axis(D, ids, axis=1)
+from support.searches import in_order, others
 
 
 def naive_distinct(X):

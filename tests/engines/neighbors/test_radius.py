@@ -7,24 +7,7 @@ from scipy.spatial.distance import cdist
 from lowland._core.errors import MemoryLimitError, ParameterError
 from lowland._engines.distances import distance_tiles
 from lowland._engines.neighbors.radius import radius_graph
-
-
-def to_dense(graph):
-    W = np.full(graph.shape, np.nan, graph.dtype)
-    entries = graph.tocoo()
-    W[entries.row, entries.col] = entries.data
-    return W
-
-
-def canonical(graph):
-    rows = np.split(graph.indices, graph.indptr[1:-1])
-    return all((np.diff(columns) > 0).all() for columns in rows) and graph.format == "csr"
-
-
-def clusters(n, d, c, seed=0, spread=3.0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, c, n)
-    return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
+from support.graphs import canonical, clusters, to_dense
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

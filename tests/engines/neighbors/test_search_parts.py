@@ -20,18 +20,7 @@ from lowland._engines.neighbors.block_search import (
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
 from lowland._engines.neighbors.tree_search import tree_search
 from support.cases import each
-
-
-def others(D):
-    D = D.astype(float)
-    np.fill_diagonal(D, np.inf)
-    return D
-
-
-def in_order(D, k):
-    ids = np.argsort(D, axis=1, kind="stable")[:, :k]
-    return ids, np.take_along_axis(D, ids, axis=1)
-
+from support.searches import in_order, others
 
 # --- filter space -------------------------------------------------------------------------------
 
