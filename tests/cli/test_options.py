@@ -8,6 +8,7 @@ import pytest
 
 from lowland._core import registry
 from lowland._core.constraints import Boolean, Integer, OneOf
+from lowland._core.docstrings import Entry
 from lowland.cli.app import app
 from lowland.cli.method_options import SPELLED, method_options
 from lowland.study._parameters import RENAMED
@@ -117,9 +118,13 @@ def test_an_option_of_another_method_is_attributed(refused, monkeypatch):
         def parameters():
             from lowland._core.params import param
 
-            field = param(Integer(1), default=30, doc="neighbors")
+            field = param(Integer(1), default=30)
             field.name = "perplexity"
             return {"perplexity": field}
+
+        @staticmethod
+        def documentation(name):
+            return Entry("int", "Neighbors.")
 
     monkeypatch.setattr(registry, "all_methods", lambda: [Other])
     message = refused("map", "iris", "-m", "pca", "--perplexity", "5")

@@ -107,7 +107,7 @@ def make_map(
     >>> result
     MapResult(PCA of 150 rows, 2 dimensions, trustworthiness 0.983)
     >>> result.log[-1]
-    "not scaled (the columns' deviations are alike, within a factor of 4.1)"
+    'not scaled (the deviations of the columns agree within a factor of 4.1)'
     """
     cls = method_class(method)
     given = method_parameters(cls, parameters)

@@ -25,7 +25,6 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._engines.embedding.affinity_matrix import JointAffinities, symmetrize_affinities
 from lowland._engines.embedding.perplexity import check_perplexity, default_neighbors
-from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 
 __all__ = [
@@ -110,6 +109,8 @@ def joint_affinities(
         n, k = weights.shape
         starts = np.arange(n + 1, dtype=np.int64) * k
         return symmetrize_affinities(starts, graph.indices.ravel(), weights.ravel(), threads)
+    from lowland._engines.graphs.checking import checked_graph  # imports scipy
+
     A = checked_graph(graph)
     starts = A.indptr.astype(np.int64)
     perplexities = check_perplexity(perplexity, A.shape[0], int(np.diff(starts).max(initial=0)))

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.csgraph
 
+from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks
 
@@ -65,7 +64,7 @@ def equal_in_graph(graph: Any) -> EqualRows | None:
 
     ``graph`` is a NeighborGraph or a CSR matrix of distances. O(edges).
     """
-    if scipy.sparse.issparse(graph):
+    if is_sparse(graph):
         zero = graph.data == 0
         starts = np.concatenate([[0], np.cumsum(zero)])[graph.indptr]
         ends = graph.indices[zero]
@@ -75,6 +74,8 @@ def equal_in_graph(graph: Any) -> EqualRows | None:
         ends = graph.indices[zero]
     if not zero.any():
         return None
+    import scipy.sparse.csgraph  # imported here: it takes longer than a small map
+
     edges = scipy.sparse.csr_matrix((np.ones(ends.size, np.int8), ends, starts), graph.shape)
     return _numbered(scipy.sparse.csgraph.connected_components(edges, directed=False)[1])
 
