@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lowland.errors import ParameterError
 from lowland.metrics import Comparison, _cost, quality
 from lowland.metrics._cost import Work
 
@@ -116,3 +117,19 @@ def test_every_way_to_the_numbers_gives_the_same(kind, monkeypatch):
     for name, values in first.items():
         assert again[name] == pytest.approx(values, rel=1e-12)
         assert parts[name] == pytest.approx(values, rel=1e-12)
+
+
+def test_a_fast_map_is_measured_on_fewer_rows_than_a_slow_one():
+    for n in (20_000, 200_000):
+        fast, slow = (Work.of(table(n, 10), "euclidean", seconds) for seconds in (0.1, 0.001 * n))
+        for measure in (Work.neighborhoods, Work.ranks, Work.sums, Work.baselines):
+            assert measure(fast) <= measure(slow)
+        assert fast.neighborhoods() < slow.neighborhoods()
+    assert Work.of(table(1_000, 10), "euclidean", 0.0).neighborhoods() == 1_000
+
+
+def test_the_seconds_of_a_map_are_a_number_that_is_not_negative(irregular):
+    X = irregular(30, 4)
+    for wrong in (-1.0, "fast", float("nan")):
+        with pytest.raises(ParameterError, match="map_seconds="):
+            Comparison(X, X[:, :2], map_seconds=wrong)

@@ -3,6 +3,8 @@
 Each measure has a budget of ``SECONDS + SECONDS_PER_ROW n`` seconds of one core, times a share of
 its own. The second term grows like the time of a t-SNE map (about 3e-4 n seconds of one core), so
 that all measures of :func:`lowland.metrics.quality` together stay below a third of it at any size.
+Where it is known how long the map takes, t seconds, all measures together get 0.9 (t / 2 + 1)
+seconds of one core instead, so that a fast map is measured fast.
 A measured row is compared with all n rows, so that m rows cost ``m n`` times the cost of one pair:
 
     m = min(n, budget(n) / (n c)),    at least ``FEWEST`` rows
@@ -23,6 +25,7 @@ from lowland._engines.distances.metrics import from_products
 __all__ = ["KEPT_BYTES", "PACKED_BYTES", "Work"]
 
 SECONDS, SECONDS_PER_ROW = 0.1, 3e-6
+SHARES = 16  # of the budget, that all measures of ``quality`` take together
 FEWEST = 100  # rows; with fewer, the standard errors themselves become uncertain
 KEPT_BYTES = 96_000_000  # for whole rows of distances that several measures share
 KEPT_PAIR = 12  # bytes: a distance (float64) and a rank (int32)
@@ -48,21 +51,27 @@ class Work(NamedTuple):
     whole : bool
         Whether neighbors and ranks are read from whole rows of distances instead: for wide and
         sparse tables, for metrics without a kernel and for tables too large to be packed.
+    budget : float
+        Seconds of one core for a measure with the share 1.
     """
 
     n: int
     pair: float
     search: float
     whole: bool
+    budget: float
 
     @classmethod
-    def of(cls, X: Any, metric: Any) -> Work:
+    def of(cls, X: Any, metric: Any, map_seconds: float | None = None) -> Work:
         """The costs for a checked table, dense or CSR, or a matrix of distances."""
         n, p = X.shape
         dense = not is_sparse(X)
         packable = p <= FULL_COLUMNS and 4 * n * p <= PACKED_BYTES
         whole = not (dense and from_products(metric) and packable)
-        return cls(n, _distance_seconds(X, metric), COUNT + 3e-11 * p, whole)
+        budget = SECONDS + SECONDS_PER_ROW * n
+        if map_seconds is not None:
+            budget = 0.9 * (map_seconds / 2 + 1) / SHARES
+        return cls(n, _distance_seconds(X, metric), COUNT + 3e-11 * p, whole, budget)
 
     def neighborhoods(self) -> int:
         """Rows for measures of neighborhoods: trustworthiness, continuity, recall and others."""
@@ -94,8 +103,7 @@ class Work(NamedTuple):
         return 0.0 if self.keeps(FEWEST) else seconds
 
     def _rows(self, share: float, per_pair: float) -> int:
-        budget = share * (SECONDS + SECONDS_PER_ROW * self.n)
-        return min(self.n, max(FEWEST, int(budget / (self.n * per_pair))))
+        return min(self.n, max(FEWEST, int(share * self.budget / (self.n * per_pair))))
 
 
 def _distance_seconds(X: Any, metric: Any) -> float:

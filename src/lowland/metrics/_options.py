@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from lowland._core.constraints import Integer
+from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
@@ -41,6 +41,7 @@ class ComparisonKeywords(Keywords, total=False):
     """The same for measures that compare a map with its data."""
 
     graph: NeighborGraph | None
+    map_seconds: float | None
 
 
 @dataclasses.dataclass
@@ -53,6 +54,7 @@ class Options:
     random_state: Any = 0
     n_jobs: int | None = None
     verbose: bool = False
+    map_seconds: float | None = None
 
     def __post_init__(self) -> None:
         self.threads = resolve_n_jobs(self.n_jobs)
@@ -62,6 +64,11 @@ class Options:
             raise ParameterError(
                 f"sample={self.sample!r} is not allowed; give a number of rows >= 2, None for all "
                 "rows, or 'auto' for as many rows as take a bounded share of a map's time."
+            )
+        if not (Null() | Real(0, closed="left")).allows(self.map_seconds):
+            raise ParameterError(
+                f"map_seconds={self.map_seconds!r} is not allowed; give the seconds that the map "
+                "took, a number >= 0, or None."
             )
 
     def checked(self, X: Any, argument: str) -> Any:
@@ -93,8 +100,8 @@ class Options:
     def work(self, X: Any) -> Work:
         """What measures of checked data cost."""
         if isinstance(X, NeighborGraph):
-            return Work(len(X), 0.0, 0.0, False)
-        return Work.of(X, self.metric)
+            return Work(len(X), 0.0, 0.0, False, 0.0)
+        return Work.of(X, self.metric, self.map_seconds)
 
     def view(self, X: Any, argument: str = "X") -> View:
         """A view of a single table from as many of its rows as a neighborhood measure takes."""

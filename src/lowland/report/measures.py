@@ -35,6 +35,7 @@ def measure_map(
     metric: Any = "euclidean",
     pca_map: np.ndarray | None = None,
     graph: NeighborGraph | None = None,
+    map_seconds: float | None = None,
     n_jobs: int | None = None,
 ) -> Measures:
     """Measure a map against its data; a map that cannot be measured gives a warning.
@@ -50,13 +51,15 @@ def measure_map(
         The PCA map of X if it is known already.
     graph : NeighborGraph, optional
         The nearest neighbors of the rows of X if they are known already.
+    map_seconds : float, optional
+        Seconds that the map took or was estimated to take; measuring takes about half as long.
     n_jobs : int or None, default=None
         Threads.
     """
     if len(Y) < FEWEST_ROWS:
         return NOT_MEASURED
     try:
-        both = Comparison(X, Y, metric=metric, n_jobs=n_jobs, graph=graph)
+        both = Comparison(X, Y, metric=metric, n_jobs=n_jobs, graph=graph, map_seconds=map_seconds)
         table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
     except DataError as error:  # the map itself is still of use
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)
