@@ -14,7 +14,8 @@ import scipy.sparse
 
 import lowland
 from lowland._core import registry
-from lowland.errors import DataError
+from lowland._core.units import unit_powers
+from lowland.errors import DataError, ModelFileError
 from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
@@ -113,6 +114,131 @@ def test_every_method_keeps_its_map_or_names_the_value(
     assert np.isfinite(found).all()
     exact = method.family() in ("linear", "neighbor")
     assert (same_in_its_unit if exact else nearly_in_its_unit)(found, ordinary, exponent)
+
+
+# --- declared units ------------------------------------------------------------------------------
+
+ON_DISTANCES = [m for m in registry.all_methods() if m()._unit_powers(np.eye(3)) is not None]
+VARIANTS = [
+    *((method, {}) for method in ON_DISTANCES),
+    *((method, {"metric": "sqeuclidean"}) for method in ON_DISTANCES),
+    *((method, {"metric": "cosine"}) for method in ON_DISTANCES),
+    *((m, {"metric": "precomputed"}) for m in ON_DISTANCES if m.accepts_distances),
+    *(
+        (m, {"normalize": n})
+        for m in registry.all_methods()
+        if "normalize" in m.parameters()
+        for n in ("isometric", "orthonormal")
+    ),
+    (lowland.MDS, {"transformation": "interval"}),
+    (lowland.LinearMDS, {"power": 0}),
+    (lowland.LinearMDS, {"power": 2}),
+    (lowland.Sammon, {"power": 2}),
+    (lowland.ClassicalMDS, {"additive_constant": True}),
+    (lowland.Isomap, {"landmarks": 30}),
+    (lowland.LaplacianEigenmaps, {"weights": "binary"}),
+    (lowland.DiffusionMaps, {"n_neighbors": 10}),
+]
+variants = each(("method", "params"), VARIANTS, ids=[f"{m.__name__}-{p}" for m, p in VARIANTS])
+
+
+def table_for(params: dict, rows: np.ndarray) -> np.ndarray:
+    given = params.get("metric") == "precomputed"
+    return np.sqrt(((rows[:, None] - rows) ** 2).sum(axis=2)) if given else rows
+
+
+def check_units(model: Any, ordinary: Any, X: np.ndarray, exponent: int) -> None:
+    """Whether each fitted attribute is the ordinary one times the power it declares."""
+    powers = model._unit_powers(X) or unit_powers(0)  # of directions
+    for name, declared in model.fitted_attributes.items():
+        a, b = getattr(ordinary, name), getattr(model, name)
+        if a is None or declared.type is not float or np.shape(a) != np.shape(b):
+            assert b is None or declared.type is not float or name == "loss_history_"
+            continue
+        power = np.array([powers[unit] for unit in declared.units_in(model)])
+        expected, found = np.asarray(a, float), np.ldexp(np.asarray(b, float), -exponent * power)
+        atol = 1e-3 * np.abs(expected).max(initial=0.0) + 1e-12  # a residual of rounding is nothing
+        np.testing.assert_allclose(found, expected, atol=atol, err_msg=name)
+
+
+@variants
+def test_fitted_attributes_have_the_units_they_declare(
+    method: type, params: dict, rows: np.ndarray
+) -> None:
+    X = table_for(params, rows)  # of a usual size in both units: neither fit is in another unit
+    ordinary, other = (small(method, **params).fit(Z, Y) for Z in (X, times(X, 8)))
+    check_units(other, ordinary, X, 8)
+    assert not hasattr(other, "unit_exponent_")
+
+
+@squarable_scales
+@variants
+def test_extreme_tables_give_the_same_model_in_their_unit(
+    method: type, params: dict, rows: np.ndarray, dtype: type, exponent: int, tmp_path: Any
+) -> None:
+    X = table_for(params, rows).astype(dtype)
+    if method is lowland.LinearMDS and "metric" in params:
+        pytest.skip("it starts from orthonormal columns, whatever the unit of these distances")
+    e = exponent // 2 if params.get("metric") == "sqeuclidean" else exponent
+    ordinary, model = (small(method, **params).fit(Z, Y) for Z in (X, times(X, e)))
+    check_units(model, ordinary, X, e)
+    new = X[:9] if "precomputed" in params.values() else X[:9] * dtype(1.01)
+    placed, found = ordinary.transform(new), model.transform(times(new, e))
+    declared = model.fitted_attributes.get("embedding_")  # a map without it has no unit
+    unit = declared.units_in(model)[0] if declared else ""
+    power = (model._unit_powers(X) or unit_powers(0))[unit]
+    atol = 1e-4 * np.abs(placed).max()
+    np.testing.assert_allclose(times(found, -e * power), placed, atol=atol)
+    model.save(tmp_path / "m.lowland")
+    loaded = lowland.load(tmp_path / "m.lowland")
+    np.testing.assert_array_equal(loaded.transform(times(new, e)), found)
+
+
+def test_a_model_file_with_an_impossible_unit_is_refused(rows: np.ndarray, tmp_path: Any) -> None:
+    model = lowland.MDS().fit(times(rows, 400))
+    largest = np.abs(times(rows, 400 + model.unit_exponent_)).max()
+    assert 0.7 < largest < 1.42  # the unit is the nearest power of two
+    model.unit_exponent_ = 10**12
+    model.save(tmp_path / "m.lowland")
+    with pytest.raises(ModelFileError, match=r"unit_exponent_.*which no fit gives"):
+        lowland.load(tmp_path / "m.lowland")
+
+
+@pytest.mark.parametrize("exponent", [400, -400])
+def test_parameters_with_a_unit_are_in_that_of_the_data(rows: np.ndarray, exponent: int) -> None:
+    far = times(rows, exponent)
+    for unit, method, params in (
+        (1, lowland.Isomap, {"radius": 8.0}),
+        (2, lowland.DiffusionMaps, {"bandwidth": 20.0}),
+        (2, lowland.LaplacianEigenmaps, {"bandwidth": 20.0}),
+        (1, lowland.MDS, {"init": rows[:, :2], "max_iter": 3}),
+        (0, lowland.LinearMDS, {"init": np.eye(6, 2), "max_iter": 3}),
+    ):
+        moved = {
+            name: value if name == "max_iter" else np.ldexp(value, unit * exponent)
+            for name, value in params.items()
+        }
+        a, b = method(2, **params).fit(rows), method(2, **moved).fit(far)
+        check_units(b, a, rows, exponent)
+        assert all(np.array_equal(b.get_params()[name], moved[name]) for name in moved)
+
+
+@pytest.mark.parametrize("exponent", [400, -400])
+def test_what_a_fit_tells_on_the_way_is_in_the_unit_of_the_data(
+    rows: np.ndarray, exponent: int
+) -> None:
+    heard: list[tuple] = []
+    far = times(rows, exponent)
+    model = lowland.MDS(2, callback=lambda step, Z, loss: heard.append((Z.copy(), loss))).fit(far)
+    np.testing.assert_allclose(heard[-1][0], model.embedding_, rtol=1e-12)
+    assert [loss for _, loss in heard] == list(model.loss_history_[1:])
+    tsne = small(lowland.TSNE)
+    with tsne.sharing() as shared:
+        tsne.fit(far)
+    np.testing.assert_array_equal(shared.graph.distances, knn_graph(far, 30).distances)
+    graph = knn_graph(far, 12)
+    a, b = lowland.Isomap(2).fit(knn_graph(rows, 12)), lowland.Isomap(2).fit(graph)
+    np.testing.assert_allclose(times(b.embedding_, -exponent), a.embedding_, atol=1e-9)
 
 
 @squarable_scales

@@ -15,12 +15,14 @@ from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, DataTypeError, ParameterError
 from lowland._core.params import fitted, param
+from lowland._core.units import largest
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
+from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, graph_powers
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
 
 __all__ = ["NeighborGraphReducer"]
@@ -54,7 +56,7 @@ class NeighborGraphReducer(Reducer):
         """Rows (dense if they are small), a matrix of distances, or a graph of neighbors."""
         if isinstance(X, NeighborGraph):
             self._check_graph(X)
-            return X
+            return X.in_distances()
         self._check_distances_accepted()
         checked = super()._check_training_rows(X)
         if not self._has_distances:
@@ -89,6 +91,9 @@ class NeighborGraphReducer(Reducer):
         """Whether the distances of some pairs only are known."""
         return isinstance(X, NeighborGraph) or (self._has_distances and is_sparse(X))
 
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return graph_powers(X, self.metric)
+
     # --- the graph ----------------------------------------------------------------------------
 
     @property
@@ -99,7 +104,7 @@ class NeighborGraphReducer(Reducer):
     def _neighbors(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest other rows of every row of X."""
         if isinstance(X, NeighborGraph):
-            return X.in_distances()
+            return X
         if self._is_graph(X):
             return stored_graph(X, k)
         return neighbor_graph(
@@ -126,6 +131,8 @@ class NeighborGraphReducer(Reducer):
 
     def _connect(self, graph: scipy.sparse.csr_matrix, X: Any, run: FitContext) -> ConnectedGraph:
         """The graph with one connected component, and the rows of X that are in it."""
+        if callable(self.metric):  # its values may be of any size
+            check_magnitude(largest(graph.data), type(self).__name__)
         if self._is_graph(X) and self.on_disconnected == "bridge":
             n_components = connected_components(graph)[0]
             if n_components > 1:

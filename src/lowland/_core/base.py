@@ -13,7 +13,8 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
 from lowland._core.params import param
 from lowland._core.traits import Reading
-from lowland._core.validation import check_matrix
+from lowland._core.units import beyond, largest_value, place_in_unit
+from lowland._core.validation import all_finite, check_matrix
 
 __all__ = ["Invertible", "Reducer"]
 
@@ -61,6 +62,19 @@ class Reducer(Estimator):
             )
         return q
 
+    def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
+        return self._placed(X, run, inverse=False)
+
+    def _placed(self, X: Any, run: FitContext, *, inverse: bool) -> np.ndarray:
+        """Rows in the map, or back; refuses rows whose result the data type cannot hold."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = place_in_unit(self, X, run, inverse=inverse)
+        if not all_finite(result, run.threads):
+            row = int(np.argmin(np.isfinite(result).all(axis=1)))
+            what, dtype = f"the result of row {row}", result.dtype
+            raise beyond(type(self).__name__, largest_value(X), what, dtype)
+        return result
+
     @property
     def _n_features_out(self) -> int:
         return getattr(self, "n_components_", self.n_components)
@@ -88,4 +102,4 @@ class Invertible(Reducer):
                 f"{self._n_features_out} dimensions."
             )
         with self._running() as run:
-            return self._inverse_transform(Y, run)
+            return self._placed(Y, run, inverse=True)

@@ -25,6 +25,7 @@ from lowland._core.params import Declared, param
 from lowland._core.random import generator
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
+from lowland._core.units import fit_in_unit
 from lowland._core.validation import (
     check_columns,
     check_matrix,
@@ -75,14 +76,17 @@ class Estimator(Declared):
         checked, embedding = self._fit_checked(X, y)
         if embedding is None:
             with self._running(bound_blas=self.transform_uses_blas) as run:
-                embedding = self._transform(checked, run)
+                embedding = self._place_rows(checked, run)
         return self._in_container(embedding, X)
 
     def transform(self, X: Any) -> Any:
         """Place rows in the fitted map, each as if it came alone. Changes nothing."""
         checked = self._check_new_rows(X)
         with self._running(bound_blas=self.transform_uses_blas) as run:
-            return self._in_container(self._transform(checked, run), X)
+            return self._in_container(self._place_rows(checked, run), X)
+
+    def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
+        return self._transform(X, run)
 
     def _fit_checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray | None]:
         self.check_params()
@@ -92,8 +96,12 @@ class Estimator(Declared):
         self._forget()
         self._remember_columns(X, checked)
         with self._running() as run:
-            embedding = self._fit(checked, y, run)
+            embedding = fit_in_unit(self, checked, y, run)
         return checked, embedding
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        """The power of the unit of X in each declared unit; None: ``_fit`` gets X as it is."""
+        return None
 
     def _check_training_rows(self, X: Any) -> Any:
         return check_matrix(

@@ -11,6 +11,7 @@ what ``fit`` leaves behind, with its shape, so that a loaded model file can be c
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -21,13 +22,17 @@ from lowland._core.errors import ParameterError, unknown_name
 
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
 
+Unit = str | tuple[str, ...] | Callable[[Any], str | tuple[str, ...]]
 
-def param(constraint: Constraint, *, default: Any, kw_only: bool = True) -> Any:
+
+def param(constraint: Constraint, *, default: Any, unit: str = "", kw_only: bool = True) -> Any:
     """Declare a parameter inside a class body; see the module's example.
 
-    ``default`` and ``kw_only`` are keywords because type checkers look for them (PEP 681).
+    ``unit`` tells how the parameter grows with the data (``_core/units.py``). ``default`` and
+    ``kw_only`` are keywords because type checkers look for them (PEP 681).
     """
-    return dataclasses.field(default=default, kw_only=kw_only, metadata={"constraint": constraint})
+    metadata = {"constraint": constraint, "unit": unit}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
 
 
 class Fitted(NamedTuple):
@@ -37,6 +42,12 @@ class Fitted(NamedTuple):
     type: type
     optional: bool = False
     allows_nan: bool = False
+    unit: Unit = ""
+
+    def units_in(self, model: Any) -> tuple[str, ...]:
+        """The unit of the value, or of each entry, given the parameters of the model."""
+        unit = self.unit(model) if callable(self.unit) else self.unit
+        return (unit,) if isinstance(unit, str) else unit
 
 
 def fitted(
@@ -44,6 +55,7 @@ def fitted(
     type: type = float,  # noqa: A002
     optional: bool = False,
     allows_nan: bool = False,
+    unit: Unit = "",
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute: ``fitted("n_components", "n_features")``.
@@ -51,10 +63,11 @@ def fitted(
     Sizes are names: the same name means the same size within one model, ``n_features`` is
     ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
     is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
-    ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``init`` only
-    tells type checkers that this is not a parameter.
+    ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``unit`` tells
+    how it grows with the data (``_core/units.py``); it may be a function of the model, and a tuple
+    if entries differ. ``init`` only tells type checkers that this is not a parameter.
     """
-    return Fitted(shape or None, type, optional, allows_nan)
+    return Fitted(shape or None, type, optional, allows_nan, unit)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.kernels.kernel_values import median_distance, sample_distances
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, near_one, unit_for
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, near_one, unit_for
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel

@@ -9,13 +9,10 @@ import numpy as np
 from lowland._core.base import Invertible
 from lowland._core.card import Estimate
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError
 from lowland._core.params import fitted
 from lowland._core.traits import Reading
-from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen_costs import all_pairs_cost
-from lowland._engines.linalg.magnitude import largest
 from lowland._engines.linalg.moments import moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 
@@ -39,7 +36,7 @@ class LinearMap(Invertible):
     """
 
     components_: np.ndarray = fitted("n_components", "n_features")
-    mean_: np.ndarray = fitted("n_features")
+    mean_: np.ndarray = fitted("n_features", unit="x")
     n_components_: int = fitted(type=int)
 
     accepts_sparse = True
@@ -76,25 +73,8 @@ class LinearMap(Invertible):
         return self.components_
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        Z = products.times(X, self.mean_, self._encoder(), run.threads)
-        self._check_overflow(Z, X, run)
-        return Z
+        return products.times(X, self.mean_, self._encoder(), run.threads)
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         X = products.times(Y, np.zeros(Y.shape[1]), self._decoder(), run.threads)
-        with np.errstate(over="ignore", invalid="ignore"):
-            X += self.mean_.astype(Y.dtype)
-        self._check_overflow(X, Y, run)
-        return X
-
-    def _check_overflow(self, result: np.ndarray, given: Any, run: FitContext) -> None:
-        """Refuse a result with numbers that the data type of the given rows cannot hold."""
-        if all_finite(result, run.threads):
-            return
-        greatest = largest(given.data if is_sparse(given) else given)
-        float64 = ", or give it as float64" if given.dtype == np.float32 else ""
-        raise DataError(
-            f"{type(self).__name__}: the largest value of X is {greatest:g}, and the result is "
-            f"larger than {given.dtype} can hold; divide X by {greatest:.0e} before fitting"
-            f"{float64}."
-        )
+        return X + self.mean_.astype(Y.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.context import FitContext
 from lowland._core.params import fitted
+from lowland._core.units import largest
 from lowland._core.validation import (
     check_columns,
     check_finite,
@@ -16,7 +17,7 @@ from lowland._core.validation import (
     check_same_columns,
     column_names,
 )
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, largest, spread_of
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_of
 from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland.linear._base import LinearMap
 

@@ -11,18 +11,20 @@ from lowland._core.base import Reducer
 from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
+from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
-from lowland._core.validation import dense_if_small, is_sparse
+from lowland._core.units import largest, unit_powers
+from lowland._core.validation import dense_if_small
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.dissimilarities import (
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
-from lowland._engines.distances.metrics import METRICS
+from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.magnitude import check_magnitude, largest, unit_for
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude
 
 __all__ = ["FLOAT64_ROWS", "DistanceReducer"]
 
@@ -54,9 +56,9 @@ class DistanceReducer(Reducer):
     metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
     metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
     stress_per_point_: np.ndarray = fitted("n_samples")
-    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True)
+    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True, unit="x")
 
     accepts_sparse = True
     accepts_distances = True
@@ -90,6 +92,10 @@ class DistanceReducer(Reducer):
             )
         return dense_if_small(super()._check_training_rows(X))
 
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        power = None if has_directions(self.metric) else unit_power(self.metric)
+        return None if power is None else unit_powers(power)
+
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X.
 
@@ -97,16 +103,20 @@ class DistanceReducer(Reducer):
         """
         if self._has_distances:
             return X
-        return distance_matrix(
+        function = callable(self.metric)  # its values may be of any size
+        D = distance_matrix(
             X,
             self.metric,
             self.metric_params,
-            np.float32 if X.shape[0] > FLOAT64_ROWS and _fits_float32(X) else np.float64,
+            np.float32 if X.shape[0] > FLOAT64_ROWS and not function else np.float64,
             owner=type(self).__name__,
             advice=advice,
             threads=run.threads,
             monitor=run.monitor,
         )
+        if function and not self.uses_order_only:
+            check_magnitude(largest(D), type(self).__name__)
+        return D
 
     # --- new rows -----------------------------------------------------------------------------
 
@@ -120,8 +130,13 @@ class DistanceReducer(Reducer):
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
         for rows, D in self._unchecked_distances(X, run):
-            if not self.uses_order_only:
-                check_magnitude(float(np.nanmax(D)), type(self).__name__)
+            if not (self.uses_order_only or np.nanmax(D) <= EXTREME):
+                row, _ = np.unravel_index(np.nanargmax(D), D.shape)
+                raise DataError(
+                    f"{type(self).__name__}: new row {rows.start + row} is at distance "
+                    f"{np.nanmax(D[row]):g} from a fitted row, too far to be squared; leave it "
+                    "out, or divide X by a large number before fitting."
+                )
             yield rows, D
 
     def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
@@ -136,8 +151,3 @@ class DistanceReducer(Reducer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._has_distances
         return tags
-
-
-def _fits_float32(X: Any) -> bool:
-    """Whether distances of such rows, and their squares, are within the range of float32."""
-    return unit_for(largest(X.data if is_sparse(X) else X)) == 1.0

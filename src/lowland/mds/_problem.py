@@ -54,7 +54,6 @@ class Problem(NamedTuple):
 def all_pairs(D: np.ndarray, settings: Settings, run: FitContext, *, reuse: bool) -> Problem:
     """The stress of all pairs. NaN in D is unknown. ``reuse`` allows D to be overwritten."""
     n, power = len(D), settings.power
-    check_magnitude(float(np.nanmax(D)), settings.owner)
     dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
     unit = _root_mean_square(D)
     target = D if reuse and D.dtype == dtype else np.empty((n, n), dtype)
@@ -84,7 +83,6 @@ def listed_pairs(D: Any, settings: Settings, run: FitContext) -> Problem:
         kept = weights > 0
         i, j, delta, weights = i[kept], j[kept], delta[kept], weights[kept]
     check_connected(n, i, j, settings.owner)
-    check_magnitude(float(delta.max()), settings.owner)
     unit = float(np.sqrt(np.mean(np.square(delta, dtype=np.float64)))) or 1.0
     delta = delta.astype(np.float64) / unit
     if settings.power:

@@ -73,7 +73,7 @@ class StressReducer(DistanceReducer):
         Loss at the start and after each step; it never increases.
     """
 
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
+    init: Any = param(OneOf("classical", "random") | Array(), default="classical", unit="d")
     n_init: int = param(Integer(1), default=1)
     max_iter: int = param(Integer(0), default=300)
     tol: float = param(Real(0, closed="left"), default=1e-6)

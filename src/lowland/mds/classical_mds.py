@@ -15,7 +15,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
-from lowland._engines.linalg.magnitude import check_magnitude, largest
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.classical_scaling import (
@@ -98,12 +97,12 @@ class ClassicalMDS(DistanceReducer):
     additive_constant: bool = param(Boolean(), default=False)
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
-    eigenvalues_: np.ndarray = fitted("n_eigenvalues")
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
     goodness_of_fit_: np.ndarray | None = fitted("two", optional=True)
-    additive_constant_: float = fitted()
-    mean_squares_: np.ndarray | None = fitted("n_samples", optional=True)
+    additive_constant_: float = fitted(unit="d")
+    mean_squares_: np.ndarray | None = fitted("n_samples", optional=True, unit="d^2")
     components_: np.ndarray | None = fitted("n_components", "n_features", optional=True)
-    mean_: np.ndarray | None = fitted("n_features", optional=True)
+    mean_: np.ndarray | None = fitted("n_features", optional=True, unit="x")
 
     card = Card(
         keeps="distances as inner products, large ones best",
@@ -130,7 +129,6 @@ class ClassicalMDS(DistanceReducer):
             return self._fit_euclidean(X, run)
         n, q, constant = X.shape[0], int(self.n_components), 0.0
         D = self._distances(X, run, "use LandmarkMDS")
-        check_magnitude(largest(D), "ClassicalMDS")
         if self.additive_constant:
             _require_constant(n)
             constant = additive_constant(D)
@@ -143,7 +141,6 @@ class ClassicalMDS(DistanceReducer):
 
     def _fit_euclidean(self, X: Any, run: FitContext) -> np.ndarray:
         """Euclidean distances of rows: the map is that of PCA, and D is not needed."""
-        check_magnitude(largest(X.data if is_sparse(X) else X), "ClassicalMDS", "value")
         n, p = X.shape
         size = min(n, p)  # inner products of columns or rows, and their eigenvectors
         require_memory(

@@ -80,10 +80,12 @@ class LinearMDS(StressReducer, Invertible):
         OneOf(*(name for name in METRICS if name != "precomputed")) | Function(),
         default="euclidean",
     )
-    init: Any = param(OneOf("pca", "random") | Array(), default="pca")
+    init: Any = param(OneOf("pca", "random") | Array(), default="pca", unit="d/x")
 
-    components_: np.ndarray = fitted("n_components", "n_features")
-    mean_: np.ndarray = fitted("n_features")
+    components_: np.ndarray = fitted("n_components", "n_features", unit="d/x")
+    mean_: np.ndarray = fitted("n_features", unit="x")
+    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2")
+    loss_history_: np.ndarray = fitted("n_steps", unit=lambda model: "" if model.power else "d^2")
 
     card = Card(
         keeps="distances, as well as a linear map can",

@@ -79,8 +79,12 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
+    stress_: float = fitted(unit="d^2")
+    loss_history_: np.ndarray = fitted(
+        "n_steps", unit=lambda model: "d^2" if model.transformation == "ratio" else ""
+    )
     normalized_stress_: float = fitted()
-    coefficients_: np.ndarray = fitted("two")
+    coefficients_: np.ndarray = fitted("two", unit=("d", ""))
 
     card = Card(
         keeps="distances, large ones best",

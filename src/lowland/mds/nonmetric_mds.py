@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.card import Card, Estimate
-from lowland._core.constraints import OneOf
+from lowland._core.constraints import Array, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
@@ -87,10 +87,12 @@ class NonmetricMDS(StressReducer):
     0.026
     """
 
+    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
     ties: str = param(OneOf(*TIES), default="primary")
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
-    dissimilarities_: np.ndarray = fitted("n_pairs")
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d")
     disparities_: np.ndarray = fitted("n_pairs")
     distances_: np.ndarray = fitted("n_pairs")
 

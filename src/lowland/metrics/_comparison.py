@@ -11,9 +11,10 @@ from lowland import _native
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
+from lowland._core.units import largest
 from lowland._core.validation import check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of
-from lowland._engines.linalg.magnitude import check_magnitude, largest
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._graphs import check_graph
 from lowland.metrics._options import Options

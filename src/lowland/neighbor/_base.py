@@ -32,7 +32,12 @@ from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
+from lowland._engines.neighbors.graph import (
+    NeighborGraph,
+    check_fitted_rows,
+    graph_powers,
+    no_fitted_rows,
+)
 from lowland._engines.neighbors.search import (
     given_neighbors,
     neighbor_graph,
@@ -114,7 +119,7 @@ class NeighborEmbedding(Reducer):
     n_iter_: int = fitted(type=int)
     n_neighbors_: int = fitted(type=int)
     mean_potential_: float = fitted()
-    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True)
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, unit="x")
 
     accepts_sparse = True
     accepts_distances = True
@@ -154,14 +159,18 @@ class NeighborEmbedding(Reducer):
     # --- fit ----------------------------------------------------------------------------------
 
     def _check_training_rows(self, X: Any) -> Any:
-        return X if isinstance(X, NeighborGraph) else super()._check_training_rows(X)
+        if isinstance(X, NeighborGraph):
+            return X.in_distances()  # affinities square the distances
+        return super()._check_training_rows(X)
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return graph_powers(X, self.metric)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         given_graph = isinstance(X, NeighborGraph)
         as_it_is = given_graph or self.metric == "precomputed"
         rows = X if as_it_is else dense_if_small(X)
-        # affinities square the distances
-        graph = (rows if given_graph else self._neighbors_of(rows, run)).in_distances()
+        graph = rows if given_graph else self._neighbors_of(rows, run).in_distances()
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         if run.shared is not None:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
-from lowland._engines.linalg.magnitude import EXTREME, column_exponents, largest, scaled, unit_for
+from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
 __all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
 

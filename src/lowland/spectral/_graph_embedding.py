@@ -21,7 +21,6 @@ from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.magnitude import check_fits, check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query
 
@@ -52,7 +51,7 @@ class GraphEmbedding(NeighborGraphReducer):
     eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     excluded_: np.ndarray = fitted("n_excluded", type=int)
-    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True)
+    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, unit="x")
 
     accepts_graph = True
     accepts_distances = True
@@ -94,7 +93,6 @@ class GraphEmbedding(NeighborGraphReducer):
     def _with_excluded(self, Y: np.ndarray, X: Any, run: FitContext) -> np.ndarray:
         """The map of all rows; the excluded rows are placed like new rows, or are NaN."""
         dtype = map_dtype(X)
-        check_fits(Y, dtype, type(self).__name__)
         self.embedding_ = Y.astype(dtype)
         if self.excluded_.size:
             n = len(Y) + self.excluded_.size
@@ -104,10 +102,6 @@ class GraphEmbedding(NeighborGraphReducer):
             if not self._is_graph(X):
                 whole[self.excluded_] = self._transform(X[self.excluded_], run)
         return self.embedding_.copy()
-
-    def _check_squarable(self, distances: np.ndarray) -> None:
-        """Refuse distances whose squares overflow or underflow."""
-        check_magnitude(float(distances.max(initial=0.0)), type(self).__name__)
 
     def _check_axes(self, n_rows: int, most: int) -> int:
         """``n_components``, if a connected graph of ``n_rows`` rows has so many axes."""
@@ -130,9 +124,7 @@ class GraphEmbedding(NeighborGraphReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         links = self._links(X, run)
         Z = self._place(links, run)
-        dtype = map_dtype(X)
-        check_fits(Z, dtype, type(self).__name__)
-        return self._keep_fitted_places(Z, links).astype(dtype, copy=False)
+        return self._keep_fitted_places(Z, links).astype(map_dtype(X), copy=False)
 
     def _links(self, X: Any, run: FitContext) -> Any:
         """Edges from new rows to the fitted rows: a NeighborGraph or a CSR matrix."""

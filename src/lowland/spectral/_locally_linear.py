@@ -25,7 +25,6 @@ from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.linalg.eigen import fix_signs, smallest_eigenpairs
-from lowland._engines.linalg.magnitude import check_fits
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -81,12 +80,14 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     normalize: str = param(OneOf("orthonormal", "isometric"), default="orthonormal")
     tol: float = param(Real(0), default=1e-4)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    embedding_: np.ndarray = fitted(
+        "n_samples", "n_components", unit=lambda m: "x" if m.normalize == "isometric" else ""
+    )
     eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     n_neighbors_: int = fitted(type=int)
     excluded_: np.ndarray = fitted("n_excluded", type=int)
-    fitted_rows_: np.ndarray = fitted("n_kept", "n_features")
+    fitted_rows_: np.ndarray = fitted("n_kept", "n_features", unit="x")
     fitted_row_indices_: np.ndarray = fitted("n_kept", type=int)
 
     accepts_distances = True
@@ -168,7 +169,6 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
             Y, kept = self._map(points, run)
         self.fitted_rows_ = points.take(kept).rows
         self.fitted_row_indices_ = first[kept].astype(np.int64)
-        check_fits(Y, X.dtype, type(self).__name__)
         places = np.zeros((len(points), self.n_components), X.dtype)
         places[kept] = Y
         self.embedding_ = places[group]

@@ -91,13 +91,13 @@ class DiffusionMaps(GraphEmbedding):
 
     n_neighbors: int | None = param(Null() | Integer(1), default=None)
     alpha: float = param(Real(0, closed="left"), default=1.0)
-    bandwidth: float | None = param(Null() | Real(0), default=None)
+    bandwidth: float | None = param(Null() | Real(0), default=None, unit="d^2")
     time: float = param(Real(0, closed="left"), default=1.0)
 
     right_vectors_: np.ndarray = fitted("n_kept", "n_components")
     stationary_: np.ndarray = fitted("n_kept")
     densities_: np.ndarray = fitted("n_kept")
-    bandwidth_: float = fitted()
+    bandwidth_: float = fitted(unit="d^2")
 
     card = Card(
         keeps="how easily a random walk gets from one row to another",
@@ -137,8 +137,6 @@ class DiffusionMaps(GraphEmbedding):
         """The map from the kernel values of all pairs of rows."""
         self._check_axes(X.shape[0], X.shape[0] - 1)
         distances = partial(self._distances_to_fitted, run=run)
-        for _, some in distances(X[:1]):
-            self._check_squarable(some)
         self.bandwidth_ = float(self.bandwidth or self._default_bandwidth(X, run))
         metric = self._graph_metric
         K = pair_kernel(X, self.bandwidth_, metric, self.metric_params, distances, run)
@@ -152,7 +150,6 @@ class DiffusionMaps(GraphEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""
         self._check_axes(graph.shape[0], graph.shape[0] - 1)
-        self._check_squarable(graph.data)
         self.bandwidth_ = float(self.bandwidth or median_length(graph.data) ** 2)
         K = weighted_graph(graph, "heat", float(np.sqrt(self.bandwidth_))).W
         self._diffuse(with_diagonal(K), run)

@@ -93,17 +93,19 @@ class Isomap(GraphEmbedding):
     (400, 2)
     """
 
-    radius: float | None = param(Null() | Real(0), default=None)
+    radius: float | None = param(Null() | Real(0), default=None, unit="d")
     landmarks: int | None = param(Null() | Integer(2), default=None)
 
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
+    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2")
     residual_variance_: np.ndarray = fitted("n_components")
-    reconstruction_error_: float = fitted()
-    lowest_eigenvalue_: float = fitted()
+    reconstruction_error_: float = fitted(unit="d^2")
+    lowest_eigenvalue_: float = fitted(unit="d^2")
     landmarks_: np.ndarray = fitted("n_landmarks", type=int)
     edge_starts_: np.ndarray = fitted("n_kept + 1", type=int)
     edge_ends_: np.ndarray = fitted("n_edges", type=int)
     edge_lengths_: np.ndarray = fitted("n_edges")
-    longest_edge_: float = fitted()
+    longest_edge_: float = fitted(unit="d")
     dual_vectors_: np.ndarray = fitted("n_landmarks", "n_components")
     mean_squares_: np.ndarray = fitted("n_landmarks")
 
@@ -131,7 +133,6 @@ class Isomap(GraphEmbedding):
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
-        self._check_squarable(graph.data)
         q = self._check_axes(n, n)
         self._keep_edges(graph)
         if self.landmarks is None:

@@ -77,10 +77,10 @@ class LaplacianEigenmaps(GraphEmbedding):
     """
 
     weights: Literal["heat", "binary"] = param(OneOf("heat", "binary"), default="heat")
-    bandwidth: float | None = param(Null() | Real(0), default=None)
+    bandwidth: float | None = param(Null() | Real(0), default=None, unit="d^2")
 
     degrees_: np.ndarray = fitted("n_kept")
-    bandwidth_: float | None = fitted(optional=True)
+    bandwidth_: float | None = fitted(optional=True, unit="d^2")
 
     card = Card(
         keeps="who is a neighbor of whom, as smoothly as possible",
@@ -104,8 +104,6 @@ class LaplacianEigenmaps(GraphEmbedding):
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         q = self._check_axes(graph.shape[0], graph.shape[0] - 1)
-        if self.weights == "heat":
-            self._check_squarable(graph.data)
         width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
         W, width = weighted_graph(graph, self.weights, width)
         self.bandwidth_ = None if width is None else (self.bandwidth or width**2)

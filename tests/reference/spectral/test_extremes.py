@@ -51,7 +51,7 @@ def test_extreme_scales_give_the_usual_map_or_an_error_that_says_what_to_do(name
 @pytest.mark.parametrize("method", [Isomap(2), ModifiedLLE(2), HessianLLE(2)], ids=str)
 def test_a_map_too_large_for_float32_is_refused(method):
     huge = (X / np.abs(X).max() * 3e38).astype(np.float32)
-    with pytest.raises(DataError, match="beyond the range of float32"):
+    with pytest.raises(DataError, match="beyond what float32 can hold"):
         method.fit(huge)
 
 

@@ -23,7 +23,11 @@ PARTS = ("class", "params", "state")
 
 # What the base class itself leaves behind; names of columns only if the data had them.
 REQUIRED = {"n_features_in_": Fitted(None, int)}
-POSSIBLE = {"feature_names_in_": Fitted(("n_features",), str)}
+LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
+POSSIBLE = {
+    "feature_names_in_": Fitted(("n_features",), str),
+    "unit_exponent_": Fitted(None, int),  # of the unit that extreme data were fitted in
+}
 
 
 def save(estimator: Estimator, path: str | Path) -> None:
@@ -112,6 +116,10 @@ def check_state(state: dict[str, Any], declared: dict[str, Fitted]) -> None:
         if expected is None:
             raise ModelFileError(f"has no attribute {name!r}")
         _check_kind(name, value, expected)
+    if abs(int(state.get("unit_exponent_", 0))) > LARGEST_EXPONENT:
+        raise ModelFileError(
+            f"has 'unit_exponent_' = {state['unit_exponent_']}, which no fit gives"
+        )
     _check_sizes(state, {**required, **POSSIBLE})
 
 

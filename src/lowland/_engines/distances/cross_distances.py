@@ -12,10 +12,9 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distances.distance_rows import BUSY_ROWS
 from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metric_rows import in_units, metric_unit, rows_of
+from lowland._engines.distances.metric_rows import rows_of
 from lowland._engines.distances.metrics import canonical, from_products, has_directions
 from lowland._engines.linalg.blocks import row_blocks
-from lowland._engines.linalg.magnitude import largest, scaled
 
 __all__ = ["CrossDistances"]
 
@@ -36,8 +35,6 @@ class CrossDistances:
         self.points = points if is_sparse(points) else _dense(points)
         if from_products(self.metric) and not is_sparse(points):
             rows, self.empty = rows_of(self.points, self.metric, "X")
-            self.unit = metric_unit(largest(rows), self.metric)
-            rows = scaled(rows, self.unit)
             width, d = panel_width(rows.dtype), rows.shape[1]
             self.panels = np.empty((-(-self.n // width), d, width), rows.dtype)
             _native.pack_points(rows, self.panels, threads)
@@ -61,14 +58,13 @@ class CrossDistances:
             return both.tile(slice(n, None), slice(0, n))
         rows, empty = rows_of(X, self.metric, "X")
         D = np.empty((len(X), self.n))
-        rows = scaled(rows, self.unit)
         _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
         if has_directions(self.metric):
             D /= 2
             assert self.empty is not None
             assert empty is not None
             D[empty[:, None] != self.empty] = 1.0
-        return in_units(D, self.unit, self.metric)
+        return D
 
 
 def _dense(X: Any) -> np.ndarray:

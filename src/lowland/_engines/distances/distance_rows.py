@@ -17,6 +17,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.memory import require_memory
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
@@ -30,7 +31,7 @@ from lowland._engines.distances.metrics import (
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks
-from lowland._engines.linalg.magnitude import largest, scaled
+from lowland._engines.linalg.magnitude import scaled
 
 __all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
 

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import Directions
 from lowland._engines.distances.metrics import check_values, has_directions, unit_power
-from lowland._engines.linalg.magnitude import largest, unit_for, units_for
+from lowland._engines.linalg.magnitude import unit_for, units_for
 
 __all__ = [
     "in_type",
     "in_units",
     "metric_unit",
     "metric_units",
-    "moderate",
     "rows_of",
     "true_distances",
 ]
@@ -35,17 +33,6 @@ def metric_unit(greatest: float, metric: Any) -> float:
 def metric_units(greatest: np.ndarray, metric: Any) -> np.ndarray:
     """:func:`metric_unit` of each of several values."""
     return np.ones(len(greatest)) if unit_power(metric) is None else units_for(greatest)
-
-
-def moderate(X: Any, metric: Any) -> tuple[Any, float]:
-    """X in a unit in which no distance overflows or vanishes, and this unit.
-
-    It is 1 unless distances are proportional to X, and X is extreme.
-    """
-    if unit_power(metric) != 1 or 0 in X.shape:
-        return X, 1.0
-    unit = unit_for(largest(X.data if is_sparse(X) else np.asarray(X)))
-    return (X, 1.0) if unit == 1.0 else (X.astype(np.float64) * unit, unit)
 
 
 def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:

@@ -26,7 +26,6 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.distance_tiles import DistanceTiles
-from lowland._engines.distances.metric_rows import moderate
 from lowland._engines.distances.metrics import canonical
 
 __all__ = ["Edges", "shortest_bridges"]
@@ -57,7 +56,6 @@ def shortest_bridges(
     distances, O(n^2 d), and parts of a second.
     """
     metric = canonical(metric)
-    X, unit = moderate(X, metric)
     source = DistanceTiles(X, metric, metric_params)
     if source.n != labels.size:
         raise DataError(f"the graph has {labels.size} rows, but X has {source.n}.")
@@ -69,7 +67,7 @@ def shortest_bridges(
             distance, i, j = search.shortest_edges(labels, phase)
             labels = _join(labels, distance, i, j, found)
     edges = np.array(sorted(found), dtype=[("d", float), ("i", np.int64), ("j", np.int64)])
-    return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"] / unit)
+    return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"].copy())
 
 
 class OutsideSearch:

@@ -21,12 +21,12 @@ from lowland import _native
 from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.magnitude import largest
 from lowland._engines.linalg.moments import column_moments
 
 __all__ = [

@@ -1,7 +1,8 @@
-"""Values whose squares would overflow or underflow: scaling to another unit, or an error.
+"""Units for values whose squares would overflow or underflow, where a table is not scaled at once.
 
-A unit is a power of two, which changes no digit: a result computed in another unit and scaled back
-has the same bits.
+Methods on distances get tables of moderate size (``_core/units.py``). What remains are mergeable
+sums, whose batches and columns have exponents of their own, new rows that are extreme compared
+with the fitted rows, kernels, and tables that reach an engine without a method.
 """
 
 from __future__ import annotations
@@ -11,31 +12,22 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.units import MOST, USUAL, exponent_for, in_unit, largest, largest_value
 from lowland._core.validation import is_sparse
 
 __all__ = [
     "EXTREME",
-    "check_fits",
     "check_magnitude",
     "column_exponents",
-    "in_unit",
-    "largest",
     "near_one",
     "safe_exponent",
     "scaled",
     "spread_of",
-    "squarable",
     "unit_for",
     "units_for",
 ]
 
 EXTREME = 1e140  # beyond it, and below its inverse, sums of squares overflow or underflow
-MOST = 1000  # exponents of units are at most this: the unit and its inverse are float64
-
-
-def largest(rows: np.ndarray) -> float:
-    """The largest absolute value, without a copy of the rows."""
-    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
 
 
 def spread_of(X: Any) -> float:
@@ -62,27 +54,17 @@ def check_magnitude(
 
 def unit_for(greatest: float) -> float:
     """A power of two that brings extreme values to about 1: squares must not overflow float32."""
-    return float(units_for(np.array([greatest]))[0])
+    return 2.0 ** exponent_for(greatest)
 
 
 def units_for(greatest: np.ndarray) -> np.ndarray:
     """:func:`unit_for` each of several values."""
     units = np.ones(len(greatest))
-    usual = (greatest > 1e-9) & (greatest < 1e9)
+    usual = (greatest > USUAL[0]) & (greatest < USUAL[1])
     extreme = ~usual & (greatest > 0) & np.isfinite(greatest)
     powers = -np.round(np.log2(greatest[extreme].astype(np.float64)))
     units[extreme] = 2.0 ** np.minimum(powers, MOST)
     return units
-
-
-def check_fits(Y: np.ndarray, dtype: Any, owner: str) -> None:
-    """Refuse a map that overflows the float type of the data."""
-    reach, most = largest(Y), float(np.finfo(dtype).max)
-    if not reach <= most:
-        raise DataError(
-            f"{owner}: coordinates of the map reach {reach:g}, beyond the range of "
-            f"{np.dtype(dtype)}; divide X by a large number, or give it in float64."
-        )
 
 
 def scaled(rows: np.ndarray, unit: float) -> np.ndarray:
@@ -90,28 +72,9 @@ def scaled(rows: np.ndarray, unit: float) -> np.ndarray:
     return rows if unit == 1.0 else rows.astype(np.float64) * unit
 
 
-def squarable(X: Any) -> Any:
-    """X, or in float64 what is too large or too small for squares in float32."""
-    if X.dtype != np.float32 or unit_for(largest(X.data if is_sparse(X) else X)) == 1:
-        return X
-    return X.astype(np.float64)
-
-
-def in_unit(X: Any, exponent: Any) -> Any:
-    """X times 2^exponent, dense or sparse, in its own type; dense columns may have one each."""
-    if np.ndim(exponent) == 0 and exponent == 0:
-        return X
-    if not is_sparse(X):
-        return np.ldexp(X, exponent)
-    moved = X.copy()
-    moved.data = np.ldexp(X.data, exponent)
-    return moved
-
-
 def near_one(X: Any) -> Any:
     """X, or, where its largest value is extreme, that times a power of two, about 1."""
-    unit = unit_for(largest(X.data if is_sparse(X) else X))
-    return in_unit(X, round(np.log2(unit)))
+    return in_unit(X, exponent_for(largest_value(X)))
 
 
 def safe_exponent(variance: float, X: Any) -> int:
@@ -124,10 +87,8 @@ def safe_exponent(variance: float, X: Any) -> int:
     if least < variance < most:
         return 0
     spread, greatest = spread_of(X), largest(X.data if is_sparse(X) else X)
-    if not (
-        spread > 0 and greatest < np.inf
-    ):  # nothing varies, or values are infinite, which is refused elsewhere
-        return 0
+    if not (spread > 0 and greatest < np.inf):
+        return 0  # nothing varies, or values are infinite, which is refused elsewhere
     return int(_exponents(min(spread, 2 * greatest), greatest, X.dtype))
 
 

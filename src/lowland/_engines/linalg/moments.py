@@ -16,9 +16,10 @@ import numpy as np
 from lowland import _native
 from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
+from lowland._core.units import in_unit
 from lowland._core.validation import canonical, is_sparse
 from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, rows_within
-from lowland._engines.linalg.magnitude import column_exponents, in_unit, safe_exponent
+from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import mirror
 
 __all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost"]

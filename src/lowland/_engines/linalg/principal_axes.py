@@ -19,11 +19,12 @@ from lowland._core.card import Estimate
 from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._core.units import in_unit
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, fix_signs, largest_eigenpairs
 from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
-from lowland._engines.linalg.magnitude import in_unit, safe_exponent
+from lowland._engines.linalg.magnitude import safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 

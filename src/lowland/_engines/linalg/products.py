@@ -22,9 +22,10 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.card import Estimate
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import contiguous_blocks, row_blocks, strided
-from lowland._engines.linalg.magnitude import largest, unit_for
+from lowland._engines.linalg.magnitude import unit_for
 
 __all__ = [
     "gram_cost",
@@ -123,7 +124,7 @@ def _sparse_times(X: Any, V: np.ndarray, offset: np.ndarray, out: np.ndarray, th
 
 
 def matrix_times(M: Any, threads: int) -> Callable[[np.ndarray], np.ndarray]:
-    """V -> M V of a function, an array or a CSR matrix, each row summed in one order."""
+    """V -> M V of a function, an array or a CSR matrix; each row is summed in one order."""
     if callable(M):
         return M
     if not is_sparse(M):

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.units import unit_powers
+from lowland._engines.distances.metrics import has_directions, unit_power
 
-__all__ = ["NeighborGraph", "check_fitted_rows", "no_fitted_rows"]
+__all__ = ["NeighborGraph", "check_fitted_rows", "graph_powers", "no_fitted_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,18 @@ def check_fitted_rows(graph: NeighborGraph, owner: str) -> None:
             f"{owner}: the graph has the neighbors of {len(graph)} new rows; a fit needs those of "
             f"the {graph.n_points} fitted rows (knn_graph)."
         )
+
+
+def graph_powers(X: Any, metric: Any) -> dict[str, int] | None:
+    """Powers of the unit of X in the units of a method on the neighbor graph; None: do not scale.
+
+    The edges are distances, also if the metric is that of squared ones. Directions of rows are
+    found row by row, whatever the size of the row.
+    """
+    if isinstance(X, NeighborGraph):
+        return unit_powers(1)
+    power = None if has_directions(metric) else unit_power(metric)
+    return None if power is None else unit_powers(min(power, 1))
 
 
 def no_fitted_rows(owner: str) -> ParameterError:

@@ -13,7 +13,6 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_tiles import DistanceTiles
-from lowland._engines.distances.metric_rows import moderate
 from lowland._engines.distances.metrics import canonical
 
 __all__ = ["BYTES_PER_EDGE", "radius_graph"]
@@ -39,9 +38,7 @@ def radius_graph(
     if not isinstance(radius, numbers.Real) or not 0 <= radius < np.inf:
         raise ParameterError(f"radius={radius!r} is not allowed; give a finite number >= 0.")
     metric = canonical(metric)
-    dtype = DistanceTiles(X, metric, metric_params).dtype
-    X, unit = moderate(X, metric)
-    source, reach = DistanceTiles(X, metric, metric_params), float(radius) * unit
+    source, reach = DistanceTiles(X, metric, metric_params), float(radius)
     with (monitor or Monitor()).phase("radius graph", source.n) as phase:
         if source.tree_exponent is not None:
             i, j = _pairs_from_tree(source, reach)
@@ -50,7 +47,7 @@ def radius_graph(
         else:
             i, j, d = _pairs_from_tiles(source, reach, phase)
     near = d <= reach
-    i, j, d = i[near], j[near], (d[near] / unit).astype(dtype)
+    i, j, d = i[near], j[near], d[near].astype(source.dtype)
     place = (np.concatenate([i, j]), np.concatenate([j, i]))
     graph = scipy.sparse.coo_matrix((np.concatenate([d, d]), place), shape=(source.n, source.n))
     graph = graph.tocsr()

@@ -17,6 +17,7 @@ import numpy as np
 from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import settle_empty
 from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS
@@ -35,7 +36,7 @@ from lowland._engines.distances.metrics import (
     tree_exponent,
 )
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.linalg.magnitude import largest, scaled
+from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.block_search import NeighborLists
 from lowland._engines.neighbors.cell_search import cells_join

@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.errors import DataError
 from lowland._engines.linalg.eigen import all_eigenpairs
-from lowland._engines.linalg.magnitude import largest
 
 __all__ = ["PatchDistances", "PatchRows", "Points"]
-
-LARGEST = 1e300
 
 
 class PatchRows:
     """Points with coordinates, (n, p)."""
 
     def __init__(self, rows: np.ndarray) -> None:
-        if largest(rows) > LARGEST:
-            raise DataError(
-                f"the largest value of X is {largest(rows):g}, and differences of such numbers "
-                "overflow; divide X by 1e10."
-            )
         self.rows = rows
 
     def __len__(self) -> int:

@@ -29,7 +29,6 @@ from lowland._engines.linalg.eigen import (
     largest_eigenpairs,
 )
 from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
-from lowland._engines.linalg.magnitude import largest, squarable, unit_for
 from lowland._engines.linalg.principal_axes import leading_axes
 
 __all__ = [
@@ -122,13 +121,11 @@ def _leading(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is not formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
-    unit = D.dtype.type(unit_for(largest(D)))  # squares stay within float32
 
     def times(V: np.ndarray) -> np.ndarray:
         out = np.empty(V.shape)
         for rows in row_blocks(n, rows_within(8 * n)):
-            part = D[rows] if unit == 1 else D[rows] * unit
-            out[rows] = products.times(np.square(part), zero, V, threads)
+            out[rows] = products.times(np.square(D[rows]), zero, V, threads)
         return out
 
     found = largest_eigenpairs(
@@ -140,7 +137,7 @@ def _leading(
         monitor=monitor,
         width=max(8, q + 4),
     )
-    return found.values / float(unit) ** 2, found.vectors
+    return found.values, found.vectors
 
 
 def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
@@ -163,7 +160,6 @@ def of_rows(
     all_values: bool = False,
 ) -> Scaling:
     """From rows with Euclidean distances, where classical scaling is PCA."""
-    X = squarable(X)
     n, p = X.shape
     k = min(n, p) if all_values else min(q, n, p)
     found = leading_axes(X, k, threads, rng, monitor)
