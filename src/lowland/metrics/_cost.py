@@ -68,10 +68,13 @@ class Work(NamedTuple):
         dense = not is_sparse(X)
         packable = p <= FULL_COLUMNS and 4 * n * p <= PACKED_BYTES
         whole = not (dense and from_products(metric) and packable)
-        budget = SECONDS + SECONDS_PER_ROW * n
-        if map_seconds is not None:
-            budget = 0.9 * (map_seconds / 2 + 1) / SHARES
+        budget = _budget(n, map_seconds)
         return cls(n, _distance_seconds(X, metric), COUNT + 3e-11 * p, whole, budget)
+
+    @classmethod
+    def of_graph(cls, n: int, map_seconds: float | None = None) -> Work:
+        """The costs for the neighbor graph of n rows, whose distances are known."""
+        return cls(n, 0.0, 0.0, False, _budget(n, map_seconds))
 
     def neighborhoods(self) -> int:
         """Rows for measures of neighborhoods: trustworthiness, continuity, recall and others."""
@@ -104,6 +107,13 @@ class Work(NamedTuple):
 
     def _rows(self, share: float, per_pair: float) -> int:
         return min(self.n, max(FEWEST, int(share * self.budget / (self.n * per_pair))))
+
+
+def _budget(n: int, map_seconds: float | None) -> float:
+    """Seconds of one core for a measure with the share 1."""
+    if map_seconds is None:
+        return SECONDS + SECONDS_PER_ROW * n
+    return 0.9 * (map_seconds / 2 + 1) / SHARES
 
 
 def _distance_seconds(X: Any, metric: Any) -> float:

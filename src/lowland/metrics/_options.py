@@ -100,7 +100,7 @@ class Options:
     def work(self, X: Any) -> Work:
         """What measures of checked data cost."""
         if isinstance(X, NeighborGraph):
-            return Work(len(X), 0.0, 0.0, False, 0.0)
+            return Work.of_graph(len(X), self.map_seconds)
         return Work.of(X, self.metric, self.map_seconds)
 
     def view(self, X: Any, argument: str = "X") -> View:
