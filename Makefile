@@ -13,7 +13,8 @@ PYTEST := -m pytest -n auto --dist worksteal
 # The inner loop: all rules of the house, the contract of every method, the kernels and the core.
 CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/contract/test_new_rows.py tests/contract/test_bad_data.py tests/test_architecture.py \
-	tests/core tests/native tests/datasets tests/reference/linear
+	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
+	tests/datasets tests/reference/linear
 
 .PHONY: help demo dev check docs test test-oldest lint format bench wheel clean
 
