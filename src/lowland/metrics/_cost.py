@@ -4,7 +4,8 @@ Each measure has a budget of ``SECONDS + SECONDS_PER_ROW n`` seconds of one core
 its own. The second term grows like the time of a t-SNE map (about 3e-4 n seconds of one core), so
 that all measures of :func:`lowland.metrics.quality` together stay below a third of it at any size.
 Where it is known how long the map takes, t seconds, all measures together get 0.9 (t / 2 + 1)
-seconds of one core instead, so that a fast map is measured fast.
+seconds of one core instead, at most ``MOST_SECONDS``: a fast map is measured fast, and a slow one
+not more exactly than anybody needs.
 A measured row is compared with all n rows, so that m rows cost ``m n`` times the cost of one pair:
 
     m = min(n, budget(n) / (n c)),    at least ``FEWEST`` rows
@@ -25,6 +26,7 @@ from lowland._engines.distances.metrics import from_products
 __all__ = ["KEPT_BYTES", "PACKED_BYTES", "Work"]
 
 SECONDS, SECONDS_PER_ROW = 0.1, 3e-6
+MOST_SECONDS = 20.0  # standard errors of the neighborhoods are below 0.01 then
 SHARES = 16  # of the budget, that all measures of ``quality`` take together
 FEWEST = 100  # rows; with fewer, the standard errors themselves become uncertain
 KEPT_BYTES = 96_000_000  # for whole rows of distances that several measures share
@@ -113,7 +115,7 @@ def _budget(n: int, map_seconds: float | None) -> float:
     """Seconds of one core for a measure with the share 1."""
     if map_seconds is None:
         return SECONDS + SECONDS_PER_ROW * n
-    return 0.9 * (map_seconds / 2 + 1) / SHARES
+    return min(0.9 * (map_seconds / 2 + 1), MOST_SECONDS) / SHARES
 
 
 def _distance_seconds(X: Any, metric: Any) -> float:

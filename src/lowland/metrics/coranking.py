@@ -173,7 +173,7 @@ def _rank_blocks(comparisons: list[Comparison]) -> Iterator[tuple[np.ndarray, li
         first.options.working() as monitor,
         monitor.phase("ranks", total=len(first.rows)) as phase,
     ):
-        for block in blocks_of(first.rows, first.n):
+        for block in blocks_of(first.rows, first.n * len(comparisons)):  # all are held at once
             maps = [compared.map.all_ranks(block) for compared in comparisons]
             yield first.data.all_ranks(block), maps
             phase.advance(len(block))
