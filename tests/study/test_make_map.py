@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
@@ -58,7 +59,6 @@ def test_the_map_is_that_of_the_command_line_byte_for_byte(method, tmp_path, mon
 
 
 def test_every_kind_of_input_gives_the_same_map(result, tmp_path):
-    pd = pytest.importorskip("pandas")
     data, frame = iris(), iris_frame()
     frame.write_csv(tmp_path / "iris.csv")
     with_index = pd.DataFrame(data.X, index=[f"flower {i}" for i in range(150)])
@@ -82,7 +82,6 @@ def test_every_kind_of_input_gives_the_same_map(result, tmp_path):
 
 
 def test_columns_of_pandas_keep_their_meaning():
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {

@@ -24,7 +24,18 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query
 
-__all__ = ["GraphEmbedding", "map_dtype"]
+__all__ = ["GRAPH_READING", "GraphEmbedding", "map_dtype"]
+
+# What maps mean that unfold a neighbor graph; the scale is for the method to say.
+GRAPH_READING = Reading(
+    axes="The axes have no meaning of their own beyond their order.",
+    distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
+    "meaning; the straight line across an empty region has none.",
+    gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
+    "Compare with another number of neighbors.",
+    sizes="Sizes and densities are set by the method, not by the data.",
+    scale="The method sets the scale of the axes, not the data.",
+)
 
 
 class GraphEmbedding(NeighborGraphReducer):
@@ -55,15 +66,7 @@ class GraphEmbedding(NeighborGraphReducer):
 
     accepts_graph = True
     accepts_distances = True
-    reading = Reading(
-        axes="The axes have no meaning of their own beyond their order.",
-        distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
-        "meaning; the straight line across an empty region has none.",
-        gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
-        "Compare with another number of neighbors.",
-        sizes="Sizes and densities are set by the method, not by the data.",
-        scale="The method sets the scale of the axes, not the data.",
-    )
+    reading = GRAPH_READING
 
     # --- what a method writes -----------------------------------------------------------------
 

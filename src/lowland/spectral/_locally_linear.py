@@ -20,7 +20,6 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataTypeError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.precomputed import check_distances
@@ -31,6 +30,7 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_query
 from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
 from lowland._engines.patches.patch_weights import barycentric, mixtures, tangents
+from lowland.spectral._graph_embedding import GRAPH_READING
 from lowland.spectral._isometry import isometric_map
 from lowland.spectral._neighborhoods import Neighborhoods, neighborhoods_of
 
@@ -91,12 +91,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     fitted_row_indices_: np.ndarray = fitted("n_kept", type=int)
 
     accepts_distances = True
-    reading = Reading(
-        axes="The axes have no meaning of their own beyond their order.",
-        distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
-        "meaning; the straight line across an empty region has none.",
-        gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "
-        "Compare with another number of neighbors.",
+    reading = GRAPH_READING._replace(
         sizes="Sizes and densities are set by the method, not by the data: each axis has the same "
         "variance.",
         scale="Each axis has unit variance by default, whatever the scale of the data.",

@@ -137,6 +137,7 @@ def _attempt(
     try:
         y = target_values(shared.prepared.table, cls, table.target, table.spelling)
         fit = fit_method(shared, cls, {}, y, options.fit, Stages())
+        # all maps on the same rows, however long each of them takes
         return Attempt(name, fit, measure_fit(shared, fit, color, options.fit.n_jobs))
     except LowlandError as error:
         options.note(f"{name}: {error}")

@@ -16,6 +16,7 @@ from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.study.preparing import TableOptions, read
+from lowland.study.summary import table_facts
 
 __all__ = ["describe_table", "description_of"]
 
@@ -67,12 +68,7 @@ def description_of(table: Table, seed: int, n_jobs: int | None) -> dict[str, Any
     preparation = Preparation(impute="mean" if missing.any() else None).fit(features)
     X = preparation.transform(features)
     return {
-        "input": table.source,
-        "rows": table.shape[0],
-        "columns": table.shape[1],
-        "features": None if names is None else list(names),
-        "labels": table.labels.columns,
-        "id": table.ids.name,
+        **table_facts(table),
         "sparse": sparse,
         "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
         "constant": _constant_columns(X, named),

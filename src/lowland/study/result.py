@@ -20,7 +20,13 @@ from lowland.study.fitting import Fit
 from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
 from lowland.study.preparing import Prepared
-from lowland.study.summary import map_entry, plain_value, summarize, variance_shares
+from lowland.study.summary import (
+    map_entry,
+    plain_value,
+    summarize,
+    table_facts,
+    variance_shares,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -183,15 +189,9 @@ class MapResult:
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
         table, fit = self._prepared.table, self._fit
-        names = table.feature_names
         parameters = fit.estimator.get_params().items()
         return {
-            "input": table.source,
-            "rows": table.shape[0],
-            "columns": table.shape[1],
-            "features": None if names is None else list(names),
-            "labels": table.labels.columns,
-            "id": table.ids.name,
+            **table_facts(table),
             "color": self.color,
             "preparation": [*self._prepared.log, *fit.log],
             "dropped_rows": self._prepared.dropped,

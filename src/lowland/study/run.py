@@ -55,7 +55,9 @@ def run_map(
     measures = NOT_MEASURED
     if options.measure:
         with stages.timed("measuring"):
-            measures = measure_fit(shared, fit, color, options.fit.n_jobs)
+            # the estimate, not the measured time: the same run measures the same rows everywhere
+            seconds = cls.estimate(*prepared.X.shape).seconds
+            measures = measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
     return MapResult(prepared, fit, measures, color=color, command=options.command, stages=stages)
 
 
@@ -83,8 +85,14 @@ def choose_color(table: Table, asked: str | None) -> str | None:
     return color
 
 
-def measure_fit(shared: SharedWork, fit: Fit, color: str | None, n_jobs: int | None) -> Measures:
-    """The quality of a map against the prepared rows."""
+def measure_fit(
+    shared: SharedWork,
+    fit: Fit,
+    color: str | None,
+    n_jobs: int | None,
+    map_seconds: float | None = None,
+) -> Measures:
+    """The quality of a map against the prepared rows; ``map_seconds`` as in ``Comparison``."""
     prepared = shared.prepared
     return measure_map(
         prepared.X,
@@ -93,8 +101,7 @@ def measure_fit(shared: SharedWork, fit: Fit, color: str | None, n_jobs: int | N
         metric=prepared.metric,
         pca_map=shared.pca_map(fit.Y.shape[1]),
         graph=shared.graph,
-        # the estimate, not the measured time: the same run measures the same rows everywhere
-        map_seconds=type(fit.estimator).estimate(*prepared.X.shape).seconds,
+        map_seconds=map_seconds,
         n_jobs=n_jobs,
     )
 

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from lowland._core.base import Reducer
+from lowland.io import Table
 from lowland.report.measures import Measures
 from lowland.study.fitting import Fit
 from lowland.study.preparing import Prepared
 
-__all__ = ["card_of", "facts_of", "map_entry", "plain_value", "summarize", "variance_shares"]
+__all__ = [
+    "card_of",
+    "facts_of",
+    "map_entry",
+    "plain_value",
+    "summarize",
+    "table_facts",
+    "variance_shares",
+]
 
 # Fitted values that help to read a map, where a method has them.
 FACTS = (
@@ -54,6 +63,19 @@ def summarize(
         "labels": {name: values.to_list() for name, values in labels.items()},
         "color": color,
         "maps": maps,
+    }
+
+
+def table_facts(table: Table) -> dict[str, Any]:
+    """What the results of all commands say about their table, in plain values."""
+    names = table.feature_names
+    return {
+        "input": table.source,
+        "rows": table.shape[0],
+        "columns": table.shape[1],
+        "features": None if names is None else list(names),
+        "labels": table.labels.columns,
+        "id": table.ids.name,
     }
 
 
