@@ -1,6 +1,8 @@
 """Cores, n_jobs and the bound on BLAS."""
 
+import multiprocessing
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -127,3 +129,82 @@ def test_blas_is_bounded_inside_the_block_and_restored_after_an_error():
 def test_a_block_never_raises_the_number_of_blas_threads():
     with limit_blas(1), limit_blas(2):
         assert set(blas_threads()) == {1}
+
+
+def in_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join(timeout=30)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def two_blas_threads():
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        yield
+        assert 2 in blas_threads()
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+def test_blas_is_bounded_in_every_python_thread():
+    with limit_blas(2):  # the main thread was the first to set a number
+        pass
+    inside = []
+
+    def bounded():
+        with limit_blas(1):
+            inside.extend(blas_threads())
+
+    in_thread(bounded)
+    assert set(inside) == {1}
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+def test_a_block_that_ends_does_not_lift_the_bound_of_another():
+    first, second = limit_blas(1), limit_blas(1)
+    first.__enter__()
+    in_thread(second.__enter__)
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    in_thread(lambda: second.__exit__(None, None, None))
+    assert 2 in blas_threads()
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+def test_the_smallest_bound_of_all_open_blocks_holds():
+    with limit_blas(2):
+        assert 2 in blas_threads()
+        inner = limit_blas(1)
+        in_thread(inner.__enter__)
+        assert set(blas_threads()) == {1}
+        in_thread(lambda: inner.__exit__(None, None, None))
+        assert 2 in blas_threads()
+
+
+def _bounded_in_child(answer):
+    with limit_blas(1):
+        answer.put(blas_threads())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_wait_for_the_lock_of_its_parent():
+    context = multiprocessing.get_context("fork")
+    answer = context.Queue()
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with threads._bound.lock:
+            held.set()
+            release.wait(timeout=30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(timeout=30)
+    child = context.Process(target=_bounded_in_child, args=(answer,))
+    child.start()
+    try:
+        assert set(answer.get(timeout=30)) == {1}
+    finally:
+        child.kill()
+        release.set()
+        holder.join()

@@ -47,12 +47,27 @@ class Estimator(Declared):
     n_jobs: int | None = param(Null() | Integer(), default=None)
     verbose: bool = param(Boolean(), default=False)
 
+    # What belongs to calls that are under way, and is no part of the model: slots are neither
+    # seen as attributes by scikit-learn nor copied, pickled or saved.
+    __slots__ = ("_runs", "_shared")
+
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
     needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
     min_rows: ClassVar[int] = 2
     fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
     transform_uses_blas: ClassVar[bool] = True  # bounding BLAS costs a millisecond per call
+
+    def __post_init__(self) -> None:
+        self._runs: set[Monitor] = set()
+        self._shared: SharedWork | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        Estimator.__post_init__(self)
 
     # --- what a method writes ---------------------------------------------------------------
 
@@ -145,12 +160,11 @@ class Estimator(Declared):
             callback=getattr(self, "callback", None),
         )
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
-            self._monitor = monitor
+            self._runs.add(monitor)
             try:
-                shared = getattr(self, "_shared", None)
-                yield FitContext(generator(self.random_state), threads, monitor, shared)
+                yield FitContext(generator(self.random_state), threads, monitor, self._shared)
             finally:
-                del self._monitor
+                self._runs.discard(monitor)
 
     @contextlib.contextmanager
     def sharing(self) -> Iterator[SharedWork]:
@@ -168,18 +182,19 @@ class Estimator(Declared):
         try:
             yield self._shared
         finally:
-            del self._shared
+            self._shared = None
 
     def cancel(self) -> bool:
-        """Stop a running ``fit`` as soon as it can; callable from a signal handler or a thread.
+        """Stop what is running as soon as it can; callable from a signal handler or a thread.
 
         An optimization that has begun keeps the map it has and ``fit`` returns as usual; before
-        that, ``fit`` raises ``StoppedError``. Returns whether anything was running.
+        that, ``fit`` raises ``StoppedError``. Of several calls in several threads, all stop.
+        Returns whether anything was running.
         """
-        monitor = getattr(self, "_monitor", None)
-        if monitor is not None:
+        running = list(self._runs)
+        for monitor in running:
             monitor.cancel()
-        return monitor is not None
+        return bool(running)
 
     # --- scikit-learn's protocol ------------------------------------------------------------
 

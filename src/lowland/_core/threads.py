@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import numbers
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,15 +82,97 @@ def _blas_libraries(n_modules: int) -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _BlasBound:
+    """The bound on BLAS that all blocks of the process have agreed on: the smallest one.
+
+    BLAS holds one number of threads for the whole process. If each block set and restored it,
+    a block that ends would lift the bound of another block in another Python thread, and bytes
+    would depend on what else the process does. So the number that was there before is restored
+    when the last block ends.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.lock = threading.RLock()  # reentrant: a signal handler may fit a model
+        self.wanted: collections.Counter[int] = collections.Counter()
+        self.before: dict[str, tuple[Any, int]] = {}  # library and number, by path
+
+    def enter(self, n: int) -> None:
+        with self.lock:
+            self.wanted[n] += 1
+            # Libraries that were imported since the last block are found here.
+            for library in filter(_is_shared, _libraries().lib_controllers):
+                self.before.setdefault(library.filepath, (library, library.num_threads))
+            self._apply()
+
+    def leave(self, n: int) -> None:
+        with self.lock:
+            self.wanted[n] -= 1
+            self.wanted += collections.Counter()  # drops zeros
+            self._apply()
+            if not self.wanted:
+                self.before.clear()
+
+    def _apply(self) -> None:
+        most = min(self.wanted, default=None)
+        for library, number in self.before.values():
+            allowed = number if most is None else min(number, most)
+            if library.num_threads != allowed:
+                _set_number(library, allowed)
+
+
+def _set_number(library: Any, n: int) -> None:
+    """Set the number of threads of a library from any Python thread.
+
+    Version 3.8 of threadpoolctl listens only to the first thread that set the number of OpenBLAS,
+    so that threads do not fight over it. Here a lock and one bound for all prevent that.
+    """
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n)
+    release(force=True)
+
+
+_bound = _BlasBound()
+if hasattr(os, "register_at_fork"):  # a child must not wait for a lock that no thread of it holds
+    os.register_at_fork(after_in_child=_bound.reset)
+
+
 @contextlib.contextmanager
 def limit_blas(n: int) -> Iterator[None]:
     """Let BLAS use at most ``n`` threads inside the block; afterwards all is as before.
 
-    It only ever lowers: a smaller number set by the user (``OPENBLAS_NUM_THREADS``) or by an outer
-    block stays. Most BLAS libraries hold one number for the whole process, so concurrent blocks
-    in several Python threads share it.
+    It only ever lowers: a smaller number set by the user (``OPENBLAS_NUM_THREADS``) or by another
+    block stays. Blocks in several Python threads may overlap in any order: the smallest bound
+    of those that are open holds for all.
     """
-    loaded = _blas_libraries(len(sys.modules))
-    above = [library.filepath for library in loaded.lib_controllers if library.num_threads > n]
-    with loaded.select(filepath=above).limit(limits=n):
-        yield
+    with _own_numbers(n):
+        _bound.enter(n)
+        try:
+            yield
+        finally:
+            _bound.leave(n)
+
+
+def _libraries() -> Any:
+    return _blas_libraries(len(sys.modules))
+
+
+def _is_shared(library: Any) -> bool:
+    """Whether the library has one number for the process; with OpenMP each thread has its own."""
+    return getattr(library, "threading_layer", None) != "openmp"
+
+
+def _own_numbers(n: int) -> contextlib.AbstractContextManager[Any]:
+    """The bound for libraries in which each Python thread has its own number."""
+    libraries = _libraries()
+    above = [
+        library.filepath
+        for library in libraries.lib_controllers
+        if not _is_shared(library) and library.num_threads > n
+    ]
+    if not above:
+        return contextlib.nullcontext()
+    return libraries.select(filepath=above).limit(limits=n)

@@ -6,13 +6,12 @@ A start from the data makes maps that agree between runs and keep the large-scal
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from lowland._core.context import FitContext
-from lowland._core.errors import ConvergenceWarning, DataError
+from lowland._core.errors import DataError
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.magnitude import near_one
@@ -52,18 +51,17 @@ def spectral_layout(P: Any, d: int, run: FitContext) -> np.ndarray:
     q = min(d, n - 2)
     if q < 1:
         return random_layout(n, d, run)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = largest_eigenpairs(
-            products.matrix_times(A, run.threads),
-            q,
-            order=n,
-            tol=ROUGH,
-            rng=run.rng,
-            monitor=run.monitor,
-            width=max(4, q + 2),
-            trivial=1 / root,
-        )
+    found = largest_eigenpairs(
+        products.matrix_times(A, run.threads),
+        q,
+        order=n,
+        tol=ROUGH,
+        rng=run.rng,
+        monitor=run.monitor,
+        width=max(4, q + 2),
+        trivial=1 / root,
+        rough=True,
+    )
     return _separated(_small(_filled(found.vectors * root[:, None], d, run.rng)), run.rng)
 
 

@@ -10,19 +10,17 @@ X the centered (and perhaps scaled) data, n x p:
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.card import Estimate
-from lowland._core.errors import ConvergenceWarning
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._core.units import in_unit
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.eigen import BLOCK_WIDTH, fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen import BLOCK_WIDTH, Operator, fix_signs, largest_eigenpairs
 from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
@@ -99,9 +97,7 @@ def leading_axes(
         return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
     if n <= GRAM_ROWS and not is_sparse(X):
         return by_gram(X, n_axes, False, threads)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return by_krylov(X, n_axes, False, threads, rng, monitor)
+    return by_krylov(X, n_axes, False, threads, rng, monitor, rough=True)
 
 
 def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
@@ -139,14 +135,22 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
 
 
 def by_krylov(
-    X: Any, n_axes: int, scaled: bool, threads: int, rng: np.random.Generator, monitor: Monitor
+    X: Any,
+    n_axes: int,
+    scaled: bool,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    *,
+    rough: bool = False,
 ) -> PrincipalAxes:
     """Block Lanczos on the smaller of X^T X and X X^T, neither of which is formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
     e = safe_exponent(float(squares.max()) / n, X)
     if e != 0:
-        return by_krylov(in_unit(X, e), n_axes, scaled, threads, rng, monitor).in_unit(-e)
+        moved = by_krylov(in_unit(X, e), n_axes, scaled, threads, rng, monitor, rough=rough)
+        return moved.in_unit(-e)
     scale = column_scale(squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
     transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None
@@ -159,16 +163,20 @@ def by_krylov(
 
     # One BLAS thread: the small dense steps must not depend on the number of threads either.
     with limit_blas(1):
-        tol = 1e-8 if X.dtype == np.float64 else 1e-5
-        if p <= n:
-            pairs = largest_eigenpairs(
-                lambda V: backward(forward(V)), n_axes, order=p, tol=tol, rng=rng, monitor=monitor
-            )
-            axes = pairs.vectors
-        else:
-            pairs = largest_eigenpairs(
-                lambda Z: forward(backward(Z)), n_axes, order=n, tol=tol, rng=rng, monitor=monitor
-            )
+        small: Operator = (
+            (lambda V: backward(forward(V))) if p <= n else (lambda Z: forward(backward(Z)))
+        )
+        pairs = largest_eigenpairs(
+            small,
+            n_axes,
+            order=min(n, p),
+            tol=1e-8 if X.dtype == np.float64 else 1e-5,
+            rng=rng,
+            monitor=monitor,
+            rough=rough,
+        )
+        axes = pairs.vectors
+        if p > n:
             axes = np.linalg.qr(backward(pairs.vectors))[0]
     variances, per_column = np.maximum(pairs.values, 0) / (n - 1), _per_column(squares, scale, n)
     return PrincipalAxes(mean, scale, fix_signs(axes).T, variances, per_column, n)

@@ -85,10 +85,12 @@ def of_distances(
     monitor: Monitor,
     tol: float = 1e-9,
     all_values: bool | None = None,
+    rough: bool = False,
 ) -> Scaling:
     """From a matrix of distances; a few pairs of a large one come from block Lanczos.
 
-    ``all_values`` asks for the whole spectrum; None: where it is cheap.
+    ``all_values`` asks for the whole spectrum; None: where it is cheap. ``rough``: a start is
+    wanted, so eigenvectors that miss ``tol`` give no warning.
     """
     n = len(D)
     if all_values is None:
@@ -101,7 +103,7 @@ def of_distances(
         absolute: float | None = float(np.abs(values).sum())
         positive: float | None = float(values[values > 0].sum())
     else:
-        values, vectors = _leading(D, min(q, n), threads, rng, monitor, tol)
+        values, vectors = _leading(D, min(q, n), threads, rng, monitor, tol, rough)
         absolute = positive = None
     return Scaling(_map(values, vectors, q), values.copy(), absolute, positive, means)
 
@@ -117,7 +119,13 @@ def _all_values(
 
 
 def _leading(
-    D: np.ndarray, q: int, threads: int, rng: np.random.Generator, monitor: Monitor, tol: float
+    D: np.ndarray,
+    q: int,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    tol: float,
+    rough: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is not formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
@@ -136,6 +144,7 @@ def _leading(
         rng=rng,
         monitor=monitor,
         width=max(8, q + 4),
+        rough=rough,
     )
     return found.values, found.vectors
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra, shortest_path
 
 from lowland._core.context import FitContext
-from lowland._core.errors import ConvergenceWarning, DataError
+from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._engines.stress import classical_scaling
 
@@ -37,14 +36,12 @@ def classical_start(D: np.ndarray, q: int, run: FitContext) -> np.ndarray:
     """Classical scaling; unknown distances are replaced by shortest paths along known ones."""
     if np.isnan(D.sum(dtype=np.float64)):
         D = _filled(D)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return _scaled(D, q, run, ROUGH).Y
+    return _roughly_scaled(D, q, run).Y
 
 
-def _scaled(D: np.ndarray, q: int, run: FitContext, tol: float) -> classical_scaling.Scaling:
+def _roughly_scaled(D: np.ndarray, q: int, run: FitContext) -> classical_scaling.Scaling:
     return classical_scaling.of_distances(
-        D, q, threads=run.threads, rng=run.rng, monitor=run.monitor, tol=tol
+        D, q, threads=run.threads, rng=run.rng, monitor=run.monitor, tol=ROUGH, rough=True
     )
 
 
@@ -72,7 +69,7 @@ def landmark_start(D: Any, q: int, run: FitContext) -> np.ndarray:
 
 def landmark_map(paths: np.ndarray, chosen: np.ndarray, q: int, run: FitContext) -> np.ndarray:
     """All rows by their distances (m, n) to the landmarks ``chosen``."""
-    found = _scaled(np.ascontiguousarray(paths[:, chosen]), q, run, ROUGH)
+    found = _roughly_scaled(np.ascontiguousarray(paths[:, chosen]), q, run)
     values = np.zeros(q)
     values[: min(q, len(found.eigenvalues))] = found.eigenvalues[:q]
     assert found.mean_squares is not None
