@@ -88,6 +88,11 @@ def first_flaw(value: Any, wrong: Any) -> str | None:
     return f"[{', '.join(map(str, place))}] = {np.asarray(value)[place].item()!r}"
 
 
+def shown(bound: Any, state: State) -> str:
+    """A bound for a message: a number, or a size by name and number."""
+    return f"{bound} = {size_of(bound, state.sizes)}" if isinstance(bound, str) else f"{bound:g}"
+
+
 def with_entry(value: Any, entry: Any, place: int = -1) -> Any:
     """A copy of an array with another entry; for a number, the entry itself."""
     if not isinstance(value, np.ndarray):
@@ -120,9 +125,9 @@ class Interval(Meaning):
         low, high = self._bounds(state)
         parts = []
         if low is not None:
-            parts.append(f"{'>=' if self._closed('left') else '>'} {self._shown(self.low, low)}")
+            parts.append(f"{'>=' if self._closed('left') else '>'} {shown(self.low, state)}")
         if high is not None:
-            parts.append(f"{'<=' if self._closed('right') else '<'} {self._shown(self.high, high)}")
+            parts.append(f"{'<=' if self._closed('right') else '<'} {shown(self.high, state)}")
         return f"{self.what} {' and '.join(parts)}"
 
     def violations(self, value: Any, state: State) -> Iterator[Any]:
@@ -146,10 +151,6 @@ class Interval(Meaning):
         low = None if self.low is None else size_of(self.low, state.sizes)
         high = None if self.high is None else size_of(self.high, state.sizes)
         return low, high
-
-    @staticmethod
-    def _shown(bound: Any, found: Any) -> str:
-        return f"{bound} = {found}" if isinstance(bound, str) else f"{found:g}"
 
 
 def index_of(axis: str) -> Interval:
@@ -269,7 +270,7 @@ class SumsTo(Meaning):
         return f" with the sum {found:g}" if abs(found - total) > ROUNDING * abs(total) else None
 
     def describe(self, state: State) -> str:
-        return f"the sum {size_of(self.total, state.sizes):g}"
+        return f"the sum {shown(self.total, state)}"
 
     def violations(self, value: Any, state: State) -> Iterator[Any]:
         yield with_entry(value, value[-1] + 1)
@@ -295,9 +296,6 @@ class Semidefinite(Meaning):
     """A symmetric matrix without negative eigenvalues, up to rounding."""
 
     def flaw(self, value: Any, state: State) -> str | None:
-        asymmetric = value != value.T
-        if found := first_flaw(value, asymmetric):
-            return found
         diagonal = np.diagonal(value)
         if (diagonal < 0).any():
             i = int(np.argmax(diagonal < 0))
@@ -306,6 +304,8 @@ class Semidefinite(Meaning):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             scaled = value / root[:, None] / root  # of correlations; 0 where nothing varies
         wrong = ~(np.abs(scaled) <= 1 + ROUNDING)
+        with np.errstate(invalid="ignore"):
+            wrong |= ~(np.abs(scaled - scaled.T) <= ROUNDING)
         wrong[diagonal == 0] = value[diagonal == 0] != 0
         if found := first_flaw(value, wrong):
             return found

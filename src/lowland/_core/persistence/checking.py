@@ -97,7 +97,8 @@ def _check_kind(name: str, value: Any, expected: Fitted) -> None:
 def _is_of_kind(value: Any, expected: Fitted) -> bool:
     """Whether type and number of dimensions are as declared."""
     if not expected.shape:
-        return type(value) in SCALARS[expected.type]
+        known = type(value) in SCALARS[expected.type]
+        return known and (expected.type is not int or abs(int(value)) < 2**63)
     if is_sparse(value):
         is_matrix = value.format == "csr" and expected.sparse
         return is_matrix and value.ndim == len(expected.shape) and value.dtype in NUMBERS[float]
@@ -137,6 +138,8 @@ def state_of(state: dict[str, Any], model: Declared) -> State:
 def _stated_sizes(state: dict[str, Any], model: Declared) -> dict[str, int]:
     """Sizes that ``n_something_`` attributes state, or else the parameter ``n_components``."""
     sizes = {"n_features": int(state["n_features_in_"])}
+    if sizes["n_features"] < 1:
+        raise ModelFileError(f"has 'n_features_in_' = {sizes['n_features']}, expected >= 1")
     for name in model.fitted_attributes:
         if name.startswith("n_") and state.get(name) is not None:
             sizes[name[:-1]] = int(state[name])
