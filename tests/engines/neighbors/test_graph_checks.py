@@ -143,14 +143,23 @@ def test_missing_neighbors_give_a_finite_map_or_an_error(method, missing):
         model.fit(gaps)
 
 
-def test_measures_take_missing_neighbors_or_refuse_them():
-    graph = knn_graph(X, 12)
+@each("measure", [metrics.continuity, metrics.neighbor_recall, metrics.lcmc, metrics.quality])
+def test_measures_refuse_neighbors_that_are_missing_or_the_row_itself(measure):
+    graph, Y = knn_graph(X, 12), lowland.PCA(2).fit_transform(X)
     ids, d = graph.indices.copy(), graph.distances.copy()
     ids[3, 5:], d[3, 5:] = -1, np.inf
     gaps = NeighborGraph(ids, d, 40)
-    Y = lowland.PCA(2).fit_transform(X)
-    for measure in (metrics.trustworthiness, metrics.neighborhood_recall):
-        try:
-            assert np.isfinite(measure(gaps, Y, n_neighbors=4))
-        except LowlandError:
-            continue
+    measure(gaps, Y, n_neighbors=5)
+    with pytest.raises(DataError, match="row 3 of the graph has fewer than the 8 neighbors"):
+        measure(gaps, Y, n_neighbors=8)
+    with pytest.raises(DataError, match="row 0 of the graph is its own neighbor"):
+        measure(knn_query(X, X, 12), Y, n_neighbors=5)
+    with pytest.raises(DataError, match="row 0 of the graph is its own neighbor"):
+        measure(X, Y, n_neighbors=5, graph=knn_query(X, X, 12))
+
+
+def test_hubness_refuses_missing_neighbors():
+    ids, d = knn_graph(X, 12).indices.copy(), knn_graph(X, 12).distances.copy()
+    ids[3, 5:], d[3, 5:] = -1, np.inf
+    with pytest.raises(DataError, match="row 3 of the graph has fewer"):
+        metrics.hubness(NeighborGraph(ids, d, 40), n_neighbors=8)

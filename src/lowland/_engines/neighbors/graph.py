@@ -13,7 +13,13 @@ from lowland._core.units import unit_powers
 from lowland._engines.distances.metrics import has_directions, unit_power
 from lowland._engines.neighbors.graph_checks import as_lists, check_facts, check_lists, own_neighbor
 
-__all__ = ["NeighborGraph", "check_fitted_rows", "graph_powers", "no_fitted_rows"]
+__all__ = [
+    "NeighborGraph",
+    "check_fitted_rows",
+    "graph_powers",
+    "no_fitted_rows",
+    "refuse_own_neighbors",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +111,11 @@ def check_fitted_rows(graph: NeighborGraph, owner: str) -> None:
             f"{owner}: the graph has the neighbors of {len(graph)} new rows; a fit needs those of "
             f"the {graph.n_points} fitted rows (knn_graph)."
         )
+    refuse_own_neighbors(graph, owner)
+
+
+def refuse_own_neighbors(graph: NeighborGraph, owner: str) -> None:
+    """Refuse a graph of the fitted rows in which a row is its own neighbor."""
     row = own_neighbor(graph.indices)
     if row is not None:
         raise DataError(
