@@ -4,9 +4,9 @@ Compiled code trusts the arrays of a sparse matrix, and they can be replaced by 
 matrix was made. The flags that scipy keeps about them (sorted, each entry once) are not believed
 either. Every sparse matrix that enters the library passes through :func:`compressed_rows`.
 
-Cost: one pass over the column numbers. Where they ascend, the first and the last of each row tell
-whether all are inside. Measured on one core: 70 000 x 784 digits (19 % stored, 10 million values)
-about 10 ms, 200 000 x 5 000 with 1 % (10 million values) about 15 ms; see ``benchmarks``.
+Cost: two passes over the column numbers, one that finds all of them inside and one that finds them
+ascending. Measured on one core: 14 ms for 70 000 x 784 and for 200 000 x 5 000 with 10 million
+stored values each, beside 7 s and 9 s for two axes of PCA.
 """
 
 from __future__ import annotations
@@ -182,7 +182,10 @@ def _not_whole(X: Any, name: str) -> str | None:
 def _outside(
     name: str, indices: np.ndarray, size: int, indptr: np.ndarray | None = None
 ) -> str | None:
-    """The first index that is not below ``size``; ``indptr`` tells where parts of them start."""
+    """The first index that is not below ``size``; ``indptr`` tells where parts of them start.
+
+    Where the indices of every part ascend, the first and the last of each tell.
+    """
     if not indices.size:
         return None
     if indptr is not None and _ascend(indices, indptr):

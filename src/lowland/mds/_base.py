@@ -145,11 +145,13 @@ class DistanceReducer(Reducer):
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
         for rows, D in self._unchecked_distances(X, run):
-            if not (self.uses_order_only or np.nanmax(D) <= EXTREME):
-                row, _ = np.unravel_index(np.nanargmax(D), D.shape)
+            if not (self.uses_order_only or np.fmax.reduce(D, axis=None) <= EXTREME):
+                unknown = np.isnan(D)  # all of them, if the fitted rows overflow
+                far = np.where(unknown, np.inf if unknown.all() else -1.0, D)
+                row, column = np.unravel_index(far.argmax(), D.shape)
                 raise DataError(
                     f"{type(self).__name__}: new row {rows.start + row} is at distance "
-                    f"{np.nanmax(D[row]):g} from a fitted row, too far to be squared; leave it "
+                    f"{far[row, column]:g} from a fitted row, too far to be squared; leave it "
                     "out, or divide X by a large number before fitting."
                 )
             yield rows, D
