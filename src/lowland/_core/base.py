@@ -67,8 +67,14 @@ class Reducer(Estimator):
 
     def _placed(self, X: Any, run: FitContext, *, inverse: bool) -> np.ndarray:
         """Rows in the map, or back; refuses rows whose result the data type cannot hold."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = place_in_unit(self, X, run, inverse=inverse)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                result = place_in_unit(self, X, run, inverse=inverse)
+        except np.linalg.LinAlgError as error:  # of values that overflow on the way
+            raise DataError(
+                f"{type(self).__name__}: the rows cannot be placed, because a decomposition failed "
+                f"({error}); leave out extreme rows, or fit the model again."
+            ) from error
         if not all_finite(result, run.threads):
             row = int(np.argmin(np.isfinite(result).all(axis=1)))
             what, dtype = f"the result of row {row}", result.dtype

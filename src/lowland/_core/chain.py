@@ -39,6 +39,11 @@ class Chain:
     def __init__(self, steps: Sequence[Any]) -> None:
         if not steps:
             raise ParameterError("Chain: steps=() is empty; give at least one fitted estimator.")
+        for step in steps:
+            if isinstance(step, type) or not callable(getattr(step, "transform", None)):
+                raise ParameterError(
+                    f"Chain: {step!r:.80} has no transform; give fitted estimators."
+                )
         self.steps = tuple(steps)
 
     def __repr__(self) -> str:

@@ -5,7 +5,8 @@
 :class:`Declared` turns such lines into a real ``__init__`` that only stores (a dataclass), and
 inherits ``get_params``, ``set_params``, ``repr`` and checks whose messages are generated from the
 constraint. The command line reads the same declarations to parse its options. ``fitted`` declares
-what ``fit`` leaves behind, with its shape, so that a loaded model file can be checked against it.
+what ``fit`` leaves behind, with its shape and its meaning, so that a loaded model file can be
+checked against it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from lowland._core.constraints import Constraint
 from lowland._core.docstrings import GLOSSARY, Entry, complete, entries
 from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.meaning import Meaning
 
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
 
@@ -43,6 +45,9 @@ class Fitted(NamedTuple):
     optional: bool = False
     allows_nan: bool = False
     unit: Unit = ""
+    meaning: tuple[Meaning, ...] = ()
+    sparse: bool = False
+    may_be_empty: bool = False
 
     def units_in(self, model: Any) -> tuple[str, ...]:
         """The unit of the value, or of each entry, given the parameters of the model."""
@@ -56,18 +61,26 @@ def fitted(
     optional: bool = False,
     allows_nan: bool = False,
     unit: Unit = "",
+    meaning: Meaning | tuple[Meaning, ...] = (),
+    sparse: bool = False,
+    may_be_empty: bool = False,
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute: ``fitted("n_components", "n_features")``.
 
     Sizes are names: the same name means the same size within one model, ``n_features`` is
-    ``n_features_in_`` and ``n_components`` is ``n_components_``. No size means a scalar. ``type``
+    ``n_features_in_`` and ``n_components`` is ``n_components_``, or else the parameter. A size may
+    also be a number, or a sum such as ``n_kept + 1``. No size means a scalar. ``type``
     is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
     ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``unit`` tells
     how it grows with the data (``_core/units.py``); it may be a function of the model, and a tuple
-    if entries differ. ``init`` only tells type checkers that this is not a parameter.
+    if entries differ. ``meaning`` is what the contents satisfy (``_core/meaning.py``); whoever uses
+    them may rely on it, and an array of integers needs one. Only a ``sparse`` attribute may be a
+    CSR matrix, and only one that ``may_be_empty`` may have a size of 0. ``init`` only tells type
+    checkers that this is not a parameter.
     """
-    return Fitted(shape or None, type, optional, allows_nan, unit)
+    meanings = meaning if isinstance(meaning, tuple) else (meaning,)
+    return Fitted(shape or None, type, optional, allows_nan, unit, meanings, sparse, may_be_empty)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))
@@ -75,6 +88,7 @@ class Declared:
     """A class whose parameters are declared, not forwarded."""
 
     fitted_attributes: ClassVar[dict[str, Fitted]] = {}
+    size_rules: ClassVar[dict[str, str]] = {}  # sizes that are sums: {"n": "n_kept + n_excluded"}
     _documented: ClassVar[dict[str, dict[str, Entry]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -151,6 +165,13 @@ class Declared:
                     f"{type(self).__name__}: {name}={_shown(value)} is not allowed; "
                     f"expected {constraint.describe()}."
                 )
+
+    def inconsistency(self) -> str | None:
+        """What of the fitted state contradicts other parts of it, or the parameters; None: nothing.
+
+        A model file is refused for it. Each attribute satisfies its declaration already.
+        """
+        return None
 
     def __repr__(self) -> str:
         changed = (

@@ -16,7 +16,6 @@ No unit, "", is the default. A method takes part if it, or its base, defines ``_
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -92,8 +91,8 @@ def in_unit(X: Any, exponent: Any) -> Any:
             moved = X.copy()
             moved.data = np.ldexp(X.data, exponent)
             return moved
-        if dataclasses.is_dataclass(X) and not isinstance(X, type):
-            return dataclasses.replace(X, distances=np.ldexp(X.distances, exponent))  # type: ignore[attr-defined]
+        if hasattr(X, "with_distances"):
+            return X.with_distances(np.ldexp(X.distances, exponent))
         return float(np.ldexp(np.float64(X), exponent))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.errors import DataError, DataTypeError
 from lowland._core.memory import require_memory
+from lowland._core.sparse_input import as_csr, well_formed
 
 __all__ = [
     "all_finite",
@@ -102,8 +103,9 @@ def check_matrix(
 def _sparse_floats(X: Any, argument: str) -> Any:
     if np.iscomplexobj(X):
         raise DataError(f"Complex data not supported: {argument} is {X.dtype}; pass real numbers.")
-    X = canonical(X.tocsr())
-    return X if X.dtype in FLOATS else X.astype(np.float64)
+    well_formed(X, argument)
+    # converted before entries are summed, because sums of small integers overflow
+    return as_csr(X if X.dtype in FLOATS else X.astype(np.float64))
 
 
 def canonical(X: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.validation import canonical
+from lowland._core.sparse_input import as_csr, well_formed
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, one_line, unreadable
 from lowland.io.finite import float_type
@@ -84,8 +84,6 @@ def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_mat
             matrix = build((data, *places), shape=shape)
         else:
             matrix = build((data, *places), shape=shape)
-            # Checked before any computation: a wrong index would be read out of bounds.
-            matrix.check_format(full_check=True)
     except (IndexError, OverflowError, TypeError, ValueError) as error:
         raise unreadable(file, "a sparse matrix", error) from error
     return compressed_rows(matrix, str(file))
@@ -98,9 +96,11 @@ def compressed_rows(matrix: Any, where: str) -> scipy.sparse.csr_matrix:
     _check_numbers(matrix.dtype, where)
     if 0 in matrix.shape:
         raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
+    well_formed(matrix, where)
     # Converted before entries are summed, because sums of small integers overflow.
-    matrix = matrix.astype(float_type(matrix.data), copy=False)
-    return scipy.sparse.csr_matrix(canonical(matrix.tocsr()))
+    numbers = np.empty(0, matrix.dtype) if matrix.format in ("lil", "dok") else matrix.data
+    matrix = matrix.astype(float_type(numbers), copy=False)
+    return scipy.sparse.csr_matrix(as_csr(matrix))
 
 
 def _check_numbers(dtype: np.dtype[Any], where: str) -> None:

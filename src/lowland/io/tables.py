@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
+from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
 from lowland._core.wording import listing
 from lowland.io.contents import Contents, Request
@@ -56,6 +57,10 @@ class Table:
     notes: tuple[str, ...] = ()
     sparse_names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if is_sparse(self.features):
+            well_formed(self.features, self.source)
 
     @property
     def is_sparse(self) -> bool:

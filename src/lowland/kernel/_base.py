@@ -11,6 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import above, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
@@ -59,9 +60,9 @@ class KernelReducer(Reducer):
 
     dual_vectors_: np.ndarray = fitted("n_fitted", "n_components")
     offsets_: np.ndarray = fitted("n_components")
-    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True)
-    gamma_: float = fitted()
-    n_components_: int = fitted(type=int)
+    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True, sparse=True)
+    gamma_: float = fitted(meaning=above(0))
+    n_components_: int = fitted(type=int, meaning=count(1))
 
     accepts_sparse = True
     reading = Reading(
@@ -101,6 +102,16 @@ class KernelReducer(Reducer):
         self.dual_vectors_, self.offsets_ = np.ascontiguousarray(duals), offsets
         self.fitted_rows_ = None if self._has_kernel_values else rows.copy()
         self.n_components_ = len(offsets)
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: given kernel values stand in place of rows."""
+        if (self.fitted_rows_ is None) != self._has_kernel_values:
+            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
+            return f"{has} with kernel={self.kernel!r}"
+        n, p = len(self.dual_vectors_), self.n_features_in_
+        if self._has_kernel_values and n != p:
+            return f"'dual_vectors_' of {n} rows, but kernel values with {p} fitted rows"
+        return super().inconsistency()
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return self._place(X, run).astype(X.dtype, copy=False)

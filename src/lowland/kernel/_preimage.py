@@ -121,6 +121,8 @@ def by_ridge(
     matrix = kernel_matrix(centers, kernel, threads)
     K = matrix.matrix()
     K[np.diag_indices_from(K)] += ridge
+    if not (np.isfinite(K).all() and np.isfinite(targets - mean).all()):
+        return np.full((len(Y), targets.shape[1]), np.nan)  # of extreme rows; refused by the caller
     with limit_blas(1):
         coefficients = scipy.linalg.solve(K, targets - mean, assume_a="pos")
     return matrix.rows_times(Y, coefficients) + mean

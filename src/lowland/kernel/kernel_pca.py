@@ -11,6 +11,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import at_least
 from lowland._core.params import fitted, param
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
@@ -94,11 +95,11 @@ class KernelPCA(KernelReducer, Invertible):
     tol: float = param(Real(0, 1), default=1e-6)
     alpha: float = param(Real(0), default=1e-3)
 
-    eigenvalues_: np.ndarray = fitted("n_components")
-    explained_variance_ratio_: np.ndarray = fitted("n_components")
+    eigenvalues_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=at_least(0))
     mean_weights_: np.ndarray = fitted("n_fitted")
     lowest_eigenvalue_: float = fitted()
-    residual_: float | None = fitted(optional=True)
+    residual_: float | None = fitted(optional=True, meaning=at_least(0))
 
     card = Card(
         keeps="similarities, as inner products after a curved change of coordinates",

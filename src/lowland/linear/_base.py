@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.base import Invertible
 from lowland._core.card import Estimate
 from lowland._core.context import FitContext
+from lowland._core.meaning import count
 from lowland._core.params import fitted
 from lowland._core.traits import Reading
 from lowland._engines.linalg import products
@@ -37,7 +38,7 @@ class LinearMap(Invertible):
 
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features", unit="x")
-    n_components_: int = fitted(type=int)
+    n_components_: int = fitted(type=int, meaning=count(1))
 
     accepts_sparse = True
     components_limit = "rank"

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from lowland._core.context import FitContext
+from lowland._core.meaning import Semidefinite, count
 from lowland._core.params import fitted
 from lowland._core.units import largest
 from lowland._core.validation import (
@@ -40,8 +41,10 @@ class MomentsReducer(LinearMap):
         after ``fit``.
     """
 
-    n_samples_seen_: int = fitted(type=int)
-    scatter_: np.ndarray | None = fitted("n_features", "n_features", optional=True)
+    n_samples_seen_: int = fitted(type=int, meaning=count(1))
+    scatter_: np.ndarray | None = fitted(
+        "n_features", "n_features", optional=True, meaning=Semidefinite()
+    )
 
     fit_checks_finite = True  # a value that is not finite shows in the sums
 

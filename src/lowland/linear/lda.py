@@ -11,6 +11,7 @@ from lowland._core.classifier import Classifier
 from lowland._core.constraints import Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import Ascending, SumsTo, above, at_least, count, share
 from lowland._core.params import fitted, param
 from lowland._core.targets import check_labels
 from lowland._core.threads import limit_blas
@@ -124,13 +125,15 @@ class LDA(Classifier, MomentsReducer):
     priors: Any = param(Null() | Several(Real(0, 1)), default=None)
     rule: str = param(OneOf("bayes", "mahalanobis"), default="bayes")
 
-    eigenvalues_: np.ndarray = fitted("n_components")
-    discriminant_power_: np.ndarray = fitted("n_components")
-    explained_variance_ratio_: np.ndarray = fitted("n_components")
+    eigenvalues_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    discriminant_power_: np.ndarray = fitted("n_components", meaning=share())
+    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
     threshold_: float | None = fitted(optional=True)
-    classes_: np.ndarray = fitted("n_classes", type=object)
-    class_counts_: np.ndarray = fitted("n_classes", type=int)
-    priors_: np.ndarray = fitted("n_classes")
+    classes_: np.ndarray = fitted("n_classes", type=object, meaning=Ascending(strict=True))
+    class_counts_: np.ndarray = fitted(
+        "n_classes", type=int, meaning=(count(1), SumsTo("n_samples_seen"))
+    )
+    priors_: np.ndarray = fitted("n_classes", meaning=(above(0), SumsTo(1.0)))
     means_: np.ndarray = fitted("n_classes", "n_features")
     coef_: np.ndarray = fitted("n_scores", "n_features")
     intercept_: np.ndarray = fitted("n_scores")
@@ -204,6 +207,13 @@ class LDA(Classifier, MomentsReducer):
         self.explained_variance_ratio_ = ratios[:k] / (ratios.sum() or 1.0)
         # the classifier uses the maximum likelihood covariance S_W / n
         self._keep_classifier(found.coefficients * (n / (n - C)))
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: the scores are looked up among the classes."""
+        n_classes, n_scores = len(self.classes_), len(self.coef_)
+        if n_classes < 2 or n_scores != (1 if n_classes == 2 else n_classes):
+            return f"'coef_' with {n_scores} scores for {n_classes} classes"
+        return super().inconsistency()
 
     def _decoder(self) -> np.ndarray:
         with limit_blas(1):

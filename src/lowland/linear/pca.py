@@ -10,6 +10,7 @@ import numpy as np
 from lowland._core.card import Card
 from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
+from lowland._core.meaning import above, at_least, share
 from lowland._core.params import fitted, param
 from lowland._core.validation import check_finite, is_sparse
 from lowland._engines.linalg import products
@@ -102,11 +103,11 @@ class PCA(MomentsReducer):
     whiten: bool = param(Boolean(), default=False)
     scale: bool = param(Boolean(), default=False)
 
-    scale_: np.ndarray | None = fitted("n_features", optional=True)
-    explained_variance_: np.ndarray = fitted("n_components")
-    explained_variance_ratio_: np.ndarray = fitted("n_components")
-    singular_values_: np.ndarray = fitted("n_components")
-    noise_variance_: float = fitted()
+    scale_: np.ndarray | None = fitted("n_features", optional=True, meaning=above(0))
+    explained_variance_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
+    singular_values_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    noise_variance_: float = fitted(meaning=at_least(0))
 
     card = Card(
         keeps="the largest share of the variance that a linear map can keep, and so the large "

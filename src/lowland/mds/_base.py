@@ -12,6 +12,7 @@ from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
+from lowland._core.meaning import at_least
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.units import largest, unit_powers
@@ -48,7 +49,7 @@ class DistanceReducer(Reducer):
     ----------
     stress_per_point_ : ndarray of shape (n_samples,)
         Relative stress of each row, sqrt(sum_j w (delta - d)^2 / sum_j w delta^2).
-    fitted_rows_ : ndarray or sparse matrix of shape (n_fitted, n_features), or None
+    fitted_rows_ : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Rows that new rows are compared with. None if distances were given, or if new rows are
         placed by a product.
     """
@@ -57,8 +58,8 @@ class DistanceReducer(Reducer):
     metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
-    stress_per_point_: np.ndarray = fitted("n_samples")
-    fitted_rows_: Any = fitted("n_fitted", "n_features", optional=True, unit="x")
+    stress_per_point_: np.ndarray = fitted("n_samples", meaning=at_least(0))
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
 
     accepts_sparse = True
     accepts_distances = True
@@ -82,6 +83,20 @@ class DistanceReducer(Reducer):
     def _has_distances(self) -> bool:
         """Whether X holds distances."""
         return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: given distances stand in place of rows."""
+        if self._compares_rows() != (self.fitted_rows_ is not None):
+            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
+            return f"{has} with metric={self.metric!r}"
+        n, p = len(self.embedding_), self.n_features_in_
+        if self._has_distances and n != p:
+            return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
+        return super().inconsistency()
+
+    def _compares_rows(self) -> bool:
+        """Whether new rows are compared with ``fitted_rows_``."""
+        return not self._has_distances
 
     # --- fitted rows --------------------------------------------------------------------------
 
@@ -130,11 +145,13 @@ class DistanceReducer(Reducer):
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
         for rows, D in self._unchecked_distances(X, run):
-            if not (self.uses_order_only or np.nanmax(D) <= EXTREME):
-                row, _ = np.unravel_index(np.nanargmax(D), D.shape)
+            if not (self.uses_order_only or np.fmax.reduce(D, axis=None) <= EXTREME):
+                unknown = np.isnan(D)  # all of them, if the fitted rows overflow
+                far = np.where(unknown, np.inf if unknown.all() else -1.0, D)
+                row, column = np.unravel_index(far.argmax(), D.shape)
                 raise DataError(
                     f"{type(self).__name__}: new row {rows.start + row} is at distance "
-                    f"{np.nanmax(D[row]):g} from a fitted row, too far to be squared; leave it "
+                    f"{far[row, column]:g} from a fitted row, too far to be squared; leave it "
                     "out, or divide X by a large number before fitting."
                 )
             yield rows, D

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.validation import canonical, is_sparse
+from lowland._core.sparse_input import compressed_rows
+from lowland._core.validation import is_sparse
 
 __all__ = ["checked_weights"]
 
@@ -21,7 +22,7 @@ def checked_weights(weights: Any, n: int) -> Any:
     if shape != (n, n):
         raise DataError(f"weights have shape {shape}; {n} rows need {n} x {n}.")
     if is_sparse(weights):
-        W = canonical(weights.tocsr().astype(np.float64))
+        W = compressed_rows(weights, "weights").astype(np.float64)
         W.data[np.repeat(np.arange(n), np.diff(W.indptr)) == W.indices] = 0.0
     else:
         W = np.array(weights, np.float64)

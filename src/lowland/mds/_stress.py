@@ -11,6 +11,7 @@ from lowland._core.card import Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import at_least, count
 from lowland._core.memory import available_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
@@ -80,9 +81,9 @@ class StressReducer(DistanceReducer):
     pairs: str = param(OneOf("auto", "all", "sparse"), default="auto")
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
-    n_iter_: int = fitted(type=int)
+    stress_: float = fitted(meaning=at_least(0))
+    loss_history_: np.ndarray = fitted("n_steps", meaning=at_least(0))
+    n_iter_: int = fitted(type=int, meaning=count())
 
     @classmethod
     def _stress_cost(cls, n: int, p: int, n_steps: int) -> Estimate:

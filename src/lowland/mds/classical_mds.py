@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, OneOf
 from lowland._core.context import FitContext
+from lowland._core.meaning import at_least, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
@@ -98,9 +99,11 @@ class ClassicalMDS(DistanceReducer):
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
-    goodness_of_fit_: np.ndarray | None = fitted("two", optional=True)
-    additive_constant_: float = fitted(unit="d")
-    mean_squares_: np.ndarray | None = fitted("n_samples", optional=True, unit="d^2")
+    goodness_of_fit_: np.ndarray | None = fitted("2", optional=True, meaning=share())
+    additive_constant_: float = fitted(unit="d", meaning=at_least(0))
+    mean_squares_: np.ndarray | None = fitted(
+        "n_samples", optional=True, unit="d^2", meaning=at_least(0)
+    )
     components_: np.ndarray | None = fitted("n_components", "n_features", optional=True)
     mean_: np.ndarray | None = fitted("n_features", optional=True, unit="x")
 
@@ -173,6 +176,21 @@ class ClassicalMDS(DistanceReducer):
         compares = not self._has_distances and found.axes is None
         self.fitted_rows_ = X.copy() if compares else None
         return self.embedding_.copy()
+
+    def _compares_rows(self) -> bool:
+        return not self._has_distances and self.components_ is None
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: rows are placed by a product, or by distances."""
+        parts = {"components_": self.components_, "mean_": self.mean_}
+        absent = [name for name, value in parts.items() if value is None]
+        if len(absent) == 1:
+            return f"no {absent[0]!r}"
+        if absent and self.mean_squares_ is None:
+            return "neither 'components_' nor 'mean_squares_'"
+        if not absent and self._has_distances:
+            return "'components_' with metric='precomputed'"
+        return super().inconsistency()
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         if self.components_ is not None:

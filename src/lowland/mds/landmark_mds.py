@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import Ascending, at_least, index_of
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.distances.cross_distances import CrossDistances
@@ -89,10 +90,13 @@ class LandmarkMDS(DistanceReducer):
     n_landmarks: int | None = param(Null() | Integer(2), default=None)
     selection: str = param(OneOf("random", "maxmin"), default="random")
 
-    landmarks_: np.ndarray = fitted("n_landmarks", type=int)
+    landmarks_: np.ndarray = fitted(
+        "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
+    )
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components", unit="d")
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
-    mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2")
+    mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2", meaning=at_least(0))
+    fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
 
     card = Card(
         keeps="distances as inner products, large ones best",

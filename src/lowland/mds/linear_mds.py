@@ -11,6 +11,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Function, Integer, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
+from lowland._core.meaning import at_least
 from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg import products
@@ -84,8 +85,10 @@ class LinearMDS(StressReducer, Invertible):
 
     components_: np.ndarray = fitted("n_components", "n_features", unit="d/x")
     mean_: np.ndarray = fitted("n_features", unit="x")
-    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2")
-    loss_history_: np.ndarray = fitted("n_steps", unit=lambda model: "" if model.power else "d^2")
+    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2", meaning=at_least(0))
+    loss_history_: np.ndarray = fitted(
+        "n_steps", unit=lambda model: "" if model.power else "d^2", meaning=at_least(0)
+    )
 
     card = Card(
         keeps="distances, as well as a linear map can",
@@ -162,6 +165,9 @@ class LinearMDS(StressReducer, Invertible):
             return loss * problem.unit ** (2 - self.power)
         scale = float(problem.objective.scale)
         return loss / (scale if scale > 0 else 1.0)
+
+    def _compares_rows(self) -> bool:
+        return False  # a product places new rows
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return products.times(X, self.mean_, self.components_.T, run.threads)

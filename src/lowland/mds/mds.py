@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import at_least
 from lowland._core.params import fitted, param
 from lowland._engines.distances.dissimilarities import known_pairs
 from lowland._engines.stress.disparities import Disparities
@@ -79,12 +80,14 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
-    stress_: float = fitted(unit="d^2")
+    stress_: float = fitted(unit="d^2", meaning=at_least(0))
     loss_history_: np.ndarray = fitted(
-        "n_steps", unit=lambda model: "d^2" if model.transformation == "ratio" else ""
+        "n_steps",
+        unit=lambda model: "d^2" if model.transformation == "ratio" else "",
+        meaning=at_least(0),
     )
-    normalized_stress_: float = fitted()
-    coefficients_: np.ndarray = fitted("two", unit=("d", ""))
+    normalized_stress_: float = fitted(meaning=at_least(0))
+    coefficients_: np.ndarray = fitted("2", unit=("d", ""))
 
     card = Card(
         keeps="distances, large ones best",

@@ -10,6 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import Ascending, at_least
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
@@ -92,9 +93,9 @@ class NonmetricMDS(StressReducer):
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d")
-    disparities_: np.ndarray = fitted("n_pairs")
-    distances_: np.ndarray = fitted("n_pairs")
+    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d", meaning=(at_least(0), Ascending()))
+    disparities_: np.ndarray = fitted("n_pairs", meaning=at_least(0))
+    distances_: np.ndarray = fitted("n_pairs", meaning=at_least(0))
 
     card = Card(
         keeps="the order of the distances",

@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._engines.distances.distance_rows import distance_rows
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 
 __all__ = ["check_graph"]
 
@@ -34,6 +34,7 @@ def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] |
             f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
             f"{n} rows; give a graph of the rows of X."
         )
+    refuse_own_neighbors(graph, "graph")
     if graph.recall_ is not None or graph.indices.min(initial=0) < 0:
         return False
     name = metric if isinstance(metric, str) else "callable"

@@ -12,7 +12,7 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.monitor import Monitor
 from lowland._engines.distances import neighbor_ranks
 from lowland._engines.distances.distance_rows import DistanceRows, blocks_of, distance_rows
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, neighbor_query
 from lowland.metrics._cost import KEPT_BYTES, KEPT_PAIR, PACKED_BYTES, Work
 from lowland.metrics._kept_rows import KeptRows
@@ -193,6 +193,7 @@ class GraphView(View):
                 f"X: this graph has the neighbors of {len(graph)} queries among {graph.n_points} "
                 "rows; a graph of the rows among themselves is needed, as knn_graph makes it."
             )
+        refuse_own_neighbors(graph, "X")
 
     def _search(self, k: int, monitor: Monitor) -> Near:
         if k > self.graph.n_neighbors:
@@ -200,7 +201,14 @@ class GraphView(View):
                 f"n_neighbors={k} is more than the {self.graph.n_neighbors} neighbors that the "
                 "graph given as X has; make a larger graph or ask for fewer."
             )
-        return Near(self.graph.indices[self.rows], self.graph.distances[self.rows])
+        found = Near(self.graph.indices[self.rows], self.graph.distances[self.rows])
+        if found.indices[:, :k].min(initial=0) < 0:
+            place = int((found.indices[:, :k] < 0).any(axis=1).argmax())
+            raise DataError(
+                f"X: row {int(np.arange(len(self.graph))[self.rows][place])} of the graph has "
+                f"fewer than the {k} neighbors that are compared; ask for fewer, or give the data."
+            )
+        return found
 
     @property
     def table(self) -> Any:

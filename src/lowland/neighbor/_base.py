@@ -15,6 +15,7 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
+from lowland._core.meaning import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
@@ -116,10 +117,10 @@ class NeighborEmbedding(Reducer):
     embedding_: np.ndarray = fitted("n_samples", "n_components")
     kl_divergence_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
-    n_iter_: int = fitted(type=int)
-    n_neighbors_: int = fitted(type=int)
-    mean_potential_: float = fitted()
-    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, unit="x")
+    n_iter_: int = fitted(type=int, meaning=count())
+    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
+    mean_potential_: float = fitted(meaning=at_least(0))
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
 
     accepts_sparse = True
     accepts_distances = True
@@ -155,6 +156,15 @@ class NeighborEmbedding(Reducer):
     def _momentum(self) -> float:
         """Momentum of the steps after the early exaggeration."""
         return MOMENTUM
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
+        if self.metric == "precomputed" and self.fitted_rows_ is not None:
+            return "'fitted_rows_' with metric='precomputed'"
+        n, p = len(self.embedding_), self.n_features_in_
+        if self.fitted_rows_ is None and n != p:
+            return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"
+        return super().inconsistency()
 
     # --- fit ----------------------------------------------------------------------------------
 

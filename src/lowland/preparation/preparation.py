@@ -12,7 +12,9 @@ import numpy as np
 
 from lowland._core.constraints import Null, OneOf
 from lowland._core.errors import DataError
+from lowland._core.meaning import Names, above, count
 from lowland._core.params import Declared, fitted, param
+from lowland._core.sparse_input import compressed_rows
 from lowland._core.validation import (
     all_finite,
     check_columns,
@@ -72,19 +74,19 @@ class Preparation(Declared):
     scale: str = param(OneOf("auto", "none", "standard", "robust"), default="auto")
     impute: str | None = param(OneOf("mean", "median") | Null(), default=None)
 
-    chosen_: str = fitted(type=str)
+    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust")))
     reason_: str = fitted(type=str)
     fill_: np.ndarray | None = fitted("n_numbers", optional=True)
-    n_filled_: int = fitted(type=int)
+    n_filled_: int = fitted(type=int, meaning=count())
     center_: np.ndarray | None = fitted("n_columns", optional=True)
-    spread_: np.ndarray | None = fitted("n_columns", optional=True)
-    level_columns_: np.ndarray = fitted("n_levels", type=str)
-    levels_: np.ndarray = fitted("n_levels", type=str)
+    spread_: np.ndarray | None = fitted("n_columns", optional=True, meaning=above(0))
+    level_columns_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
+    levels_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
         self.check_params()
-        names = column_names(X)
+        X, names = _checked(X), column_names(X)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
@@ -100,6 +102,7 @@ class Preparation(Declared):
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified."""
+        X = _checked(X)
         if "feature_names_in_" in vars(self):
             check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
@@ -108,14 +111,19 @@ class Preparation(Declared):
             return ready
         if is_sparse(ready):
             return ready.multiply(1.0 / self.spread_).tocsr().astype(ready.dtype)
-        assert self.center_ is not None
-        ready = ready - self.center_.astype(ready.dtype)
+        # not centered after a fit on sparse rows
+        ready = ready.copy() if self.center_ is None else ready - self.center_.astype(ready.dtype)
         ready /= self.spread_.astype(ready.dtype)
         return ready
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
         return self.fit(X).transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        texts = len(set(self.level_columns_))
+        return self.n_features_in_ - texts + len(self.levels_)
 
     def column_names_out(self) -> list[str] | None:
         """Names of the columns of the result; None if X had no names."""
@@ -125,6 +133,27 @@ class Preparation(Declared):
         numbers = [name for name in self.feature_names_in_ if name not in texts]
         pairs = zip(self.level_columns_, self.levels_, strict=True)
         return [*numbers, *(f"{column}={level}" for column, level in pairs)]
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: the columns that the rows have after encoding."""
+        texts = set(self.level_columns_)
+        if unknown := sorted(texts - set(vars(self).get("feature_names_in_", ()))):
+            return f"'level_columns_' with {unknown[0][:80]!r}, which is no column"
+        if len({*zip(self.level_columns_, self.levels_, strict=True)}) < len(self.levels_):
+            return "'levels_' with a value twice in one column"
+        if (self.chosen_ == "none") != (self.spread_ is None):
+            has = "no" if self.spread_ is None else "a"
+            return f"'chosen_' = {self.chosen_!r} with {has} 'spread_'"
+        if self.spread_ is None and self.center_ is not None:
+            return "'center_', but no 'spread_'"
+        n_numbers = self.n_features_in_ - len(texts)
+        sizes = {"fill_": n_numbers, "center_": n_numbers + len(self.levels_)}
+        sizes["spread_"] = sizes["center_"]
+        for name, size in sizes.items():
+            found = getattr(self, name)
+            if found is not None and len(found) != size:
+                return f"{name!r} of {len(found)} values, expected {size}"
+        return super().inconsistency()
 
     def _numbers(self, X: Any) -> Any:
         """The columns of numbers; a data frame is copied into one C-ordered array."""
@@ -168,6 +197,11 @@ class Preparation(Declared):
     def _with_levels(self, numbers: Any, X: Any) -> Any:
         if not len(self.levels_):
             return numbers
+        if not hasattr(X, "columns"):
+            raise DataError(
+                f"Preparation was fitted with the text column {self.level_columns_[0]!r}, but X "
+                "has no named columns; give a data frame with the same columns."
+            )
         parts = [numbers]
         for column in dict.fromkeys(self.level_columns_):
             levels = self.levels_[self.level_columns_ == column]
@@ -189,6 +223,11 @@ class Preparation(Declared):
             return choose_scale(ready, self.column_names_out())
         make = standard_scale if self.scale == "standard" else robust_scale
         return make(ready, "as asked")
+
+
+def _checked(X: Any) -> Any:
+    """X itself; a sparse matrix as CSR, after a check of its indices."""
+    return compressed_rows(X) if is_sparse(X) else X
 
 
 def _n_missing(numbers: Any) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
+from lowland._core.meaning import Permutation
 from lowland._core.params import fitted, param
+from lowland._core.relations import Best
 from lowland._core.validation import is_sparse
 
 __all__ = ["Selector"]
@@ -40,8 +42,8 @@ class Selector(Estimator):
 
     n_features: Any = param(Integer(1) | Real(0, 1) | Null(), default=None, kw_only=False)
 
-    support_: np.ndarray = fitted("n_features", type=bool)
-    ranking_: np.ndarray = fitted("n_features", type=int)
+    support_: np.ndarray = fitted("n_features", type=bool, meaning=Best("ranking_"))
+    ranking_: np.ndarray = fitted("n_features", type=int, meaning=Permutation())
     scores_: np.ndarray = fitted("n_features")
 
     accepts_sparse = True

@@ -10,7 +10,9 @@ import numpy as np
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.meaning import Ascending, at_least
 from lowland._core.params import fitted, param
+from lowland._core.relations import RowCounts
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
@@ -87,9 +89,11 @@ class Wrapper(Selector):
         default=None,
     )
 
-    path_sizes_: np.ndarray = fitted("n_steps", type=int)
+    path_sizes_: np.ndarray = fitted(
+        "n_steps", type=int, meaning=(RowCounts("path_support_"), Ascending())
+    )
     path_scores_: np.ndarray = fitted("n_steps")
-    path_errors_: np.ndarray = fitted("n_steps")
+    path_errors_: np.ndarray = fitted("n_steps", meaning=at_least(0))
     path_support_: np.ndarray = fitted("n_steps", "n_features", type=bool)
 
     needs_target = True

@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.constraints import Boolean, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
+from lowland._core.meaning import share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
@@ -79,7 +80,7 @@ class PrincipalVariables(Selector):
     scale: bool = param(Boolean(), default=False)
     rule: str = param(OneOf("reconstruction", "loadings"), default="reconstruction")
 
-    explained_variance_ratio_: np.ndarray = fitted("n_selected")
+    explained_variance_ratio_: np.ndarray = fitted("n_selected", meaning=share())
     reconstruction_: np.ndarray = fitted("n_selected", "n_features")
     mean_: np.ndarray = fitted("n_features")
 
@@ -120,6 +121,15 @@ class PrincipalVariables(Selector):
             self._keep(order, len(chosen), scores)
             self.explained_variance_ratio_ = np.array(gains)
             self.mean_, self.reconstruction_ = sums.mean, regression(S, self.support_)
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: the kept columns give the others."""
+        if len(self.reconstruction_) != self._n_features_out:
+            return (
+                f"'reconstruction_' of {len(self.reconstruction_)} columns, but 'support_' keeps "
+                f"{self._n_features_out}"
+            )
+        return super().inconsistency()
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """All columns from the kept columns, by least squares; the kept columns are unchanged."""

@@ -16,7 +16,9 @@ import scipy.sparse
 from lowland._bases.neighbor_graph import NeighborGraphReducer
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import Ascending, at_least, index_of
 from lowland._core.params import fitted
+from lowland._core.relations import KnownOutside
 from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
@@ -58,15 +60,33 @@ class GraphEmbedding(NeighborGraphReducer):
         Rows that new rows are compared with. None if X held distances or was a graph.
     """
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
+    embedding_: np.ndarray = fitted(
+        "n_samples", "n_components", allows_nan=True, meaning=KnownOutside("excluded_")
+    )
     eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted()
-    excluded_: np.ndarray = fitted("n_excluded", type=int)
-    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, unit="x")
+    residual_: float = fitted(meaning=at_least(0))
+    excluded_: np.ndarray = fitted(
+        "n_excluded",
+        type=int,
+        may_be_empty=True,
+        meaning=(index_of("n_samples"), Ascending(strict=True)),
+    )
+    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True, unit="x")
+
+    size_rules = {"n_samples": "n_kept + n_excluded"}
 
     accepts_graph = True
     accepts_distances = True
     reading = GRAPH_READING
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
+        if self._has_distances and self.fitted_rows_ is not None:
+            return "'fitted_rows_' with metric='precomputed'"
+        n, p = len(self.embedding_), self.n_features_in_
+        if self.fitted_rows_ is None and n != p:
+            return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"
+        return super().inconsistency()
 
     # --- what a method writes -----------------------------------------------------------------
 

@@ -18,8 +18,10 @@ from lowland._core.base import Invertible
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataTypeError, ParameterError
+from lowland._core.meaning import Ascending, Distinct, at_least, count, index_of
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.relations import Without
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.precomputed import check_distances
@@ -84,11 +86,18 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         "n_samples", "n_components", unit=lambda m: "x" if m.normalize == "isometric" else ""
     )
     eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted()
-    n_neighbors_: int = fitted(type=int)
-    excluded_: np.ndarray = fitted("n_excluded", type=int)
+    residual_: float = fitted(meaning=at_least(0))
+    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
+    excluded_: np.ndarray = fitted(
+        "n_excluded",
+        type=int,
+        may_be_empty=True,
+        meaning=(index_of("n_samples"), Ascending(strict=True)),
+    )
     fitted_rows_: np.ndarray = fitted("n_kept", "n_features", unit="x")
-    fitted_row_indices_: np.ndarray = fitted("n_kept", type=int)
+    fitted_row_indices_: np.ndarray = fitted(
+        "n_kept", type=int, meaning=(index_of("n_samples"), Distinct(), Without("excluded_"))
+    )
 
     accepts_distances = True
     reading = GRAPH_READING._replace(
@@ -96,6 +105,15 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         "variance.",
         scale="Each axis has unit variance by default, whatever the scale of the data.",
     )
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: ``fitted_rows_`` may hold distances."""
+        n, p = len(self.embedding_), self.n_features_in_
+        if self._has_distances and n != p:
+            return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
+        if self._has_distances and self.fitted_rows_.min() < 0:
+            return f"'fitted_rows_' with the distance {self.fitted_rows_.min():g}"
+        return super().inconsistency()
 
     # --- what a method writes ------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
+from lowland._core.meaning import SumsTo, above, at_least
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_operators import KernelMatrix
@@ -95,9 +96,9 @@ class DiffusionMaps(GraphEmbedding):
     time: float = param(Real(0, closed="left"), default=1.0)
 
     right_vectors_: np.ndarray = fitted("n_kept", "n_components")
-    stationary_: np.ndarray = fitted("n_kept")
-    densities_: np.ndarray = fitted("n_kept")
-    bandwidth_: float = fitted(unit="d^2")
+    stationary_: np.ndarray = fitted("n_kept", meaning=(at_least(0), SumsTo(1.0)))
+    densities_: np.ndarray = fitted("n_kept", meaning=above(0))
+    bandwidth_: float = fitted(unit="d^2", meaning=above(0))
 
     card = Card(
         keeps="how easily a random walk gets from one row to another",

@@ -12,7 +12,9 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.meaning import Ascending, Starts, above, at_least, index_of, share
 from lowland._core.params import fitted, param
+from lowland._core.relations import KnownOutside
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
@@ -96,18 +98,24 @@ class Isomap(GraphEmbedding):
     radius: float | None = param(Null() | Real(0), default=None, unit="d")
     landmarks: int | None = param(Null() | Integer(2), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
-    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2")
-    residual_variance_: np.ndarray = fitted("n_components")
-    reconstruction_error_: float = fitted(unit="d^2")
+    embedding_: np.ndarray = fitted(
+        "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
+    )
+    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2", meaning=at_least(0))
+    residual_variance_: np.ndarray = fitted("n_components", meaning=share())
+    reconstruction_error_: float = fitted(unit="d^2", meaning=at_least(0))
     lowest_eigenvalue_: float = fitted(unit="d^2")
-    landmarks_: np.ndarray = fitted("n_landmarks", type=int)
-    edge_starts_: np.ndarray = fitted("n_kept + 1", type=int)
-    edge_ends_: np.ndarray = fitted("n_edges", type=int)
-    edge_lengths_: np.ndarray = fitted("n_edges")
-    longest_edge_: float = fitted(unit="d")
+    landmarks_: np.ndarray = fitted(
+        "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
+    )
+    edge_starts_: np.ndarray = fitted("n_kept + 1", type=int, meaning=Starts("n_edges"))
+    edge_ends_: np.ndarray = fitted(
+        "n_edges", type=int, may_be_empty=True, meaning=index_of("n_kept")
+    )
+    edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
+    longest_edge_: float = fitted(unit="d", meaning=above(0))
     dual_vectors_: np.ndarray = fitted("n_landmarks", "n_components")
-    mean_squares_: np.ndarray = fitted("n_landmarks")
+    mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))
 
     card = Card(
         keeps="distances along the surface that the rows lie on",

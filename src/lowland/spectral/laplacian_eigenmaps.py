@@ -10,6 +10,7 @@ import scipy.sparse
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
+from lowland._core.meaning import above
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland._engines.graphs.weights import weighted_graph
@@ -79,8 +80,8 @@ class LaplacianEigenmaps(GraphEmbedding):
     weights: Literal["heat", "binary"] = param(OneOf("heat", "binary"), default="heat")
     bandwidth: float | None = param(Null() | Real(0), default=None, unit="d^2")
 
-    degrees_: np.ndarray = fitted("n_kept")
-    bandwidth_: float | None = fitted(optional=True, unit="d^2")
+    degrees_: np.ndarray = fitted("n_kept", meaning=above(0))
+    bandwidth_: float | None = fitted(optional=True, unit="d^2", meaning=above(0))
 
     card = Card(
         keeps="who is a neighbor of whom, as smoothly as possible",

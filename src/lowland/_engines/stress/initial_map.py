@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import dijkstra, shortest_path
 
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
+from lowland._core.sparse_input import compressed_rows
 from lowland._core.validation import is_sparse
 from lowland._engines.stress import classical_scaling
 
@@ -96,7 +97,9 @@ def given_start(init: Any, n: int, q: int, unit: float) -> np.ndarray:
 
 def given_numbers(init: Any, shape: tuple[int, int], wanted: str) -> np.ndarray:
     """``init`` as an array of finite numbers of the shape that is ``wanted``."""
-    Y = np.array(init.toarray() if is_sparse(init) else init, dtype=np.float64)
+    Y = np.array(
+        compressed_rows(init, "init").toarray() if is_sparse(init) else init, dtype=np.float64
+    )
     if Y.shape != shape:
         raise DataError(f"init has shape {Y.shape}, but {wanted}.")
     if not np.isfinite(Y).all():

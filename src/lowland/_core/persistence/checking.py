@@ -1,0 +1,158 @@
+"""The fitted state of a model file, checked against what the method declares.
+
+Compiled code trusts what it gets from a fitted model: types, shapes, indices, starts. So nothing
+leaves here that contradicts its declaration. Errors are fragments without the name of the method.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError, ModelFileError
+from lowland._core.meaning import Interval, State, count, size_of
+from lowland._core.params import Declared, Fitted
+from lowland._core.sparse_input import well_formed
+from lowland._core.validation import is_sparse
+
+__all__ = ["POSSIBLE", "REQUIRED", "check_state", "in_own_order", "state_of"]
+
+LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
+# What the base class itself leaves behind; names of columns only if the data had them.
+REQUIRED = {"n_features_in_": Fitted(None, int, meaning=(count(1),))}
+POSSIBLE = {
+    "feature_names_in_": Fitted(("n_features",), str),
+    # of the unit that extreme data were fitted in
+    "unit_exponent_": Fitted(
+        None, int, meaning=(Interval(-LARGEST_EXPONENT, LARGEST_EXPONENT, what="an exponent"),)
+    ),
+}
+# What fits leave behind. Kernels are compiled for these types and no others.
+SCALARS: dict[type, tuple[type, ...]] = {
+    float: (float, np.float64, np.float32),
+    int: (int, np.int64, np.int32),
+    bool: (bool, np.bool_),
+    str: (str, np.str_),
+}
+NUMBERS = {float: ("float64", "float32"), int: ("int64", "int32"), bool: ("bool",)}
+
+
+def in_own_order(value: Any) -> Any:
+    """An array of a machine with another order of bytes, in the order of this one."""
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:
+        return value.astype(value.dtype.newbyteorder("="))
+    return value
+
+
+def check_state(state: dict[str, Any], model: Declared) -> None:
+    """Refuse attributes that are missing or unknown, or that contradict their declaration.
+
+    ``model`` has the parameters of the file, and none of its attributes yet.
+    """
+    required = {**REQUIRED, **model.fitted_attributes}
+    declared = {**POSSIBLE, **required}
+    for name in required:
+        if name not in state:
+            raise ModelFileError(f"lacks the attribute {name!r}")
+    for name, value in state.items():
+        if name not in declared:
+            raise ModelFileError(f"has no attribute {name!r}")
+        _check_kind(name, value, declared[name])
+    whole = state_of(state, model)
+    for relates in (False, True):
+        for name, value in state.items():
+            for meaning in declared[name].meaning if value is not None else ():
+                if meaning.relates is relates and (flaw := meaning.flaw(value, whole)):
+                    expected = meaning.describe(whole)
+                    raise ModelFileError(f"has {name!r}{flaw}, expected {expected}")
+
+
+def _check_kind(name: str, value: Any, expected: Fitted) -> None:
+    if expected.optional and value is None:
+        return
+    dimensions = len(expected.shape or ())
+    if not _is_of_kind(value, expected):
+        got = type(value).__name__
+        if hasattr(value, "dtype"):
+            got = f"{value.dtype} of shape {value.shape}"
+        raise ModelFileError(
+            f"has {name!r} as {got}, expected {expected.type.__name__} in {dimensions} dimensions"
+        )
+    if is_sparse(value):
+        try:
+            well_formed(value, repr(name))
+        except DataError as error:
+            raise ModelFileError(f"has a malformed attribute: {error}") from None
+    entries = np.asarray(value.data if is_sparse(value) else value)
+    broken = np.isinf if expected.allows_nan else lambda x: ~np.isfinite(x)
+    if entries.dtype.kind == "f" and (wrong := broken(entries)).any():
+        place = "" if not entries.ndim else f"[{', '.join(map(str, np.argwhere(wrong)[0]))}]"
+        raise ModelFileError(
+            f"has {name!r}{place} = {entries[wrong].flat[0]}, a value that is not finite"
+        )
+
+
+def _is_of_kind(value: Any, expected: Fitted) -> bool:
+    """Whether type and number of dimensions are as declared."""
+    if not expected.shape:
+        known = type(value) in SCALARS[expected.type]
+        return known and (expected.type is not int or abs(int(value)) < 2**63)
+    if is_sparse(value):
+        is_matrix = value.format == "csr" and expected.sparse
+        return is_matrix and value.ndim == len(expected.shape) and value.dtype in NUMBERS[float]
+    if not isinstance(value, np.ndarray) or value.ndim != len(expected.shape):
+        return False
+    if expected.type in (str, object) and value.dtype.kind in "OU":
+        return True
+    return value.dtype in NUMBERS.get(expected.type, ()) or (
+        expected.type is object and value.dtype.kind in "biuf" and value.dtype != np.float16
+    )
+
+
+def state_of(state: dict[str, Any], model: Declared) -> State:
+    """The attributes and their sizes, of which one name means one size."""
+    declared = {**model.fitted_attributes, **REQUIRED, **POSSIBLE}
+    sizes = _stated_sizes(state, model)
+    shapes = [
+        (name, size, expression)
+        for name, value in state.items()
+        if value is not None
+        for size, expression in zip(np.shape(value), declared[name].shape or (), strict=True)
+    ]
+    for _, size, expression in sorted(shapes, key=lambda entry: "+" in entry[2]):
+        term, _, more = expression.partition(" + ")  # "n_kept + 1" tells n_kept, too
+        sizes.setdefault(term, size - int(more or 0))
+    for name, size, expression in shapes:
+        _check_size(name, np.shape(state[name]), size, expression, sizes)
+        if size == 0 and not declared[name].may_be_empty:
+            raise ModelFileError(f"has {name!r} of shape {np.shape(state[name])}, which is empty")
+    for whole, parts in model.size_rules.items():
+        total = size_of(parts, sizes)
+        if total is not None and sizes.get(whole, total) != total:
+            raise ModelFileError(f"has {whole} = {sizes[whole]}, but {parts} = {total}")
+    return State(state, sizes)
+
+
+def _stated_sizes(state: dict[str, Any], model: Declared) -> dict[str, int]:
+    """Sizes that ``n_something_`` attributes state, or else the parameter ``n_components``."""
+    sizes = {"n_features": int(state["n_features_in_"])}
+    if sizes["n_features"] < 1:
+        raise ModelFileError(f"has 'n_features_in_' = {sizes['n_features']}, expected >= 1")
+    for name in model.fitted_attributes:
+        if name.startswith("n_") and state.get(name) is not None:
+            sizes[name[:-1]] = int(state[name])
+    wanted = getattr(model, "n_components", None)
+    if isinstance(wanted, numbers.Integral):
+        sizes.setdefault("n_components", int(wanted))
+    return sizes
+
+
+def _check_size(
+    name: str, shape: tuple[int, ...], size: int, expression: str, sizes: dict[str, int]
+) -> None:
+    expected = size_of(expression, sizes)
+    if size != expected:
+        shown = expression if expression.isdigit() else f"{expression} = {expected}"
+        raise ModelFileError(f"has {name!r} of shape {shape}, expected {shown}")
