@@ -12,8 +12,10 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.units import largest
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import BLOCK_BYTES
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.classical_scaling import (
     classical_scaling_cost,
@@ -125,6 +127,8 @@ class LandmarkMDS(DistanceReducer):
         self.landmarks_ = self._choose(X, m, run)
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         among = np.ascontiguousarray(self._to_landmarks(X[self.landmarks_], run), np.float64)
+        if callable(self.metric):  # its values may be of any size
+            check_magnitude(largest(among), "LandmarkMDS")
         q = int(self.n_components)
         found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues

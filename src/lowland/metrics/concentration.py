@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 
@@ -93,7 +94,7 @@ def _flatness(D: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
     """Contrast, spread and k-th neighbor's share of a block of rows; NaN where all is equal."""
     others = np.ones(D.shape, bool)
     others[np.arange(len(own)), own] = False
-    D = D[others].reshape(len(own), -1)
+    D = near_one(D[others].reshape(len(own), -1))  # the three numbers have no unit
     mean = D.mean(axis=1)
     nearest = np.where(D > 0, D, np.inf).min(axis=1)
     kth = np.partition(D, k - 1, axis=1)[:, k - 1]

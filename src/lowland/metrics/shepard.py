@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.units import exponent_for, in_unit, largest
 from lowland._engines.stress.monotone_regression import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
@@ -59,7 +60,9 @@ def shepard_diagram(
     """
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
-    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
+    e = exponent_for(largest(pairs.d))  # sums of distances must not overflow
+    fit = monotone_fit(pairs.delta, in_unit(pairs.d, e), "primary", compared.options.threads)
+    fit = in_unit(fit, -e)
     order = stable_order(pairs.delta, compared.options.threads)
     if n_pairs is not None and n_pairs < len(order):
         chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
@@ -138,6 +141,7 @@ def _pearson(compared: Comparison, f: Any) -> Measured:
     mean = rows.mean(axis=0)
     if mean[2] <= 1e-14 * a * a or mean[3] <= 1e-14 * b * b:  # no differences but rounding
         return Measured(f(0.0), 0.0, len(rows))
+    rows /= [a, b, a * a, b * b, a * b]  # without a unit: products of these must not overflow
 
     def of_means(s: Any) -> Any:
         return f((s[4] - s[0] * s[1]) / np.sqrt((s[2] - s[0] ** 2) * (s[3] - s[1] ** 2)))

@@ -17,6 +17,7 @@ from lowland._core.validation import is_sparse
 from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._targets import holds_classes, read_target
+from lowland.selection._units import moderate_columns
 
 __all__ = ["Path", "SearchResult", "Trials", "Wrapper"]
 
@@ -105,7 +106,8 @@ class Wrapper(Selector):
         model = self.estimator
         classes = holds_classes(y) if model is None else is_classifier(model)
         target = read_target(y, X.shape[0], "classes" if classes else "numbers", owner=owner)
-        model = default_model(classes, is_sparse(X)) if model is None else model
+        if model is None:  # its columns are standardized, so that units do not matter
+            model, X = default_model(classes, is_sparse(X)), moderate_columns(X, owner)[0]
         values = target.classes[target.codes] if isinstance(target, Labels) else target
         constant = constant_columns(X)
         varying = np.flatnonzero(~constant) if not constant.all() else np.arange(X.shape[1])
