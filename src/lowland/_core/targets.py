@@ -156,7 +156,8 @@ def join_classes(labels: Labels, known: np.ndarray | None, named: Any, *, owner:
     if known is not None:
         parts.append(known)
     if named is not None:
-        parts.append(check_labels(named, len(named), owner=owner).classes)
+        listed = as_array(named, "classes").reshape(-1)
+        parts.append(check_labels(listed, len(listed), owner=owner).classes)
         strange = np.setdiff1d(labels.classes, parts[-1])
         if len(strange):
             raise DataError(

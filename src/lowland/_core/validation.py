@@ -6,6 +6,7 @@ what it leaves out: which column, which row, which value, what to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def column_names(X: Any) -> np.ndarray | None:
     Like scikit-learn, names count only when all are strings; a mixture is refused.
     """
     columns = getattr(X, "columns", None) if hasattr(X, "shape") else None
-    if columns is None or callable(columns):
+    if columns is None or not isinstance(columns, Iterable):
         return None
     names = np.asarray(list(columns), dtype=object)
     strings = [isinstance(name, str) for name in names]
@@ -218,7 +219,7 @@ def as_dense(X: Any, owner: str) -> np.ndarray:
 def all_finite(values: np.ndarray, threads: int = 1) -> bool:
     """Whether there is neither NaN nor infinity; fast where the values lie in one piece."""
     values = values.T if values.flags.f_contiguous else values
-    if values.flags.c_contiguous and values.dtype.isnative and values.dtype.kind == "f":
+    if values.flags.c_contiguous and values.dtype in FLOATS:
         return bool(_native.all_finite(values, threads))
     return bool(np.isfinite(values).all())
 

@@ -11,7 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.units import largest, unit_powers
@@ -91,12 +91,7 @@ class DistanceReducer(Reducer):
             X = given_dissimilarities(X, owner=name, allow_missing=self.accepts_missing)
         else:
             X = dense_if_small(super()._check_training_rows(X))
-        n = X.shape[0]
-        if self.n_components > n:
-            raise ParameterError(
-                f"{name}: n_components={self.n_components} is more than n_samples={n}; ask for at "
-                f"most {max(1, n - 1)}, which is enough for the distances of {n} points."
-            )
+        self._check_not_beyond_rows(X.shape[0])
         return X
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:

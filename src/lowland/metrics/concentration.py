@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from lowland._core.constraints import OneOf
 from lowland._core.errors import DataError
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland._engines.linalg.magnitude import near_one
@@ -69,7 +70,7 @@ def distance_concentration(
     """
     from lowland.metrics.dimension import intrinsic_dimension
 
-    if options.get("sample", "auto") == "auto":
+    if OneOf("auto").allows(options.get("sample", "auto")):
         options["sample"] = MEASURED_ROWS
     settings = Options(**options)
     view = settings.view(X)

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.errors import DataError, check_name
 from lowland._core.units import exponent_for, in_unit, largest
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.stress.monotone_regression import TIES, monotone_fit
@@ -51,8 +51,7 @@ def kruskal_stress1(
     >>> round(kruskal_stress1(X, X[:, 2:]), 4)
     0.0871
     """
-    if disparities not in DISPARITIES:
-        raise ParameterError(unknown_name("disparities", str(disparities), list(DISPARITIES)))
+    check_name("disparities", disparities, DISPARITIES)
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
     if not pairs.d.any():

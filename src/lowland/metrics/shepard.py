@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.constraints import Integer, Null
+from lowland._core.errors import ParameterError, check_name
 from lowland._core.units import exponent_for, in_unit, largest
+from lowland._core.wording import shown
 from lowland._engines.stress.monotone_regression import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
@@ -58,6 +60,10 @@ def shepard_diagram(
     >>> shepard_diagram(X, X[:, 2:], n_pairs=500).fit.shape
     (500,)
     """
+    if not (Null() | Integer(1)).allows(n_pairs):
+        raise ParameterError(
+            f"n_pairs={shown(n_pairs)} is not allowed; expected an integer >= 1 or None."
+        )
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
     e = exponent_for(largest(pairs.d))  # sums of distances must not overflow
@@ -96,8 +102,7 @@ def shepard_correlation(
     >>> round(shepard_correlation(X, X[:, 2:]), 4)
     0.9756
     """
-    if method not in METHODS:
-        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    check_name("method", method, METHODS)
     compared = Comparison.of(X, Y, **options)
     if method == "pearson":
         return _pearson(summable(compared, None, {}), lambda r: r)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Real
+from lowland._core.constraints import Mapping, Null, Real
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
 from lowland._engines.distances.function_metric import (
     CALLS,
     check_arguments,
@@ -143,6 +144,10 @@ def check_metric(X: Any, metric: Any, params: dict[str, Any] | None) -> None:
 
 def check_metric_params(metric: Any, params: dict[str, Any] | None) -> None:
     """Only minkowski has a parameter, p >= 1; a Python function has those of its signature."""
+    if not (Null() | Mapping()).allows(params):
+        raise ParameterError(
+            f"metric_params={shown(params)} is not allowed; expected None or a dictionary."
+        )
     if callable(metric):
         check_arguments(metric, params)
         return
@@ -154,7 +159,7 @@ def check_metric_params(metric: Any, params: dict[str, Any] | None) -> None:
         or not Real(1, closed="left").allows(params["p"])
     ):
         raise ParameterError(
-            f"metric_params={params!r} is not allowed for metric={metric!r}; expected None"
+            f"metric_params={shown(params)} is not allowed for metric={metric!r}; expected None"
             + (" or {'p': a number >= 1}." if metric == "minkowski" else ".")
         )
 
