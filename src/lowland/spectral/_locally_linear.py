@@ -183,8 +183,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         name, q = type(self).__name__, self.n_components
         if self._unit_powers(X) is None:  # X is what it is: the metric must not see it scaled
             check_magnitude(largest(X), name, "value")
-        if q > len(X):
-            raise ParameterError(f"{name}: n_components={q} is more than n_samples={len(X)}.")
+        self._check_not_beyond_rows(len(X))
         least = self._least_neighbors(q)
         if self.n_neighbors < least:
             raise ParameterError(

@@ -35,9 +35,9 @@ def given_dissimilarities(X: Any, *, owner: str, allow_missing: bool) -> Any:
     if is_sparse(X):
         X = _given_sparse(X, owner, allow_missing)
         return X if allow_missing else _filled(X)
-    if not hasattr(X, "columns"):  # which names the columns of a data frame
+    if len(getattr(X, "shape", ())) != 2:  # a data frame keeps its names
         X = as_array(X, "X")
-    if X.ndim == 1:
+    if len(X.shape) == 1:
         X = _square(X, owner)
     D = check_matrix(X, owner=owner, min_rows=2, finite=False)
     _check_square(D, owner)
