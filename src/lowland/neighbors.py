@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from lowland._core.constraints import Boolean
+from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
+from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 
@@ -63,7 +66,7 @@ def knn_graph(
     """
     threads = resolve_n_jobs(n_jobs)
     checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
-    monitor = Monitor("knn_graph", verbose=verbose)
+    monitor = Monitor("knn_graph", verbose=_flag(verbose))
     with limit_blas(1), monitor:
         return neighbor_graph(
             checked,
@@ -103,7 +106,7 @@ def knn_query(
     asked = check_matrix(
         queries, owner="knn_query", argument="queries", accept_sparse=True, threads=threads
     )
-    monitor = Monitor("knn_query", verbose=verbose)
+    monitor = Monitor("knn_query", verbose=_flag(verbose))
     with limit_blas(1), monitor:
         return neighbor_query(
             rows,
@@ -115,3 +118,9 @@ def knn_query(
             threads=threads,
             monitor=monitor,
         )
+
+
+def _flag(verbose: Any) -> bool:
+    if not Boolean().allows(verbose):
+        raise ParameterError(f"verbose={shown(verbose)} is not allowed; expected True or False.")
+    return bool(verbose)

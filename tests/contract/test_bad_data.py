@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
+from lowland import LDA
 from lowland._core import registry
-from lowland.errors import DataError, LowlandError
+from lowland.errors import DataError, LowlandError, ParameterError
 from support.cases import each
 from support.methods import small
 
@@ -140,3 +144,171 @@ def test_too_little_memory_is_refused_before_it_is_taken(method, make, monkeypat
         make().fit(X)
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", str(int(need * 10)))
     make().fit(X)
+
+
+# --- containers of other people ----------------------------------------------------------------
+
+
+class Raising:
+    """An array-like that fails in its own way."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("no array today")
+
+
+class Lying:
+    """It claims a shape, and gives a text."""
+
+    shape = (20, 3)
+
+    def __array__(self, dtype=None, copy=None):
+        return "twenty rows"
+
+
+class NoNumber:
+    def __float__(self):
+        raise KeyError("odd")
+
+
+def with_cell(cell):
+    table = TWENTY.astype(object)
+    table[3, 2] = cell
+    return table
+
+
+MASKED = np.ma.masked_greater(TWENTY, 2.0)
+LABELS = np.arange(20) % 3
+REFUSED = {
+    "masked": (MASKED, r"X is a masked array.*X\.filled\(np\.nan\)"),
+    "masked rows in a list": (list(MASKED), r"X is a masked array"),
+    "ragged": ([[1.0, 2.0], [3.0]] * 10, "its rows have different lengths"),
+    "an array-like that raises": (Raising(), "no array today"),
+    "an array-like that lies": (Lying(), "X cannot be read as an array"),
+    "an integer beyond float64": (with_cell(10**400), "X, column 2, row 3: 1000"),
+    "an object that is no number": (with_cell(NoNumber()), "X, column 2, row 3: .*odd"),
+    "an array in a cell": (with_cell(np.ones(3)), "X, column 2, row 3"),
+    "None in a cell": (with_cell(None), "contains NaN: column 2, first in row 3"),
+    "pandas' NA": (with_cell(pd.NA), "X, column 2, row 3: <NA>"),
+    "times": (np.zeros((20, 3), "M8[s]"), r"X holds times \(datetime64\[s\]\)"),
+    "time differences": (np.ones((20, 3), "m8[s]"), r"X holds times"),
+    "records": (np.zeros(20, dtype=[("a", float), ("b", float)]), "2D array"),
+    "longdouble beyond float64": (
+        TWENTY.astype(np.longdouble) * np.longdouble("1e400"),
+        "contains infinity",
+    ),
+    "a generator": ((row for row in TWENTY), "2D array, got 0D"),
+    "a dictionary": ({"a": [1, 2]}, "2D array, got 0D"),
+    "a lazy frame": (pl.DataFrame(TWENTY).lazy(), "2D array, got 0D"),
+    "a null": (pd.DataFrame({0: [1.0, None] * 10, 1: [1.0] * 20}), "contains NaN: column 0"),
+}
+
+
+@each(("bad", "message"), REFUSED.values(), ids=list(REFUSED))
+def test_containers_that_are_no_tables_are_refused_in_our_words(method, make, bad, message):
+    with pytest.raises(LowlandError, match=message):
+        make(**small(method)).fit(bad, LABELS)
+
+
+@each(("bad", "message"), REFUSED.values(), ids=list(REFUSED))
+def test_so_they_are_as_new_rows_and_as_points(method, make, bad, message):
+    estimator = make(**small(method)).fit(TWENTY)
+    with pytest.raises(LowlandError, match=message):
+        estimator.transform(bad)
+    if hasattr(estimator, "inverse_transform"):
+        with pytest.raises(LowlandError, match=message):
+            estimator.inverse_transform(bad)
+    if method.accepts_distances:
+        with pytest.raises(LowlandError):
+            make(metric="precomputed", **small(method)).fit(bad, LABELS)
+
+
+READ = {
+    "lists": TWENTY.tolist(),
+    "tuples": tuple(map(tuple, TWENTY)),
+    "Fortran order": np.asfortranarray(TWENTY),
+    "negative strides": np.ascontiguousarray(TWENTY[::-1, ::-1])[::-1, ::-1],
+    "other byte order": TWENTY.astype(TWENTY.dtype.newbyteorder()),
+    "longdouble": TWENTY.astype(np.longdouble),
+    "objects": TWENTY.astype(object),
+    "decimal text": TWENTY.astype(str),
+    "a masked array without masked values": np.ma.masked_array(TWENTY),
+    "extension types": pd.DataFrame(TWENTY).astype("Float64"),
+    "columns of several levels": pd.DataFrame(
+        TWENTY, columns=pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")])
+    ),
+    "a sparse frame": pd.DataFrame(TWENTY).astype(pd.SparseDtype(float)),
+    "equal names": pd.DataFrame(TWENTY, columns=["a", "a", "b"]),
+    "a memory view": memoryview(TWENTY.copy()),
+}
+
+
+@each("given", READ.values(), ids=list(READ))
+def test_containers_of_the_same_numbers_give_the_same_map(method, make, given):
+    ordinary = make(**small(method)).fit_transform(TWENTY)
+    np.testing.assert_array_equal(make(**small(method)).fit_transform(given), ordinary)
+
+
+def test_read_only_rows_are_enough(method, make):
+    X = TWENTY.copy()
+    X.flags.writeable = False
+    estimator = make(**small(method))
+    estimator.fit_transform(X)
+    estimator.transform(X)
+    np.testing.assert_array_equal(X, TWENTY)
+
+
+# --- targets of other people -------------------------------------------------------------------
+
+CLASSES = np.arange(20) % 2
+TARGETS = {
+    "masked": (np.ma.masked_equal(CLASSES, 1), r"y is a masked array.*y\.filled\(np\.nan\)"),
+    "ragged": ([[1], [1, 2]] * 10, "different lengths"),
+    "records": (np.zeros(20, dtype=[("a", int)]), "y holds records"),
+    "times that are none": (np.array(["2020-01-01", "NaT"] * 10, "M8[D]"), "NaT in row 1"),
+    "tuples": (np.array([(1, 2), 3] * 10, dtype=object), "y holds a tuple in row 0"),
+    "raises": (Raising(), "no array today"),
+    "infinity": (np.where(CLASSES, np.inf, 0.0), "contains infinity in row 1"),
+    "mixed": (np.array(["a", 1] * 10, dtype=object), "cannot be put in order"),
+}
+SUPERVISED = [
+    owner
+    for owner in [*registry.all_methods(), *registry.all_selectors()]
+    if owner.needs_target or getattr(owner, "target_kind", None)
+]
+
+
+@each(("y", "message"), TARGETS.values(), ids=list(TARGETS))
+@each("owner", SUPERVISED)
+def test_targets_that_are_no_labels_are_refused_in_our_words(owner, y, message):
+    with pytest.raises(LowlandError) as caught:
+        owner().fit(TWENTY, y)
+    if owner is LDA:  # others may want numbers
+        assert re.search(message, str(caught.value))
+
+
+def test_scores_of_a_classifier_refuse_weights_that_are_none():
+    model = LDA().fit(TWENTY, CLASSES)
+    assert model.score(TWENTY, CLASSES, np.ones(20) * 1e308) == model.score(TWENTY, CLASSES)
+    for bad in (np.zeros(20), -np.ones(20), np.full(20, np.nan), np.ones(3), ["a"] * 20):
+        with pytest.raises(LowlandError):
+            model.score(TWENTY, CLASSES, bad)
+    assert model.score(TWENTY, CLASSES.astype(str)) == 0.0
+    with pytest.raises(LowlandError, match="masked"):
+        model.score(TWENTY, np.ma.masked_equal(CLASSES, 1))
+    with pytest.raises(LowlandError, match="classes"):
+        LDA().partial_fit(TWENTY, CLASSES, classes=Raising())
+
+
+# --- numbers far beyond the data ---------------------------------------------------------------
+
+
+@each("n", [21, 200, 10**6, 2**31, 2**63 - 1, 2**63, 10**30, 10**5000], ids=lambda n: len(bin(n)))
+def test_more_dimensions_than_rows_are_refused_with_the_bound(method, make, n):
+    with pytest.raises(ParameterError, match=r"n_components=.*(at most \d+|below 2\^63)"):
+        make(n_components=n, **small(method)).fit(TWENTY)
+
+
+@each("n_jobs", [1025, 10**6, 2**31, 2**62, 2**63, 10**30])
+def test_more_threads_than_there_can_be_are_refused_by_name(method, make, n_jobs):
+    with pytest.raises(ParameterError, match="n_jobs="):
+        make(n_jobs=n_jobs, **small(method)).fit(TWENTY)

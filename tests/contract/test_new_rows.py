@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from lowland.errors import DataError
+from support.cases import each
 from support.methods import every_method
 
 
@@ -52,3 +53,31 @@ def test_inverse_transform_exists_only_where_it_is_real(fitted, X):
         assert np.isfinite(back).all()
         with pytest.raises(DataError, match=r"has 3 columns, but the map .* has 2 dimensions"):
             estimator.inverse_transform(np.zeros((4, 3)))
+
+
+PLACES_ROWS = (
+    "transform",
+    "inverse_transform",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+)
+
+
+@each("dtype", [np.float64, np.float32])
+def test_every_answer_about_a_row_is_the_same_alone_and_in_company(make, X, dtype):
+    """To the last bit, in any order and memory layout."""
+    X = X.astype(dtype)
+    estimator = make().fit(X)
+    new = X[:31] * dtype(1.013)
+    for name in PLACES_ROWS:
+        answer = getattr(estimator, name, None)
+        if answer is None:
+            continue
+        rows = estimator.transform(new) if name == "inverse_transform" else new
+        together = answer(rows)
+        alone = np.concatenate([answer(rows[i : i + 1]) for i in range(0, 31, 3)])
+        assert alone.tobytes() == np.ascontiguousarray(together[::3]).tobytes(), name
+        assert np.array_equal(answer(rows[::-1]), together[::-1]), name
+        assert np.array_equal(answer(np.asfortranarray(rows)), together), name

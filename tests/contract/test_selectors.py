@@ -393,3 +393,21 @@ def test_verbose_writes_progress_to_stderr_only(selector, make, X, y, capsys):
     assert selector.__name__ in captured.err
     make().fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+# --- answers about a row --------------------------------------------------------------------------
+
+
+@each("dtype", [np.float64, np.float32])
+def test_every_answer_about_a_row_is_the_same_alone_and_in_company(make, X, y, dtype):
+    estimator = make().fit(X.astype(dtype), y)
+    kept = estimator.transform(X.astype(dtype) * dtype(1.013))
+    for i in range(0, 90, 7):
+        alone = estimator.transform(X[i : i + 1].astype(dtype) * dtype(1.013))
+        assert alone.tobytes() == kept[i : i + 1].tobytes()
+    if not hasattr(estimator, "inverse_transform"):
+        return
+    back = estimator.inverse_transform(kept)
+    for i in range(0, 90, 7):
+        assert estimator.inverse_transform(kept[i : i + 1]).tobytes() == back[i : i + 1].tobytes()
+    assert np.array_equal(estimator.inverse_transform(np.asfortranarray(kept)), back)

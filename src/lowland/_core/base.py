@@ -62,6 +62,14 @@ class Reducer(Estimator):
             )
         return q
 
+    def _check_not_beyond_rows(self, n: int) -> None:
+        """Refuse more dimensions than rows, where fewer are not refused: memory is not endless."""
+        if self.n_components > n:
+            raise ParameterError(
+                f"{type(self).__name__}: n_components={self.n_components} is more than "
+                f"n_samples={n}; ask for at most {max(1, n - 1)}, which hold {n} points."
+            )
+
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
         return self._placed(X, run, inverse=False)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.targets import check_numbers
+from lowland._core.validation import as_array
 
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
@@ -61,10 +63,11 @@ class Classifier(Base):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose class ``predict`` finds (accuracy)."""
-        predicted, truth = self.predict(X), np.asarray(y).reshape(-1)
+        predicted, truth = self.predict(X), as_array(y, "y").reshape(-1)
         if len(predicted) != len(truth):
             raise DataError(f"X has {len(predicted)} rows, but y has {len(truth)} labels.")
-        return float(np.average(predicted == truth, weights=sample_weight))
+        right = predicted.astype(object) == truth.astype(object)
+        return float(np.average(right.astype(bool), weights=_weights(sample_weight, len(truth))))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -73,3 +76,13 @@ class Classifier(Base):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         return tags
+
+
+def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Weights of the rows, if there are any: numbers >= 0, not all 0."""
+    if sample_weight is None:
+        return None
+    weights = check_numbers(sample_weight, n, owner="sample_weight")
+    if weights.min(initial=0.0) < 0 or not weights.any():
+        raise DataError("sample_weight must hold numbers >= 0, not all 0.")
+    return weights / weights.max()

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 __all__ = [
+    "LARGE",
     "Array",
     "Boolean",
     "Constraint",
@@ -28,6 +29,13 @@ __all__ = [
     "Several",
     "Text",
 ]
+
+
+LARGE = 2**63  # integers beyond it do not fit into the kernels' types
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
 
 
 class Constraint:
@@ -84,7 +92,8 @@ class Integer(Constraint):
     def allows(self, value: Any) -> bool:
         return (
             isinstance(value, numbers.Integral)
-            and not isinstance(value, bool | np.bool_)
+            and not _is_bool(value)
+            and abs(int(value)) < LARGE
             and (self.low is None or int(value) >= self.low)
             and (self.high is None or int(value) <= self.high)
         )
@@ -107,9 +116,12 @@ class Real(Constraint):
     closed: Literal["neither", "left", "right", "both"] = "neither"
 
     def allows(self, value: Any) -> bool:
-        if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        if not isinstance(value, numbers.Real) or _is_bool(value):
             return False
-        value = float(value)
+        try:
+            value = float(value)
+        except (OverflowError, ValueError, TypeError):  # 10**400
+            return False
         if not np.isfinite(value):
             return False
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
@@ -151,7 +163,7 @@ class Boolean(Constraint):
     """True or False."""
 
     def allows(self, value: Any) -> bool:
-        return isinstance(value, bool | np.bool_)
+        return _is_bool(value)
 
     def describe(self) -> str:
         return "True or False"
@@ -225,7 +237,9 @@ class Several(Constraint):
         self.each = each
 
     def allows(self, value: Any) -> bool:
-        if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) != 1:
+        if not isinstance(value, list | tuple | np.ndarray) or np.ma.is_masked(value):
+            return False
+        if isinstance(value, np.ndarray) and value.ndim != 1:
             return False
         return len(value) > 0 and all(self.each.allows(item) for item in value)
 
@@ -242,8 +256,11 @@ class Array(Constraint):
     """A two-dimensional array of numbers."""
 
     def allows(self, value: Any) -> bool:
-        array = value if hasattr(value, "dtype") else np.asarray(value)
-        return np.ndim(array) == 2 and array.dtype.kind in "fiub"
+        try:
+            array = value if hasattr(value, "dtype") else np.asarray(value)
+            return np.ndim(array) == 2 and array.dtype.kind in "fiub" and not np.ma.is_masked(value)
+        except Exception:  # a ragged list, or an array-like that is none
+            return False
 
     def describe(self) -> str:
         return "an array of numbers with two dimensions"
@@ -265,7 +282,7 @@ class Seed(Constraint):
     def allows(self, value: Any) -> bool:
         return (
             value is None
-            or Integer(0).allows(value)
+            or (isinstance(value, numbers.Integral) and value >= 0 and not _is_bool(value))
             or isinstance(value, np.random.Generator | np.random.RandomState)
         )
 

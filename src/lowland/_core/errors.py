@@ -7,6 +7,8 @@ message names the parameter, the column or the file, shows the offending value a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "ConvergenceWarning",
     "DataError",
@@ -16,6 +18,7 @@ __all__ = [
     "ModelFileError",
     "ParameterError",
     "StoppedError",
+    "check_name",
     "unknown_name",
 ]
 
@@ -64,3 +67,9 @@ def unknown_name(kind: str, name: str, known: list[str]) -> str:
     there = ", ".join(known[:MOST_NAMES])
     hint = f"did you mean {near[0]!r}?" if near else f"there are {there}{more}."
     return f"unknown {kind} {name!r}; {hint}"
+
+
+def check_name(kind: str, name: object, known: Sequence[str]) -> None:
+    """Refuse what is not one of a few names."""
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(unknown_name(kind, str(name), list(known)))

@@ -12,15 +12,17 @@ checked against it.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 import numpy as np
 
-from lowland._core.constraints import Constraint
+from lowland._core.constraints import LARGE, Constraint
 from lowland._core.docstrings import GLOSSARY, Entry, complete, entries
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.meaning import Meaning
+from lowland._core.wording import shown
 
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
 
@@ -161,9 +163,10 @@ class Declared:
         for name, field in self.parameters().items():
             constraint, value = field.metadata["constraint"], getattr(self, name)
             if not constraint.allows(value):
+                large = isinstance(value, numbers.Integral) and abs(int(value)) >= LARGE
                 raise ParameterError(
-                    f"{type(self).__name__}: {name}={_shown(value)} is not allowed; "
-                    f"expected {constraint.describe()}."
+                    f"{type(self).__name__}: {name}={shown(value)} is not allowed; "
+                    f"expected {constraint.describe()}{', below 2^63' if large else ''}."
                 )
 
     def inconsistency(self) -> str | None:
@@ -180,14 +183,6 @@ class Declared:
             if not same_value(getattr(self, name), field.default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def _shown(value: Any) -> str:
-    """A value for a message: an array by its shape, anything long cut off."""
-    if isinstance(value, np.ndarray) and value.ndim > 0:
-        return f"array of shape {value.shape} and type {value.dtype}"
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def same_value(value: Any, other: Any) -> bool:

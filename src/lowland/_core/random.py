@@ -7,6 +7,7 @@ import numbers
 import numpy as np
 
 from lowland._core.errors import ParameterError
+from lowland._core.wording import shown
 
 __all__ = ["generator"]
 
@@ -33,6 +34,6 @@ def generator(
     if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(int(seed))
     raise ParameterError(
-        f"random_state={seed!r} is not allowed; "
+        f"random_state={shown(seed)} is not allowed; "
         "give None, an integer >= 0, a numpy Generator or RandomState."
     )

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.validation import is_sparse
+from lowland._core.validation import as_array, is_sparse
+from lowland._core.wording import shown
 
 __all__ = ["Labels", "check_labels", "check_numbers", "join_classes", "require_target"]
 
@@ -40,7 +41,7 @@ def check_labels(y: Any, n_rows: int, *, owner: str) -> Labels:
     _check_present(labels)
     try:
         classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
+    except Exception as error:  # labels are objects, which compare as they like
         kinds = sorted({type(label).__name__ for label in labels.tolist()})
         raise DataError(
             f"y mixes labels that cannot be put in order ({', '.join(kinds)}); make them all text "
@@ -54,12 +55,13 @@ def check_numbers(y: Any, n_rows: int, *, owner: str) -> np.ndarray:
     require_target(y, owner=owner)
     values = _one_per_row(y, n_rows, owner)
     if values.dtype.kind not in "biuf":
-        shown = next(iter(values.tolist()), None)
+        first = next(iter(values.tolist()), None)
         raise DataError(
-            f"{owner}: y must hold numbers here, but it holds {shown!r}; give measurements, or "
-            "say that these are classes."
+            f"{owner}: y must hold numbers here, but it holds {shown(first)}; give measurements, "
+            "or say that these are classes."
         )
-    numbers = values.astype(np.float64)
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinity
+        numbers = values.astype(np.float64)
     _check_finite(numbers)
     return numbers
 
@@ -67,7 +69,7 @@ def check_numbers(y: Any, n_rows: int, *, owner: str) -> np.ndarray:
 def _one_per_row(y: Any, n_rows: int, owner: str) -> np.ndarray:
     if is_sparse(y):
         raise DataError(f"y is sparse, but {owner} needs one label per row; use y.toarray().")
-    labels = np.asarray(y)
+    labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -107,8 +109,17 @@ def _plain(labels: np.ndarray) -> np.ndarray:
 def _check_present(labels: np.ndarray) -> None:
     if labels.dtype.kind == "c":
         raise DataError("Unknown label type: complex; give classes as integers or text.")
+    if labels.dtype.kind == "V":
+        raise DataError(f"y holds records ({labels.dtype}); give one label per row.")
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        row = int(np.isnat(labels).argmax())
+        raise DataError(f"Input y contains NaN: NaT in row {row}. Drop these rows.")
     if labels.dtype == object:
         for row, label in enumerate(labels):
+            if isinstance(label, list | tuple | dict | set | np.ndarray):
+                raise DataError(
+                    f"y holds a {type(label).__name__} in row {row}; give one label per row."
+                )
             if _is_missing(label):
                 raise DataError(f"Input y contains NaN: {label!r} in row {row}. Drop these rows.")
     if labels.dtype.kind != "f":
@@ -135,7 +146,7 @@ def _is_missing(label: Any) -> bool:
     """None, NaN, NaT or pandas' NA, which does not even know whether it differs from itself."""
     try:
         return label is None or bool(label != label)
-    except TypeError:
+    except Exception:
         return True
 
 
@@ -145,7 +156,8 @@ def join_classes(labels: Labels, known: np.ndarray | None, named: Any, *, owner:
     if known is not None:
         parts.append(known)
     if named is not None:
-        parts.append(check_labels(named, len(named), owner=owner).classes)
+        listed = as_array(named, "classes").reshape(-1)
+        parts.append(check_labels(listed, len(listed), owner=owner).classes)
         strange = np.setdiff1d(labels.classes, parts[-1])
         if len(strange):
             raise DataError(

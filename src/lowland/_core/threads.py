@@ -15,8 +15,12 @@ from typing import Any
 
 from lowland._core.cgroup import control_groups, read_numbers
 from lowland._core.errors import ParameterError
+from lowland._core.wording import shown
 
 __all__ = ["available_cpus", "limit_blas", "resolve_n_jobs"]
+
+
+MOST_THREADS = 1024
 
 
 def available_cpus(root: str | Path = "/") -> int:
@@ -65,8 +69,13 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         return available_cpus()
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ParameterError(
-            f"n_jobs={n_jobs!r} is not allowed; give None or -1 for all cores, "
+            f"n_jobs={shown(n_jobs)} is not allowed; give None or -1 for all cores, "
             "a positive number of threads, or -2 for all cores but one."
+        )
+    if n_jobs > MOST_THREADS:
+        raise ParameterError(
+            f"n_jobs={shown(n_jobs)} is more than the {MOST_THREADS} threads that a process may "
+            "start here; give None for all cores."
         )
     if n_jobs > 0:
         return int(n_jobs)

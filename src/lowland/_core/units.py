@@ -23,7 +23,7 @@ import numpy as np
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
-from lowland._core.validation import is_sparse
+from lowland._core.validation import all_finite, is_sparse
 
 __all__ = [
     "beyond",
@@ -123,7 +123,7 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
     greatest = 0.0 if powers is None else largest_value(X)
     e = exponent_for(greatest)
     if e == 0:
-        return model._fit(X, y, run)
+        return _fitted_map(model, X, y, run)
     units = _powers_of(model, powers)
     require_memory(
         _values(X).nbytes,
@@ -141,11 +141,21 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
             step, back(Y, "the map"), back(loss, "the loss")
         )
     rescaled = _in_unit_of(model, powers, e)
-    Y = back(rescaled._fit(in_unit(X, e), y, run), "the map")
+    Y = back(_fitted_map(rescaled, in_unit(X, e), y, run), "the map")
     if run.shared is not None:
         run.shared.graph = back(run.shared.graph, "a distance")
     state = {name: back(v, name) for name, v in vars(rescaled).items() if name.endswith("_")}
     vars(model).update(state, unit_exponent_=e)  # all of it, or nothing if a value is refused
+    return Y
+
+
+def _fitted_map(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
+    """``model._fit(X, y, run)``, if its map is one of numbers."""
+    with np.errstate(over="ignore"):  # what overflows is refused below
+        Y = model._fit(X, y, run)
+    if Y is not None and not all_finite(Y):
+        model._forget()
+        raise beyond(type(model).__name__, largest_value(X), "the map", Y.dtype)
     return Y
 
 

@@ -6,6 +6,7 @@ what it leaves out: which column, which row, which value, what to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from lowland import _native
 from lowland._core.errors import DataError, DataTypeError
 from lowland._core.memory import require_memory
 from lowland._core.sparse_input import as_csr, well_formed
+from lowland._core.wording import shown
 
 __all__ = [
     "all_finite",
+    "as_array",
     "as_dense",
     "canonical",
     "check_columns",
@@ -47,8 +50,8 @@ def column_names(X: Any) -> np.ndarray | None:
 
     Like scikit-learn, names count only when all are strings; a mixture is refused.
     """
-    columns = getattr(X, "columns", None)
-    if columns is None or not hasattr(X, "shape"):
+    columns = getattr(X, "columns", None) if hasattr(X, "shape") else None
+    if columns is None or not isinstance(columns, Iterable):
         return None
     names = np.asarray(list(columns), dtype=object)
     strings = [isinstance(name, str) for name in names]
@@ -118,7 +121,7 @@ def canonical(X: Any) -> Any:
 
 
 def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray:
-    array = np.asarray(X)
+    array = as_array(X, argument)
     if np.iscomplexobj(array):
         raise DataError(
             f"Complex data not supported: {argument} is {array.dtype}; pass real numbers."
@@ -131,10 +134,39 @@ def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray
         )
     if array.dtype in FLOATS:
         return array
+    if array.dtype.kind in "mM":
+        raise DataTypeError(
+            f"{argument} holds times ({array.dtype}), which are not numbers; subtract a first time "
+            "and divide by a unit, as in (t - t[0]) / np.timedelta64(1, 's')."
+        )
     try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinity
+            return array.astype(np.float64)
+    except MemoryError:
+        raise
+    except Exception as error:  # cells are objects, which raise what they like
         raise _not_a_number(array, argument, names, error) from error
+
+
+def as_array(values: Any, argument: str) -> np.ndarray:
+    """``np.asarray`` in our words: no masked values, no ragged lists, no failures of others."""
+    parts = values if isinstance(values, list | tuple) else ()
+    if np.ma.is_masked(values) or any(np.ma.is_masked(part) for part in parts):
+        raise DataError(
+            f"{argument} is a masked array with masked values, which would be used as if they were "
+            f"data; fill them, as in {argument}.filled(np.nan), and impute or drop what is missing."
+        )
+    try:
+        return np.asarray(values)
+    except MemoryError:
+        raise
+    except Exception as error:  # what an array-like raises is up to its author
+        ragged = "inhomogeneous" in str(error)
+        reason = "its rows have different lengths" if ragged else str(error)
+        raise DataError(
+            f"{argument} cannot be read as an array ({reason}); give an array, a data frame or a "
+            "list of rows of one length."
+        ) from error
 
 
 def _not_a_number(
@@ -145,10 +177,10 @@ def _not_a_number(
         for row, value in enumerate(array[:, column]):
             try:
                 float(value)
-            except (TypeError, ValueError) as reason:
+            except Exception as reason:
                 return kind(
-                    f"{argument}, {column_label(names, column)}, row {row}: {value!r} is not a "
-                    f"number ({reason}); drop the column or encode it as numbers."
+                    f"{argument}, {column_label(names, column)}, row {row}: {shown(value)} is not "
+                    f"a number of float64 ({reason}); drop the column or encode it as numbers."
                 )
     return kind(f"{argument} cannot be read as numbers: {error}.")
 
@@ -189,7 +221,7 @@ def as_dense(X: Any, owner: str) -> np.ndarray:
 def all_finite(values: np.ndarray, threads: int = 1) -> bool:
     """Whether there is neither NaN nor infinity; fast where the values lie in one piece."""
     values = values.T if values.flags.f_contiguous else values
-    if values.flags.c_contiguous and values.dtype.isnative and values.dtype.kind == "f":
+    if values.flags.c_contiguous and values.dtype in FLOATS:
         return bool(_native.all_finite(values, threads))
     return bool(np.isfinite(values).all())
 

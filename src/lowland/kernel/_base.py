@@ -56,7 +56,7 @@ class KernelReducer(Reducer):
     kernel: Any = param(OneOf(*KERNELS) | Function(), default="rbf")
     gamma: float | str | None = param(Null() | OneOf("median") | Real(0), default=None)
     coef0: float = param(Real(), default=1.0)
-    degree: int = param(Integer(1), default=3)
+    degree: int = param(Integer(1, 2**31 - 1), default=3)
 
     dual_vectors_: np.ndarray = fitted("n_fitted", "n_components")
     offsets_: np.ndarray = fitted("n_components")

@@ -101,11 +101,13 @@ class DistanceReducer(Reducer):
     # --- fitted rows --------------------------------------------------------------------------
 
     def _check_training_rows(self, X: Any) -> Any:
+        name = type(self).__name__
         if self._has_distances:
-            return given_dissimilarities(
-                X, owner=type(self).__name__, allow_missing=self.accepts_missing
-            )
-        return dense_if_small(super()._check_training_rows(X))
+            X = given_dissimilarities(X, owner=name, allow_missing=self.accepts_missing)
+        else:
+            X = dense_if_small(super()._check_training_rows(X))
+        self._check_not_beyond_rows(X.shape[0])
+        return X
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         power = None if has_directions(self.metric) else unit_power(self.metric)

@@ -12,9 +12,12 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meaning import Ascending, at_least, index_of
 from lowland._core.memory import require_memory
+from lowland._core.monitor import Phase
 from lowland._core.params import fitted, param
+from lowland._core.units import largest
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import BLOCK_BYTES
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.classical_scaling import (
     classical_scaling_cost,
@@ -128,7 +131,10 @@ class LandmarkMDS(DistanceReducer):
         )
         self.landmarks_ = self._choose(X, m, run)
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
-        among = np.ascontiguousarray(self._to_landmarks(X[self.landmarks_], run), np.float64)
+        with run.monitor.phase("distances of landmarks", total=m) as phase:
+            among = self._to_landmarks(X[self.landmarks_], run, phase)
+        if callable(self.metric):  # its values may be of any size
+            check_magnitude(largest(among), "LandmarkMDS")
         q = int(self.n_components)
         found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
@@ -170,11 +176,16 @@ class LandmarkMDS(DistanceReducer):
         one = CrossDistances(X[[row]], self.metric, self.metric_params, run.threads)
         return np.concatenate([D[:, 0] for _, D in one.blocks(X)])
 
-    def _to_landmarks(self, X: Any, run: FitContext) -> np.ndarray:
+    def _to_landmarks(self, X: Any, run: FitContext, phase: Phase | None = None) -> np.ndarray:
         """Distances of rows of X to the landmarks."""
         if self._has_distances:
-            return X[:, self.landmarks_]
-        return np.vstack([D for _, D in self._distances_to_fitted(X, run)])
+            return np.ascontiguousarray(X[:, self.landmarks_], np.float64)
+        parts = []
+        for _, D in self._distances_to_fitted(X, run):
+            parts.append(D)
+            if phase is not None:
+                phase.advance(len(D))
+        return np.vstack(parts)
 
     def _place(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""

@@ -13,7 +13,8 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.meaning import at_least
 from lowland._core.params import fitted, param
-from lowland._engines.distances.metrics import METRICS
+from lowland._core.units import largest_value, unit_powers
+from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
 from lowland._engines.linalg import products
 from lowland._engines.linalg.column_basis import (
     ColumnBasis,
@@ -21,6 +22,7 @@ from lowland._engines.linalg.column_basis import (
     orthonormal_basis_cost,
 )
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Majorized
@@ -116,7 +118,13 @@ class LinearMDS(StressReducer, Invertible):
     def _power(self) -> int:
         return int(self.power)
 
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        # directions have no unit, but the linear map of X has
+        return unit_powers(0) if has_directions(self.metric) else super()._unit_powers(X)
+
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        if self._unit_powers(X) is None:  # X is what it is: the metric must not see it scaled
+            check_magnitude(largest_value(X), "LinearMDS", "value")
         problem = self._problem(X, run)
         basis = orthonormal_basis(X, run.threads, run.monitor)
         objective = LinearStress(problem.objective, basis.U, run.threads)
@@ -140,7 +148,13 @@ class LinearMDS(StressReducer, Invertible):
                     "init is 0 everywhere: all points coincide, and no step separates them; use "
                     "init='pca'."
                 )
-        return basis.variables(W) / unit
+            return basis.variables(W) / unit
+        V = basis.variables(W)
+        if unit_power(self.metric) == 1 or not V.any():
+            return V / unit
+        # Distances in another unit than X: the map starts as large as they are, in the mean square.
+        V = V / np.abs(V).max()
+        return V / np.sqrt(2 / (basis.U.shape[0] - 1) * (V**2).sum())
 
     def _keep_linear(
         self,

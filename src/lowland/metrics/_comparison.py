@@ -14,6 +14,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.units import largest
 from lowland._core.validation import check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.distances.metrics import unit_power
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._graphs import check_graph
@@ -244,6 +245,7 @@ class Comparison:
         if scale == 1.0 and self._sums is not None:
             return self._sums
         self._check_squares()
+        furthest = 0.0
         sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
         done, threads = 0, self.options.threads
         with (
@@ -254,6 +256,8 @@ class Comparison:
                 # If all rows are measured, each pair is computed once and added to both rows.
                 since = 0 if self.data.sampled else done
                 delta, d = (side.source.of(block, since) for side in (self.data, self.map))
+                if callable(self.data.metric):  # its distances tell nothing before they are known
+                    furthest = max(furthest, largest(delta))
                 own = (block - since).astype(np.int32)
                 part = np.empty((len(block), _native.DISTANCE_SUMS))
                 _native.distance_sums(delta, d, own, scale, part, threads)
@@ -262,6 +266,7 @@ class Comparison:
                 if not self.data.sampled:
                     _native.add_column_sums(delta, d, len(block), scale, sums[done:], threads)
                 phase.advance(len(block))
+        check_magnitude(furthest, "lowland.metrics")
         found = DistanceSums(*sums.T)
         if scale == 1.0:
             self._sums = found
@@ -270,9 +275,10 @@ class Comparison:
     def _check_squares(self) -> None:
         """Refuse a table or a map whose distances overflow when squared."""
         for side, argument in ((self.data, "X"), (self.map, "Y")):
-            if not callable(side.metric):
+            power = unit_power(side.metric)
+            if power:
                 values = side.table.data if is_sparse(side.table) else side.table
-                check_magnitude(largest(values), "lowland.metrics", "value", argument)
+                check_magnitude(largest(values), "lowland.metrics", "value", argument, power)
 
     def pairs(self, most: int = PAIR_ROWS) -> Pairs:
         """All pairs of the measured rows; with ``sample="auto"`` of at most ``most`` rows.

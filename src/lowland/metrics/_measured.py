@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.units import exponent_for, in_unit, largest
+
 __all__ = ["Measured", "from_pairs", "from_rows", "linearized"]
 
 STEP = 1e-30  # of complex-step derivatives, which have no cancellation at any step length
@@ -66,9 +68,11 @@ def linearized(f: Callable[[Any], Any], rows: np.ndarray, n: int) -> Measured:
     f is called with complex numbers too: its derivative is taken by a complex step.
     """
     mean = rows.mean(axis=0)
-    directions = mean + 1j * STEP * np.eye(len(mean))
+    size = np.where(mean == 0, 1.0, np.abs(mean))  # a step is small compared with its value
+    directions = mean + 1j * STEP * np.diag(size)
     gradient = np.array([np.imag(f(at)) / STEP for at in directions])
-    return Measured(float(np.real(f(mean))), _error((rows * gradient).sum(axis=1), n), len(rows))
+    influence = (rows / size * gradient).sum(axis=1)
+    return Measured(float(np.real(f(mean))), _error(influence, n), len(rows))
 
 
 def from_pairs(value: float, influence: np.ndarray, n: int) -> Measured:
@@ -85,4 +89,6 @@ def _error(values: np.ndarray, n: int) -> float:
     m = len(values)
     if m >= n or m < 2:
         return 0.0
-    return float(np.std(values, ddof=1) * np.sqrt((1 - m / n) / m))
+    e = exponent_for(largest(values))  # squares must not overflow
+    deviation = float(np.std(in_unit(values, e), ddof=1) * np.sqrt((1 - m / n) / m))
+    return float(in_unit(deviation, -e))

@@ -9,13 +9,14 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Null, Real
+from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
+from lowland._core.wording import shown
 from lowland._engines.distances.metrics import check_metric
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._cost import KEPT_BYTES, Work
@@ -59,16 +60,19 @@ class Options:
     def __post_init__(self) -> None:
         self.threads = resolve_n_jobs(self.n_jobs)
         self.rng = generator(self.random_state)
-        known = self.sample is None or self.sample == "auto"
-        if not known and not Integer(2).allows(self.sample):
+        if not (Null() | OneOf("auto") | Integer(2)).allows(self.sample):
             raise ParameterError(
-                f"sample={self.sample!r} is not allowed; give a number of rows >= 2, None for all "
-                "rows, or 'auto' for as many rows as take a bounded share of a map's time."
+                f"sample={shown(self.sample)} is not allowed; give a number of rows >= 2, None for "
+                "all rows, or 'auto' for as many rows as take a bounded share of a map's time."
+            )
+        if not Boolean().allows(self.verbose):
+            raise ParameterError(
+                f"verbose={shown(self.verbose)} is not allowed; expected True or False."
             )
         if not (Null() | Real(0, closed="left")).allows(self.map_seconds):
             raise ParameterError(
-                f"map_seconds={self.map_seconds!r} is not allowed; give the seconds that the map "
-                "took, a number >= 0, or None."
+                f"map_seconds={shown(self.map_seconds)} is not allowed; give the seconds that the "
+                "map took, a number >= 0, or None."
             )
 
     def checked(self, X: Any, argument: str) -> Any:
@@ -131,14 +135,17 @@ def check_neighbors(
     n_neighbors: int | Sequence[int] | np.ndarray, most: int, n: int, why: str = ""
 ) -> list[int]:
     """Numbers of neighbors, each from 1 to ``most``, as a list."""
-    if np.ndim(n_neighbors) > 1 or np.size(n_neighbors) == 0:
-        raise ParameterError(
-            f"n_neighbors={n_neighbors!r} is not allowed; give one integer or a list of them."
-        )
-    numbers = list(np.atleast_1d(np.asarray(n_neighbors, dtype=object)))
+    several = isinstance(n_neighbors, list | tuple | range)
+    several = several or (isinstance(n_neighbors, np.ndarray) and n_neighbors.ndim > 0)
+    numbers: list[Any] = list(n_neighbors) if several else [n_neighbors]  # type: ignore[arg-type]
+    if not numbers:
+        raise ParameterError("n_neighbors is empty; give one integer or a list of them.")
     for k in numbers:
         if not Integer(1).allows(k):
-            raise ParameterError(f"n_neighbors={k!r} is not allowed; expected an integer >= 1.")
+            raise ParameterError(
+                f"n_neighbors={shown(k)} is not allowed; expected one integer >= 1, or a list of "
+                "them."
+            )
         if k > most:
             if most < 1:
                 raise DataError(f"{n} rows are too few{why}; give more rows.")

@@ -153,9 +153,13 @@ class View:
         """Whole rows of distances."""
         return self._kept_rows() or self._computed_rows
 
+    def distances_among(self, rows: np.ndarray) -> DistanceRows:
+        """Whole rows of distances of some rows among themselves."""
+        return self._computed_rows.subset(rows)
+
     def pairs_of(self, rows: np.ndarray) -> np.ndarray:
         """Distances of the pairs a < b of some rows, which need not be measured ones."""
-        source = self._computed_rows.subset(rows)
+        source = self.distances_among(rows)
         parts = []
         for block in blocks_of(np.arange(source.n), source.n):
             D = source.of(block, int(block[0]))

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from lowland._core.constraints import OneOf
 from lowland._core.errors import DataError
 from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 
@@ -68,7 +70,7 @@ def distance_concentration(
     """
     from lowland.metrics.dimension import intrinsic_dimension
 
-    if options.get("sample", "auto") == "auto":
+    if OneOf("auto").allows(options.get("sample", "auto")):
         options["sample"] = MEASURED_ROWS
     settings = Options(**options)
     view = settings.view(X)
@@ -93,7 +95,7 @@ def _flatness(D: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
     """Contrast, spread and k-th neighbor's share of a block of rows; NaN where all is equal."""
     others = np.ones(D.shape, bool)
     others[np.arange(len(own)), own] = False
-    D = D[others].reshape(len(own), -1)
+    D = near_one(D[others].reshape(len(own), -1))  # the three numbers have no unit
     mean = D.mean(axis=1)
     nearest = np.where(D > 0, D, np.inf).min(axis=1)
     kth = np.partition(D, k - 1, axis=1)[:, k - 1]

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from lowland._core.constraints import Integer, Real
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.errors import DataError, ParameterError, check_name
 from lowland._core.validation import is_sparse
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Keywords, Options
@@ -109,8 +109,7 @@ def intrinsic_dimension(
     >>> bool(1.9 < estimate < 2.1), round(estimate.interval[1] - estimate.interval[0], 2)
     (True, 0.24)
     """
-    if method not in METHODS:
-        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    check_name("method", method, METHODS)
     if not Real(0, 1, closed="left").allows(discard):
         raise ParameterError(f"discard={discard!r} is not allowed; give a share in [0, 1).")
     if not Integer(2).allows(n_neighbors):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+import numpy as np
+
+from lowland._core.errors import DataError, check_name
+from lowland._core.units import exponent_for, in_unit, largest
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.stress.monotone_regression import TIES, monotone_fit
-from lowland.metrics._comparison import Comparison
+from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs
 from lowland.metrics._options import ComparisonKeywords
 
@@ -47,22 +51,36 @@ def kruskal_stress1(
     >>> round(kruskal_stress1(X, X[:, 2:]), 4)
     0.0871
     """
-    if disparities not in DISPARITIES:
-        raise ParameterError(unknown_name("disparities", str(disparities), list(DISPARITIES)))
+    check_name("disparities", disparities, DISPARITIES)
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
     if not pairs.d.any():
         raise DataError("Y: all points of the map are equal; stress-1 divides by their distances.")
     with compared.options.working():
-        fit = pairs.delta
+        d, fit = _in_one_unit(pairs, disparities)
         if disparities != "metric":
-            fit = monotone_fit(pairs.delta, pairs.d, disparities, compared.options.threads)
-        gap = pairs.d - fit
-        stress2 = float((gap @ gap) / (pairs.d @ pairs.d))
+            fit = monotone_fit(pairs.delta, d, disparities, compared.options.threads)
+        gap = d - fit
+        stress2 = float((gap @ gap) / (d @ d))
     stress = stress2**0.5
     if stress == 0.0 or len(pairs.rows) == compared.n:
         return Measured(stress, 0.0, len(pairs.rows))
     # Fits are best, so that to first order only the two sums vary, not the function itself.
-    d2 = pairs.d**2
+    d2 = d**2
     influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
     return from_pairs(stress, influence, compared.n)
+
+
+def _in_one_unit(pairs: Pairs, disparities: str) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of the map, and of the data, in a unit in which squares do not overflow."""
+    if disparities != "metric":  # only the order of the data's distances matters
+        return near_one(pairs.d), pairs.delta
+    e = exponent_for(max(largest(pairs.d), largest(pairs.delta)))
+    d = in_unit(pairs.d, e)
+    if not d @ d > 0:
+        raise DataError(
+            f"disparities='metric': the largest distance of Y is {largest(pairs.d):g} and that of "
+            f"X is {largest(pairs.delta):g}, too far apart for one unit; multiply Y by "
+            f"{largest(pairs.delta) / largest(pairs.d):.0e}."
+        )
+    return d, in_unit(pairs.delta, e)

@@ -13,6 +13,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.validation import as_array
+from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
@@ -81,7 +84,7 @@ def neighborhood_hit(
 
 
 def silhouette(Y: Any, labels: Any, **options: Unpack[Keywords]) -> Measured:
-    """Mean of (b_i - a_i) / max(a_i, b_i), from -1 to 1 (Rousseeuw 1987), through scikit-learn.
+    """Mean of (b_i - a_i) / max(a_i, b_i), from -1 to 1 (Rousseeuw 1987).
 
     a_i is a row's mean distance to its own class, b_i to the nearest other class. It rewards round
     and separate clumps, which some methods draw whether the data have them or not: labels cannot
@@ -109,13 +112,30 @@ def silhouette(Y: Any, labels: Any, **options: Unpack[Keywords]) -> Measured:
             f"labels: a silhouette needs at least 2 classes and fewer than rows, but there are "
             f"{len(np.unique(classes))} among {len(classes)} rows."
         )
-    from sklearn.metrics import silhouette_samples
-
-    given = view.metric == "precomputed"
-    rows = view.table[np.ix_(view.rows, view.rows)] if given else view.table[view.rows]
     with settings.working():
-        values = silhouette_samples(rows, classes, metric=view.metric, **(view.params or {}))
-    return from_rows(values, view.n)
+        return from_rows(_silhouettes(view, classes), view.n)
+
+
+def _silhouettes(view: View, classes: np.ndarray) -> np.ndarray:
+    """(b_i - a_i) / max(a_i, b_i) of the measured rows among themselves; 0 if alone in a class."""
+    order = np.argsort(classes, kind="stable")
+    starts, sizes = np.unique(classes[order], return_index=True, return_counts=True)[1:]
+    own = np.unique(classes, return_inverse=True)[1]
+    source = view.distances_among(view.rows)
+    found = np.zeros(len(classes))
+    for rows in blocks_of(np.arange(source.n), source.n):
+        D = near_one(source.of(rows))  # the ratio has no unit
+        i, mine = np.arange(len(rows)), own[rows]
+        D[i, rows] = 0.0
+        sums = np.add.reduceat(D[:, order], starts, axis=1)
+        a = sums[i, mine] / np.maximum(sizes[mine] - 1, 1)
+        means = sums / sizes
+        means[i, mine] = np.inf
+        b = means.min(axis=1)
+        larger = np.maximum(a, b)
+        ratio = (b - a) / np.where(larger > 0, larger, 1.0)
+        found[rows] = np.where(sizes[mine] > 1, ratio, 0.0)
+    return found
 
 
 def _over_neighbors(
@@ -140,7 +160,7 @@ def _seen(Y: Any, options: Keywords) -> tuple[View, Options]:
 
 def _classes(labels: Any, n: int) -> np.ndarray:
     """Labels as numbers of sorted classes."""
-    labels = np.asarray(labels)
+    labels = as_array(labels, "labels")
     if labels.shape != (n,):
         raise DataError(
             f"labels has shape {labels.shape}, but one label for each of {n} rows is needed."
@@ -152,7 +172,7 @@ def _classes(labels: Any, n: int) -> np.ndarray:
         )
     try:
         return np.unique(labels, return_inverse=True)[1]
-    except TypeError as error:
+    except Exception as error:  # labels are objects, which compare as they like
         raise DataError(f"labels cannot be sorted ({error}); use labels.astype(str).") from error
 
 

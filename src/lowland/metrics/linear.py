@@ -7,9 +7,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.units import exponent_for, in_unit, largest_value, restored
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.moments import column_moments
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
@@ -40,7 +42,7 @@ def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywor
     >>> round(explained_variance(X, X[:, 2:]), 4)
     0.9323
     """
-    total, left, n = _variances(Comparison.of(X, Y, **options))
+    total, left, n, _ = _variances(Comparison.of(X, Y, **options))
     return Measured(1 - left / total, 0.0, n)
 
 
@@ -57,12 +59,17 @@ def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[ComparisonKeyw
     >>> round(reconstruction_error(X, X[:, 2:]), 4)
     0.3077
     """
-    _, left, n = _variances(Comparison.of(X, Y, **options))
-    return Measured(left / n, 0.0, n)
+    compared = Comparison.of(X, Y, **options)
+    _, left, n, e = _variances(compared)
+    greatest = largest_value(compared.data.table)
+    error = restored(left / n, -2 * e, "the squared error", greatest, "lowland.metrics")
+    return Measured(error, 0.0, n)
 
 
-def _variances(compared: Comparison) -> tuple[float, float, int]:
-    """sum |x - mean|^2, what the regression on the map leaves of it, and n.
+def _variances(compared: Comparison) -> tuple[float, float, int, int]:
+    """sum |x - mean|^2, what the regression on the map leaves of it, n, and the exponent e.
+
+    Extreme tables are squared in a unit of about their size: the sums are those of 2^e X.
 
     With Q an orthonormal basis of the centered map's columns the fit is Q Q^T X: it explains
     |Q^T X|^2.
@@ -73,6 +80,8 @@ def _variances(compared: Comparison) -> tuple[float, float, int]:
             "metric='precomputed': explained variance needs the data, not their distances; "
             "see scale_normalized_stress for distances."
         )
+    e = exponent_for(largest_value(X))
+    X, Y = in_unit(X, e), near_one(Y)
     mean, squares = column_moments(X)
     total = float(squares.sum())
     if total == 0:
@@ -83,4 +92,4 @@ def _variances(compared: Comparison) -> tuple[float, float, int]:
         Q = U[:, s > s.max(initial=0.0) * 1e-12] if s.max(initial=0.0) > 0 else U[:, :0]
         wide = X if is_sparse(X) else X.astype(np.float64, copy=False)
         explained = products.transpose_times(wide, mean, Q, compared.options.threads)
-    return total, max(0.0, total - float((explained**2).sum())), compared.n
+    return total, max(0.0, total - float((explained**2).sum())), compared.n, e

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from lowland._core.constraints import Integer
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.random import generator
 from lowland._core.threads import limit_blas
+from lowland._core.wording import shown
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
@@ -92,6 +94,10 @@ def quality(
     """
     compared = Comparison.of(X, Y, **options)
     n = compared.n
+    if not Integer(1).allows(n_neighbors):
+        raise ParameterError(
+            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
+        )
     (k,) = check_neighbors([min(n_neighbors, (n - 1) // 2)], (n - 1) // 2, n)
     baselines = [_pca_map(compared, pca), _random_map(compared)]
     maps = _maps(compared, [Z for Z in baselines if Z is not None], k)

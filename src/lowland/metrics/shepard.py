@@ -6,7 +6,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.constraints import Integer, Null
+from lowland._core.errors import ParameterError, check_name
+from lowland._core.units import exponent_for, in_unit, largest
+from lowland._core.wording import shown
 from lowland._engines.stress.monotone_regression import monotone_fit, stable_order
 from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs, linearized
@@ -57,9 +60,15 @@ def shepard_diagram(
     >>> shepard_diagram(X, X[:, 2:], n_pairs=500).fit.shape
     (500,)
     """
+    if not (Null() | Integer(1)).allows(n_pairs):
+        raise ParameterError(
+            f"n_pairs={shown(n_pairs)} is not allowed; expected an integer >= 1 or None."
+        )
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
-    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
+    e = exponent_for(largest(pairs.d))  # sums of distances must not overflow
+    fit = monotone_fit(pairs.delta, in_unit(pairs.d, e), "primary", compared.options.threads)
+    fit = in_unit(fit, -e)
     order = stable_order(pairs.delta, compared.options.threads)
     if n_pairs is not None and n_pairs < len(order):
         chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
@@ -93,8 +102,7 @@ def shepard_correlation(
     >>> round(shepard_correlation(X, X[:, 2:]), 4)
     0.9756
     """
-    if method not in METHODS:
-        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    check_name("method", method, METHODS)
     compared = Comparison.of(X, Y, **options)
     if method == "pearson":
         return _pearson(summable(compared, None, {}), lambda r: r)
@@ -138,6 +146,7 @@ def _pearson(compared: Comparison, f: Any) -> Measured:
     mean = rows.mean(axis=0)
     if mean[2] <= 1e-14 * a * a or mean[3] <= 1e-14 * b * b:  # no differences but rounding
         return Measured(f(0.0), 0.0, len(rows))
+    rows /= [a, b, a * a, b * b, a * b]  # without a unit: products of these must not overflow
 
     def of_means(s: Any) -> Any:
         return f((s[4] - s[0] * s[1]) / np.sqrt((s[2] - s[0] ** 2) * (s[3] - s[1] ** 2)))

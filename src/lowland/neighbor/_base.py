@@ -169,9 +169,11 @@ class NeighborEmbedding(Reducer):
     # --- fit ----------------------------------------------------------------------------------
 
     def _check_training_rows(self, X: Any) -> Any:
-        if isinstance(X, NeighborGraph):
-            return X.in_distances()  # affinities square the distances
-        return super()._check_training_rows(X)
+        given_graph = isinstance(X, NeighborGraph)
+        # affinities square the distances
+        X = X.in_distances() if given_graph else super()._check_training_rows(X)
+        self._check_not_beyond_rows(X.shape[0])
+        return X
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return graph_powers(X, self.metric)

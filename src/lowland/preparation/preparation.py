@@ -14,10 +14,11 @@ from lowland._core.constraints import Null, OneOf
 from lowland._core.errors import DataError
 from lowland._core.meaning import Names, above, count
 from lowland._core.params import Declared, fitted, param
-from lowland._core.sparse_input import compressed_rows
 from lowland._core.validation import (
     all_finite,
     check_columns,
+    check_finite,
+    check_matrix,
     check_same_columns,
     column_names,
     is_sparse,
@@ -86,7 +87,7 @@ class Preparation(Declared):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
         self.check_params()
-        X, names = _checked(X), column_names(X)
+        X, names = _entered(X), column_names(X)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
@@ -102,9 +103,13 @@ class Preparation(Declared):
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified."""
-        X = _checked(X)
+        if "chosen_" not in vars(self):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("This Preparation is not fitted yet; call 'fit' first.")
+        names, X = column_names(X), _entered(X)
         if "feature_names_in_" in vars(self):
-            check_same_columns(column_names(X), self.feature_names_in_, owner="Preparation")
+            check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
         ready = self._with_levels(self._filled(self._numbers(X)), X)
         if self.spread_ is None:
@@ -163,9 +168,10 @@ class Preparation(Declared):
         return X.select([name for name in X.columns if name not in texts]).to_numpy(order="c")
 
     def _filled(self, numbers: Any) -> Any:
-        if not _n_missing(numbers):
+        if is_sparse(numbers) or all_finite(numbers):
             return numbers
         missing = np.isnan(numbers)
+        check_finite(np.where(missing, 0.0, numbers), None)  # infinity cannot be filled
         columns = np.flatnonzero(missing.any(axis=0))
         if self.impute is None:
             raise DataError(
@@ -225,9 +231,11 @@ class Preparation(Declared):
         return make(ready, "as asked")
 
 
-def _checked(X: Any) -> Any:
-    """X itself; a sparse matrix as CSR, after a check of its indices."""
-    return compressed_rows(X) if is_sparse(X) else X
+def _entered(X: Any) -> Any:
+    """X, if it is a data frame of polars, else as a matrix of numbers; values may be missing."""
+    if type(X).__module__.startswith("polars") and hasattr(X, "select") and hasattr(X, "shape"):
+        return X
+    return check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
 
 
 def _n_missing(numbers: Any) -> int:

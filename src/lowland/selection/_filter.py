@@ -10,10 +10,12 @@ from lowland._core.constraints import Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import param
+from lowland._core.units import largest_value, restored
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.selection._base import Selector
 from lowland.selection._targets import read_target
+from lowland.selection._units import moderate_columns
 
 __all__ = ["Filter", "constant_columns"]
 
@@ -49,6 +51,8 @@ class Filter(Selector):
     target_kind: ClassVar[str | None] = None  # "classes", "numbers", "auto", or None: no target
     lower_is_better: ClassVar[bool] = False
     constant_score: ClassVar[float] = 0.0
+    # A column times c has c^score_power times the score. None: the score sees all columns at once.
+    score_power: ClassVar[int | None] = 0
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         """The score of each column; values of constant columns are ignored."""
@@ -58,14 +62,24 @@ class Filter(Selector):
         n, p = X.shape
         wanted, target = self._number_wanted(p), self._read_target(y, n)
         constant = constant_columns(X)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.asarray(self._score(X, target, run), dtype=np.float64)
+        scores = self._scores_in_unit(X, target, run)
         most = np.finfo(np.float64).max  # x / 0: the column separates the classes perfectly
-        scores = np.nan_to_num(scores, nan=self.constant_score, posinf=most, neginf=-most)
+        scores = np.nan_to_num(scores, posinf=most, neginf=-most)
         scores[constant] = self.constant_score
         with run.monitor.phase("ranking"):
             order = np.lexsort((scores if self.lower_is_better else -scores, constant))
             self._keep(order, self._number_kept(scores, constant, wanted), scores)
+
+    def _scores_in_unit(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
+        """Scores of columns, computed in units in which their squares do not overflow."""
+        owner, power = type(self).__name__, self.score_power
+        moderate, e = (X, np.zeros(1, int)) if power is None else moderate_columns(X, owner)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.array(self._score(moderate, target, run), dtype=np.float64)
+        scores[np.isnan(scores)] = self.constant_score
+        if not power:
+            return scores
+        return restored(scores, -power * e, "the score of a column", largest_value(X), owner)
 
     def _read_target(self, y: Any, n: int) -> Any:
         """y as ``_score`` takes it, by the parameter ``target`` if the method has one."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.targets import Labels, check_labels, check_numbers, require_target
+from lowland._core.validation import as_array
 
 __all__ = ["holds_classes", "holds_numbers", "read_classes", "read_target"]
 
@@ -33,7 +34,7 @@ def read_classes(y: Any, n_rows: int, *, owner: str) -> Labels:
 
 def holds_numbers(y: Any) -> bool:
     """Whether y holds numbers; booleans do not count, numbers in an object array do."""
-    values = np.asarray(y)
+    values = as_array(y, "y")
     if values.dtype != object:
         return values.dtype.kind in "iuf"
     return all(isinstance(value, int | float) for value in values.ravel().tolist())
@@ -43,7 +44,10 @@ def holds_classes(y: Any) -> bool:
     """Text and booleans are classes; so are integers that occur three times on average."""
     if not holds_numbers(y):
         return True
-    values = np.asarray(y).astype(np.float64)
+    try:
+        values = as_array(y, "y").astype(np.float64)
+    except (OverflowError, TypeError, ValueError):  # integers beyond float64: refused as numbers
+        return False
     if not np.array_equal(values, np.floor(values)):
         return False
     return len(np.unique(values)) <= max(2, values.size // 3)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, LowlandError, ParameterError
 from lowland._core.meaning import Ascending, at_least
 from lowland._core.params import fitted, param
 from lowland._core.relations import RowCounts
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
 from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._targets import holds_classes, read_target
+from lowland.selection._units import moderate_columns
 
 __all__ = ["Path", "SearchResult", "Trials", "Wrapper"]
 
@@ -107,10 +110,14 @@ class Wrapper(Selector):
 
         owner = type(self).__name__
         model = self.estimator
-        classes = holds_classes(y) if model is None else is_classifier(model)
+        with reported("estimator", model):
+            classes = holds_classes(y) if model is None else is_classifier(model)
         target = read_target(y, X.shape[0], "classes" if classes else "numbers", owner=owner)
-        model = default_model(classes, is_sparse(X)) if model is None else model
+        if model is None:  # its columns are standardized, so that units do not matter
+            model, X = default_model(classes, is_sparse(X)), moderate_columns(X, owner)[0]
         values = target.classes[target.codes] if isinstance(target, Labels) else target
+        if isinstance(target, Labels) and self.estimator is None and self.scoring is None:
+            values = target.codes  # scikit-learn does not take labels of every type
         constant = constant_columns(X)
         varying = np.flatnonzero(~constant) if not constant.all() else np.arange(X.shape[1])
         wanted, rest = self._number_wanted(X.shape[1]), np.setdiff1d(np.arange(X.shape[1]), varying)
@@ -132,7 +139,7 @@ class Wrapper(Selector):
         is_class = isinstance(target, Labels)
         values = target.codes if is_class else target
         if hasattr(self.cv, "split"):
-            return list(self.cv.split(np.zeros((len(values), 1)), values))
+            return checked_folds(self.cv, len(values), values, type(self).__name__)
         rarest = int(np.bincount(values).min()) if is_class else len(values)
         if rarest < 2:
             which = target.classes.tolist()[np.bincount(values).argmin()]
@@ -190,7 +197,8 @@ class Trials:
         from sklearn.metrics import check_scoring
 
         self.X, self.y, self.model, self.p = X, y, model, X.shape[1]
-        self.scorer = check_scoring(model, scoring=scoring)
+        with reported("scoring", scoring):
+            self.scorer = check_scoring(model, scoring=scoring)
         by_column = X.tocsc() if is_sparse(X) else X
         self.folds = [
             (by_column[train], y[train], by_column[test], y[test]) for train, test in folds
@@ -199,20 +207,67 @@ class Trials:
 
     def fold_scores(self, columns: Sequence[int]) -> np.ndarray:
         """The score on each fold of the model fitted on the others."""
-        from sklearn.base import clone
-
         key = tuple(sorted(columns))
         if key not in self._known:
             chosen, scores = list(key), []
             for X, y, X_test, y_test in self.folds:
-                fitted_model = clone(self.model).fit(X[:, chosen], y)
-                scores.append(float(self.scorer(fitted_model, X_test[:, chosen], y_test)))
+                fitted_model = fitted_copy(self.model, X[:, chosen], y)
+                scores.append(self.score_of(fitted_model, X_test[:, chosen], y_test))
             self._known[key] = np.array(scores)
         return self._known[key]
+
+    def score_of(self, model: Any, X: Any, y: np.ndarray) -> float:
+        """The score of a fitted model on other rows, a finite number."""
+        with reported("scoring", self.scorer):
+            score = float(self.scorer(model, X, y))
+        if not np.isfinite(score):
+            raise ParameterError(
+                f"scoring: the score of a set of {X.shape[1]} columns is {shown(score)}; expected "
+                "a finite number, of which the largest is best."
+            )
+        return score
 
     def score(self, columns: Sequence[int]) -> float:
         """The mean score over the folds."""
         return float(self.fold_scores(columns).mean())
+
+
+@contextlib.contextmanager
+def reported(parameter: str, value: Any) -> Iterator[None]:
+    """What the user's model or score raises, in our words and with its parameter."""
+    try:
+        yield
+    except (LowlandError, MemoryError):
+        raise
+    except Exception as error:
+        raise ParameterError(
+            f"{parameter}={shown(value)} failed: {type(error).__name__}: {error}"
+        ) from error
+
+
+def fitted_copy(model: Any, X: Any, y: np.ndarray) -> Any:
+    """A copy of the model, fitted."""
+    from sklearn.base import clone
+
+    with reported("estimator", model):
+        return clone(model).fit(X, y)
+
+
+def checked_folds(
+    cv: Any, n: int, values: np.ndarray, owner: str
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to fit and rows to score as a splitter gives them, if they are row numbers."""
+    with reported("cv", cv):
+        folds = [
+            (np.arange(n)[train], np.arange(n)[test])
+            for train, test in cv.split(np.zeros((n, 1)), values)
+        ]
+    if not folds or min(min(len(train), len(test)) for train, test in folds) == 0:
+        raise ParameterError(
+            f"{owner}: cv={shown(cv)} gives no folds, or a fold without rows; expected some rows "
+            "to fit and some to score in each."
+        )
+    return folds
 
 
 def default_model(classes: bool, sparse: bool) -> Any:

@@ -49,6 +49,8 @@ class ChiSquare(Filter):
     needs_target = True
     target_kind = "classes"
 
+    score_power = 1
+
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import chi2
 

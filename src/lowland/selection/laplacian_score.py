@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._core.units import unit_powers
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.graphs.weights import root_mean_square, weighted_graph
@@ -59,12 +60,16 @@ class LaplacianScore(Filter):
     """
 
     n_neighbors: int = param(Integer(1), default=5)
-    bandwidth: float | None = param(Real(0) | Null(), default=None)
+    bandwidth: float | None = param(Real(0) | Null(), default=None, unit="d^2")
 
     reference = "He, Cai & Niyogi (2005)"
     accepts_sparse = False
     lower_is_better = True
     constant_score = 2.0
+    score_power = None  # the neighbors depend on all columns
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return unit_powers(1)
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         k = min(self.n_neighbors, X.shape[0] - 1)

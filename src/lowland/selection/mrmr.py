@@ -16,6 +16,7 @@ from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
 from lowland.selection._targets import read_target
+from lowland.selection._units import moderate_columns
 
 __all__ = ["MRMR"]
 
@@ -77,7 +78,7 @@ class MRMR(Selector):
         n, p = X.shape
         wanted = self._number_wanted(p) or max(1, p // 2)
         target = read_target(y, n, self.target, owner="MRMR")
-        states = self._states(X)
+        states = self._states(moderate_columns(X, "MRMR")[0])
         is_class = isinstance(target, Labels)
         classes = target.codes if is_class else three_states(target[:, None], self.cut or 1.0)[:, 0]
         constant = constant_columns(X)
@@ -123,7 +124,8 @@ def three_states(X: np.ndarray, cut: float) -> np.ndarray:
     first = X[:1].astype(np.float64)
     away = X - first
     away -= away.mean(axis=0)
-    edge = cut * np.sqrt(np.mean(away**2, axis=0))
+    with np.errstate(over="ignore"):  # a cut beyond all values has all rows on one side
+        edge = cut * np.sqrt(np.mean(away**2, axis=0))
     return 1 + (away > edge).astype(np.int64) - (away < -edge)
 
 

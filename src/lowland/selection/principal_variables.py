@@ -13,7 +13,9 @@ from lowland._core.meaning import share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.validation import check_matrix
+from lowland._core.units import beyond, largest, unit_powers
+from lowland._core.validation import all_finite, check_matrix
+from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import column_scale
@@ -82,9 +84,12 @@ class PrincipalVariables(Selector):
 
     explained_variance_ratio_: np.ndarray = fitted("n_selected", meaning=share())
     reconstruction_: np.ndarray = fitted("n_selected", "n_features")
-    mean_: np.ndarray = fitted("n_features")
+    mean_: np.ndarray = fitted("n_features", unit="x")
 
     reference = "McCabe (1984); Jolliffe (1972)"
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return unit_powers(1)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         p = X.shape[1]
@@ -141,10 +146,15 @@ class PrincipalVariables(Selector):
                 f"{self._n_features_out}; give the columns that transform returns."
             )
         dense = kept if isinstance(kept, np.ndarray) else kept.toarray()
-        with limit_blas(1):
-            back = self.mean_ + (dense - self.mean_[self.support_]) @ self.reconstruction_
+        mean = self.mean_[self.support_]
+        with self._running(bound_blas=False) as run, np.errstate(over="ignore", invalid="ignore"):
+            rows = dense.astype(np.float64, copy=False)
+            back = products.times(rows, mean, self.reconstruction_, run.threads)
+            back = (back + self.mean_).astype(dense.dtype, copy=False)
         back[:, self.support_] = dense
-        return back.astype(dense.dtype, copy=False)
+        if not all_finite(back):
+            raise beyond("PrincipalVariables", largest(dense), "a column", back.dtype)
+        return back
 
 
 class Residual:

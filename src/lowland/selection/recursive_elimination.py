@@ -12,7 +12,8 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Phase
 from lowland._core.params import param
-from lowland.selection._wrapper import SearchResult, Trials, Wrapper
+from lowland._core.validation import as_array
+from lowland.selection._wrapper import SearchResult, Trials, Wrapper, fitted_copy
 
 __all__ = ["RecursiveElimination"]
 
@@ -73,7 +74,7 @@ class RecursiveElimination(Wrapper):
         with run.monitor.phase("eliminations", total=n_fits) as phase:
             fold_scores = [
                 [
-                    float(trials.scorer(model, X_test[:, columns], y_test))
+                    trials.score_of(model, X_test[:, columns], y_test)
                     for columns, model, _ in eliminate(trials.model, X, y, drop, phase)
                 ]
                 for X, y, X_test, y_test in trials.folds
@@ -93,12 +94,10 @@ def eliminate(
     model: Any, X: Any, y: np.ndarray, drop: int, phase: Phase
 ) -> Iterator[tuple[np.ndarray, Any, np.ndarray]]:
     """The remaining columns, the model fitted on them and their weights, down to one column."""
-    from sklearn.base import clone
-
     columns = np.arange(X.shape[1])
     while True:
-        fitted_model = clone(model).fit(X[:, columns], y)
-        weights = importances(fitted_model)
+        fitted_model = fitted_copy(model, X[:, columns], y)
+        weights = importances(fitted_model, len(columns))
         phase.advance()
         yield columns, fitted_model, weights
         if len(columns) == 1:
@@ -107,7 +106,7 @@ def eliminate(
         columns = columns[np.sort(best)]
 
 
-def importances(model: Any) -> np.ndarray:
+def importances(model: Any, p: int) -> np.ndarray:
     """The squared weights of the columns, summed over the classes, or squared importances."""
     last = model[-1] if hasattr(model, "steps") else model
     weights = getattr(last, "coef_", getattr(last, "feature_importances_", None))
@@ -117,5 +116,15 @@ def importances(model: Any) -> np.ndarray:
             "feature_importances_ after its fit, so it does not weigh columns; use "
             "SequentialSelection."
         )
-    weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights)
-    return (weights.reshape(-1, weights.shape[-1]) ** 2).sum(axis=0)
+    weights = weights.toarray() if hasattr(weights, "toarray") else as_array(weights, "estimator")
+    if weights.dtype.kind not in "fiub" or not weights.ndim or weights.shape[-1] != p:
+        raise ParameterError(
+            f"RecursiveElimination: the weights of estimator={type(last).__name__} have shape "
+            f"{weights.shape} and type {weights.dtype}; expected a number for each of {p} columns."
+        )
+    if not np.isfinite(weights).all():
+        raise ParameterError(
+            f"RecursiveElimination: the weights of estimator={type(last).__name__} are not finite "
+            "for a set of columns; scale the columns, or use another model."
+        )
+    return (weights.reshape(-1, p) ** 2).sum(axis=0)

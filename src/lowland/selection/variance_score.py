@@ -44,5 +44,7 @@ class VarianceScore(Filter):
 
     reference = "Guyon & Elisseeff (2003)"
 
+    score_power = 2
+
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return column_moments(X)[1] / X.shape[0]

@@ -22,10 +22,13 @@ from lowland._core.meaning import Ascending, Distinct, at_least, count, index_of
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.relations import Without
+from lowland._core.units import largest, unit_powers
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
+from lowland._engines.distances.metrics import has_directions
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.linalg.eigen import fix_signs, smallest_eigenpairs
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -131,6 +134,10 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     # --- input ---------------------------------------------------------------------------------
 
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        # directions have no unit, but patches are Euclidean
+        return unit_powers(0) if has_directions(self.metric) else super()._unit_powers(X)
+
     def _check_training_rows(self, X: Any) -> Any:
         self._refuse_graphs(X)
         checked = super()._check_training_rows(X)
@@ -192,8 +199,9 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     def _check_sizes(self, X: np.ndarray) -> None:
         name, q = type(self).__name__, self.n_components
-        if q > len(X):
-            raise ParameterError(f"{name}: n_components={q} is more than n_samples={len(X)}.")
+        if self._unit_powers(X) is None:  # X is what it is: the metric must not see it scaled
+            check_magnitude(largest(X), name, "value")
+        self._check_not_beyond_rows(len(X))
         least = self._least_neighbors(q)
         if self.n_neighbors < least:
             raise ParameterError(

@@ -15,7 +15,9 @@ import numpy as np
 import scipy.sparse
 
 from lowland._core.context import FitContext
+from lowland._core.errors import ParameterError
 from lowland._core.memory import available_memory, require_memory
+from lowland._engines.distances.function_metric import check_symmetric
 from lowland._engines.graphs.laplacian import laplacian_product
 from lowland._engines.graphs.spectrum import GraphSpectrum, graph_spectrum, laplacian_spectrum
 from lowland._engines.graphs.weights import weighted_graph
@@ -64,6 +66,8 @@ def pair_kernel(
         return kernel_matrix(rows, Kernel("rbf", 1 / bandwidth), run.threads)
     require_memory(32 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors")
     D = np.vstack([block for _, block in distances(rows)])
+    if callable(metric):
+        check_symmetric(D, metric)
     D = np.minimum(D, D.T)
     return GivenKernel(np.exp(-(D**2) / bandwidth), run.threads)
 
@@ -89,14 +93,14 @@ def walk_of(
     """Leading eigenpairs of the walk P for f = (K 1)^(-alpha), the row sums K 1, and W 1."""
     if scipy.sparse.issparse(K):
         densities = np.asarray(K.sum(axis=1)).ravel()
-        factors = densities**-alpha
+        factors = _density_factors(densities, alpha)
         W = K.copy()
         W.data *= np.repeat(factors, np.diff(K.indptr)) * factors[K.indices]
         modes, degrees = graph_spectrum(W, q, run)
         return modes, densities, degrees
     n = K.n
     densities = K.times(np.ones((n, 1)))[:, 0]
-    factors = densities**-alpha
+    factors = _density_factors(densities, alpha)
     factor = factors[:, None]
 
     def weights_times(V: np.ndarray) -> np.ndarray:
@@ -106,3 +110,16 @@ def walk_of(
     trivial = np.sqrt(degrees / degrees.sum())
     L = laplacian_product(weights_times, degrees)
     return laplacian_spectrum(L, trivial, q, run), densities, degrees
+
+
+def _density_factors(densities: np.ndarray, alpha: float) -> np.ndarray:
+    """(K 1)^(-alpha), which must be numbers whose products neither overflow nor vanish."""
+    with np.errstate(over="ignore", under="ignore"):
+        factors = densities**-alpha
+    if not (factors.min() > 1e-140 and factors.max() < 1e140):
+        raise ParameterError(
+            f"DiffusionMaps: alpha={alpha:g} is too large, because densities of "
+            f"{densities.min():.3g} to {densities.max():.3g} to its power are beyond what float64 "
+            "can hold; the usual values are 0, 0.5 and 1."
+        )
+    return factors

@@ -17,6 +17,7 @@ from lowland._core.params import fitted, param
 from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_operators import KernelMatrix
 from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._graph_embedding import GraphEmbedding, map_dtype
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
@@ -146,7 +147,9 @@ class DiffusionMaps(GraphEmbedding):
 
     def _default_bandwidth(self, X: Any, run: FitContext) -> float:
         near = self._neighbors(X, min(SCALE_NEIGHBORS, X.shape[0] - 1), run)
-        return median_length(near.distances[:, -1]) ** 2
+        length = median_length(near.distances[:, -1])
+        check_magnitude(length, "DiffusionMaps")
+        return length**2
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""

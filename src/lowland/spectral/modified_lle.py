@@ -12,7 +12,7 @@ from lowland._core.params import param
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import sum_of_patches
-from lowland._engines.patches.patch_weights import barycentric, in_chunks, spectra
+from lowland._engines.patches.patch_weights import MOST_REG, barycentric, in_chunks, spectra
 from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
@@ -121,7 +121,7 @@ class ModifiedLLE(LocallyLinearReducer):
 
 def regularized(squares: np.ndarray, V: np.ndarray, reg: float) -> np.ndarray:
     """LLE's weights, (C + reg tr(C) I) w = 1 scaled to sum 1, from C = V diag(squares) V^T."""
-    ridge = reg * squares.sum(axis=1, keepdims=True)
+    ridge = min(reg, MOST_REG) * squares.sum(axis=1, keepdims=True)
     w = (V @ (V.sum(axis=1) * (ridge / (squares + ridge)))[:, :, None])[:, :, 0]
     return w / w.sum(axis=1, keepdims=True)
 

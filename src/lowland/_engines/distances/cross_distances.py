@@ -13,7 +13,13 @@ from lowland._engines.distances.distance_rows import BUSY_ROWS
 from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.distances.metric_rows import rows_of
-from lowland._engines.distances.metrics import canonical, from_products, has_directions
+from lowland._engines.distances.metrics import (
+    canonical,
+    check_metric_params,
+    from_products,
+    has_directions,
+    pairs_at_once,
+)
 from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = ["CrossDistances"]
@@ -29,6 +35,7 @@ class CrossDistances:
     def __init__(
         self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
     ) -> None:
+        check_metric_params(canonical(metric), metric_params)
         self.metric, self.threads = canonical(metric), threads
         self.params, self.n = metric_params or {}, points.shape[0]
         self.panels: np.ndarray | None = None
@@ -42,6 +49,8 @@ class CrossDistances:
     def blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """Some rows of X at a time, with their distances to all fitted rows."""
         step = max(BUSY_ROWS, TILE // max(self.n, X.shape[1]))
+        if callable(self.metric):
+            step = max(1, pairs_at_once(self.metric, TILE) // self.n)
         for rows in row_blocks(X.shape[0], step):
             yield rows, self.of(_dense(X[rows]))
 

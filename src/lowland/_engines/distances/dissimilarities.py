@@ -14,8 +14,9 @@ import scipy.sparse
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._core.validation import check_matrix, is_sparse
+from lowland._core.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
+from lowland._engines.distances.function_metric import check_symmetric
 from lowland._engines.linalg.blocks import row_blocks
 
 __all__ = [
@@ -34,8 +35,10 @@ def given_dissimilarities(X: Any, *, owner: str, allow_missing: bool) -> Any:
     if is_sparse(X):
         X = _given_sparse(X, owner, allow_missing)
         return X if allow_missing else _filled(X)
-    if np.ndim(X) == 1:
-        X = _square(np.asarray(X), owner)
+    if len(getattr(X, "shape", ())) != 2:  # a data frame keeps its names
+        X = as_array(X, "X")
+    if len(X.shape) == 1:
+        X = _square(X, owner)
     D = check_matrix(X, owner=owner, min_rows=2, finite=False)
     _check_square(D, owner)
     if _flawless(D):
@@ -244,12 +247,14 @@ def distance_matrix(
     D, rows = np.empty((n, n), dtype), np.arange(n)
     mirrored = isinstance(source, DenseRows)
     with monitor.phase("distances", total=n) as phase:
-        for block in blocks_of(rows, n):
+        for block in blocks_of(rows, n, metric):
             since = int(block[0]) if mirrored else 0
             part = source.of(block, since)
             D[block[0] : block[-1] + 1, since:] = part
             if mirrored:
                 D[since:, block[0] : block[-1] + 1] = part.T
             phase.advance(len(block))
+    if callable(metric):
+        check_symmetric(D, metric)
     np.fill_diagonal(D, 0.0)
     return D

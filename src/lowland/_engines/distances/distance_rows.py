@@ -27,6 +27,7 @@ from lowland._engines.distances.metrics import (
     check_metric,
     from_products,
     has_directions,
+    pairs_at_once,
 )
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
@@ -78,8 +79,12 @@ def distance_rows(
     return OtherRows(X, metric, metric_params)
 
 
-def blocks_of(rows: np.ndarray, n: int) -> Iterator[np.ndarray]:
+def blocks_of(rows: np.ndarray, n: int, metric: Any = "euclidean") -> Iterator[np.ndarray]:
     """The rows, some at a time: few enough for the caches, enough to reuse each point."""
+    if callable(metric):
+        for part in row_blocks(len(rows), max(1, pairs_at_once(metric, CACHED) // n)):
+            yield rows[part]
+        return
     step = max(1, CACHED // n, min(BUSY_ROWS, TILE // n))
     step -= step % PANEL if step > PANEL else 0
     for part in row_blocks(len(rows), step):
@@ -219,10 +224,11 @@ class OtherRows:
     def __init__(self, X: np.ndarray, metric: Any, params: dict[str, Any] | None) -> None:
         rows_of(X, metric, "X")  # refuses what the metric cannot take
         self.n, self.X, self.metric, self.params = len(X), X, metric, params
-        self.source = DistanceTiles(X, metric, params)
+        self.unit = metric_unit(largest(X), metric)
+        self.source = DistanceTiles(scaled(X, self.unit), metric, params)
 
     def subset(self, rows: np.ndarray) -> OtherRows:
         return OtherRows(self.X[rows], self.metric, self.params)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        return self.source.tile(rows, slice(since, None))
+        return in_units(self.source.tile(rows, slice(since, None)), self.unit, self.metric)

@@ -13,6 +13,7 @@ from lowland._engines.distances.metrics import (
     TREE_COLUMNS,
     canonical,
     pair_distances,
+    pairs_at_once,
     tree_exponent,
     unit_power,
 )
@@ -80,7 +81,7 @@ class DistanceTiles:
 
     def blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """The rows, so many at a time that their distances to all others are one tile."""
-        step = max(1, TILE // max(self.n, self.n_features))
+        step = max(1, pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
         for part in row_blocks(rows.size, step):
             yield rows[part]
 

@@ -37,18 +37,16 @@ def metric_units(greatest: np.ndarray, metric: Any) -> np.ndarray:
 
 def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
     """Distances of the given rows, from the distances of rows in a unit."""
-    if unit == 1.0:
-        return distances
-    with np.errstate(over="ignore"):  # a distance beyond the largest number is infinite
-        for _ in range(unit_power(metric) or 0):
-            distances = distances / unit
-    return distances
+    return in_type(distances, unit, metric, np.float64)
 
 
 def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.ndarray:
     """:func:`in_units` in the type of the rows; refused if it cannot hold a distance."""
-    with np.errstate(over="ignore"):
-        found = in_units(distances, unit, metric).astype(dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        found = distances
+        for _ in range(unit_power(metric) or 0 if unit != 1.0 else 0):
+            found = found / unit
+        found = found.astype(dtype, copy=False)
     if unit != 1.0:
         lost = (np.isinf(found) & np.isfinite(distances)) | ((found == 0) & (distances > 0))
         if lost.any():

@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Real
+from lowland._core.constraints import Mapping, Null, Real
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
+from lowland._engines.distances.function_metric import (
+    CALLS,
+    check_arguments,
+    function_distances,
+)
 
 __all__ = [
     "METRICS",
@@ -20,11 +26,13 @@ __all__ = [
     "Metric",
     "canonical",
     "check_metric",
+    "check_metric_params",
     "check_values",
     "from_products",
     "has_directions",
     "metrics_with",
     "pair_distances",
+    "pairs_at_once",
     "tree_exponent",
     "unit_power",
 ]
@@ -125,7 +133,7 @@ def tree_exponent(metric: Any, params: dict[str, Any] | None = None) -> float | 
 def check_metric(X: Any, metric: Any, params: dict[str, Any] | None) -> None:
     """Refuse a metric that does not exist, or that does not take such data or parameters."""
     metric = canonical(metric)
-    _check_params(metric, params)
+    check_metric_params(metric, params)
     if is_sparse(X) and not (isinstance(metric, str) and _BY_NAME[metric].sparse):
         usable = [name for name in metrics_with("sparse") if name != "precomputed"]
         raise ParameterError(
@@ -134,9 +142,16 @@ def check_metric(X: Any, metric: Any, params: dict[str, Any] | None) -> None:
         )
 
 
-def _check_params(metric: Any, params: dict[str, Any] | None) -> None:
-    """Only minkowski has a parameter, p >= 1; a Python function gets whatever it is given."""
-    if not params or callable(metric):
+def check_metric_params(metric: Any, params: dict[str, Any] | None) -> None:
+    """Only minkowski has a parameter, p >= 1; a Python function has those of its signature."""
+    if not (Null() | Mapping()).allows(params):
+        raise ParameterError(
+            f"metric_params={shown(params)} is not allowed; expected None or a dictionary."
+        )
+    if callable(metric):
+        check_arguments(metric, params)
+        return
+    if not params:
         return
     if (
         metric != "minkowski"
@@ -144,7 +159,7 @@ def _check_params(metric: Any, params: dict[str, Any] | None) -> None:
         or not Real(1, closed="left").allows(params["p"])
     ):
         raise ParameterError(
-            f"metric_params={params!r} is not allowed for metric={metric!r}; expected None"
+            f"metric_params={shown(params)} is not allowed for metric={metric!r}; expected None"
             + (" or {'p': a number >= 1}." if metric == "minkowski" else ".")
         )
 
@@ -162,16 +177,31 @@ def check_values(X: np.ndarray, metric: Any, argument: str) -> None:
         )
 
 
+def pairs_at_once(metric: Any, most: int) -> int:
+    """Pairs between two looks at the monitor: ``most``, or fewer if each is a call of Python."""
+    return min(most, CALLS) if callable(metric) else most
+
+
 def pair_distances(
     A: np.ndarray, B: np.ndarray, metric: Any, params: dict[str, Any] | None = None
 ) -> np.ndarray:
-    """Distances of all rows of A to all rows of B by scipy, in float64."""
+    """Distances of all rows of A to all rows of B by scipy or by a function, in float64."""
     from scipy.spatial.distance import cdist
 
-    entry = _BY_NAME[metric] if isinstance(metric, str) else None
-    kind = bool if entry is not None and entry.values == "boolean" else np.float64
+    if callable(metric):
+        return function_distances(A, B, metric, params)
+    entry = _BY_NAME[metric]
+    kind = bool if entry.values == "boolean" else np.float64
     A, B = A.astype(kind, copy=False), B.astype(kind, copy=False)
-    D = cdist(A, B, metric if entry is None else entry.scipy, **(params or {}))
+    with np.errstate(over="ignore", invalid="ignore"):
+        D = cdist(A, B, entry.scipy, **(params or {}))
     if metric == "braycurtis":
         D[np.isnan(D)] = 0.0  # 0 / 0: two rows of zeros are equal
+    if not np.isfinite(D.max(initial=0.0)):  # which is NaN if any is
+        i, j = np.argwhere(~np.isfinite(D))[0]
+        greatest = max(float(np.abs(A[i]).max()), float(np.abs(B[j]).max()))
+        raise DataError(
+            f"X: with metric={metric!r} a distance of two rows, whose largest value is "
+            f"{greatest:g}, is beyond what float64 can hold; divide X by {greatest:.0e}."
+        )
     return D

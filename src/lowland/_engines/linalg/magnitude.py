@@ -41,12 +41,14 @@ def _half_spreads(X: np.ndarray) -> np.ndarray:
 
 
 def check_magnitude(
-    largest: float, owner: str, what: str = "distance", argument: str = "X"
+    largest: float, owner: str, what: str = "distance", argument: str = "X", power: int = 1
 ) -> None:
-    """Refuse data whose squares would overflow or underflow."""
-    if largest > EXTREME or 0 < largest < 1 / EXTREME:
+    """Refuse data whose squares, or squares of their powers, would overflow or underflow."""
+    extreme = EXTREME ** (1 / power)
+    if largest > extreme or 0 < largest < 1 / extreme:
+        shown = "its square" if power == 1 else f"the {2 * power}th power of it"
         raise DataError(
-            f"{owner}: the largest {what} of {argument} is {largest:g}, and its square is beyond "
+            f"{owner}: the largest {what} of {argument} is {largest:g}, and {shown} is beyond "
             f"the range of float64; divide {argument} by "
             f"{largest if np.isfinite(largest) else EXTREME:.0e}."
         )

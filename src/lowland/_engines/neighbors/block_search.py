@@ -64,10 +64,12 @@ def block_search(
     distances: Callable[[slice], np.ndarray],
     self_join: bool,
     monitor: Monitor,
+    rows_at_once: int | None = None,
 ) -> NeighborLists:
     """The k nearest by rows of distances; ``distances(rows)`` is a new (b, n_points) array."""
     found = NeighborLists.empty(n_queries, k)
-    step = max(1, min(n_queries, TILE // n_points))
+    step = TILE // n_points if rows_at_once is None else rows_at_once
+    step = max(1, min(n_queries, step))
     with monitor.phase("neighbors", total=n_queries) as phase:
         for rows in row_blocks(n_queries, step):
             D = distances(rows)

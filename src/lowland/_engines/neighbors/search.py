@@ -33,6 +33,7 @@ from lowland._engines.distances.metrics import (
     canonical,
     from_products,
     pair_distances,
+    pairs_at_once,
     tree_exponent,
 )
 from lowland._engines.distances.precomputed import check_distances
@@ -275,7 +276,8 @@ def _any_metric(
     def distances(rows: slice) -> np.ndarray:
         return pair_distances(queries[rows], X, metric, metric_params)
 
-    return block_search.block_search(len(queries), len(X), k, distances, self_join, monitor)
+    step = pairs_at_once(metric, block_search.TILE) // len(X)
+    return block_search.block_search(len(queries), len(X), k, distances, self_join, monitor, step)
 
 
 def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.errors import ParameterError, check_name
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
 from lowland._engines.distances.metrics import (
     canonical,
     check_metric,
@@ -22,8 +23,7 @@ METHODS = ("auto", "exact", "cells", "tree")
 
 def check_search(X: Any, metric: Any, params: dict[str, Any] | None, method: str) -> None:
     """Refuse an algorithm that does not exist, or that does not work for the metric."""
-    if method not in METHODS:
-        raise ParameterError(unknown_name("method", str(method), list(METHODS)))
+    check_name("method", method, METHODS)
     check_metric(X, metric, params)
     metric = canonical(metric)
     if method == "cells" and (not from_products(metric) or is_sparse(X)):
@@ -41,7 +41,7 @@ def check_search(X: Any, metric: Any, params: dict[str, Any] | None, method: str
 def check_k(k: int, most: int, n_rows: int) -> None:
     """Refuse a number of neighbors that the rows cannot have."""
     if not Integer().allows(k):
-        raise ParameterError(f"n_neighbors={k!r} is not allowed; expected an integer >= 1.")
+        raise ParameterError(f"n_neighbors={shown(k)} is not allowed; expected an integer >= 1.")
     if not 1 <= k <= most:
         raise ParameterError(
             f"n_neighbors={k} is not possible with {n_rows} fitted rows (n_samples={n_rows}); "

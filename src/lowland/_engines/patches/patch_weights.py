@@ -22,6 +22,7 @@ from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.patches.patch_points import Points
 
 __all__ = [
+    "MOST_REG",
     "Tangents",
     "all_tangents",
     "barycentric",
@@ -36,6 +37,7 @@ __all__ = [
 
 CHUNK_NUMBERS = 2**19
 FARTHEST = 1e140  # beyond it, squares overflow
+MOST_REG = 1e30  # from 1e16 on all weights are equal to the last digit
 NEGLIGIBLE = 1e-12  # share of the variance below which a direction does not count
 
 
@@ -90,7 +92,8 @@ def barycentric(points: Points, ids: np.ndarray, X: np.ndarray, reg: float) -> n
     C = Z @ Z.transpose(0, 2, 1)
     k = C.shape[1]
     trace = np.einsum("njj->n", C)
-    C[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, 1.0)[:, None]
+    ridge = min(reg, MOST_REG) * trace
+    C[:, np.arange(k), np.arange(k)] += np.where(trace > 0, ridge, 1.0)[:, None]
     w = np.linalg.solve(C, np.ones((len(C), k, 1)))[:, :, 0]
     return w / w.sum(axis=1, keepdims=True)
 
