@@ -40,7 +40,8 @@ TOLD = ("--id", "name", "--label", "weight")
 
 def payload(path):
     """What the script of a report draws."""
-    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', path.read_text(), re.S)
+    page = path.read_text()
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
     return json.loads(found.group(1))
 
 

@@ -23,9 +23,10 @@ SMALL = 64_000_000  # below this a check would cost more than it protects
 
 
 def available_memory(root: str | Path = "/") -> int:
-    """Bytes the process may still use, the least of what machine and containers leave free.
+    """Bytes the process may still use, the least of what machine, containers and limits leave.
 
-    ``LOWLAND_MEMORY_LIMIT`` overrides it. Where the system does not tell what is free (macOS), it
+    Limits are those of the process (``ulimit -v`` and ``ulimit -d``), of which what it uses now is
+    subtracted. ``LOWLAND_MEMORY_LIMIT`` overrides all of it. Where the system does not tell what is free (macOS), it
     is the installed memory; where it tells nothing (Windows), a huge number. ``root`` is the root
     of the file system, for tests.
     """
@@ -36,7 +37,24 @@ def available_memory(root: str | Path = "/") -> int:
         except ParameterError as error:
             raise ParameterError(f"environment variable {VARIABLE}: {error}") from None
     groups = [_left_in_group(folder) for folder in control_groups("memory", root)]
-    return max(0, min([_left_on_machine(root), *(left for left in groups if left is not None)]))
+    bounds = [*groups, *_left_for_process(root)]
+    return max(0, min([_left_on_machine(root), *(left for left in bounds if left is not None)]))
+
+
+def _left_for_process(root: str | Path) -> list[int]:
+    """Bytes left below the limits of the process: of its address space and of its data."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return []
+    page = resource.getpagesize()
+    used = read_numbers(Path(root) / "proc/self/statm") or [0] * 6
+    left = []
+    for kind, pages in (("RLIMIT_AS", used[0]), ("RLIMIT_DATA", used[5])):
+        limit = resource.getrlimit(getattr(resource, kind))[0]
+        if limit != resource.RLIM_INFINITY:
+            left.append(limit - pages * page)
+    return left
 
 
 def _left_on_machine(root: str | Path) -> int:
