@@ -8,6 +8,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, aligned
+from lowland.cli.failures import after_writing
 from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import typed_command
 
@@ -73,10 +74,11 @@ def compare_command(
     with console.warnings_as_notes():
         result = run_comparison(source, classes, run)
         result.write_files(files, force=force)
-    found = result.to_dict()
-    console.result(
-        lines(found, files), {"command": "compare", **found, "outputs": named(files, found)}
-    )
+    with after_writing():
+        found = result.to_dict()
+        console.result(
+            lines(found, files), {"command": "compare", **found, "outputs": named(files, found)}
+        )
     return STOPPED if result.failures or result.stopped_early else 0
 
 

@@ -9,6 +9,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console
+from lowland.cli.failures import after_writing
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ def map_command(
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
         result.write_files(files, force=force)
-    found = {"command": "map", **result.to_dict(), "outputs": files.named()}
-    console.result(lines(result, files), found)
+    with after_writing():
+        found = {"command": "map", **result.to_dict(), "outputs": files.named()}
+        console.result(lines(result, files), found)
     return STOPPED if result.stopped_early else 0
 
 

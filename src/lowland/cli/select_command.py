@@ -9,6 +9,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, listing
+from lowland.cli.failures import after_writing
 from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
 
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ def select_command(
         selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
         selection = run_selection(table, selector, target)
         selection.write(output, force=force)
-    found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
-    console.result(lines(selection, output), found)
+    with after_writing():
+        found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
+        console.result(lines(selection, output), found)
 
 
 def chosen_number(cls: Any, text: str | None) -> Any:

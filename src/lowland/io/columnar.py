@@ -61,12 +61,18 @@ def polars_reading(file: File, kind: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError, RuntimeError, ValueError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise unreadable(file, kind, error) from error
+        raise _damaged(file, kind, error) from error
     except BaseException as error:
         # Rust panics on some damaged files; PanicException is not a subclass of Exception.
         if type(error).__name__ != "PanicException":
             raise
-        raise unreadable(file, kind, error) from error
+        raise _damaged(file, kind, error) from error
+
+
+def _damaged(file: File, kind: str, error: BaseException) -> DataError:
+    """The words of a panic are those of a programmer of polars."""
+    panicked = type(error).__name__ == "PanicException" or "panic" in str(error).lower()
+    return unreadable(file, kind, "it is damaged" if panicked else error)
 
 
 def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:

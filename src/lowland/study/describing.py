@@ -62,9 +62,7 @@ def describe_table(
     return description_of(read(data, options), options.distances, seed, n_jobs)
 
 
-def description_of(
-    table: Table, distances: bool, seed: int, n_jobs: int | None
-) -> dict[str, Any]:
+def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
     facts = {**table_facts(table), "distances": distances, "sparse": is_sparse(table.features)}
     if distances:
@@ -112,9 +110,7 @@ def _constant_columns(X: Any, names: Sequence[str]) -> list[str]:
     return [str(names[i]) for i in np.flatnonzero(spread == 0)]
 
 
-def _dimensions(
-    X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean"
-) -> dict[str, Any]:
+def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean") -> dict[str, Any]:
     """Intrinsic dimension, concentration of distances, components for shares of the variance."""
     if X.shape[0] < FEWEST_ROWS or X.shape[1] < 2:
         return UNKNOWN
