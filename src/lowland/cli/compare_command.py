@@ -43,6 +43,7 @@ def compare_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> int:
@@ -73,7 +74,7 @@ def compare_command(
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():
         result = run_comparison(source, classes, run)
-        result.write_files(files, force=force)
+        result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = result.to_dict()
         console.result(

@@ -52,6 +52,7 @@ def map_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> int:
@@ -83,7 +84,7 @@ def map_command(
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
-        result.write_files(files, force=force)
+        result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files), found)

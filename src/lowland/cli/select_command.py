@@ -87,6 +87,7 @@ def select_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -112,7 +113,7 @@ def select_command(
         given = {"n_features": chosen_number(cls, n_features), **chosen_parameters(ctx)}
         selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
         selection = run_selection(table, selector, target)
-        selection.write(output, force=force)
+        selection.write(output, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
         console.result(lines(selection, output), found)

@@ -35,6 +35,7 @@ def transform_command(
     part: options.Part = None,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -66,7 +67,7 @@ def transform_command(
         for note in placed.notes:
             console.note(note)
         with staged_outputs([output], force=force) as [staged]:
-            write_frame(placed.map, staged)
+            write_frame(placed.map, staged, raw_text=raw_text)
     with after_writing():
         table = placed.table
         rows, columns = table.shape

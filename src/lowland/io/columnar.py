@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lowland._core.errors import DataError
-from lowland.io.budget import column_bytes, require_for_table
+from lowland.io.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
 from lowland.io.opening import File
 
@@ -92,6 +92,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     rows = lazy.select(pl.len()).collect().item()
     as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
+    refuse_bomb(file, rows * row_bytes, file.size)
     require_for_table(file, rows, len(kept), row_bytes, advice="choose fewer columns")
     frame = lazy.select(kept).collect()
     if frame.height != rows:  # polars may return no rows for a frame without columns

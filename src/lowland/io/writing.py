@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.io.formulas import guarded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,14 +69,18 @@ def check_suffix(path: Path) -> None:
         raise DataError(f"{path}: maps are written to files ending in {' or '.join(WRITERS)}.")
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a data frame as CSV or Parquet, by the suffix of ``path``."""
+def write_frame(frame: pl.DataFrame, path: Path, *, raw_text: bool = False) -> None:
+    """Write a data frame as CSV or Parquet, by the suffix of ``path``.
+
+    In a CSV file, text that a spreadsheet would run gets an apostrophe, unless ``raw_text``.
+    """
     import polars as pl
 
     check_suffix(path)
     writer = WRITERS[path.suffix.lower()]
     if writer == "write_csv":  # polars cannot write durations as CSV
         frame = frame.with_columns(pl.selectors.duration().dt.to_string())
+        frame = frame if raw_text else guarded(frame)
     try:
         getattr(frame, writer)(path)
     except pl.exceptions.PolarsError as error:
