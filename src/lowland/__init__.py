@@ -8,8 +8,9 @@
 Importing lowland imports nothing else: names are looked up when they are first used.
 """
 
-import importlib
-from typing import Any
+TYPE_CHECKING = False  # as typing's, whose import would take longer than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -17,7 +18,9 @@ _MODULES = ("datasets", "errors", "io", "metrics", "neighbors", "plot", "report"
 _FUNCTIONS = {"load": "lowland._core.persistence.models"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    import importlib
+
     if name in _MODULES:
         return importlib.import_module(f"lowland.{name}")
     if name in _FUNCTIONS:

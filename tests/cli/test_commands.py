@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import numpy as np
 import polars as pl
 import pytest
+import scipy.io
+import scipy.sparse as sp
 
 from lowland._core import registry
 from lowland.datasets import iris
@@ -118,6 +121,61 @@ def test_info_counts_missing_values(run, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n,3\n4,\n5,\n6,7\n8,1\n")
     found = json.loads(run("info", "t.csv", "--json").out)
     assert found["missing"] == {"a": 1, "b": 2}
+
+
+def test_info_of_a_sparse_table_is_that_of_the_dense_one(run, tmp_path):
+    X = sp.random(60, 20, density=0.3, random_state=0, format="csr")
+    sp.save_npz(tmp_path / "t.npz", X)
+    scipy.io.mmwrite(tmp_path / "t.mtx", X)
+    with h5py.File(tmp_path / "t.h5ad", "w") as store:
+        group = store.create_group("X")
+        group.attrs.update({"encoding-type": "csr_matrix", "shape": X.shape})
+        for name in ("data", "indices", "indptr"):
+            group[name] = getattr(X, name)
+    np.save(tmp_path / "t.npy", X.toarray())
+    dense = json.loads(run("info", "t.npy", "--json").out)
+    takers = [cls.__name__ for cls in registry.all_methods() if cls.accepts_sparse]
+    for name in ("t.npz", "t.mtx", "t.h5ad"):
+        outcome = run("info", name, "--json")
+        assert (outcome.code, outcome.err) == (0, "")
+        found = json.loads(outcome.out)
+        assert found["sparse"]
+        assert len(found["methods"]) == len(takers)
+        for key in ("rows", "columns", "components", "rows_measured", "constant"):
+            assert found[key] == dense[key], key
+        for key in ("intrinsic_dimension", "concentration"):
+            assert found[key] == pytest.approx(dense[key], rel=1e-6), key
+        assert "60 rows, 20 sparse columns" in run("info", name).out
+
+
+def test_info_of_distances_lists_the_methods_that_take_them(run, refused, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "d.npy", D)
+    rows = json.loads(run("info", "x.npy", "--json").out)
+    found = json.loads(run("info", "d.npy", "--distances", "--json").out)
+    assert (found["rows"], found["columns"], found["missing"]) == (40, None, {})
+    assert found["intrinsic_dimension"] == pytest.approx(rows["intrinsic_dimension"])
+    assert found["concentration"] == pytest.approx(rows["concentration"])
+    takers = [cls for cls in registry.all_methods() if cls.accepts_distances]
+    assert [m["method"] for m in found["methods"]] == [
+        registry.snake_case(cls.__name__) for cls in takers
+    ]
+    assert "21 rows, distances between them" in run("info", "eurodist").out  # known without asking
+    D[3, 5] = D[5, 3] = np.nan
+    np.save(tmp_path / "d.npy", D)
+    found = json.loads(run("info", "d.npy", "--distances", "--json").out)
+    assert found["missing"] == {"distances": 1}
+    assert found["intrinsic_dimension"] is None
+    assert "--columns" in refused("info", "d.npy", "--distances", "--columns", "a")
+
+
+def test_info_of_equal_rows_has_no_dimension_to_tell(run, tmp_path):
+    np.save(tmp_path / "t.npy", np.ones((20, 3)))
+    outcome = run("info", "t.npy", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["intrinsic_dimension"] is None
 
 
 def test_info_says_what_does_not_fit(run, monkeypatch):

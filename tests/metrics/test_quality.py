@@ -12,6 +12,7 @@ from lowland import PCA, metrics
 from lowland.datasets import digits
 from lowland.metrics import Comparison
 from lowland.neighbors import knn_graph
+from support.cases import each
 
 NAMES = [
     "trustworthiness",
@@ -45,6 +46,16 @@ def test_a_pca_map_is_as_good_as_itself_and_better_than_chance(table):
         better = row.value > row.random if row.better == "higher" else row.value < row.random
         assert better, row.name
     assert table["rnx_auc"].random == pytest.approx(0, abs=0.02)
+
+
+@each("dimensions", [1, 2, 3, 5])
+def test_the_pca_map_beside_it_has_as_many_dimensions(irregular, dimensions):
+    X = irregular(80, 8)
+    rng = np.random.default_rng(0)
+    found = metrics.quality(X, rng.normal(size=(len(X), dimensions)))
+    expected = metrics.quality(X, PCA(dimensions).fit_transform(X))
+    for row in found:
+        assert row.pca == pytest.approx(expected[row.name].value, abs=1e-9), row.name
 
 
 def test_it_prints_one_line_per_measure(table):

@@ -8,7 +8,9 @@ import json
 import numpy as np
 import pytest
 
+from lowland.report import payload
 from lowland.report.payload import MOST_POINTS, display_rows, pack, pack_column, to_json
+from support.cases import each
 
 
 def unpacked(text, dtype):
@@ -128,6 +130,24 @@ def test_beyond_the_limit_a_sample_is_packed_with_its_own_labels_and_clusters(su
     clusters = unpacked(packed["maps"][0]["clusters"]["codes"], "<u1")
     for cluster in (1, 2):  # each cluster lies in one group
         assert len(set(groups[clusters == cluster].tolist())) == 1
+
+
+@each("kind", ["text", "large numbers", "mixed"])
+def test_ids_beyond_the_limit_are_those_of_the_drawn_rows(summary, monkeypatch, kind):
+    monkeypatch.setattr(payload, "MOST_POINTS", 40)
+    rows = display_rows(300)
+    assert len(rows) == 40
+    assert rows.tolist() != list(range(40))
+    ids = {
+        "text": [f"cell-{i * i}" for i in range(300)],
+        "large numbers": [2**60 + i for i in range(300)],
+        "mixed": [i if i % 2 else f"cell-{i}" for i in range(300)],
+    }[kind]
+    summary |= {"ids": ids, "labels": {"name": [f"n{i}" for i in range(300)]}}
+    packed = pack(summary)
+    assert packed["points"] == 40
+    assert packed["ids"] == {"texts": [str(ids[row]) for row in rows]}
+    assert category_texts(packed["columns"][0]) == [f"n{row}" for row in rows]
 
 
 def test_json_cannot_end_a_script_element():

@@ -15,7 +15,13 @@ from pathlib import Path
 from lowland._core.cgroup import control_groups, read_numbers, read_text
 from lowland._core.errors import MemoryLimitError, ParameterError
 
-__all__ = ["available_memory", "format_bytes", "parse_bytes", "require_memory"]
+__all__ = [
+    "available_memory",
+    "format_bytes",
+    "left_for_process",
+    "parse_bytes",
+    "require_memory",
+]
 
 VARIABLE = "LOWLAND_MEMORY_LIMIT"
 PREFIXES = "kMGTPE"
@@ -23,11 +29,12 @@ SMALL = 64_000_000  # below this a check would cost more than it protects
 
 
 def available_memory(root: str | Path = "/") -> int:
-    """Bytes the process may still use, the least of what machine and containers leave free.
+    """Bytes the process may still use, the least of what machine, containers and limits leave.
 
-    ``LOWLAND_MEMORY_LIMIT`` overrides it. Where the system does not tell what is free (macOS), it
-    is the installed memory; where it tells nothing (Windows), a huge number. ``root`` is the root
-    of the file system, for tests.
+    Limits are those of the process (``ulimit -v`` and ``ulimit -d``), of which what it uses now is
+    subtracted. ``LOWLAND_MEMORY_LIMIT`` overrides all of it. Where the system does not tell what is
+    free (macOS), it is the installed memory; where it tells nothing (Windows), a huge number.
+    ``root`` is the root of the file system, for tests.
     """
     override = os.environ.get(VARIABLE, "").strip()
     if override:
@@ -36,7 +43,24 @@ def available_memory(root: str | Path = "/") -> int:
         except ParameterError as error:
             raise ParameterError(f"environment variable {VARIABLE}: {error}") from None
     groups = [_left_in_group(folder) for folder in control_groups("memory", root)]
-    return max(0, min([_left_on_machine(root), *(left for left in groups if left is not None)]))
+    bounds = [*groups, *left_for_process(root).values()]
+    return max(0, min([_left_on_machine(root), *(left for left in bounds if left is not None)]))
+
+
+def left_for_process(root: str | Path = "/") -> dict[str, int]:
+    """Bytes left below each limit of the process: of its address space and of its data."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return {}
+    page = resource.getpagesize()
+    used = read_numbers(Path(root) / "proc/self/statm") or [0] * 6
+    left = {}
+    for kind, pages in (("RLIMIT_AS", used[0]), ("RLIMIT_DATA", used[5])):
+        limit = resource.getrlimit(getattr(resource, kind))[0]
+        if limit != resource.RLIM_INFINITY:
+            left[kind] = limit - pages * page
+    return left
 
 
 def _left_on_machine(root: str | Path) -> int:

@@ -2,7 +2,7 @@
 
 import sys
 
-from lowland.cli.app import main
+from lowland.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,8 +11,10 @@ from typer.core import TyperGroup
 
 from lowland.cli import failures
 from lowland.cli.compare_command import compare_command
-from lowland.cli.console import write
+from lowland.cli.console import flush, open_descriptors, own_stderr, write
 from lowland.cli.info_command import info_command
+from lowland.cli.interrupts import Ended
+from lowland.cli.limits import check_limits
 from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command
@@ -20,7 +22,7 @@ from lowland.cli.score_command import score_command
 from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
 
-__all__ = ["main"]
+__all__ = ["run"]
 
 
 class Program(TyperGroup):
@@ -29,8 +31,8 @@ class Program(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            raise failures.Interrupted from error
+        except KeyboardInterrupt as error:  # polars raises it by itself
+            raise Ended from error
         except BrokenPipeError as error:
             raise failures.OutputClosed from error
 
@@ -72,17 +74,18 @@ app.command("methods", cls=PlainCommand, short_help="List the methods, or show o
 )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code.
-
-    0 done, 1 stopped early with a partial result written, 2 bad input, 3 a defect, 130 Ctrl-C
-    before there was anything to keep.
-    """
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code; only an interrupt is left to the caller."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    try:
-        command = typer.main.get_command(app)
-        code = command.main(args=arguments, prog_name="lowland", standalone_mode=False)
-        sys.stdout.flush()
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
-        return failures.report(error)
-    return code if isinstance(code, int) else 0
+    open_descriptors()
+    with own_stderr():
+        try:
+            check_limits(arguments)
+            command = typer.main.get_command(app)
+            code = command.main(args=arguments, prog_name="lowland", standalone_mode=False)
+            flush()
+        except Ended:
+            raise
+        except BaseException as error:  # also the panics of Rust, which are no Exception
+            return failures.report(error)
+        return code if isinstance(code, int) else 0

@@ -8,6 +8,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, aligned
+from lowland.cli.failures import after_writing
 from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import typed_command
 
@@ -42,6 +43,7 @@ def compare_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> int:
@@ -72,11 +74,12 @@ def compare_command(
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():
         result = run_comparison(source, classes, run)
-        result.write_files(files, force=force)
-    found = result.to_dict()
-    console.result(
-        lines(found, files), {"command": "compare", **found, "outputs": named(files, found)}
-    )
+        result.write_files(files, force=force, raw_text=raw_text)
+    with after_writing():
+        found = result.to_dict()
+        console.result(
+            lines(found, files), {"command": "compare", **found, "outputs": named(files, found)}
+        )
     return STOPPED if result.failures or result.stopped_early else 0
 
 

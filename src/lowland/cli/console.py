@@ -4,18 +4,54 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
+import faulthandler
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-__all__ = ["Console", "aligned", "complain", "listing", "write"]
+__all__ = [
+    "Console",
+    "aligned",
+    "complain",
+    "flush",
+    "listing",
+    "open_descriptors",
+    "own_stderr",
+    "write",
+]
+
+STDOUT = "standard output"  # what messages call it
 
 
-def write(text: str, stream: TextIO | None = None) -> None:
+def write(text: str) -> None:
+    """Write a line on stdout."""
+    if sys.stdout is None:  # closed by the caller, as in ``lowland methods >&-``
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), STDOUT)
+    try:
+        _write(text, sys.stdout)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        raise OSError(error.errno, error.strerror, STDOUT) from error
+
+
+def flush() -> None:
+    """Pass on what was written on stdout; fail if it cannot be."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        raise OSError(error.errno, error.strerror, STDOUT) from error
+
+
+def _write(text: str, stream: TextIO) -> None:
     """Write a line; characters that the encoding of the stream lacks are escaped."""
-    stream = stream or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -24,7 +60,51 @@ def complain(text: str, kind: str = "error") -> None:
     """Write one line on stderr; line breaks and control characters are replaced."""
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    write(f"lowland: {kind}: {line}", sys.stderr)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it: the exit code has to do
+        if sys.stderr is not None:
+            _write(f"lowland: {kind}: {line}", sys.stderr)
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def own_stderr() -> Iterator[None]:
+    """Only our lines reach stderr; what libraries print there by themselves does not.
+
+    Rust prints the panic of a damaged file, and HDF5 its stack of errors, before Python hears of
+    them as an error, which ends in one line. The descriptor 2 leads nowhere while the block runs;
+    ``sys.stderr`` leads to where it led before. With ``LOWLAND_DEBUG`` everything is shown.
+    """
+    is_real = sys.stderr is not None and sys.stderr is sys.__stderr__
+    if not is_real or os.environ.get("LOWLAND_DEBUG"):
+        yield
+        return
+    stderr, saved = sys.stderr, os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    stream = open(saved, "w", encoding=stderr.encoding, errors=stderr.errors, buffering=1)  # noqa: SIM115
+    try:
+        faulthandler.enable(stream)  # a crash would otherwise end without a word
+        sys.stderr = stream
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            stream.flush()
+        os.dup2(saved, 2)
+        sys.stderr = stderr
+        faulthandler.disable()
+        with contextlib.suppress(OSError):
+            stream.close()
+        os.close(nowhere)
+
+
+def open_descriptors() -> None:
+    """Fill closed descriptors below 3, lest a file that is opened later takes the place of one.
+
+    Libraries write to descriptor 2 without asking which file that is.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +117,7 @@ class Console:
     @property
     def shows_progress(self) -> bool:
         """Whether progress bars are shown: on a terminal, unless quiet."""
-        return not self.quiet and sys.stderr.isatty()
+        return not self.quiet and sys.stderr is not None and sys.stderr.isatty()
 
     def note(self, text: str) -> None:
         """Write a note for a person on stderr."""

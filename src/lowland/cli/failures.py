@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 
 from lowland._core.errors import LowlandError, StoppedError
-from lowland.cli.console import complain
+from lowland.cli.console import STDOUT, complain
+from lowland.cli.interrupts import WRITTEN, Ended, farewell
 
-__all__ = ["Interrupted", "OutputClosed", "report"]
+__all__ = ["OutputClosed", "after_writing", "report"]
 
-BAD_INPUT, DEFECT, INTERRUPTED, CLOSED = 2, 3, 130, 141
-
-
-class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C, as an ordinary exception, because typer handles KeyboardInterrupt itself."""
+BAD_INPUT, DEFECT, CLOSED = 2, 3, 141
 
 
 class OutputClosed(Exception):  # noqa: N818
     """The reader of our output has closed it, as in ``lowland methods | head -1``."""
+
+
+@contextlib.contextmanager
+def after_writing() -> Iterator[None]:
+    """While the block runs, an interrupt says that the results are in place."""
+    try:
+        yield
+    except Ended as error:
+        error.add_note(WRITTEN)
+        raise
 
 
 def report(error: BaseException) -> int:
@@ -29,22 +38,36 @@ def report(error: BaseException) -> int:
         return CLOSED
     if os.environ.get("LOWLAND_DEBUG"):
         traceback.print_exception(error)
-    gone = (Interrupted, KeyboardInterrupt, StoppedError)
-    if isinstance(error, gone) or type(error).__name__ == "Abort":
-        complain("interrupted; nothing was written")
-        return INTERRUPTED
+    gone = isinstance(error, KeyboardInterrupt | StoppedError)
+    if gone or type(error).__name__ == "Abort":
+        return farewell(Ended())
     if isinstance(error, LowlandError):
         complain(str(error))
     elif hasattr(error, "format_message"):  # typer's usage errors, whichever class they are
         complain(_reworded(error.format_message()))
     elif isinstance(error, OSError):
-        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    elif isinstance(error, MemoryError):
-        complain(f"not enough memory: {error}")
+        if error.filename == STDOUT:
+            _silence_stdout()
+        complain(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+    elif _lacks_memory(error):
+        complain(
+            f"not enough memory: {str(error) or 'an allocation failed'}; use fewer rows or columns,"
+            " or a method that 'lowland info' shows to need less."
+        )
     else:
         complain(f"{type(error).__name__}: {error} (set LOWLAND_DEBUG=1 for the traceback)")
         return DEFECT
     return BAD_INPUT
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether memory ran out, in the words of Python, of the loader of libraries or of polars."""
+    said = str(error).lower()
+    signs = (
+        *("failed to map segment", "cannot allocate memory", "can't start new thread"),
+        "resource temporarily unavailable",
+    )
+    return isinstance(error, MemoryError) or any(sign in said for sign in signs)
 
 
 def _reworded(message: str) -> str:
@@ -57,5 +80,5 @@ def _silence_stdout() -> None:
     with open(os.devnull, "w") as nowhere:
         try:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        except (OSError, ValueError):  # not a real file, as under a test
+        except (AttributeError, OSError, ValueError):  # closed, or not a real file
             sys.stdout = sys.__stdout__

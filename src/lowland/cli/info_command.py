@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from lowland.cli import options
@@ -18,6 +19,7 @@ def info_command(
     drop: options.Drop = None,
     labels: options.Labels = None,
     id_column: options.Id = None,
+    distances: options.Distances = False,
     part: options.Part = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -32,12 +34,15 @@ def info_command(
     from lowland.study.preparing import read
 
     console = Console(quiet=quiet, as_json=as_json)
-    choices = options.table_options(columns, drop, labels, None, id_column, part=part)
+    choices = options.table_options(
+        columns, drop, labels, None, id_column, distances=distances, part=part
+    ).for_data(source)
+    choices = dataclasses.replace(choices, missing_distances=True)
     with console.warnings_as_notes():
         table = read(source, choices)
         for note in table.notes:
             console.note(note)
-        found = {"command": "info", **description_of(table, seed, jobs)}
+        found = {"command": "info", **description_of(table, choices.distances, seed, jobs)}
     console.result(lines(found), found)
 
 
@@ -48,7 +53,10 @@ def lines(found: dict[str, Any]) -> list[str]:
 
     names = f" ({listing(found['features'])})" if found["features"] else ""
     kind = "sparse columns" if found["sparse"] else "columns of numbers"
-    told = [f"{found['input']}: {count(found['rows'], 'row')}, {found['columns']} {kind}{names}"]
+    what = f"{found['columns']} {kind}{names}"
+    if found["distances"]:
+        what = f"{'sparse ' if found['sparse'] else ''}distances between them"
+    told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
     if found["labels"]:
         told.append(f"  labels: {listing(found['labels'])}")
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
@@ -78,7 +86,7 @@ def _dimension_lines(found: dict[str, Any]) -> list[str]:
     needed = ", ".join(f"{number} for {share}" for share, number in found["components"].items())
     return [
         f"  intrinsic dimension about {found['intrinsic_dimension']:.1f}{where}",
-        f"  principal components needed: {needed} of the variance",
+        *([f"  principal components needed: {needed} of the variance"] if needed else []),
         f"  other rows are on average {found['concentration']:.1f} times as far as the nearest one"
         + ("; such flat distances say little" if found["concentration"] < FLAT else ""),
     ]

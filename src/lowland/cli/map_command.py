@@ -9,6 +9,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console
+from lowland.cli.failures import after_writing
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def map_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> int:
@@ -82,9 +84,10 @@ def map_command(
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
-        result.write_files(files, force=force)
-    found = {"command": "map", **result.to_dict(), "outputs": files.named()}
-    console.result(lines(result, files), found)
+        result.write_files(files, force=force, raw_text=raw_text)
+    with after_writing():
+        found = {"command": "map", **result.to_dict(), "outputs": files.named()}
+        console.result(lines(result, files), found)
     return STOPPED if result.stopped_early else 0
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "Part",
     "Pca",
     "Quiet",
+    "RawText",
     "ResultFolder",
     "Scale",
     "Scaling",
@@ -207,5 +208,13 @@ Jobs = Annotated[
     typer.Option("--jobs", metavar="N", help="Threads; default all.", show_default=False),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
+RawText = Annotated[
+    bool,
+    typer.Option(
+        "--raw-text",
+        help="Write text as it is; else text in a CSV file that a spreadsheet would run as a "
+        "formula (after =, +, - or @) gets an apostrophe, which reading removes.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, listing
+from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
 
 __all__ = ["score_command"]
@@ -82,24 +84,25 @@ def score_command(
         score = run_score(prepared, map_file, options.split(coordinates), table, jobs)
         if report is not None:
             score.report(report, command=typed_command(ctx), force=force)
-    lines = [
-        f"{source}: {prepared.log[0]}",
-        *(f"  {line}" for line in prepared.log[1:]),
-        f"{map_file}: {listing(score.columns)}",
-        *str(score.quality).split("\n"),
-        *([f"  report   {report}"] if report is not None else []),
-    ]
-    console.result(
-        lines,
-        {
-            "command": "score",
-            "input": source,
-            "map": map_file,
-            "coordinates": score.columns,
-            "rows": len(score.coordinates),
-            "preparation": prepared.log,
-            "dropped_rows": prepared.dropped,
-            "quality": score.quality.to_dict(),
-            "outputs": {} if report is None else {"report": str(report)},
-        },
-    )
+    with after_writing() if report is not None else contextlib.nullcontext():
+        lines = [
+            f"{source}: {prepared.log[0]}",
+            *(f"  {line}" for line in prepared.log[1:]),
+            f"{map_file}: {listing(score.columns)}",
+            *str(score.quality).split("\n"),
+            *([f"  report   {report}"] if report is not None else []),
+        ]
+        console.result(
+            lines,
+            {
+                "command": "score",
+                "input": source,
+                "map": map_file,
+                "coordinates": score.columns,
+                "rows": len(score.coordinates),
+                "preparation": prepared.log,
+                "dropped_rows": prepared.dropped,
+                "quality": score.quality.to_dict(),
+                "outputs": {} if report is None else {"report": str(report)},
+            },
+        )

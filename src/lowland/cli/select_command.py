@@ -9,6 +9,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console, listing
+from lowland.cli.failures import after_writing
 from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def select_command(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -111,9 +113,10 @@ def select_command(
         given = {"n_features": chosen_number(cls, n_features), **chosen_parameters(ctx)}
         selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
         selection = run_selection(table, selector, target)
-        selection.write(output, force=force)
-    found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
-    console.result(lines(selection, output), found)
+        selection.write(output, force=force, raw_text=raw_text)
+    with after_writing():
+        found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
+        console.result(lines(selection, output), found)
 
 
 def chosen_number(cls: Any, text: str | None) -> Any:

@@ -9,6 +9,7 @@ import typer
 
 from lowland.cli import options
 from lowland.cli.console import Console
+from lowland.cli.failures import after_writing
 
 __all__ = ["transform_command"]
 
@@ -34,6 +35,7 @@ def transform_command(
     part: options.Part = None,
     jobs: options.Jobs = None,
     force: options.Force = False,
+    raw_text: options.RawText = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -65,28 +67,29 @@ def transform_command(
         for note in placed.notes:
             console.note(note)
         with staged_outputs([output], force=force) as [staged]:
-            write_frame(placed.map, staged)
-    table = placed.table
-    rows, columns = table.shape
-    console.result(
-        [
-            f"{source}: {count(rows, 'row')} placed by {placed.method} "
-            f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
-            f"  map      {output}",
-        ],
-        {
-            "command": "transform",
-            "model": str(model),
-            "input": source,
-            "rows": rows,
-            "columns": columns,
-            "labels": table.labels.columns,
-            "unused": list(table.unused),
-            "id": table.ids.name,
-            "method": registry.snake_case(placed.method),
-            "dimensions": placed.coordinates.shape[1],
-            "seconds": placed.seconds,
-            "outputs": {"map": str(output)},
-            "notes": placed.notes,
-        },
-    )
+            write_frame(placed.map, staged, raw_text=raw_text)
+    with after_writing():
+        table = placed.table
+        rows, columns = table.shape
+        console.result(
+            [
+                f"{source}: {count(rows, 'row')} placed by {placed.method} "
+                f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
+                f"  map      {output}",
+            ],
+            {
+                "command": "transform",
+                "model": str(model),
+                "input": source,
+                "rows": rows,
+                "columns": columns,
+                "labels": table.labels.columns,
+                "unused": list(table.unused),
+                "id": table.ids.name,
+                "method": registry.snake_case(placed.method),
+                "dimensions": placed.coordinates.shape[1],
+                "seconds": placed.seconds,
+                "outputs": {"map": str(output)},
+                "notes": placed.notes,
+            },
+        )

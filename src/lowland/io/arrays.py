@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
-from lowland.io.budget import require_for_table
+from lowland.io.budget import refuse_bomb, refuse_emptiness, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, unreadable
 from lowland.io.finite import as_floats
 from lowland.io.opening import File
@@ -127,12 +127,19 @@ def _chosen(
             with archive.open(name) as member:
                 headers[name.removesuffix(".npy")] = _header(member)
 
+    loaded: set[str] = set()
+
     def load(names: Iterable[str]) -> dict[str, np.ndarray]:
+        names = list(names)
+        loaded.update(names)
+        # Summed up, because members may share the same few bytes.
+        refuse_bomb(file, sum(headers[name].n_bytes for name in loaded), file.size)
         return {name: _load(file, archive, name, headers[name]) for name in names}
 
     where = str(file)
     if part is None and {"format", "shape", "data"} <= headers.keys():
         taken = SPARSE_NAMES & headers.keys()
+        _check_emptiness(file, load({"shape"})["shape"], headers["data"])
         matrix: Any = from_members(file, load(taken))
     else:
         key = _matrix_key(file, headers, part, ndim)
@@ -145,6 +152,13 @@ def _chosen(
     )
     unused = [name for name in headers if name not in taken and name not in beside]
     return Archive(matrix, where, beside, unused)
+
+
+def _check_emptiness(file: File, shape: np.ndarray, data: Header) -> None:
+    """Refuse a sparse matrix of nearly empty rows, before its other arrays are unpacked."""
+    if shape.size == 2 and shape.dtype.kind in "iu":
+        rows, columns = (int(size) for size in shape.ravel())
+        refuse_emptiness(file, rows, columns, math.prod(data.shape))
 
 
 def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from lowland._core.memory import require_memory
+from lowland._core.errors import DataError
+from lowland._core.memory import format_bytes, require_memory
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["column_bytes", "require_for_sparse", "require_for_table"]
+__all__ = [
+    "HARMLESS",
+    "RATIO",
+    "column_bytes",
+    "refuse_bomb",
+    "refuse_emptiness",
+    "require_for_sparse",
+    "require_for_table",
+]
 
 TEXT_BYTES = 32  # of one value: an estimate; 16 of them are the view of polars
 OVERHEAD = 1.1
+# Some bytes that claim to hold more than this, and this many times their number, are hostile or
+# nearly empty: deflate reaches 1000, tables of measurements 10.
+HARMLESS, RATIO = 256_000_000, 300
+MOST_EMPTY = 1 << 22  # rows or columns without an entry that a sparse matrix may have, at least
 
 
 def column_bytes(dtypes: Iterable[pl.DataType]) -> int:
@@ -45,8 +58,28 @@ def require_for_table(
     )
 
 
+def refuse_bomb(file: object, claimed: int, held: int) -> None:
+    """Refuse a file whose few bytes claim to hold very many."""
+    if claimed > HARMLESS and claimed > RATIO * held:
+        raise DataError(
+            f"{file}: {format_bytes(held)} claim to hold {format_bytes(claimed)}, more than "
+            f"{RATIO} times as much; if you trust the file, save it without compression."
+        )
+
+
+def refuse_emptiness(file: object, rows: int, columns: int, stored: int) -> None:
+    """Refuse a sparse matrix that has far more rows or columns than entries."""
+    for count, what in ((rows, "rows"), (columns, "columns")):
+        if count > MOST_EMPTY + RATIO * stored:
+            raise DataError(
+                f"{file}: declares {count} {what}, but holds {stored} entries; nearly all {what} "
+                "are empty. Leave the empty ones out."
+            )
+
+
 def require_for_sparse(file: object, rows: int, columns: int, stored: int) -> None:
     """Refuse a sparse matrix whose triplets and compressed rows do not fit together."""
+    refuse_emptiness(file, rows, columns, stored)
     need = 2 * (16 * stored + 8 * (rows + 1))
     require_memory(
         need,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lowland._core.errors import DataError
-from lowland.io.budget import column_bytes, require_for_table
+from lowland.io.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
 from lowland.io.opening import File
 
@@ -61,12 +61,18 @@ def polars_reading(file: File, kind: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError, RuntimeError, ValueError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise unreadable(file, kind, error) from error
+        raise _damaged(file, kind, error) from error
     except BaseException as error:
         # Rust panics on some damaged files; PanicException is not a subclass of Exception.
         if type(error).__name__ != "PanicException":
             raise
-        raise unreadable(file, kind, error) from error
+        raise _damaged(file, kind, error) from error
+
+
+def _damaged(file: File, kind: str, error: BaseException) -> DataError:
+    """The words of a panic are those of a programmer of polars."""
+    panicked = type(error).__name__ == "PanicException" or "panic" in str(error).lower()
+    return unreadable(file, kind, "it is damaged" if panicked else error)
 
 
 def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
@@ -86,6 +92,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     rows = lazy.select(pl.len()).collect().item()
     as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
+    refuse_bomb(file, rows * row_bytes, file.size)
     require_for_table(file, rows, len(kept), row_bytes, advice="choose fewer columns")
     frame = lazy.select(kept).collect()
     if frame.height != rows:  # polars may return no rows for a frame without columns

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lowland._core.errors import DataError
 from lowland.io.budget import column_bytes, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.formulas import unguarded, unguarded_name
 from lowland.io.opening import File
 from lowland.io.records import check_widths, first_record, is_number, records
 
@@ -49,7 +50,7 @@ def read_delimited(file: File, separator: str, *, headed: bool | None = None) ->
             last = len(header) - 1
             notes.append(f"no header line, columns are named column_0 to column_{last}")
     if headed:
-        names = [name.strip() or f"column_{i}" for i, name in enumerate(header)]
+        names = [unguarded_name(name.strip()) or f"column_{i}" for i, name in enumerate(header)]
         if not header[0].strip() and len(header) > 1:  # as pandas and R write names of rows
             id_name = names[0] = "index" if "row" in names else "row"
             notes.append("the first column has no name and is taken as the row id")
@@ -58,7 +59,7 @@ def read_delimited(file: File, separator: str, *, headed: bool | None = None) ->
         names = [f"column_{i}" for i in range(len(header))]
     frame = _parse(file, separator, names, headed)
     frame = _without_blank_lines(file, separator, frame)
-    frame, doubts = _repair_types(frame, id_name)
+    frame, doubts = _repair_types(unguarded(frame), id_name)
     return Contents(frame, id_name=id_name, notes=(*notes, *doubts))
 
 

@@ -20,7 +20,7 @@ from lowland.io.delimited import MISSING, read_delimited, separator_of
 from lowland.io.finite import as_floats
 from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
-from lowland.io.opening import File, format_suffix, opened
+from lowland.io.opening import File, opened
 from lowland.io.records import first_record, is_number
 from lowland.io.sources import bundled, check_file
 from lowland.io.sparse import read_matrix_market
@@ -89,7 +89,7 @@ def read_distances(
         raise DataError(f"{name}: is a folder; distances are read from a file.")
     check_file(path, LOADERS, part)
     with opened(path) as file:
-        found = LOADERS[format_suffix(path)](file, Request(part=part))
+        found = LOADERS[file.suffix](file, Request(part=part))
     return distance_table(name, found, allow_missing)
 
 
@@ -145,7 +145,7 @@ def _load_text(file: File, request: Request) -> RawDistances:
 
     There are n distances per line on n lines; one more line is a header, one more field a name.
     """
-    separator = "\t" if format_suffix(file.path) == ".tsv" else separator_of(file)
+    separator = "\t" if file.suffix == ".tsv" else separator_of(file)
     first = first_record(file, separator)
     width, lines = len(first), _line_count(file)
     named = not all(is_number(field) or field.strip().lower() in MISSING for field in first[1:])

@@ -13,7 +13,7 @@ from lowland._core.errors import DataError, unknown_name
 from lowland.io.arrays import checked_matrix
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, unreadable
-from lowland.io.h5ad_columns import read_columns, read_index
+from lowland.io.h5ad_columns import read_columns, read_index, values_of
 from lowland.io.opening import File
 from lowland.io.sparse import compressed_rows
 
@@ -82,7 +82,7 @@ def _matrix(file: File, store: Any, part: str) -> tuple[Any, list[str] | None]:
             wide = node.dtype.itemsize + (8 if node.dtype.kind != "f" else 0)
             rows, columns = node.shape
             require_for_table(where, rows, columns, columns * wide)
-        return checked_matrix(np.asarray(node[()]), where), None
+        return checked_matrix(np.asarray(values_of(node)), where), None
     kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     if kind[:3] in ("csr", "csc"):
         return _sparse(node, kind[:3], where), None
@@ -101,7 +101,7 @@ def _sparse(node: Any, kind: str, where: str) -> Any:
     shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
     rows, columns = (int(size) for size in shape)
     require_for_sparse(where, rows, columns, node["data"].size)
-    places = [node[name][()] for name in ("data", "indices", "indptr")]
+    places = [values_of(node[name]) for name in ("data", "indices", "indptr")]
     build = scipy.sparse.csr_matrix if kind == "csr" else scipy.sparse.csc_matrix
     return compressed_rows(build(tuple(places), shape=(rows, columns)), where)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.io.budget import refuse_bomb
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_columns", "read_index"]
+__all__ = ["read_columns", "read_index", "values_of"]
 
 
 def read_index(node: Any) -> list[str] | None:
@@ -46,6 +48,18 @@ def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
     return pl.DataFrame(known), [name for name in columns if name not in known]
 
 
+def values_of(node: Any) -> np.ndarray:
+    """All values of a dataset, which must lie in the file itself and may not be a bomb.
+
+    A dataset may also refer to bytes of other files, and HDF5 would read those.
+    """
+    if node.is_virtual or node.external:
+        raise DataError(f"{node.file.filename}: {node.name!r} refers to other files.")
+    held = os.path.getsize(node.file.filename)
+    refuse_bomb(node.file.filename, node.size * node.dtype.itemsize, held)
+    return node[()]
+
+
 def _column(node: Any) -> pl.Series | None:
     """One column of a frame; None if its form is not known."""
     import h5py
@@ -53,15 +67,15 @@ def _column(node: Any) -> pl.Series | None:
 
     if isinstance(node, h5py.Dataset):
         if "categories" in node.attrs:  # anndata 0.7: a reference to where they are
-            return _categorical(node[()], _values(node.file[node.attrs["categories"]]))
+            return _categorical(values_of(node), _values(node.file[node.attrs["categories"]]))
         values = _values(node)
         return None if values is None else pl.Series(values)
     kind = node.attrs.get("encoding-type", "")
     if kind == "categorical":
-        return _categorical(node["codes"][()], _values(node["categories"]))
+        return _categorical(values_of(node["codes"]), _values(node["categories"]))
     if str(kind).startswith("nullable-"):
         values = _values(node["values"])
-        return pl.Series(values).set(pl.Series(node["mask"][()].astype(bool)), None)
+        return pl.Series(values).set(pl.Series(values_of(node["mask"]).astype(bool)), None)
     return None
 
 
@@ -91,11 +105,11 @@ def _values(node: Any) -> Any:
     import h5py
 
     if not isinstance(node, h5py.Dataset):  # text of pandas 3: values and a mask
-        texts, mask = _texts(node["values"][()]), node["mask"][()]
+        texts, mask = _texts(values_of(node["values"])), values_of(node["mask"])
         return [None if missing else text for text, missing in zip(texts, mask, strict=True)]
     if node.ndim != 1:
         return None
-    values = node[()]
+    values = values_of(node)
     if values.dtype.kind in "biuf":
         return values
     return _texts(values) if values.dtype.kind in "OSU" else None

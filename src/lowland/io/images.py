@@ -13,7 +13,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.wording import listing
-from lowland.io.budget import require_for_table
+from lowland.io.budget import refuse_bomb, require_for_table
 from lowland.io.contents import Contents, one_line
 from lowland.io.finite import as_floats
 
@@ -134,6 +134,7 @@ def _plan(folder: Path, paths: dict[str, Path]) -> Plan:
 def _pixels(folder: Path, paths: dict[str, Path], plan: Plan) -> np.ndarray:
     columns = int(np.prod(plan.shape))
     height = columns * (np.dtype(plan.dtype).itemsize + 8)
+    refuse_bomb(folder, len(paths) * columns, sum(path.stat().st_size for path in paths.values()))
     require_for_table(folder, len(paths), columns, height, advice="make the images smaller")
     pixels = np.empty((len(paths), columns), plan.dtype)
     for row, (name, path) in enumerate(paths.items()):

@@ -20,6 +20,7 @@ from lowland.io.images import read_images
 from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, format_suffix, opened
 from lowland.io.sparse import read_matrix_market
+from lowland.io.streams import STDIN, is_stream
 
 if TYPE_CHECKING:
     from lowland.datasets import Dataset
@@ -65,7 +66,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     if data is not None:
         _check_part(text, "", request.part)
         return bundled_contents(data)
-    if _is_bare(text) and not path.exists():
+    if _is_bare(text) and not path.exists() and text != STDIN:
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
     if path.is_dir():
@@ -73,11 +74,14 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
         return read_images(path)
     check_file(path, READERS, request.part)
     with opened(path) as file:
-        return READERS[format_suffix(path)](file, request)
+        _check_part(text, file.suffix, request.part)
+        return READERS[file.suffix](file, request)
 
 
 def check_file(path: Path, readers: dict[str, Reader], part: str | None) -> None:
     """Refuse a file that does not exist, has no reader, or has no parts although one is named."""
+    if is_stream(path) and not path.suffix:
+        return  # its first bytes tell its format
     if not path.exists():
         raise DataError(f"{path}: no such file.")
     suffix = format_suffix(path)

@@ -35,10 +35,15 @@ def read_matrix_market(file: File, request: Request) -> Contents:
     import scipy.io
 
     try:
-        rows, columns, stored, layout, field, _ = scipy.io.mminfo(file.path)
+        rows, columns, stored, layout, field, symmetry = scipy.io.mminfo(file.path)
         if field == "complex":
             raise DataError(f"{file}: holds complex numbers, expected real ones.")
+        # "1 1\n" is the shortest entry, and "1\n" the shortest number of an array.
+        listed = stored if layout == "coordinate" else rows * columns // 2
+        if listed * (4 if layout == "coordinate" else 2) > file.size + 2:
+            raise ValueError(f"it is cut short: {file.size} bytes cannot hold {stored} entries")
         if layout == "coordinate":
+            stored = stored if symmetry == "general" else 2 * stored
             require_for_sparse(file, rows, columns, stored)
         else:
             require_for_table(file, rows, columns, 16 * columns)

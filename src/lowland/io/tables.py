@@ -84,6 +84,15 @@ class Table:
         features = self.features if self.is_sparse else np.asarray(self.features)
         return dataclasses.replace(self, features=features, sparse_names=None)
 
+    def with_rows(self, kept: np.ndarray) -> Table:
+        """The rows where ``kept`` is true: features, labels and ids of the same rows."""
+        places = np.flatnonzero(kept)
+        # polars knows no number of rows of a frame without columns
+        labels = self.labels[places] if self.labels.width else self.labels
+        return dataclasses.replace(
+            self, features=self.features[places], labels=labels, ids=self.ids[places]
+        )
+
     def with_labels(self, labels: pl.DataFrame) -> Table:
         """The same table with more label columns."""
         import polars as pl

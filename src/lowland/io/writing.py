@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.io.formulas import guarded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,14 +69,18 @@ def check_suffix(path: Path) -> None:
         raise DataError(f"{path}: maps are written to files ending in {' or '.join(WRITERS)}.")
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a data frame as CSV or Parquet, by the suffix of ``path``."""
+def write_frame(frame: pl.DataFrame, path: Path, *, raw_text: bool = False) -> None:
+    """Write a data frame as CSV or Parquet, by the suffix of ``path``.
+
+    In a CSV file, text that a spreadsheet would run gets an apostrophe, unless ``raw_text``.
+    """
     import polars as pl
 
     check_suffix(path)
     writer = WRITERS[path.suffix.lower()]
     if writer == "write_csv":  # polars cannot write durations as CSV
         frame = frame.with_columns(pl.selectors.duration().dt.to_string())
+        frame = frame if raw_text else guarded(frame)
     try:
         getattr(frame, writer)(path)
     except pl.exceptions.PolarsError as error:
@@ -108,23 +115,54 @@ def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[
     home = folder.parent if is_new else folder
     made = _make_folders(home)
     # Not tempfile, whose folders only the owner can read: the results would inherit that.
-    stage = home / f".lowland-{uuid.uuid4().hex[:12]}.part"
+    stage: Path | None = home / f".lowland-{uuid.uuid4().hex[:12]}.part"
     try:
         stage.mkdir()
         staged = [stage / target.name for target in targets]
         yield staged
-        check_free(targets, force=force)
-        if is_new:
-            os.rename(stage, folder)
-        else:
-            _move_all(staged, targets, stage)
-    except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
-        for parent in made:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+        with _uninterrupted():
+            check_free(targets, force=force)
+            if is_new:
+                os.rename(stage, folder)
+            else:
+                _move_all(staged, targets, stage)
+                shutil.rmtree(stage, ignore_errors=True)
+            stage = None
+    except BaseException as error:
+        if stage is None:  # the signal had to wait until all was done
+            error.add_note("written")
+            raise
+        with _uninterrupted():
+            shutil.rmtree(stage, ignore_errors=True)
+            for parent in made:
+                with contextlib.suppress(OSError):
+                    parent.rmdir()
         raise
-    shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait until the block ends, so that it is done as a whole.
+
+    Signals reach the main thread only; in another thread nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler not in (None, signal.SIG_IGN):
+            before[number] = handler
+            signal.signal(number, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in waiting[:1]:
+            signal.raise_signal(number)
 
 
 def _make_folders(folder: Path) -> list[Path]:

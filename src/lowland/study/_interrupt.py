@@ -19,7 +19,7 @@ class Stop:
 
 @contextlib.contextmanager
 def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
-    """While the block runs, the first Ctrl-C cancels the fit; the second raises KeyboardInterrupt.
+    """While the block runs, the first Ctrl-C cancels the fit; the second does what it did before.
 
     Signals reach the main thread only; in another thread nothing is changed.
     """
@@ -29,11 +29,18 @@ def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
         return
 
     def on_interrupt(number: int, frame: Any) -> None:
-        if stop.asked or not estimator.cancel():
+        if not stop.asked and estimator.cancel():
+            stop.asked = True
+        elif callable(before):
+            before(number, frame)
+        else:
             raise KeyboardInterrupt
-        stop.asked = True
 
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    before = signal.getsignal(signal.SIGINT)
+    if before in (None, signal.SIG_IGN):  # as the shell decided for a job in the background
+        yield stop
+        return
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield stop
     finally:

@@ -200,14 +200,21 @@ class MapComparison:
         """The rows of the table as plain values."""
         return [_row(attempt) for attempt in self._attempts]
 
-    def write(self, folder: str | Path, *, force: bool = False) -> ComparisonFiles:
-        """Write table, picture, report and maps into a folder, either all of them or none."""
+    def write(
+        self, folder: str | Path, *, force: bool = False, raw_text: bool = False
+    ) -> ComparisonFiles:
+        """Write table, picture, report and maps into a folder, either all of them or none.
+
+        Parameters are those of :meth:`MapResult.write`.
+        """
         names = [attempt.name for attempt in self._attempts]
         files = ComparisonFiles.in_folder(Path(folder), names)
-        self.write_files(files, force=force)
+        self.write_files(files, force=force, raw_text=raw_text)
         return files
 
-    def write_files(self, files: ComparisonFiles, *, force: bool = False) -> None:
+    def write_files(
+        self, files: ComparisonFiles, *, force: bool = False, raw_text: bool = False
+    ) -> None:
         """Write the given files, which lie in one folder, either all of them or none."""
         from lowland.plot import compare_maps, save_figure
         from lowland.report import write_report
@@ -218,7 +225,7 @@ class MapComparison:
         entries = self._entries()
         with staged_outputs([p for p in files.paths() if p not in failed], force=force) as staged:
             by_name = {path.name: path for path in staged}
-            self.table.write_csv(by_name[files.table.name])
+            write_frame(self.table, by_name[files.table.name])
             figure = compare_maps(
                 [entry["coordinates"] for entry in entries],
                 [entry["title"] for entry in entries],
@@ -229,7 +236,7 @@ class MapComparison:
             summary = summarize(self._prepared, entries, self._fit_log(), self._command, color)
             write_report(summary, by_name[files.report.name])
             for name, frame in self.maps.items():
-                write_frame(frame, by_name[files.maps[name].name])
+                write_frame(frame, by_name[files.maps[name].name], raw_text=raw_text)
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the maps, in plain values that JSON can hold."""

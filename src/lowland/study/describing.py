@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core import registry
+from lowland._core.errors import DataError
 from lowland._core.memory import available_memory
 from lowland._core.validation import is_sparse
 from lowland.io import Table
@@ -21,6 +22,7 @@ from lowland.study.summary import table_facts
 __all__ = ["describe_table", "description_of"]
 
 SHARES = (0.9, 0.95, 0.99)
+UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "components": {}}
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
@@ -32,13 +34,15 @@ def describe_table(
     labels: Sequence[str] = (),
     id_column: str | None = None,
     part: str | None = None,
+    distances: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
     """Size, missing values, dimensions of a table, and which methods fit and how long they take.
 
     Times and memory are estimates from the cost model of each method, for two cores. Parameters
-    are those of :func:`make_map`.
+    are those of :func:`make_map`. Methods that do not take sparse data or distances are left out
+    for such data. A matrix of distances has no columns: their number is None.
 
     Examples
     --------
@@ -52,30 +56,49 @@ def describe_table(
         labels=tuple(labels),
         id_column=id_column,
         part=part,
-    )
-    return description_of(read(data, options), seed, n_jobs)
+        distances=distances,
+        missing_distances=True,
+    ).for_data(data)
+    return description_of(read(data, options), options.distances, seed, n_jobs)
 
 
-def description_of(table: Table, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
-    features = table.features
-    sparse = is_sparse(features)
-    names = table.feature_names
+    facts = {**table_facts(table), "distances": distances, "sparse": is_sparse(table.features)}
+    if distances:
+        return {**facts, **_of_distances(table, seed, n_jobs)}
+    features, names = table.features, table.feature_names
     missing = np.zeros(table.shape[1], int)
-    if not sparse:
+    if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
     preparation = Preparation(impute="mean" if missing.any() else None).fit(features)
     X = preparation.transform(features)
     return {
-        **table_facts(table),
-        "sparse": sparse,
+        **facts,
         "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
         "constant": _constant_columns(X, named),
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,
         **_dimensions(X, seed, n_jobs),
-        "methods": _estimates(*X.shape),
+        "methods": _estimates(*X.shape, "sparse" if is_sparse(X) else ""),
+    }
+
+
+def _of_distances(table: Table, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    """What can be told about a matrix of distances, which has no columns to choose or scale."""
+    D = table.features
+    stored = D.nnz if is_sparse(D) else D.size - int(np.isnan(D).sum())
+    # Pairs that are not known have no neighbors to measure.
+    complete = not is_sparse(D) and stored == D.size
+    return {
+        "columns": None,
+        "missing": {} if complete else {"distances": (D.shape[0] ** 2 - stored) // 2},
+        "constant": [],
+        "scale": "none",
+        "scale_reason": "distances have one unit",
+        **(_dimensions(D, seed, n_jobs, "precomputed") if complete else UNKNOWN),
+        "methods": _estimates(D.shape[0], 1, "distances"),
     }
 
 
@@ -87,35 +110,43 @@ def _constant_columns(X: Any, names: Sequence[str]) -> list[str]:
     return [str(names[i]) for i in np.flatnonzero(spread == 0)]
 
 
-def _dimensions(X: Any, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean") -> dict[str, Any]:
     """Intrinsic dimension, concentration of distances, components for shares of the variance."""
     if X.shape[0] < FEWEST_ROWS or X.shape[1] < 2:
-        return {"intrinsic_dimension": None, "concentration": None, "components": {}}
+        return UNKNOWN
     rows = np.arange(X.shape[0])
     if len(rows) > ROWS_MEASURED:
         chosen = np.random.default_rng(seed).choice(rows, ROWS_MEASURED, replace=False)
         rows = np.sort(chosen)
-    some = X[rows]
-    dimension = intrinsic_dimension(some, n_jobs=n_jobs)
-    k = min(NEIGHBORHOOD, len(some) - 1)
-    concentration = distance_concentration(some, k, n_jobs=n_jobs)
-    pca = PCA(None, n_jobs=n_jobs, random_state=seed).fit(some)
-    shares = np.cumsum(pca.explained_variance_ratio_)
+    some = X[np.ix_(rows, rows)] if metric == "precomputed" else X[rows]
+    k = min(NEIGHBORHOOD, len(rows) - 1)
+    try:
+        dimension = intrinsic_dimension(some, metric=metric, n_jobs=n_jobs)
+        concentration = distance_concentration(some, k, metric=metric, n_jobs=n_jobs)
+    except DataError:  # all rows are equal, or so many that no neighbors are left
+        return UNKNOWN
     return {
         "intrinsic_dimension": float(dimension),
         "concentration": float(concentration.relative_contrast),
-        "components": {
-            f"{share:.0%}": int(np.searchsorted(shares, share - 1e-12) + 1) for share in SHARES
-        },
+        "components": {} if metric == "precomputed" else _components(some, seed, n_jobs),
         "rows_measured": len(rows),
     }
 
 
-def _estimates(n: int, p: int) -> list[dict[str, Any]]:
-    """Time and memory that each method would need."""
+def _components(X: Any, seed: int, n_jobs: int | None) -> dict[str, int]:
+    """How many principal components have certain shares of the variance."""
+    pca = PCA(None, n_jobs=n_jobs, random_state=seed).fit(X)
+    shares = np.cumsum(pca.explained_variance_ratio_)
+    return {f"{share:.0%}": int(np.searchsorted(shares, share - 1e-12) + 1) for share in SHARES}
+
+
+def _estimates(n: int, p: int, kind: str) -> list[dict[str, Any]]:
+    """Time and memory that each method would need that takes this kind of data."""
     free = available_memory()
     found = []
     for cls in registry.all_methods():
+        if kind and not getattr(cls, f"accepts_{kind}"):
+            continue
         need = cls.estimate(n, p)
         found.append(
             {

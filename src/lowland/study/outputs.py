@@ -42,6 +42,8 @@ def result_folder(source: str, ending: str) -> Path:
 
 def result_stem(source: str) -> str:
     """The name of the input without folders and suffixes: ``a/cells.csv.gz`` is ``cells``."""
+    if source == "-":
+        return "stdin"
     path = Path(source)
     name = path.resolve().name if path.name in ("", ".", "..") else path.name
     stem = name.removesuffix(".gz")

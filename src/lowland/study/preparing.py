@@ -223,14 +223,7 @@ def _without_missing(
         f"dropped {count(len(dropped), 'row')} with missing values: "
         f"{listing([str(row) for row in dropped], quote=False)}"
     )
-    kept = ~bad
-    kept_table = dataclasses.replace(
-        table,
-        features=table.features[np.flatnonzero(kept)],
-        labels=table.labels.filter(kept),
-        ids=table.ids.filter(kept),
-    )
-    return kept_table, dropped
+    return table.with_rows(~bad), dropped
 
 
 def _with_categories(table: Table, options: TableOptions) -> Any:

@@ -142,6 +142,7 @@ class MapResult:
         file_format: str = "csv",
         report: bool = True,
         force: bool = False,
+        raw_text: bool = False,
     ) -> MapFiles:
         """Write map, picture, report and model into a folder, either all of them or none.
 
@@ -155,6 +156,9 @@ class MapResult:
             Whether to write the report.
         force : bool, default=False
             Whether existing files may be replaced.
+        raw_text : bool, default=False
+            Whether text that a spreadsheet would run as a formula is written to a CSV file as it
+            is; by default it gets an apostrophe, which reading removes.
 
         Returns
         -------
@@ -162,10 +166,10 @@ class MapResult:
             The paths: ``map``, ``picture``, ``report`` and ``model``.
         """
         files = MapFiles.in_folder(Path(folder), file_format=file_format, report=report)
-        self.write_files(files, force=force)
+        self.write_files(files, force=force, raw_text=raw_text)
         return files
 
-    def write_files(self, files: MapFiles, *, force: bool = False) -> None:
+    def write_files(self, files: MapFiles, *, force: bool = False, raw_text: bool = False) -> None:
         """Write the given files, which lie in one folder, either all of them or none."""
         from lowland.plot import save_figure
 
@@ -173,7 +177,7 @@ class MapResult:
         with staged_outputs(files.paths(), force=force) as staged:
             by_name = {path.name: path for path in staged}
             with self._stages.timed("writing"):
-                write_frame(self.map, by_name[files.map.name])
+                write_frame(self.map, by_name[files.map.name], raw_text=raw_text)
             figure = self.picture()
             with self._stages.timed("drawing"):
                 save_figure(figure, by_name[files.picture.name])

@@ -58,10 +58,13 @@ class Selection(NamedTuple):
             for i in selector.ranking_.argsort()
         ]
 
-    def write(self, path: str | Path, *, force: bool = False) -> None:
-        """Write :attr:`frame` as CSV or Parquet, by the suffix of the path."""
+    def write(self, path: str | Path, *, force: bool = False, raw_text: bool = False) -> None:
+        """Write :attr:`frame` as CSV or Parquet, by the suffix of the path.
+
+        ``raw_text`` as in :meth:`MapResult.write`.
+        """
         with staged_outputs([Path(path)], force=force) as [staged]:
-            write_frame(self.frame, staged)
+            write_frame(self.frame, staged, raw_text=raw_text)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values that JSON can hold, with every column and parameter."""
