@@ -53,9 +53,9 @@ class TSNE(NeighborEmbedding):
 
     Notes
     -----
-    ``transform`` places each new row by itself, at the place of least divergence while the map is
-    fixed. Fitted rows keep their places. The result is the same, to the last bit, for any
-    ``n_jobs``.
+    ``transform`` places each new row by itself while the map is fixed, at the minimum of the
+    divergence that a descent from the mean of its neighbors reaches. Fitted rows keep their places.
+    The result is the same, to the last bit, for any ``n_jobs``.
 
     References
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, LowlandError, ParameterError
+from lowland._core.errors import DataError, LowlandError, ParameterError, unknown_name
 from lowland._core.meaning import Ascending, at_least
 from lowland._core.params import fitted, param
 from lowland._core.relations import RowCounts
@@ -177,14 +177,20 @@ class Wrapper(Selector):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, ``estimator__...`` for those of the model."""
-        own = {name: value for name, value in params.items() if not name.startswith("estimator__")}
+        prefix = "estimator__"
+        own = {name: value for name, value in params.items() if not name.startswith(prefix)}
+        inner = {name[len(prefix) :]: params[name] for name in params if name not in own}
+        model = own.get("estimator", self.estimator)
+        for name in inner:  # all names are checked before any value is set
+            if model is None:
+                raise ParameterError(
+                    f"{type(self).__name__}: estimator is None, so it has no parameter {name!r}; "
+                    "give an estimator first."
+                )
+            known = list(model.get_params(deep=True))
+            if name not in known:
+                raise ParameterError(unknown_name(f"parameter of {model!r}", name, known))
         super().set_params(**own)
-        inner = {name[len("estimator__") :]: params[name] for name in params if name not in own}
-        if inner and self.estimator is None:
-            raise ParameterError(
-                f"{type(self).__name__}: estimator is None, so it has no parameter "
-                f"{next(iter(inner))!r}; give an estimator first."
-            )
         if inner:
             self.estimator.set_params(**inner)
         return self

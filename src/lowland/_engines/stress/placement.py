@@ -3,8 +3,9 @@
     s(z) = sum_j w_j (delta_j - |z - y_j|)^2
 
 The Guttman transform of one point, z - sum_j w_j (1 - delta_j / |z - y_j|) (z - y_j) / sum_j w_j,
-never raises s; longer steps in its direction are tried first. There are two starts, from the
-nearest fitted points and from all of them by triangulation; the result with the lower s counts.
+never raises s; longer steps in its direction are tried first. s has several minima, so there are
+several starts: between the nearest fitted points, from all of them by triangulation, opposite to
+that, and at the fitted points where s is lowest. The result with the lowest s counts.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from lowland._engines.stress.objective import inverse_powers
 
 __all__ = ["equal_points", "place_by_stress"]
 
+# (places, numbers of their rows) -> stress, and the step of the Guttman transform
+Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
 STEPS = 500
 CLOSE = 1e-9  # of the width of the map: a row that moves less has converged
 LONGEST = 16.0
 NEAREST = 3
+TRIED, TAKEN = 64, 2  # fitted points where s is computed, and those of them that are starts
 
 
 def place_by_stress(
@@ -78,13 +83,26 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
 
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
     best, lowest = _settled(_between_nearest(delta, Y), height, CLOSE * width)
-    if len(Y) > Y.shape[1] and not np.isnan(delta).any(axis=1).all():
-        whole = ~np.isnan(delta).any(axis=1)
+    others = _lowest_points(Y, height, len(delta))
+    whole = ~np.isnan(delta).any(axis=1)
+    if len(Y) > Y.shape[1] and whole.any():
         start = best.copy()
         start[whole] = _triangulated(delta[whole], Y, threads)
-        other, low = _settled(start, height, CLOSE * width)
-        best = np.where((low < lowest)[:, None], other, best)
+        others += [start, 2 * Y.mean(axis=0) - start]
+    for start in others:
+        found, low = _settled(start, height, CLOSE * width)
+        best = np.where((low < lowest)[:, None], found, best)
+        lowest = np.minimum(low, lowest)
     return best
+
+
+def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
+    """For each of m rows the fitted points with the lowest stress, of evenly spread ones."""
+    some = Y[np.linspace(0, len(Y) - 1, min(len(Y), TRIED)).astype(np.int64)]
+    rows = np.arange(m)
+    values = np.column_stack([height(np.repeat(y[None], m, axis=0), rows)[0] for y in some])
+    order = np.argsort(values, axis=1, kind="stable")[:, :TAKEN]
+    return [some[places] for places in order.T]
 
 
 def _between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -107,11 +125,7 @@ def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
     return gower_placement(delta**2, squares, 0.5 * inverse.T, threads) + mean
 
 
-def _settled(
-    Z: np.ndarray,
-    height: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-    close: float,
-) -> tuple[np.ndarray, np.ndarray]:
+def _settled(Z: np.ndarray, height: Height, close: float) -> tuple[np.ndarray, np.ndarray]:
     """Descend from every row to its own minimum; rows that have converged are left out."""
     Z, rows = Z.copy(), np.arange(len(Z))
     value, step = height(Z, rows)

@@ -1,0 +1,326 @@
+"""Every declared parameter changes something: one that is ignored fails, alone and in company."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from lowland import MDS
+from lowland._core import registry
+from lowland.errors import ParameterError
+from lowland.preparation.preparation import Preparation
+from support.cases import Cases, each
+from support.changes import CHANGES, UNUSED_WITH, Change
+from support.held_out import WEIGHTS, Data, data_of
+from support.methods import small
+
+ESTIMATORS = [*registry.all_methods(), *registry.all_selectors(), Preparation]
+RUN = ("n_jobs", "verbose", "callback")  # by promise they change no byte; tested below
+ROUNDING = 1e-7
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "estimator" in metafunc.fixturenames:
+        metafunc.parametrize("estimator", ESTIMATORS, ids=lambda cls: cls.__name__)
+
+
+def columns_of(kind: str) -> Data:
+    """Data for selectors and for Preparation: not negative, with classes."""
+    rng = np.random.default_rng(10)
+    scores, mix = rng.gamma(2.0, size=(40, 6)), rng.random((6, 6))
+    X, new = scores @ mix, rng.gamma(2.0, size=(8, 6)) @ mix
+    score = X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]
+    y = np.digitize(score, np.quantile(score, [0.2, 0.4, 0.6, 0.8] if kind == "levels" else [0.5]))
+    if kind == "counts":
+        X, new = np.round(X), np.round(new)
+    if kind == "gaps":
+        X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    return Data(X, new, y)
+
+
+def usual(cls: type) -> dict[str, Any]:
+    """Parameters for few rows and few steps."""
+    suited: dict[str, Any] = small(cls) if "n_components" in cls.parameters() else {}
+    if cls.__name__ in ("PCA", "KernelPCA"):
+        suited["n_components"] = 2
+    if "max_iter" in cls.parameters():
+        suited["max_iter"] = 15 if "n_init" in cls.parameters() else 60
+    if "early_exaggeration_iter" in cls.parameters():
+        suited["early_exaggeration_iter"] = 20
+    if "n_features" in cls.parameters():
+        suited["n_features"] = 2
+    if "cv" in cls.parameters():
+        suited["cv"] = 2
+    if "random_state" in cls.parameters():
+        suited["random_state"] = 0
+    return suited
+
+
+class Outcome:
+    """What a fit gives: places, attributes and warnings."""
+
+    def __init__(self, cls: type, params: dict[str, Any], data: str) -> None:
+        made_of_rows = "n_components" in cls.parameters()
+        X, new, y = data_of(data) if made_of_rows else columns_of(data)
+        self.model = cls(**{**usual(cls), **params})
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            self.places = [self.model.fit_transform(X, y), self.model.transform(new)]
+            Z = self.places[0][:5] * 0.9
+            for name, given in (("inverse_transform", Z), ("predict_proba", new)):
+                if hasattr(self.model, name) and self.is_possible(name):
+                    self.places.append(getattr(self.model, name)(given))
+        self.warnings = sorted({str(w.message)[:40] for w in heard})
+
+    def is_possible(self, name: str) -> bool:
+        given = self.model.get_params().get("metric", self.model.get_params().get("kernel"))
+        return name != "inverse_transform" or not (
+            isinstance(given, str) and given == "precomputed"
+        )
+
+    def differs(self, other: Outcome, where: str) -> bool:
+        if where == "warning":
+            return self.warnings != other.warnings
+        if where == "bytes":
+            return [p.tobytes() for p in self.places] != [p.tobytes() for p in other.places]
+        if where == "places":
+            return any(far_apart(a, b) for a, b in zip(self.places, other.places, strict=True))
+        return far_apart(getattr(self.model, where), getattr(other.model, where))
+
+
+def far_apart(a: Any, b: Any) -> bool:
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if a.shape != b.shape:
+        return True
+    return bool(np.nanmax(np.abs(a - b)) > ROUNDING * max(np.nanmax(np.abs(a)), 1e-300))
+
+
+_KNOWN: dict[Any, Outcome] = {}
+
+
+def outcome(cls: type, params: dict[str, Any], data: str) -> Outcome:
+    """Of a fit with these parameters; computed once."""
+    key = (cls, data, tuple(sorted((k, named(v)) for k, v in params.items())))
+    if key not in _KNOWN:
+        _KNOWN[key] = Outcome(cls, params, data)
+    return _KNOWN[key]
+
+
+def named(value: Any) -> str:
+    return f"array {id(value)}" if isinstance(value, np.ndarray) else repr(value)
+
+
+def changes_of(cls: type) -> dict[str, Any]:
+    table = CHANGES.get(cls.__name__, {})
+    declared = [name for name in cls.parameters() if name not in RUN]
+    missing = [name for name in declared if name not in table]
+    assert not missing, (
+        f"{cls.__name__}: nothing is known to change with {missing}; add another value and data on "
+        "which it shows to tests/support/changes.py."
+    )
+    assert set(table) <= set(declared), (
+        f"{cls.__name__} has no parameter {set(table) - set(declared)}"
+    )
+    return table
+
+
+def test_another_value_of_a_parameter_changes_the_result(estimator):
+    results = Cases()
+    for name, change in changes_of(estimator).items():
+
+        def check(name=name, change=change):
+            if not isinstance(change, Change):
+                data = "classes" if estimator.__name__ == "LDA" else "rows"
+                plain = outcome(estimator, {}, data)
+                other = outcome(estimator, {name: change.value}, data)
+                assert not other.differs(plain, "bytes"), change.reason
+                return
+            given, value = change.given, change.value
+            assert named(given.get(name)) != named(value), "the other value is the same"
+            plain = outcome(estimator, given, change.data)
+            other = outcome(estimator, {**given, name: value}, change.data)
+            assert other.differs(plain, change.shows), f"{name}={value!r} changes no {change.shows}"
+
+        results.run(name, check)
+    results.finish()
+
+
+# Pairs of these act on the same formula; the others choose a start, a stop or a number of columns.
+ASIDE = {"n_components", "random_state", "init", "n_init", "max_iter", "tol", "cv", "scoring"}
+ASIDE |= {"n_features", "estimator", "direction"}
+
+
+def test_a_parameter_is_not_ignored_beside_another_one(estimator):
+    """With a changed, b still changes the result, unless its documentation says otherwise."""
+    table = {k: c for k, c in changes_of(estimator).items() if isinstance(c, Change)}
+    unused, idle = UNUSED_WITH.get(estimator.__name__, set()), []
+    results = Cases()
+    for a, b in itertools.permutations([name for name in table if name not in ASIDE], 2):
+        given = {**table[a].given, a: table[a].value}
+        wanted = table[b].given
+        if any(named(given.get(k, v)) != named(v) for k, v in wanted.items()):
+            continue  # b needs another value of a
+        if b in given or table[a].data != table[b].data:
+            continue
+        given = {**wanted, **given}
+
+        def check(a=a, b=b, given=given):
+            data = table[b].data
+            if (a, b) in unused:
+                idle.append((a, b))
+                with contextlib.suppress(ParameterError):  # refused: it is not ignored silently
+                    plain = outcome(estimator, given, data)
+                    other = outcome(estimator, {**given, b: table[b].value}, data)
+                    assert not other.differs(plain, table[b].shows), f"{b} is used with {a}"
+                return
+            plain = outcome(estimator, given, data)
+            other = outcome(estimator, {**given, b: table[b].value}, data)
+            changed = other.differs(plain, table[b].shows)
+            assert changed, f"{b} is ignored with {a}={table[a].value!r}"
+
+        results.run(f"{a}, {b}", check)
+    if results.count:
+        results.finish()
+    assert unused == set(idle), f"not tried: {unused - set(idle)}"
+
+
+# --- parameters of the run --------------------------------------------------------------------
+
+
+def fitted_to(estimator: type, **params: Any) -> tuple[Any, list[bytes]]:
+    """The model, and the bytes of what it gives."""
+    data = "classes" if estimator.__name__ == "LDA" else "rows"
+    found = Outcome(estimator, params, data)
+    return found.model, [place.tobytes() for place in found.places]
+
+
+def test_n_jobs_sets_the_number_of_threads_and_changes_no_byte(estimator, monkeypatch):
+    if "n_jobs" not in estimator.parameters():
+        assert estimator is Preparation
+        return
+    threads, fit = [], estimator._fit
+
+    def listening(self, X, y, run):
+        threads.append(run.threads)
+        return fit(self, X, y, run)
+
+    monkeypatch.setattr(estimator, "_fit", listening)
+    one, two = (fitted_to(estimator, n_jobs=n)[1] for n in (1, 2))
+    assert threads == [1, 2]
+    assert one == two
+
+
+def test_verbose_prints_progress_and_changes_no_byte(estimator, capsys):
+    if "verbose" not in estimator.parameters():
+        assert estimator is Preparation
+        return
+    _, silent = fitted_to(estimator)
+    assert capsys.readouterr() == ("", "")
+    _, spoken = fitted_to(estimator, verbose=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert estimator.__name__ in err
+    assert silent == spoken
+
+
+def test_a_callback_is_called_after_each_step_and_can_stop(estimator):
+    if "callback" not in estimator.parameters():
+        return
+    steps: list[int] = []
+    model, heard = fitted_to(estimator, callback=lambda step, Y, loss: steps.append(step))
+    assert steps == list(range(1, model.n_iter_ + 1))
+    assert heard == fitted_to(estimator)[1]
+    model, _ = fitted_to(estimator, callback=lambda step, Y, loss: step == 3)
+    assert model.n_iter_ == 3
+
+
+# --- when to stop -----------------------------------------------------------------------------
+
+BY_STRESS: dict[str, list[dict[str, Any]]] = {
+    "MDS": [{}, {"transformation": "interval"}, {"weights": WEIGHTS}, {"pairs": "sparse"}],
+    "NonmetricMDS": [{}, {"ties": "secondary"}],
+    "Sammon": [{}, {"power": 2}],
+    "LinearMDS": [{}, {"power": 0}, {"power": 2}],
+}
+DESCENTS = [
+    (method, params)
+    for method in registry.all_methods()
+    if "n_iter_" in method.fitted_attributes
+    for params in BY_STRESS.get(method.__name__, [{}])
+]
+SHOWN = [f"{method.__name__} {sorted(params)}" for method, params in DESCENTS]
+LOOK_BACK, LOOK = 5, 50  # the decrease per step is measured over so many steps
+
+
+@each("tol", [1e-2, 1e-3])
+@each(("descending", "params"), DESCENTS, ids=SHOWN)
+def test_the_fit_stops_when_the_loss_falls_by_less_than_tol_of_itself(descending, params, tol):
+    stress = descending.__name__ in BY_STRESS
+    usually = {**usual(descending), **params, "tol": tol, "max_iter": 300 if stress else 1000}
+    model = descending(**usually).fit(data_of("rows").X)
+    losses = model.loss_history_
+    assert model.n_iter_ < usually["max_iter"], "choose a larger tol"
+    if stress:  # the root of the loss for "interval" and stress-1
+        power = 2 if params.get("transformation") or descending.__name__ == "NonmetricMDS" else 1
+        before, after = losses[:-LOOK_BACK] ** power, losses[LOOK_BACK:] ** power
+        shares = (before - after) / (LOOK_BACK * before)
+    else:  # the last loss is that of the last map, the others are those of every 50th step
+        looks = losses[:-1][-(-usually["early_exaggeration_iter"] // LOOK) :]
+        shares = np.abs(looks[:-1] - looks[1:]) / (LOOK * np.abs(looks[1:]))
+    assert shares[-1] <= tol * (1 + 1e-9)
+    assert (shares[:-1] > tol * (1 - 1e-9)).all(), "the fit went on"
+
+
+@each("scale", [1000.0, 1e-3])
+@each(("descending", "params"), DESCENTS, ids=SHOWN)
+def test_the_unit_of_the_data_does_not_change_the_number_of_steps(descending, params, scale):
+    X = data_of("rows").X
+    usually = {**usual(descending), **params, "tol": 1e-3, "max_iter": 300}
+    plain, other = (descending(**usually).fit(A) for A in (X, scale * X))
+    assert 0 < plain.n_iter_ < 300
+    assert other.n_iter_ == plain.n_iter_
+
+
+@each("scale", [1000.0, 1e-3])
+@each("transformation", ["ratio", "interval"])
+@each("tol", [1e-2, 1e-4])
+def test_the_unit_of_the_weights_does_not_change_the_number_of_steps(transformation, tol, scale):
+    X = data_of("rows").X
+    plain, other = (
+        MDS(transformation=transformation, weights=W, tol=tol).fit(X)
+        for W in (WEIGHTS, scale * WEIGHTS)
+    )
+    assert other.n_iter_ == plain.n_iter_ > LOOK_BACK
+    np.testing.assert_allclose(other.embedding_, plain.embedding_, atol=1e-6)
+
+
+# --- setting parameters -----------------------------------------------------------------------
+
+
+def test_parameters_are_set_all_or_none(estimator):
+    """An unknown name, first or last, leaves the known ones as they were."""
+    model, before = estimator(), estimator().get_params()
+    known = {name: object() for name in estimator.parameters()}
+    for params in ({**known, "no_such": 1}, {"no_such": 1, **known}):
+        with pytest.raises(ParameterError, match="no_such"):
+            model.set_params(**params)
+        assert model.get_params() == before
+
+
+def test_parameters_of_a_model_are_set_all_or_none(estimator):
+    if "estimator" not in estimator.parameters():
+        return
+    alone, given = estimator(), estimator(estimator=LogisticRegression())
+    for model, wrong in ((alone, "estimator__C"), (given, "estimator__no_such")):
+        before = model.get_params(deep=True)
+        with pytest.raises((ParameterError, ValueError), match=r"no_such|is None"):
+            model.set_params(**{"cv": 3, "estimator__tol": 0.5, wrong: 1.0})
+        assert model.get_params(deep=True) == before
+    both = alone.set_params(estimator=LogisticRegression(), estimator__C=0.5, cv=4)
+    assert (both.estimator.C, both.cv) == (0.5, 4)

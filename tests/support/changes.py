@@ -1,0 +1,246 @@
+"""For every parameter of every method: another value, and the data on which it must show.
+
+``support.held_out`` has the data. A parameter without an entry fails the contract
+(``contract/test_every_parameter.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sklearn.linear_model import LogisticRegression
+
+from support.held_out import WEIGHTS
+
+__all__ = ["CHANGES", "UNUSED_WITH", "Change", "Nothing"]
+
+
+class Change(NamedTuple):
+    """Another value of a parameter, beside the parameters ``given`` that make it matter.
+
+    ``shows`` says where: "places" are the map, the new rows, the rows back and the probabilities of
+    classes, beyond rounding; "bytes" the same, to the last bit; else the name of an attribute.
+    """
+
+    value: Any
+    given: dict[str, Any] = {}
+    data: str = "rows"
+    shows: str = "places"
+
+
+class Nothing(NamedTuple):
+    """A value of a parameter that by promise changes no byte, and the reason."""
+
+    value: Any
+    reason: str
+
+
+FIXED = Nothing(1, "no random numbers are used")
+SMALL = Nothing(1, "small problems are solved by LAPACK, without random numbers")
+AXES = {"n_components": Change(3)}
+MINKOWSKI = {"metric": "minkowski", "metric_params": {"p": 3}}
+METRIC = {
+    "metric": Change("manhattan"),
+    "metric_params": Change({"p": 1}, MINKOWSKI),
+}
+STRESS = {
+    **AXES,
+    **METRIC,
+    "random_state": Change(1, {"init": "random", "max_iter": 3}),
+    "init": Change("random", {"max_iter": 3}),
+    "n_init": Change(9, {"init": "random", "max_iter": 3, "random_state": 3}),
+    "max_iter": Change(2),
+    "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+    "pairs": Change("sparse", {"pairs": "all"}, shows="bytes"),
+}
+GRAPH = {
+    **AXES,
+    **METRIC,
+    "n_neighbors": Change(9),
+    "on_disconnected": Change("largest", {"n_neighbors": 4}, "clusters"),
+}
+LOCAL = {
+    "n_components": Change(1, data="sheet"),
+    "random_state": SMALL,
+    "metric": Change("manhattan", data="sheet"),
+    "metric_params": Change({"p": 1}, MINKOWSKI, "sheet"),
+    "n_neighbors": Change(9, data="sheet"),
+    "on_disconnected": Change("largest", {"n_neighbors": 7}, "clusters"),
+    "normalize": Change("isometric", {"normalize": "orthonormal"}, "sheet"),
+    "tol": Change(1e-20, data="sheet", shows="warning"),
+}
+DESCENT = {"early_exaggeration_iter": 10, "max_iter": 60}
+EMBEDDING = {
+    **AXES,
+    "perplexity": Change(6.5),
+    "random_state": Change(1, {"init": "random"}),
+    "n_neighbors": Change(7),
+    "early_exaggeration": Change(4.0, {"early_exaggeration": 2.0, **DESCENT}),
+    "early_exaggeration_iter": Change(30, {"early_exaggeration": 4.0, **DESCENT}),
+    "learning_rate": Change(7.0),
+    "max_iter": Change(20),
+    "init": Change("spectral"),
+    "metric": Change("manhattan"),
+    "metric_params": Change({"p": 1}, MINKOWSKI),
+    "tol": Change(0.1, {"max_iter": 400}, shows="n_iter_"),
+}
+FILTER = {
+    "n_features": Change(3),
+    "random_state": FIXED,
+    "threshold": Change(0.02, {"n_features": None}),
+}
+WRAPPER = {
+    "n_features": Change(3),
+    "random_state": Change(1, shows="path_scores_"),
+    "estimator": Change(
+        LogisticRegression(C=1e-4), {"estimator": LogisticRegression()}, shows="scores_"
+    ),
+    "cv": Change(3, shows="path_scores_"),
+    "scoring": Change("neg_log_loss", shows="path_scores_"),
+}
+
+CHANGES: dict[str, dict[str, Change | Nothing]] = {
+    "PCA": {
+        "n_components": Change(3),
+        "random_state": Change(1, {"solver": "randomized"}, shows="bytes"),
+        "solver": Change("gram", shows="bytes"),
+        "whiten": Change(True),
+        "scale": Change(True),
+    },
+    "LDA": {
+        "n_components": Change(1, data="classes"),
+        "random_state": FIXED,
+        "shrinkage": Change(0.5, data="classes"),
+        "priors": Change([0.2, 0.1, 0.7], data="classes"),
+        "rule": Change("mahalanobis", data="classes"),
+    },
+    "KernelPCA": {
+        **AXES,
+        "random_state": Change(1, {"solver": "nystroem", "n_landmarks": 9}),
+        "kernel": Change("laplacian"),
+        "gamma": Change(0.02),
+        "coef0": Change(0.2, {"kernel": "poly"}),
+        "degree": Change(2, {"kernel": "poly"}),
+        "solver": Change("nystroem", {"n_landmarks": 9}),
+        "n_landmarks": Change(15, {"solver": "nystroem", "n_landmarks": 9}),
+        "tol": Change(0.5, {"solver": "krylov"}, shows="bytes"),
+        "alpha": Change(0.5, {"kernel": "laplacian"}),
+    },
+    "ClassicalMDS": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"spectrum": "top", "metric": "manhattan"}, shows="bytes"),
+        "additive_constant": Change(True, {"metric": "precomputed"}, "distances"),
+        "spectrum": Change("all", {"spectrum": "top"}, shows="eigenvalues_"),
+    },
+    "LandmarkMDS": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"n_landmarks": 9}),
+        "n_landmarks": Change(15, {"n_landmarks": 9}),
+        "selection": Change("maxmin", {"n_landmarks": 9}),
+    },
+    "MDS": {**STRESS, "transformation": Change("interval"), "weights": Change(WEIGHTS)},
+    "NonmetricMDS": {
+        **STRESS,
+        "pairs": Nothing("all", "all pairs are used in either case"),
+        "ties": Change("secondary", {"metric": "precomputed"}, "known distances"),
+    },
+    "Sammon": {**STRESS, "power": Change(2)},
+    "LinearMDS": {**STRESS, "power": Change(0)},
+    "Isomap": {
+        **GRAPH,
+        "random_state": Change(1, {"landmarks": 9}),
+        "radius": Change(1.7),
+        "landmarks": Change(9),
+    },
+    "LaplacianEigenmaps": {
+        **GRAPH,
+        "random_state": SMALL,
+        "weights": Change("binary"),
+        "bandwidth": Change(0.5),
+    },
+    "DiffusionMaps": {
+        **GRAPH,
+        "random_state": SMALL,
+        "n_neighbors": Change(6),
+        "alpha": Change(0.0),
+        "bandwidth": Change(3.0),
+        "time": Change(2.0),
+    },
+    "LLE": {**LOCAL, "reg": Change(0.1, data="sheet")},
+    "ModifiedLLE": {**LOCAL, "reg": Change(0.1, data="sheet")},
+    "LTSA": LOCAL,
+    "HessianLLE": LOCAL,
+    "SNE": EMBEDDING,
+    "SymmetricSNE": EMBEDDING,
+    "TSNE": {
+        **EMBEDDING,
+        "exaggeration": Change(2.0),
+        "dof": Change(0.5),
+        "method": Change("barnes_hut"),
+        "angle": Change(0.9, {"method": "barnes_hut"}),
+    },
+    "AnovaF": FILTER,
+    "ChiSquare": FILTER,
+    "CorrelationScore": {**FILTER, "threshold": Change(0.2, {"n_features": None})},
+    "FisherScore": FILTER,
+    "LaplacianScore": {
+        **FILTER,
+        "threshold": Change(0.2, {"n_features": None}),
+        "n_neighbors": Change(9, shows="scores_"),
+        "bandwidth": Change(0.5, shows="scores_"),
+    },
+    "MRMR": {
+        "n_features": Change(3),
+        "random_state": FIXED,
+        "scheme": Change("quotient", shows="scores_"),
+        "cut": Change(0.5, shows="scores_"),
+        "target": Change("numbers", data="levels", shows="scores_"),
+    },
+    "MutualInformation": {
+        **FILTER,
+        "random_state": Change(1, data="counts", shows="scores_"),
+        "n_neighbors": Change(7, shows="scores_"),
+        "discrete_features": Change([0, 2], data="counts", shows="scores_"),
+        "target": Change("numbers", data="levels", shows="scores_"),
+    },
+    "PrincipalVariables": {
+        "n_features": Change(3),
+        "random_state": FIXED,
+        "variance": Change(0.999, {"n_features": None}),
+        "scale": Change(True, shows="scores_"),
+        "rule": Change("loadings", {"n_features": 4}, shows="ranking_"),
+    },
+    "RecursiveElimination": {**WRAPPER, "step": Change(2, shows="path_sizes_")},
+    "ReliefF": {
+        **FILTER,
+        "threshold": Change(-0.9, {"n_features": None}),
+        "random_state": Change(1, {"n_samples": 20}, shows="scores_"),
+        "n_neighbors": Change(3, shows="scores_"),
+        "n_samples": Change(20, shows="scores_"),
+    },
+    "SequentialSelection": {
+        **WRAPPER,
+        "direction": Change("backward", shows="path_sizes_"),
+        "floating": Change(True, {"n_features": 4, "cv": 3}, shows="path_scores_"),
+        "tol": Change(0.5, {"n_features": None, "direction": "backward"}, shows="path_sizes_"),
+    },
+    "VarianceScore": FILTER,
+    "Preparation": {
+        "scale": Change("robust", {"scale": "standard", "impute": "mean"}, "gaps"),
+        "impute": Change("mean", {"impute": "median"}, "gaps"),
+    },
+}
+
+# Pairs (a, b): with the other value of a, b is not used or refused, as the documentation says.
+UNUSED_WITH: dict[str, set[tuple[str, str]]] = {
+    "Isomap": {("radius", "n_neighbors")},
+    "LaplacianEigenmaps": {("weights", "bandwidth")},
+    "MDS": {
+        ("pairs", "transformation"),
+        ("pairs", "weights"),
+        ("transformation", "pairs"),
+        ("weights", "pairs"),
+    },
+}

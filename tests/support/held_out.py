@@ -1,0 +1,287 @@
+"""Fitted rows, held-out rows and parameters: the cases in which new rows are placed.
+
+The rows are irregular and no new row equals a fitted one, so that nothing but the formula of the
+method can give its place.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["CASES", "Data", "data_of"]
+
+
+class Data(NamedTuple):
+    X: np.ndarray
+    new: np.ndarray
+    y: np.ndarray | None = None
+
+
+def _rows(n: int, p: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    spread = (1.0 + np.arange(p)) ** -0.7
+    turn = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    return (rng.gamma(2.0, size=(n, p)) * spread) @ turn + 3 * rng.standard_normal(p)
+
+
+def _with_far_rows(X: np.ndarray, n_new: int) -> Data:
+    """The last rows as new rows, and two of them moved far away."""
+    new = X[-n_new:].copy()
+    new[-2:] += 3 * (new[-2:] - X[:-n_new].mean(axis=0))
+    return Data(X[:-n_new], new)
+
+
+def _powered(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Dissimilarities that no Euclidean space has: Manhattan distances to the power 1.3."""
+    return np.abs(A[:, None] - B[None]).sum(axis=2) ** 1.3
+
+
+@functools.cache
+def data_of(kind: str) -> Data:  # noqa: C901
+    """Copies are not made: cases do not modify what they get."""
+    X, new, _ = _with_far_rows(_rows(44, 5), 8)
+    if kind == "rows":
+        return Data(X, new)
+    if kind == "distances":
+        return Data(_powered(X, X), _powered(new, X))
+    if kind == "euclidean distances":
+        return Data(*(np.sqrt(((A[:, None] - X[None]) ** 2).sum(axis=2)) for A in (X, new)))
+    if kind == "tied distances":  # few levels, values between and beyond them, and unknown ones
+        D, T = np.ceil(_powered(X, X) / 4), _powered(new, X) / 4 + 0.3
+        T[:4] = np.ceil(T[:4])
+        T[4, ::3] = np.nan
+        D[3, 9] = D[9, 3] = np.nan
+        return Data(D, T)
+    if kind == "known distances":
+        return Data(np.ceil(_powered(X, X) / 4), np.ceil(_powered(new, X) / 4))
+    if kind == "clusters":  # of different sizes; new rows in and between them
+        at = np.repeat([0, 1, 2], [20, 14, 10])[:, None] * [7.0, -5.0, 2.0, 0.0, 1.0]
+        mixed = np.random.default_rng(3).permutation(44)
+        return _with_far_rows((_rows(44, 5, seed=1) + at)[mixed], 8)
+    if kind == "clustered distances":
+        X, new, _ = data_of("clusters")
+        return Data(_powered(X, X), _powered(new, X))
+    if kind == "kernel values":
+        return Data(*(np.exp(-_powered(A, X) / 20) for A in (X, new)))
+    if kind == "sheet":
+        rng = np.random.default_rng(5)
+        t, h = 4 * rng.random(72), 2 * rng.random(72)
+        return _with_far_rows(np.column_stack([np.sin(t), h, np.sign(t - 2) * np.cos(t), t / 9]), 8)
+    if kind == "sheet distances":
+        X, new, _ = data_of("sheet")
+        return Data(_powered(X, X), _powered(new, X))
+    if kind in ("classes", "two classes", "wide classes"):
+        p = 60 if kind == "wide classes" else 5
+        X, new, _ = _with_far_rows(_rows(44, p, seed=2), 8)
+        score = X[:, 0] - X[:, 1]
+        y = np.array(["b", "a", "c"])[np.digitize(score, np.quantile(score, [0.3, 0.8]))]
+        y[::5] = "c"  # classes overlap
+        y[y == "c"] = "c" if kind != "two classes" else "a"
+        return Data(X, new, y)
+    raise AssertionError(f"no data {kind!r}")
+
+
+def _far(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max() + 0.5 * np.abs(a - b).sum())
+
+
+def _similar(a: np.ndarray, b: np.ndarray) -> float:
+    return float((1 + a @ b) ** 2)
+
+
+_RNG = np.random.default_rng(7)
+WEIGHTS = _RNG.gamma(0.5, size=(36, 36)) + 0.01
+WEIGHTS = WEIGHTS + WEIGHTS.T
+WEIGHTS[2, 5] = WEIGHTS[5, 2] = 0.0
+
+GIVEN = {"metric": "precomputed"}
+METRICS = [
+    ({"metric": "manhattan"}, "rows"),
+    ({"metric": "cosine"}, "rows"),
+    ({"metric": "sqeuclidean"}, "rows"),
+    ({"metric": "minkowski", "metric_params": {"p": 3}}, "rows"),
+    ({"metric": _far}, "rows"),
+    (GIVEN, "distances"),
+]
+STRESS = [
+    ({}, "rows"),
+    ({"n_components": 1}, "rows"),
+    ({"n_components": 3}, "rows"),
+    ({"pairs": "sparse"}, "rows"),
+    (GIVEN, "tied distances"),
+    *METRICS,
+]
+GRAPH = [
+    ({"n_neighbors": 6}, "rows"),
+    ({"n_neighbors": 4}, "clusters"),
+    ({"n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
+    ({"n_neighbors": 4, "on_disconnected": "largest", **GIVEN}, "clustered distances"),
+    ({"n_neighbors": 6, "metric": "manhattan"}, "rows"),
+    ({"n_neighbors": 6, "metric": "sqeuclidean"}, "rows"),
+    ({"n_neighbors": 6, "metric": "minkowski", "metric_params": {"p": 3}}, "rows"),
+    ({"n_neighbors": 6, "metric": _far}, "rows"),
+    ({"n_neighbors": 6, **GIVEN}, "distances"),
+]
+LOCAL = [
+    ({"n_neighbors": 7}, "sheet"),
+    ({}, "sheet"),
+    ({"n_neighbors": 7, "normalize": "orthonormal"}, "sheet"),
+    ({"n_neighbors": 7, "normalize": "isometric"}, "sheet"),
+    ({"n_neighbors": 7, "n_components": 1}, "sheet"),
+    ({"n_neighbors": 8}, "rows"),
+    ({"n_neighbors": 7}, "clusters"),
+    ({"n_neighbors": 7, "on_disconnected": "largest"}, "clusters"),
+    ({"n_neighbors": 7, "on_disconnected": "largest", **GIVEN}, "clustered distances"),
+    ({"n_neighbors": 7, "metric": "manhattan"}, "sheet"),
+    ({"n_neighbors": 7, "metric": "minkowski", "metric_params": {"p": 3}}, "sheet"),
+    ({"n_neighbors": 7, **GIVEN}, "sheet distances"),
+    ({"n_neighbors": 8, **GIVEN}, "euclidean distances"),
+]
+RIDGED = [
+    ({"n_neighbors": 7, "reg": 0.3}, "sheet"),
+    ({"n_neighbors": 7, "reg": 1e-9}, "rows"),
+    ({"n_neighbors": 7, "reg": 0.3, **GIVEN}, "sheet distances"),
+]
+NEIGHBOR = [
+    ({}, "rows"),
+    ({"perplexity": 12.0}, "rows"),
+    ({"perplexity": [3.0, 12.0]}, "rows"),
+    ({"n_neighbors": 9}, "rows"),
+    ({"n_components": 1}, "rows"),
+    ({"metric": "manhattan"}, "rows"),
+    ({"metric": "sqeuclidean"}, "rows"),
+    ({"metric": "minkowski", "metric_params": {"p": 3}}, "rows"),
+    (GIVEN, "distances"),
+]
+
+# Parameters and data by the name of the method: every variant of its out-of-sample formula.
+CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "PCA": [
+        ({"n_components": 2}, "rows"),
+        ({}, "rows"),
+        ({"n_components": 3, "whiten": True}, "rows"),
+        ({"n_components": 3, "scale": True}, "rows"),
+        ({"n_components": 3, "whiten": True, "scale": True}, "rows"),
+        ({"n_components": 2, "solver": "gram"}, "rows"),
+        ({"n_components": 2, "solver": "gram", "scale": True, "whiten": True}, "rows"),
+        ({"n_components": 2, "solver": "randomized"}, "rows"),
+        ({"n_components": 2, "solver": "covariance", "whiten": True}, "wide classes"),
+    ],
+    "LDA": [
+        ({}, "classes"),
+        ({}, "two classes"),
+        ({"n_components": 1}, "classes"),
+        ({"shrinkage": 0.3}, "classes"),
+        ({"shrinkage": "auto"}, "classes"),
+        ({"priors": [0.2, 0.1, 0.7]}, "classes"),
+        ({"priors": [0.9, 0.1]}, "two classes"),
+        ({"priors": [0.2, 0.1, 0.7], "shrinkage": 0.5}, "classes"),
+        ({"rule": "mahalanobis"}, "classes"),
+        ({"rule": "mahalanobis", "priors": [0.2, 0.1, 0.7]}, "classes"),
+        ({"shrinkage": 0.2}, "wide classes"),
+        ({"shrinkage": "auto"}, "wide classes"),
+    ],
+    "KernelPCA": [
+        ({}, "rows"),
+        ({"gamma": 0.05}, "rows"),
+        ({"gamma": "median"}, "rows"),
+        ({"kernel": "laplacian"}, "rows"),
+        ({"kernel": "laplacian", "gamma": "median", "alpha": 0.3}, "rows"),
+        ({"kernel": "poly"}, "rows"),
+        ({"kernel": "poly", "degree": 2, "coef0": 0.5, "gamma": 0.1}, "rows"),
+        ({"kernel": "sigmoid", "gamma": 0.001, "coef0": 0.3}, "rows"),
+        ({"kernel": "cosine"}, "rows"),
+        ({"kernel": "linear"}, "rows"),
+        ({"kernel": _similar}, "rows"),
+        ({"kernel": "precomputed"}, "kernel values"),
+        ({"solver": "krylov", "tol": 1e-9}, "rows"),
+        ({"solver": "nystroem", "n_landmarks": 12}, "rows"),
+        ({"solver": "nystroem", "n_landmarks": 12, "kernel": "precomputed"}, "kernel values"),
+    ],
+    "ClassicalMDS": [
+        ({}, "rows"),
+        ({"spectrum": "all"}, "rows"),
+        ({"spectrum": "top", **GIVEN}, "distances"),
+        ({"additive_constant": True}, "rows"),
+        ({"additive_constant": True, "metric": "manhattan"}, "rows"),
+        ({"additive_constant": True, **GIVEN}, "distances"),
+        ({"additive_constant": True, **GIVEN}, "known distances"),
+        ({**GIVEN}, "euclidean distances"),
+        *METRICS,
+    ],
+    "LandmarkMDS": [
+        ({}, "rows"),
+        ({"n_landmarks": 9}, "rows"),
+        ({"n_landmarks": 9, "selection": "maxmin"}, "rows"),
+        ({"n_landmarks": 9, "metric": "manhattan"}, "rows"),
+        ({"n_landmarks": 9, **GIVEN}, "distances"),
+        ({"n_landmarks": 9, "selection": "maxmin", **GIVEN}, "distances"),
+        *METRICS,
+    ],
+    "MDS": [
+        *STRESS,
+        ({"weights": WEIGHTS}, "rows"),
+        ({"transformation": "interval"}, "rows"),
+        ({"transformation": "interval", "weights": WEIGHTS}, "rows"),
+        ({"transformation": "interval", "weights": WEIGHTS, **GIVEN}, "distances"),
+        ({"transformation": "interval", **GIVEN}, "tied distances"),
+    ],
+    "NonmetricMDS": [
+        *[case for case in STRESS if "pairs" not in case[0]],
+        *[({"ties": ties, **GIVEN}, "tied distances") for ties in ("secondary", "index")],
+    ],
+    "Sammon": [*STRESS, ({"power": 2}, "rows"), ({"power": 2, **GIVEN}, "tied distances")],
+    "LinearMDS": [
+        *[case for case in STRESS if case[0].get("metric") != "precomputed"],
+        ({"power": 0}, "rows"),
+        ({"power": 2}, "rows"),
+    ],
+    "Isomap": [
+        *GRAPH,
+        ({}, "rows"),
+        ({"n_neighbors": 6, "n_components": 3}, "rows"),
+        ({"radius": 1.7}, "rows"),
+        ({"radius": 1.5, "on_disconnected": "largest"}, "clusters"),
+        ({"radius": 9.0, **GIVEN}, "distances"),
+        ({"landmarks": 9}, "rows"),
+        ({"landmarks": 9, "radius": 1.7, "metric": "manhattan"}, "rows"),
+        ({"landmarks": 9, "n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
+    ],
+    "LaplacianEigenmaps": [
+        *GRAPH,
+        ({}, "rows"),
+        ({"n_neighbors": 6, "weights": "binary"}, "rows"),
+        ({"n_neighbors": 6, "bandwidth": 0.8}, "rows"),
+        ({"n_neighbors": 4, "weights": "binary", "on_disconnected": "largest"}, "clusters"),
+        ({"n_neighbors": 6, "n_components": 25}, "rows"),
+    ],
+    "DiffusionMaps": [
+        # a narrow kernel makes eigenvalues of 1 - 1e-9 of components that a bridge joins
+        *[case for case in GRAPH if case != ({"n_neighbors": 4}, "clusters")],
+        ({"n_neighbors": 4, "bandwidth": 15.0}, "clusters"),
+        *METRICS,
+        ({}, "rows"),
+        *[({"alpha": alpha}, "rows") for alpha in (0.0, 0.5)],
+        *[({"time": time}, "rows") for time in (0.0, 0.5, 3.0)],
+        ({"bandwidth": 2.5}, "rows"),
+        ({"bandwidth": 2.5, "alpha": 0.5, "time": 2.0, "n_components": 3}, "rows"),
+        ({"n_neighbors": 6, "alpha": 0.0, "time": 2.0}, "rows"),
+        ({"n_neighbors": 6, "alpha": 0.5, "time": 0.0, "bandwidth": 0.8}, "rows"),
+    ],
+    "LLE": [*LOCAL, *RIDGED],
+    "ModifiedLLE": [*LOCAL, *RIDGED],
+    "LTSA": LOCAL,
+    "HessianLLE": LOCAL,
+    "SNE": NEIGHBOR,
+    "SymmetricSNE": NEIGHBOR,
+    "TSNE": [
+        *NEIGHBOR,
+        *[({"dof": dof}, "rows") for dof in (0.5, 3.0)],
+        ({"exaggeration": 2.0}, "rows"),
+        ({"method": "barnes_hut", "angle": 0.2}, "rows"),
+        ({"n_components": 4, "method": "exact"}, "rows"),
+    ],
+}

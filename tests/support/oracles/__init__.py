@@ -1,0 +1,70 @@
+"""Naive out-of-sample formulas, one for every registered method.
+
+Each is written from the paper or the docstring: plain loops, the given rows, the parameters and
+the fitted map. They share no code with the package. A method without an oracle fails the contract:
+write a function of a :class:`HeldOut` and add it to one of the tables below.
+
+    PLACES      places of the new rows
+    OBJECTIVES  for each new row a function whose minimum is its place, or the place itself
+    ROWS_BACK   rows for points of the map, of methods with an ``inverse_transform``
+    CLASSES     probabilities of the classes, of methods with a ``predict``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from support.oracles import linear, mds, neighbor, spectral
+from support.oracles.basics import HeldOut
+
+__all__ = ["CLASSES", "OBJECTIVES", "PLACES", "ROWS_BACK", "HeldOut", "oracle_of"]
+
+PLACES: dict[str, Callable] = {
+    "PCA": linear.pca,
+    "LDA": linear.lda,
+    "KernelPCA": linear.kernel_pca,
+    "ClassicalMDS": mds.classical_mds,
+    "LandmarkMDS": mds.landmark_mds,
+    "LinearMDS": linear.linear_mds,
+    "Isomap": spectral.isomap,
+    "LaplacianEigenmaps": spectral.laplacian_eigenmaps,
+    "DiffusionMaps": spectral.diffusion_maps,
+    "LLE": spectral.locally_linear,
+    "ModifiedLLE": spectral.locally_linear,
+    "LTSA": spectral.tangent_plane,
+    "HessianLLE": spectral.tangent_plane,
+}
+
+OBJECTIVES: dict[str, Callable] = {
+    "MDS": mds.point_stress,
+    "NonmetricMDS": mds.point_stress,
+    "Sammon": mds.point_stress,
+    "SNE": neighbor.point_divergence,
+    "SymmetricSNE": neighbor.point_divergence,
+    "TSNE": neighbor.point_divergence,
+}
+
+ROWS_BACK: dict[str, Callable] = {
+    "PCA": linear.pca_back,
+    "LDA": linear.lda_back,
+    "KernelPCA": linear.kernel_pca_back,
+    "LinearMDS": linear.linear_mds_back,
+    "LLE": spectral.locally_linear_back,
+    "ModifiedLLE": spectral.locally_linear_back,
+    "LTSA": spectral.locally_linear_back,
+    "HessianLLE": spectral.locally_linear_back,
+}
+
+CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
+
+
+def oracle_of(method: type, *tables: dict[str, Callable]) -> Any:
+    """The oracle of a method from the first table that has one."""
+    for table in tables:
+        if method.__name__ in table:
+            return table[method.__name__]
+    raise AssertionError(
+        f"{method.__name__} has no naive out-of-sample oracle; write one in tests/support/oracles "
+        "from the definition of the method, and add it to the table in __init__.py."
+    )
