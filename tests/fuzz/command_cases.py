@@ -123,7 +123,7 @@ def interrupt(rng: np.random.Generator) -> None:
         time.sleep(0.3 + 4 * float(rng.random()))
         finished = process.poll() is not None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=OWN_PROCESS)
+        _, err = process.communicate(timeout=OWN_PROCESS)
     finally:
         process.kill()
         process.wait()
@@ -180,7 +180,7 @@ FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--n
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
             "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
-    "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--seed", "--color"),
+    "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
     "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
     "select": ("--target", "-k", "--label", "--id", "--seed", "--jobs"),

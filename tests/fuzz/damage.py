@@ -14,6 +14,9 @@ __all__ = ["damage"]
 GIANTS = (b"999999999", b"1000000000000", b"18446744073709551615", b"-1", b"0", b"1e999", b"nan")
 WORDS = (0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1, 2**40)
 
+PIECES = (b"\x00", b"\xff\xfe", b'"', b"\n\n", b",,,", b"\t", b"1e400", b"\xef\xbb\xbf", b"\r")
+PIECES += (b"{", b"[" * 3000, b"x" * 70000, "\U0001f600".encode())
+
 
 def _flip_bits(rng: np.random.Generator, old: bytes) -> bytes:
     new = bytearray(old)
@@ -75,8 +78,7 @@ def _hostile_word(rng: np.random.Generator, old: bytes) -> bytes:
 
 def _text(rng: np.random.Generator, old: bytes) -> bytes:
     place = int(rng.integers(0, len(old) + 1))
-    piece = pick(rng, [b"\x00", b"\xff\xfe", b'"', b"\n\n", b",,,", b"\t", b"1e400", b"\xef\xbb\xbf",
-                       b"\r", b"{", b"[" * 3000, b"x" * 70000, "\U0001f600".encode()])  # fmt: skip
+    piece = pick(rng, PIECES)
     return old[:place] + piece + old[place:]
 
 

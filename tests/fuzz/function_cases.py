@@ -85,22 +85,8 @@ def measure(
     accepted = inspect.signature(function).parameters
     arguments: list[Any] = [X]
     arguments += [Y] if "Y" in accepted and "X" in accepted else []
-    if "labels" in accepted:
-        arguments += [labels(rng, n)]
-    if "n_neighbors" in accepted and chance(rng, 0.8):
-        options["n_neighbors"] = _neighbors(rng, n)
-    for keyword, choices in (
-        ("disparities", ["primary", "secondary", "linear", "none", "x"]),
-        ("n_pairs", [1, 10, None, 0, -1, 10**9, "all"]),
-        ("discard", [0.0, 0.1, 0.5, 0.99, 1.0, -0.1, np.nan, "x"]),
-    ):
-        if keyword in accepted and chance(rng, 0.5):
-            options[keyword] = pick(rng, choices)
-    if "method" in accepted and chance(rng, 0.6):
-        options["method"] = pick(rng, ["twonn", "mle", "correlation", "spearman", "pearson", "x"])
-    if "X" not in accepted or "Y" not in accepted:
-        for keyword in ("sample", "graph"):
-            options.pop(keyword, None)
+    arguments += [labels(rng, n)] if "labels" in accepted else []
+    options = _fitting(rng, accepted, options, n)
     before = contents([arguments, options])
     value = attempt(function, *arguments, **options)
     unchanged(before, [arguments, options])
@@ -109,10 +95,26 @@ def measure(
     repr(value)
     if fair and not callable(options.get("metric")):
         _check_finite(value, name)
-    if options.get("random_state", 0) is not None:
-        again = attempt(function, *arguments, **options)
-        if isinstance(value, float | np.ndarray):
-            same_bytes(value, again, f"{name} again")
+    if options.get("random_state", 0) is not None and isinstance(value, float | np.ndarray):
+        same_bytes(value, attempt(function, *arguments, **options), f"{name} again")
+
+
+def _fitting(
+    rng: np.random.Generator, accepted: Any, options: dict[str, Any], n: int
+) -> dict[str, Any]:
+    """The options that a measure knows, and some that only it has."""
+    if "X" not in accepted or "Y" not in accepted:
+        options = {key: options[key] for key in options if key not in ("sample", "graph")}
+    for keyword, choices in (
+        ("n_neighbors", [_neighbors(rng, n)]),
+        ("disparities", ["primary", "secondary", "linear", "none", "x"]),
+        ("n_pairs", [1, 10, None, 0, -1, 10**9, "all"]),
+        ("discard", [0.0, 0.1, 0.5, 0.99, 1.0, -0.1, np.nan, "x"]),
+        ("method", ["twonn", "mle", "correlation", "spearman", "pearson", "x"]),
+    ):
+        if keyword in accepted and chance(rng, 0.6):
+            options[keyword] = pick(rng, choices)
+    return options
 
 
 def _check_finite(value: Any, name: str) -> None:

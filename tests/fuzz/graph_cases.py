@@ -9,7 +9,7 @@ import numpy as np
 
 from fuzz.data import chance, labels, pick
 from fuzz.function_cases import measure
-from fuzz.parameters import EFFORT, random_parameters
+from fuzz.parameters import random_parameters
 from fuzz.rules import REFUSED, UserFault, attempt, contents, require, unchanged
 from lowland import metrics
 from lowland._core import registry
@@ -45,9 +45,6 @@ def _fit(rng: np.random.Generator, graph: Any) -> None:
     )
     n = np.shape(graph.indices)[0] if np.ndim(graph.indices) else 3
     params = random_parameters(rng, cls, n, 3, share=0.1)
-    params |= {
-        name: min(int(rng.integers(1, 30)), EFFORT[name]) for name in params if name in EFFORT
-    }
     model = cls(**params)
     before = contents([graph.indices, graph.distances])
     Y = attempt(model.fit_transform, graph, labels(rng, n) if cls.needs_target else None)

@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818
     """A rule does not hold."""
 
 
-class UserFault(Exception):
+class UserFault(Exception):  # noqa: N818
     """What a function of the user raises; it passes through lowland."""
 
 

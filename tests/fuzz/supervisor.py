@@ -49,7 +49,8 @@ class Worker:
         if self.count >= CASES_PER_WORKER:
             self._end()
         process = self.process or self._start()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         self.count += 1
         start = time.monotonic()
         try:
@@ -80,7 +81,8 @@ class Worker:
         return self.process
 
     def _post_mortem(self, case: str, *, hangs: bool) -> Finding:
-        assert self.process is not None and self.errors is not None
+        assert self.process is not None
+        assert self.errors is not None
         if hangs:
             self.process.send_signal(signal.SIGPROF)  # it says where it is, and ends
             time.sleep(1.0)
