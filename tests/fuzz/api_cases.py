@@ -11,7 +11,7 @@ import numpy as np
 from fuzz.data import Data, chance, labels, pick, random_distances, random_shape, random_table
 from fuzz.function_cases import function_case
 from fuzz.parameters import random_parameters
-from fuzz.rules import REFUSED, attempt, contents, require, same_bytes, unchanged
+from fuzz.rules import REFUSED, attempt, contents, dense, require, same_bytes, unchanged
 from lowland import load
 from lowland._core import registry
 
@@ -44,18 +44,19 @@ def run_estimator(
     before = contents([data.X, y, params])
     model = cls(**params)
     repr(model)
-    Y = attempt(model.fit_transform, data.X, y)
+    of_others = "scoring" in cls.parameters()  # models and scorers of another library warn
+    Y = attempt(model.fit_transform, data.X, y, warned=of_others)
     if data.container != "generator":
         unchanged(before, [data.X, y, params])
     if Y is REFUSED:
         require(not isinstance(attempt(model.transform, data.X), np.ndarray), "fitted by a refusal")
         return
-    require(np.ndim(Y) == 2 and len(Y) == len(data.plain), f"a map of shape {np.shape(Y)}")
+    require(Y.shape[:1] == data.plain.shape[:1], f"a map of shape {Y.shape}")
     _check_numbers(Y, "fit_transform")
     repeatable = params.get("random_state", 0) is not None and "callback" not in params
     if repeatable and not isinstance(params.get("random_state"), np.random.Generator):
         other_jobs = {**params, "n_jobs": pick(rng, [1, 2, 3])}
-        twin = attempt(cls(**other_jobs).fit_transform, data.X, y)
+        twin = attempt(cls(**other_jobs).fit_transform, data.X, y, warned=of_others)
         same_bytes(Y, twin, f"fit_transform again, n_jobs={other_jobs['n_jobs']}")
     _use(rng, model, data, Y)
 
@@ -65,7 +66,7 @@ def _use(rng: np.random.Generator, model: Any, data: Data, Y: Any) -> None:
     rows = new_rows(rng, data)
     results = {"transform": attempt(model.transform, rows)}
     if hasattr(model, "inverse_transform"):
-        points = np.asarray(Y)[:4]
+        points = dense(Y)[:4]
         points = points + rng.standard_normal(points.shape) * pick(rng, [0, 1, 1e10, 1e200])
         results["inverse_transform"] = attempt(model.inverse_transform, points)
         _alone(model.inverse_transform, points, results["inverse_transform"])
@@ -101,7 +102,7 @@ def new_rows(rng: np.random.Generator, data: Data) -> Any:
 
 
 def _check_numbers(result: Any, name: str) -> None:
-    values = np.asarray(result)
+    values = dense(result)
     if values.dtype.kind == "f":
         require(np.isfinite(values).all(), f"{name} gives numbers that are not finite")
 
@@ -112,7 +113,7 @@ def _alone(method: Any, rows: Any, together: Any) -> None:
         return
     for i in range(min(len(rows), 3)):
         alone = attempt(method, rows[i : i + 1])
-        same_bytes(alone, np.asarray(together)[i : i + 1], f"{method.__name__}: a row alone")
+        same_bytes(alone, dense(together)[i : i + 1], f"{method.__name__}: a row alone")
 
 
 def _saved(model: Any, rows: Any, placed: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -267,12 +268,15 @@ def random_table(
     values = pick(rng, HOSTILE if hostile_values else ORDINARY)
     plain = values(rng, n, p)
     if not usual and not (hostile_values and chance(rng, 0.6)) and chance(rng, 0.35):
-        name, X = malformed(rng, plain)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            name, X = malformed(rng, plain)
         return Data(X, plain, values.__name__, name, ordinary=False)
     odd = not usual and not (hostile_values and chance(rng, 0.6))
     group = ODD if odd else SPARSE if chance(rng, 0.2) else FAIR
     container = pick(rng, group)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of SciPy, about formats that are slow to make
         X = group[container](plain)
     ordinary = not hostile_values and not odd
     return Data(X, plain, values.__name__, container, ordinary)

@@ -87,7 +87,7 @@ def variants() -> tuple[tuple[str, str], ...]:
     made += [(cls.__name__, "rows") for cls in registry.all_selectors()]
     made += [("PCA", "named"), ("PCA", "sparse"), ("KernelPCA", "sparse"), ("TSNE", "sparse")]
     made += [("KernelPCA", "landmarks"), ("Isomap", "landmarks"), ("Isomap", "groups")]
-    made += [("LaplacianEigenmaps", "groups"), ("PCA", "scaled"), ("MDS", "scaled")]
+    made += [("LaplacianEigenmaps", "groups"), ("Isomap", "scaled"), ("MDS", "scaled")]
     made += [("Preparation", "rows"), ("Preparation", "text"), ("Chain", "rows")]
     return tuple(made)
 
@@ -247,7 +247,7 @@ def _other_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
     if new.dtype.kind in "iu" and kind in ("one", "all", "constant"):
         limit = int(np.iinfo(new.dtype).max)
         high = int(new.max()) + 1
-        wrong = pick(rng, [-1, -7, high, high - 1, 0, limit, -limit, 100_000, len(new)])
+        wrong = pick(rng, [-1, -7, high, high - 1, 0, limit, -limit, 100_000, new.size])
     elif new.dtype.kind == "f":
         wrong = pick(rng, [np.nan, np.inf, -1.0, 0.0, 1e308, -1e308, 5e-324, 1e154, -1e-3])
     else:

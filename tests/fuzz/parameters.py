@@ -183,6 +183,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _function(rng: np.random.Generator, of: c.Function, name: str, n: int, p: int) -> Any:
+    if name == "callback":
+        return pick(rng, [lambda *given: None, lambda *given: 3, _raising])
     return FUNCTIONS["euclidean" if chance(rng, 0.3) else pick(rng, FUNCTIONS)]
 
 

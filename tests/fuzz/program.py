@@ -56,13 +56,15 @@ def campaign(seed: int, minutes: float, areas: list[str], workers: int) -> int:
     say("")
     for area in areas:
         rate = 60 * run.count[area] / max(run.seconds[area], 1e-9)
-        groups = sum(group[0] == area for group in run.groups)
+        kinds = sum(group[0] == area for group in run.groups)
         say(
             f"{area:10} {run.count[area]:8} cases {rate:8.0f} a minute {groups:5} kinds of findings"
         )
-    for group in sorted(run.groups.values(), key=len, reverse=True):
-        alone = "" if repeat(group[0].case) else " (not when it runs alone)"
+    groups = sorted(run.groups.values(), key=len, reverse=True)
+    repeated = {finding.case for finding in run_all(group[0].case for group in groups)}
+    for group in groups:
         finding = group[0]
+        alone = "" if finding.case in repeated else " (not when it runs again)"
         say(f"\n{len(group)} x {finding.kind} in {finding.where}: {finding.message}")
         say(f"    {COMMAND} {finding.case}{alone}")
     return int(bool(fixed or run.groups))

@@ -18,6 +18,7 @@ __all__ = [
     "UserFault",
     "attempt",
     "contents",
+    "dense",
     "require",
     "same_bytes",
     "unchanged",
@@ -78,12 +79,17 @@ def same_bytes(first: Any, second: Any, rule: str) -> None:
     if first is REFUSED or second is REFUSED:
         require(first is second, f"{rule}: refused only once")
         return
-    first, second = np.asarray(first), np.asarray(second)
+    first, second = dense(first), dense(second)
     same = first.shape == second.shape and first.dtype == second.dtype
     require(same, f"{rule}: other shapes or types")
     if first.tobytes() != second.tobytes():
         different = first.astype(str) != second.astype(str)
         raise Broken(f"{rule}: {int(different.sum())} of {first.size} values differ")
+
+
+def dense(result: Any) -> np.ndarray:
+    """A result as an array; a selector of sparse columns gives a sparse one."""
+    return result.toarray() if hasattr(result, "toarray") else np.asarray(result)
 
 
 def contents(value: Any) -> Any:
@@ -100,7 +106,7 @@ def contents(value: Any) -> Any:
         parts = ("data", "indices", "indptr", "coords", "offsets", "rows")
         held = [contents(getattr(value, part)) for part in parts if hasattr(value, part)]
         return [value.format, value.shape, held or sorted(value.items())]
-    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+    if hasattr(value, "to_numpy") and hasattr(value, "columns"):
         return [list(map(str, value.columns)), contents(np.asarray(value.to_numpy()))]
     return repr(value) if isinstance(value, str | int | float | None) else None
 
