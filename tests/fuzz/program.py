@@ -57,9 +57,7 @@ def campaign(seed: int, minutes: float, areas: list[str], workers: int) -> int:
     for area in areas:
         rate = 60 * run.count[area] / max(run.seconds[area], 1e-9)
         kinds = sum(group[0] == area for group in run.groups)
-        say(
-            f"{area:10} {run.count[area]:8} cases {rate:8.0f} a minute {groups:5} kinds of findings"
-        )
+        say(f"{area:10} {run.count[area]:8} cases {rate:8.0f} a minute {kinds:5} kinds of findings")
     groups = sorted(run.groups.values(), key=len, reverse=True)
     repeated = {finding.case for finding in run_all(group[0].case for group in groups)}
     for group in groups:
