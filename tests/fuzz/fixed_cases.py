@@ -227,9 +227,10 @@ def odd_cells(X: Any) -> None:
     refused(lowland.PCA().fit, X)
 
 
-@fixed(("trustworthiness",), ("quality",), ("raw_stress",))
-def unknown_keyword(name: str) -> None:
-    refused(getattr(metrics, name), rows(), rows()[:, :2], nonsense=1)
+@fixed(("minkowski", {"q": 2}), ("euclidean", {"q": 2}), (FUNCTIONS["constant"], {"q": 2}))
+def unknown_keyword_of_a_metric(metric: Any, params: dict[str, Any]) -> None:
+    refused(knn_graph, rows(), 3, metric=metric, metric_params=params)
+    refused(lowland.MDS(metric=metric, metric_params=params, max_iter=3).fit, rows())
 
 
 @fixed(("ClassicalMDS",), ("NonmetricMDS",))
@@ -263,7 +264,7 @@ def damaged_arrow(place: int) -> None:
     attempt(lowland.io.read_table, "t.arrow")
 
 
-@fixed((lowland.io.read_table,), (lowland.io.read_distances,), (lowland.load,))
+@fixed((lowland.io.read_table,), (lowland.load,))
 def named_pipe(read: Callable[[str], Any]) -> None:
     os.mkfifo("t.csv")
     refused(read, "t.csv")

@@ -63,8 +63,7 @@ def attempt(function: Callable[..., Any], *args: Any, warned: bool = False, **ke
         except UserFault:
             value = REFUSED
         except TypeError as error:
-            inner = error.__traceback__.tb_next  # type: ignore[union-attr]
-            if inner is not None:  # else the call itself does not fit the signature
+            if not _wrong_call(error, keywords):
                 raise
             value = REFUSED
     for warning in [] if warned else caught:
@@ -72,6 +71,13 @@ def attempt(function: Callable[..., Any], *args: Any, warned: bool = False, **ke
             place = f"{warning.filename.split('lowland/')[-1]}:{warning.lineno}"
             raise Broken(f"{warning.category.__name__} at {place}: {warning.message}")
     return value
+
+
+def _wrong_call(error: TypeError, keywords: dict[str, Any]) -> bool:
+    """Whether the call does not fit the signature of the function, or of what it passes on to."""
+    assert error.__traceback__ is not None
+    passed_on = [f"unexpected keyword argument {name!r}" in str(error) for name in keywords]
+    return error.__traceback__.tb_next is None or any(passed_on)
 
 
 def same_bytes(first: Any, second: Any, rule: str) -> None:
