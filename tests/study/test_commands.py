@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse
 
 from lowland.datasets import iris
 from lowland.errors import DataError, ParameterError
@@ -83,6 +84,8 @@ def test_a_map_of_another_tool_is_scored(tmp_path):
     assert "A map that was made elsewhere." in (tmp_path / "r.html").read_text()
     with pytest.raises(DataError, match="has 10 rows, but data has 150"):
         score_map(data.X, Y[:10])
+    with pytest.raises(DataError, match="map: is a sparse matrix"):
+        score_map(data.X, scipy.sparse.csr_matrix(Y))
 
 
 def test_rows_of_a_map_are_matched_by_their_names():

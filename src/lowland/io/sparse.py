@@ -12,6 +12,7 @@ from lowland._core.sparse_input import as_csr, well_formed
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, one_line, unreadable
 from lowland.io.finite import float_type
+from lowland.io.matrix_text import matrix_text
 from lowland.io.opening import File
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def read_matrix_market(file: File, request: Request) -> Contents:
     """MatrixMarket: a sparse matrix (coordinate) or a dense one (array) of real numbers."""
     import scipy.io
 
+    text = matrix_text(file)
     try:
         rows, columns, stored, layout, field, symmetry = scipy.io.mminfo(file.path)
         if field == "complex":
@@ -47,7 +49,7 @@ def read_matrix_market(file: File, request: Request) -> Contents:
             require_for_sparse(file, rows, columns, stored)
         else:
             require_for_table(file, rows, columns, 16 * columns)
-        matrix = scipy.io.mmread(file.path)
+        matrix = scipy.io.mmread(text)
     except DataError:
         raise
     except (ArithmeticError, OSError, TypeError, ValueError) as error:

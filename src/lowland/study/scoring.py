@@ -134,6 +134,11 @@ def _read_map(
         table = as_table(source, columns=columns, name="map")
     name, say = table.source, options.spelling.option
     names = asked or coordinate_columns(table)
+    if table.is_sparse:
+        raise DataError(
+            f"{name}: is a sparse matrix, but coordinates of a map are dense; write them as a "
+            "table or an array."
+        )
     features = table.features
     Y = np.asarray(features if table.feature_names is None else features.select(names))
     if options.id_column is not None:

@@ -7,6 +7,7 @@ measured in units of the patch, so that the scale of the data does not matter.
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -75,8 +76,12 @@ def in_chunks(
                 found.append(work(piece))
                 phase.advance()
             return found
+        # Each thread works in a copy of this context, which holds what numpy does about overflow.
+        contexts = [contextvars.copy_context() for _ in pieces]
         with ThreadPoolExecutor(threads) as pool:
-            for result in pool.map(work, pieces):
+            for result in pool.map(
+                lambda context, piece: context.run(work, piece), contexts, pieces
+            ):
                 found.append(result)
                 phase.advance()
     return found

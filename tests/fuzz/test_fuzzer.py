@@ -1,0 +1,54 @@
+"""What once failed does not fail any more, and the fuzzer notices what it is there for."""
+
+from __future__ import annotations
+
+from fuzz.cases import run_case
+from fuzz.fixed_cases import FIXED
+from fuzz.planted import PLANTED
+from fuzz.supervisor import Worker, run_all
+
+KINDS = {
+    "crash": "Crash",
+    "exit": "SystemExit",
+    "end": "Crash",
+    "foreign": "KeyError",
+    "warning": "Broken",
+    "modified": "Broken",
+    "bit": "Broken",
+    "memory": "MemoryError",
+    "stderr": "Stderr",
+    "hang": "Hang",
+    "slow": "Slow",
+}
+
+
+def test_what_once_failed():
+    found = run_all(f"fixed:{name}" for name in FIXED)
+    assert not found, "\n".join(f"{x.case}: {x.kind} in {x.where}: {x.message}" for x in found)
+
+
+def test_every_kind_of_failure_is_noticed_and_the_next_case_runs():
+    assert KINDS.keys() == PLANTED.keys()
+    with Worker(cpu_seconds=1.0, wall_seconds=20.0) as worker:
+        worker.run("fixed:odd-cells-1")  # imports take longer than the limits of the planted cases
+        for name, kind in KINDS.items():
+            worker.wall_seconds = 2.0 if name == "hang" else 20.0
+            finding = worker.run(f"planted:{name}")[1]
+            assert finding is not None, name
+            assert finding.kind == kind, finding
+    assert run_case("planted:bit") == run_case("planted:bit")
+
+
+def test_a_case_is_the_same_each_time(monkeypatch):
+    """The inputs of a case depend on its name only."""
+    from fuzz import api_cases
+
+    drawn = []
+    monkeypatch.setattr(api_cases, "run_estimator", lambda *given: drawn.append(given))
+    for _ in range(2):
+        for number in range(20):
+            run_case(f"api:{number}")
+    half = len(drawn) // 2
+    assert half > 5
+    for first, second in zip(drawn[:half], drawn[half:], strict=True):
+        assert repr(first[1:4]) == repr(second[1:4])
