@@ -76,6 +76,22 @@ def test_the_curve_has_errors_too(trials):
     assert (np.mean(covered, axis=0) >= 0.85).all()
 
 
+def test_the_errors_of_the_curve_are_those_of_a_sample_without_replacement():
+    n, m = 120, 90  # so many of all rows that the finite population counts
+    compared = Comparison(X[:n], Y[:n], sample=m, random_state=3)
+    K = np.arange(1, n - 1)
+    rows = []
+    for i in compared.rows:
+        near = [np.argsort(np.linalg.norm(Z[:n] - Z[i], axis=1), kind="stable")[1:] for Z in (X, Y)]
+        common = np.array([len(np.intersect1d(near[0][:k], near[1][:k])) / k for k in K])
+        rows.append(((n - 1) * common - K) / (n - 1 - K))
+    curve = metrics.rnx_curve(compared)
+    np.testing.assert_allclose(curve.values, np.mean(rows, axis=0), atol=1e-9)
+    expected = np.std(rows, axis=0, ddof=1) / np.sqrt(m) * np.sqrt(1 - m / n)
+    np.testing.assert_allclose(curve.standard_errors, expected, atol=1e-9)
+    assert not metrics.rnx_curve(Comparison(X[:n], Y[:n], sample=None)).standard_errors.any()
+
+
 def test_a_seed_gives_the_same_sample_and_another_another():
     one, same, other = (Comparison(X, Y, sample=50, random_state=seed) for seed in (1, 1, 2))
     assert np.array_equal(one.rows, same.rows)
