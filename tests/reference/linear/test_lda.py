@@ -135,6 +135,14 @@ def test_probabilities_are_those_of_normal_classes_of_one_covariance():
         found.score(X, y[:-1])
 
 
+def test_the_score_counts_rows_by_their_weights():
+    X, y = grouped(60, 3, 3)
+    found = LDA().fit(X, y)
+    right, weights = found.predict(X) == y, np.arange(60.0)
+    assert 0 < right.mean() < 1
+    assert found.score(X, y, sample_weight=weights) == pytest.approx(weights[right].sum() / 1770)
+
+
 # --- (b) Fisher's irises, and what must hold ----------------------------------------------------
 
 
