@@ -8,6 +8,7 @@ import pytest
 
 from lowland import metrics
 from lowland.metrics import Comparison, Measured
+from lowland.metrics._measured import from_pairs, from_rows
 from support.cases import each
 
 N, SAMPLE, TRIALS = 3000, 600, 100
@@ -74,6 +75,20 @@ def test_the_curve_has_errors_too(trials):
     at = [0, 9, 99, 999]
     covered = [np.abs(c.values - truth.values)[at] <= 1.96 * c.standard_errors[at] for c in curves]
     assert (np.mean(covered, axis=0) >= 0.85).all()
+
+
+def test_standard_errors_are_those_of_a_sample_without_replacement():
+    m, n = 50, 80
+    a = np.random.default_rng(0).gamma(1.0, size=m)
+    expected = a.std(ddof=1) / np.sqrt(m) * np.sqrt(1 - m / n)
+    assert from_rows(a, n).standard_error == pytest.approx(expected, rel=1e-12)
+    # The mean over pairs of (a_i + a_j) / 2 is the mean of a. Seen from row i, the pairs have the
+    # mean a_i / 2 (m - 2) / (m - 1) + constant.
+    pairs = (a[:, None] + a) / 2
+    of_rows = (pairs.sum(axis=1) - a) / (m - 1)
+    found = from_pairs(float(a.mean()), of_rows, n)
+    assert found.standard_error == pytest.approx(expected * (m - 2) / (m - 1), rel=1e-12)
+    assert from_rows(a, m).standard_error == from_pairs(0.0, of_rows, m).standard_error == 0
 
 
 def test_the_errors_of_the_curve_are_those_of_a_sample_without_replacement():

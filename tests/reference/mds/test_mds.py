@@ -82,6 +82,17 @@ def test_weight_zero_and_nan_are_the_same(irregular, distances):
     np.testing.assert_allclose(by_absence.embedding_, by_nan.embedding_, atol=1e-6)
 
 
+def test_the_size_of_weights_does_not_change_the_end_of_the_descent(irregular):
+    X = irregular(30, 5)
+    W = np.random.default_rng(0).gamma(1.0, size=(30, 30))
+    W += W.T
+    first, *others = (MDS(weights=W * unit, tol=1e-4).fit(X) for unit in (1.0, 2.0**-20, 2.0**20))
+    assert 5 < first.n_iter_ < 300
+    for other in others:
+        assert other.n_iter_ == first.n_iter_
+        np.testing.assert_allclose(other.embedding_, first.embedding_, rtol=1e-9, atol=1e-9)
+
+
 def test_stress_never_rises_and_ends_no_higher_than_scikit_learns(irregular, distances):
     from sklearn.manifold import smacof
 
