@@ -216,6 +216,16 @@ def test_parameters_are_set_all_or_none():
     assert model.alpha == 2.0
 
 
+def test_a_path_numbers_the_columns_of_the_table():
+    X, y = wine_columns(4)
+    padded = np.insert(X, [0, 2], 7.0, axis=1)  # columns 0 and 3 are constant
+    for method in (lowland.SequentialSelection, lowland.RecursiveElimination):
+        plain, found = (method(2, estimator=MODEL, cv=FOLDS).fit(Z, y) for Z in (X, padded))
+        np.testing.assert_array_equal(found.path_.support[:, [1, 2, 4, 5]], plain.path_.support)
+        assert not found.path_.support[:, [0, 3]].any()
+        np.testing.assert_array_equal(found.ranking_[[1, 2, 4, 5]], plain.ranking_)
+
+
 def test_the_errors_of_a_path_are_those_of_a_mean():
     X, y = wine_columns(5)
     for selector in (
