@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.params import fitted, param
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
@@ -167,22 +167,23 @@ class Wrapper(Selector):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, ``estimator__...`` for those of the model: all of them, or none."""
-        from sklearn.base import clone
-
-        own = {name: value for name, value in params.items() if not name.startswith("estimator__")}
-        inner = {name[len("estimator__") :]: params[name] for name in params if name not in own}
+        """Set parameters by name, ``estimator__...`` for those of the model."""
+        prefix = "estimator__"
+        own = {name: value for name, value in params.items() if not name.startswith(prefix)}
+        inner = {name[len(prefix) :]: params[name] for name in params if name not in own}
         model = own.get("estimator", self.estimator)
-        if inner and model is None:
-            raise ParameterError(
-                f"{type(self).__name__}: estimator is None, so it has no parameter "
-                f"{next(iter(inner))!r}; give an estimator first."
-            )
-        if inner:
-            clone(model).set_params(**inner)  # refuses an unknown name before anything is changed
+        for name in inner:  # all names are checked before any value is set
+            if model is None:
+                raise ParameterError(
+                    f"{type(self).__name__}: estimator is None, so it has no parameter {name!r}; "
+                    "give an estimator first."
+                )
+            known = list(model.get_params(deep=True))
+            if name not in known:
+                raise ParameterError(unknown_name(f"parameter of {model!r}", name, known))
         super().set_params(**own)
         if inner:
-            model.set_params(**inner)
+            self.estimator.set_params(**inner)
         return self
 
 
