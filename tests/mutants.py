@@ -14,6 +14,7 @@ import argparse
 import ast
 import compileall
 import dataclasses
+import functools
 import os
 import py_compile
 import queue
@@ -60,10 +61,9 @@ class Mutant:
         count = source.count(self.old)
         if count != 1:
             raise ValueError(f"the text occurs {count} times in {self.file}, not once")
-        planted = source.replace(self.old, self.new)
-        if ast.dump(ast.parse(planted)) == ast.dump(ast.parse(source)):
+        if self.old == self.new:
             raise ValueError(f"the planted text leaves {self.file} as it is")
-        return planted
+        return source.replace(self.old, self.new)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,10 +186,13 @@ def exists(test: str) -> bool:
     path = ROOT / place
     if not function:
         return path.exists()
-    if not path.is_file():
-        return False
+    return path.is_file() and function in _functions(path)
+
+
+@functools.cache
+def _functions(path: Path) -> frozenset[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree.body)
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def _first_failure(text: str) -> str:
