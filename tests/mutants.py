@@ -254,8 +254,11 @@ def outcomes(
         finally:
             free.put(copy)
 
-    with ThreadPoolExecutor(len(copies)) as pool:
+    pool = ThreadPoolExecutor(len(copies))
+    try:
         yield from pool.map(outcome, mutants)
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for those that have not begun
 
 
 def compiled_kernels() -> Path:
