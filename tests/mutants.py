@@ -18,6 +18,7 @@ import functools
 import os
 import py_compile
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -32,13 +33,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "lowland"
 PLANTED = ROOT / "tests" / "planted"
-PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
+PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 SECONDS = 120  # a run of the named tests takes some seconds
 BASELINE_SECONDS = 900  # of all named tests, without an error
 
 KILLED, SURVIVED = "killed", "SURVIVED"
 TIMED_OUT = "killed (by the time limit)"
-NOT_APPLICABLE, BROKEN_TEST, BROKEN_PLANT = "does not apply", "test fails by itself", "not run"
+NOT_APPLICABLE, BROKEN_TEST = "does not apply", "test fails by itself"
+BROKEN_PLANT = "is no program"  # any test would notice it
+SLIP = re.compile(r"^[E|\s]*(NameError|UnboundLocalError|ImportError|ModuleNotFoundError):", re.M)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +153,8 @@ class Copy:
             start_new_session=True,
         )
         try:
-            return_text, _ = process.communicate(timeout=seconds)
-            return process.returncode, return_text
+            text, _ = process.communicate(timeout=seconds)
+            return process.returncode, text
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
@@ -162,6 +165,7 @@ class Copy:
         source = path.read_text(encoding="utf-8")
         try:
             planted = mutant.planted_in(source)
+            compile(planted, mutant.file, "exec")
         except (ValueError, SyntaxError) as error:
             return Outcome(mutant, NOT_APPLICABLE, detail=str(error))
         start = time.perf_counter()
@@ -175,9 +179,10 @@ class Copy:
             return Outcome(mutant, TIMED_OUT, taken, f"{SECONDS} s")
         if code == 0:
             return Outcome(mutant, SURVIVED, taken, ", ".join(mutant.tests))
-        if code == 1 or code < 0:  # a test failed, or the process ended by a signal
-            return Outcome(mutant, KILLED, taken, _first_failure(text))
-        return Outcome(mutant, BROKEN_PLANT, taken, f"pytest ended with {code}: {text[-300:]}")
+        if code > 1 or SLIP.search(text):
+            return Outcome(mutant, BROKEN_PLANT, taken, f"pytest ended with {code}: {text[-600:]}")
+        # a test failed, or a signal ended the process
+        return Outcome(mutant, KILLED, taken, _first_failure(text))
 
 
 def exists(test: str) -> bool:
@@ -275,6 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--trust-tests", action="store_true", help="do not run the tests without an error first"
     )
+    parser.add_argument("--verbose", action="store_true", help="show the test that noticed")
     parser.add_argument("--list", action="store_true", help="show the errors and try none")
     options = parser.parse_args(arguments)
     mutants = chosen(all_mutants(), options.words)
@@ -294,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for outcome in outcomes(copies, mutants, broken):
             found.append(outcome)
             print(f"{outcome.seconds:6.1f} s  {outcome.status:10}  {outcome.mutant.title}")
-            if outcome.status != KILLED or os.environ.get("VERBOSE"):
+            if outcome.status != KILLED or options.verbose:
                 print(f"            {outcome.detail}", flush=True)
     bad = [outcome for outcome in found if not outcome.is_good]
     slow = [outcome for outcome in found if outcome.status == TIMED_OUT]
