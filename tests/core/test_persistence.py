@@ -589,10 +589,11 @@ class csr_array:  # noqa: N801
 SparseParts = csr_array
 
 
-def test_names_that_do_not_add_up_are_refused(path):
+@each("length", [-1, 0, 99, 2**62])
+def test_names_that_do_not_add_up_are_refused(path, length):
     def change(members):
         content = members["arrays/names_.lengths.npy"]
-        members["arrays/names_.lengths.npy"] = content[:-8] + struct.pack("<q", -1)
+        members["arrays/names_.lengths.npy"] = content[:-8] + struct.pack("<q", length)
 
     tamper(path, change)
     assert_refused(path, "'names_' is malformed.*add up")
