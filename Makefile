@@ -16,7 +16,7 @@ CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
 
-.PHONY: help demo dev check docs test test-oldest fuzz lint format bench wheel clean
+.PHONY: help demo dev check docs test test-oldest mutants fuzz lint format bench wheel clean
 
 help:
 	@echo "make demo    build, install into .venv, show the main job in a temporary folder"
@@ -25,6 +25,7 @@ help:
 	@echo "make test    build, install into .venv, run all tests"
 	@echo "make test-oldest  the contract suite with the oldest supported scikit-learn"
 	@echo "make fuzz MINUTES=10  random calls, files and command lines; SEED=1 AREAS=api,files"
+	@echo "make mutants  plant one error at a time; every one must be noticed by a test (minutes)"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
 	@echo "make docs    write what the documentation says about the code; draw missing pictures"
 	@echo "make bench   lowland beside its peers (long; wants a quiet machine)"
@@ -96,6 +97,10 @@ test-oldest: $(OLDEST)/.installed
 fuzz: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) \
 		$(if $(AREAS),--areas $(AREAS)) $(ARGS)
+
+# The wheel, because an editable install would be imported instead of the copies with errors.
+mutants: $(VENV)/.installed $(VENV)/.test
+	$(BIN)/python tests/mutants.py $(ARGS)
 
 lint: $(VENV)/.installed $(VENV)/.lint
 	$(BIN)/ruff check .

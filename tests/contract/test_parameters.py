@@ -68,6 +68,15 @@ def test_an_unknown_parameter_is_refused_with_the_nearest_name(method):
 
 
 @every_method
+def test_an_unknown_parameter_changes_none_of_the_others(method):
+    estimator = method()
+    before = estimator.get_params()
+    with pytest.raises(ParameterError, match="unknown parameter"):
+        estimator.set_params(n_components=7, verbose=True, no_such_thing=1)
+    assert estimator.get_params() == before
+
+
+@every_method
 def test_get_params_gives_back_what_set_params_took(method):
     estimator = method(n_components=3, random_state=0)
     other = method().set_params(**estimator.get_params())

@@ -93,6 +93,22 @@ def test_participation_ratio(irregular):
     assert sparse.interval == pytest.approx(found.interval, rel=1e-8)
 
 
+@each("p", [4, 40])
+def test_the_interval_of_the_participation_ratio_is_a_jackknife(p):
+    n = 20  # as many as there are groups: each row is left out once
+    X = np.random.default_rng(0).gamma(1.0, size=(n, p)) * np.arange(1, p + 1) ** -0.5
+
+    def ratio(rows):
+        K = (rows - rows.mean(axis=0)) @ (rows - rows.mean(axis=0)).T
+        return np.trace(K) ** 2 / (K**2).sum()
+
+    found = metrics.intrinsic_dimension(X, "pca")
+    others = np.array([ratio(np.delete(X, i, axis=0)) for i in range(n)])
+    reach = 1.96 * np.sqrt((n - 1) / n * ((others - others.mean()) ** 2).sum())
+    assert found == pytest.approx(ratio(X), rel=1e-9)
+    assert found.interval == pytest.approx((found - reach, found + reach), rel=1e-9)
+
+
 def test_wide_data_go_through_the_inner_products_of_rows(monkeypatch, irregular):
     X = irregular(20, 60)
     by_columns = metrics.intrinsic_dimension(X, "pca")

@@ -56,6 +56,18 @@ def test_silhouettes_of_distances_and_of_samples(labeled):
     assert metrics.knn_accuracy(knn_graph(Y, 5), labels, 5) == metrics.knn_accuracy(Y, labels, 5)
 
 
+def test_sampled_rows_have_their_own_labels(labeled):
+    Y, labels = labeled
+    compared = Comparison(Y, Y, sample=40, random_state=1)
+    D = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=-1))
+    np.fill_diagonal(D, np.inf)
+    near = np.argsort(D, axis=1, kind="stable")[:, :7]
+    hits = [(labels[near[i]] == labels[i]).mean() for i in compared.rows]
+    assert metrics.neighborhood_hit(compared, labels, 7) == pytest.approx(np.mean(hits), abs=1e-12)
+    nearest = np.mean([labels[near[i, 0]] == labels[i] for i in compared.rows])
+    assert metrics.knn_accuracy(compared, labels, 1) == pytest.approx(nearest, abs=1e-12)
+
+
 def test_pure_and_mixed_neighborhoods():
     Y = np.repeat([[0.0], [100.0]], 20, axis=0) + np.linspace(0, 1, 40)[:, None]
     pure = np.repeat(["x", "y"], 20)

@@ -8,6 +8,7 @@ import pytest
 
 from lowland import metrics
 from lowland.metrics import Comparison, Measured
+from lowland.metrics._measured import from_pairs, from_rows
 from support.cases import each
 
 N, SAMPLE, TRIALS = 3000, 600, 100
@@ -74,6 +75,36 @@ def test_the_curve_has_errors_too(trials):
     at = [0, 9, 99, 999]
     covered = [np.abs(c.values - truth.values)[at] <= 1.96 * c.standard_errors[at] for c in curves]
     assert (np.mean(covered, axis=0) >= 0.85).all()
+
+
+def test_standard_errors_are_those_of_a_sample_without_replacement():
+    m, n = 50, 80
+    a = np.random.default_rng(0).gamma(1.0, size=m)
+    expected = a.std(ddof=1) / np.sqrt(m) * np.sqrt(1 - m / n)
+    assert from_rows(a, n).standard_error == pytest.approx(expected, rel=1e-12)
+    # The mean over pairs of (a_i + a_j) / 2 is the mean of a. Seen from row i, the pairs have the
+    # mean a_i / 2 (m - 2) / (m - 1) + constant.
+    pairs = (a[:, None] + a) / 2
+    of_rows = (pairs.sum(axis=1) - a) / (m - 1)
+    found = from_pairs(float(a.mean()), of_rows, n)
+    assert found.standard_error == pytest.approx(expected * (m - 2) / (m - 1), rel=1e-12)
+    assert from_rows(a, m).standard_error == from_pairs(0.0, of_rows, m).standard_error == 0
+
+
+def test_the_errors_of_the_curve_are_those_of_a_sample_without_replacement():
+    n, m = 120, 90  # so many of all rows that the finite population counts
+    compared = Comparison(X[:n], Y[:n], sample=m, random_state=3)
+    K = np.arange(1, n - 1)
+    rows = []
+    for i in compared.rows:
+        near = [np.argsort(np.linalg.norm(Z[:n] - Z[i], axis=1), kind="stable")[1:] for Z in (X, Y)]
+        common = np.array([len(np.intersect1d(near[0][:k], near[1][:k])) / k for k in K])
+        rows.append(((n - 1) * common - K) / (n - 1 - K))
+    curve = metrics.rnx_curve(compared)
+    np.testing.assert_allclose(curve.values, np.mean(rows, axis=0), atol=1e-9)
+    expected = np.std(rows, axis=0, ddof=1) / np.sqrt(m) * np.sqrt(1 - m / n)
+    np.testing.assert_allclose(curve.standard_errors, expected, atol=1e-9)
+    assert not metrics.rnx_curve(Comparison(X[:n], Y[:n], sample=None)).standard_errors.any()
 
 
 def test_a_seed_gives_the_same_sample_and_another_another():

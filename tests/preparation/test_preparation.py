@@ -92,12 +92,15 @@ def test_units_are_told_by_deviations_names_and_floors(columns, names, kind, rea
     assert reason in chosen.reason
 
 
-def test_missing_values_are_filled_from_the_fitted_rows():
-    holes = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, 8.0], [5.0, 0.0]])
-    ready = Preparation(scale="none", impute="median").fit(holes)
+@each(("impute", "fill"), [("median", [3.0, 4.0]), ("mean", [6.0, 5.0])])
+def test_missing_values_are_filled_from_the_fitted_rows(impute, fill):
+    holes = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, 11.0], [14.0, 0.0]])
+    ready = Preparation(scale="none", impute=impute).fit(holes)
     assert ready.n_filled_ == 2
-    np.testing.assert_array_equal(ready.fill_, [3.0, 4.0])
-    np.testing.assert_array_equal(ready.transform(np.array([[np.nan, np.nan]])), [[3.0, 4.0]])
+    np.testing.assert_array_equal(ready.fill_, fill)
+    np.testing.assert_array_equal(ready.transform(np.array([[np.nan, np.nan]])), [fill])
+    new = np.array([[np.nan, 7.0], [100.0, np.nan]])
+    np.testing.assert_array_equal(ready.transform(new), [[fill[0], 7.0], [100.0, fill[1]]])
 
 
 def test_missing_values_without_a_plan_are_refused():

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
+from scipy.spatial import procrustes
+from scipy.spatial.distance import pdist
 
 from lowland.datasets import iris
 from lowland.errors import DataError, ParameterError
@@ -33,6 +35,18 @@ def test_methods_are_compared_on_the_same_rows(tmp_path):
         2,
         2,
     )
+
+
+def test_drawn_maps_are_turned_to_resemble_the_first():
+    found = compare_methods(iris(), ["pca", "lda"])
+    first, second = (entry["coordinates"] for entry in found._entries())
+    maps = [found.maps[name].select("x", "y").to_numpy() for name in ("pca", "lda")]
+    np.testing.assert_array_equal(first, maps[0])
+    # the second keeps its shape, and no rotation or scale brings it nearer to the first
+    here, there = pdist(second), pdist(maps[1])
+    np.testing.assert_allclose(here, there * (here.max() / there.max()), atol=1e-9 * here.max())
+    left = ((first - second) ** 2).sum() / ((first - first.mean(axis=0)) ** 2).sum()
+    assert left == pytest.approx(procrustes(maps[0], maps[1])[2], rel=1e-9)
 
 
 def test_a_method_that_cannot_does_not_stop_the_others(tmp_path):

@@ -161,6 +161,22 @@ def test_wide_tables_are_reduced_by_pca_which_is_also_the_baseline():
     assert make_map(X, "tsne", pca=5, max_iter=20).model.steps[0].n_components == 5
 
 
+def test_wide_tables_of_another_metric_keep_their_columns():
+    X = np.random.default_rng(0).standard_normal((90, 70))
+    made = make_map(X, "tsne", max_iter=5, perplexity=5, metric="manhattan", measure=False)
+    assert not any("by PCA" in line for line in made.log)
+    assert made.estimator.n_features_in_ == 70
+
+
+def test_the_seed_is_that_of_the_method():
+    X = iris().X
+    given = {"max_iter": 5, "init": "random", "measure": False, "scale": "none"}
+    one, other = (make_map(X, "tsne", seed=seed, **given).coordinates for seed in (3, 4))
+    assert not np.allclose(one, other)
+    direct = lowland.TSNE(random_state=3, max_iter=5, init="random").fit_transform(X)
+    np.testing.assert_array_equal(one, direct)
+
+
 def test_parameters_of_the_method_are_keywords():
     made = make_map("iris", "tsne", perplexity=7, max_iter=10, algorithm="exact", measure=False)
     assert made.estimator.perplexity == 7

@@ -74,7 +74,8 @@ class Wrapper(Selector):
     path_scores_ : ndarray of shape (n_steps,)
         Mean score of each set over the folds.
     path_errors_ : ndarray of shape (n_steps,)
-        Standard error of each score over the folds.
+        Standard error of each score, s / sqrt(k) with the sample deviation s over k folds; 0 for a
+        single fold.
     path_support_ : ndarray of shape (n_steps, n_features)
         Which columns are in each set.
     """
@@ -162,8 +163,9 @@ class Wrapper(Selector):
         self.path_sizes_ = found.support.sum(axis=1)
         self.path_support_ = np.zeros((len(found.support), self.n_features_in_), dtype=bool)
         self.path_support_[:, varying] = found.support
-        self.path_scores_ = found.fold_scores.mean(axis=1)
-        self.path_errors_ = found.fold_scores.std(axis=1) / np.sqrt(found.fold_scores.shape[1])
+        self.path_scores_, n_folds = found.fold_scores.mean(axis=1), found.fold_scores.shape[1]
+        spread = found.fold_scores.std(axis=1, ddof=1 if n_folds > 1 else 0)
+        self.path_errors_ = spread / np.sqrt(n_folds)
 
     # --- parameters of the model, named as in scikit-learn: estimator__alpha --------------------
 

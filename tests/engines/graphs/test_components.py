@@ -253,6 +253,8 @@ def test_the_largest_component_is_kept_and_of_equals_the_first():
     assert np.array_equal(found.kept, [0, 5, 6])
     assert found.n_components == 4
     assert np.array_equal(to_dense(found.graph), to_dense(graph_of(np.zeros(3))), equal_nan=True)
+    last = connect(graph_of(np.array([2, 0, 1, 1, 2, 1])), None, "largest")
+    assert np.array_equal(last.kept, [2, 3, 5])
 
 
 def test_several_components_can_be_an_error_that_says_what_to_do():

@@ -217,6 +217,13 @@ def test_the_threshold_does_not_depend_on_the_scale_of_the_noise():
     assert kept == {4}
 
 
+def test_one_huge_factor_does_not_hide_the_others():
+    X = planted(120, 80, 4)
+    X += 1e5 * np.outer(np.cos(np.arange(120)), np.sin(np.arange(80)))
+    variances = np.linalg.svd(X, compute_uv=False) ** 2
+    assert _component_count.by_singular_value_threshold(variances, 120, 80) == 5
+
+
 def test_the_threshold_keeps_at_least_one():
     assert _component_count.by_singular_value_threshold(np.ones(10), 10, 10) == 1
     assert _component_count.by_singular_value_threshold(np.zeros(10), 10, 10) == 1

@@ -117,7 +117,8 @@ def test_two_classes_are_fishers_direction_and_a_cut():
 
 def test_probabilities_are_those_of_normal_classes_of_one_covariance():
     X, y = grouped(120, 4, 3)
-    new, _ = grouped(40, 4, 3, seed=7)
+    rng = np.random.default_rng(7)
+    new = X[:40] + 0.3 * (X[40:80] - X[80:]) * rng.standard_normal((40, 1))
     found = LDA(priors=[0.2, 0.5, 0.3]).fit(X, y)
     precision = np.linalg.inv(scatters(X, y)[0] / len(X))
     logs = np.column_stack([
@@ -125,12 +126,21 @@ def test_probabilities_are_those_of_normal_classes_of_one_covariance():
         for prior, m in zip([0.2, 0.5, 0.3], found.means_, strict=True)
     ])  # fmt: skip
     expected = np.exp(logs - scipy.special.logsumexp(logs, axis=1, keepdims=True))
+    assert (expected.max(axis=1) < 0.99).sum() > 20  # where all is certain, nothing is compared
     assert np.allclose(found.predict_proba(new), expected, atol=1e-9)
     assert np.allclose(np.exp(found.predict_log_proba(new)), expected, atol=1e-9)
     assert np.allclose(found.decision_function(new), new @ found.coef_.T + found.intercept_)
     assert found.score(X, y) == np.mean(found.predict(X) == y)
     with pytest.raises(DataError, match="X has 120 rows, but y has 119"):
         found.score(X, y[:-1])
+
+
+def test_the_score_counts_rows_by_their_weights():
+    X, y = grouped(60, 3, 3)
+    found = LDA().fit(X, y)
+    right, weights = found.predict(X) == y, np.arange(60.0)
+    assert 0 < right.mean() < 1
+    assert found.score(X, y, sample_weight=weights) == pytest.approx(weights[right].sum() / 1770)
 
 
 # --- (b) Fisher's irises, and what must hold ----------------------------------------------------
@@ -286,13 +296,15 @@ def test_the_share_of_ledoit_and_wolf_is_scikit_learns():
     from lowland.linear._shrinkage import ledoit_wolf
 
     with Monitor(label="test", verbose=False) as monitor:
-        for n, p in ((200, 6), (30, 80), (9, 3)):
-            X, _ = grouped(n, p, 2)
+        # a few rows of noise have no correlations: their share is 1, the most there can be
+        noise = np.random.default_rng(3).standard_normal((10, 3))
+        for X in (*(grouped(n, p, 2)[0] for n, p in ((200, 6), (30, 80), (9, 3))), noise):
             Z = StandardScaler().fit_transform(X)
             _, expected = covariance.ledoit_wolf(Z)
             for rows in (X, scipy.sparse.csr_matrix(X)):
                 share = ledoit_wolf(rows, X.mean(axis=0), X.std(axis=0), 1, monitor)
                 assert share == pytest.approx(expected, rel=1e-8)
+        assert share == 1
 
 
 # --- (d) shapes of data -------------------------------------------------------------------------

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import minimize, nnls
 
 from lowland import MDS, ClassicalMDS
+from lowland._engines.stress.monotone_regression import IntervalCone
 from lowland.errors import DataError, ParameterError
+from support.cases import each
 
 B_AND_G = np.array([[0, 5, 3, 4], [5, 0, 2, 2], [3, 2, 0, 1], [4, 2, 1, 0.0]])
 Z = np.array([[-0.266, -0.539], [0.451, 0.252], [0.016, -0.238], [-0.200, 0.524]])
@@ -80,6 +82,17 @@ def test_weight_zero_and_nan_are_the_same(irregular, distances):
     np.testing.assert_allclose(by_absence.embedding_, by_nan.embedding_, atol=1e-6)
 
 
+def test_the_size_of_weights_does_not_change_the_end_of_the_descent(irregular):
+    X = irregular(30, 5)
+    W = np.random.default_rng(0).gamma(1.0, size=(30, 30))
+    W += W.T
+    first, *others = (MDS(weights=W * unit, tol=1e-4).fit(X) for unit in (1.0, 2.0**-20, 2.0**20))
+    assert 5 < first.n_iter_ < 300
+    for other in others:
+        assert other.n_iter_ == first.n_iter_
+        np.testing.assert_allclose(other.embedding_, first.embedding_, rtol=1e-9, atol=1e-9)
+
+
 def test_stress_never_rises_and_ends_no_higher_than_scikit_learns(irregular, distances):
     from sklearn.manifold import smacof
 
@@ -129,6 +142,61 @@ def test_interval_scaling_finds_the_constant(irregular, distances):
     d = distances(model.embedding_)
     i, j = np.triu_indices(40, 1)
     assert np.corrcoef(d[i, j], D[i, j])[0, 1] > 0.99999
+
+
+@each("kind", ["matrix", "listed"])
+def test_the_interval_function_is_a_weighted_regression(kind, irregular, distances):
+    X = irregular(18, 5)
+    rng = np.random.default_rng(1)
+    D = distances(X) ** 1.5 + 2.0 * (1 - np.eye(18))
+    W = rng.gamma(0.3, size=(18, 18)) + 1e-3
+    W += W.T
+    given = {"matrix": D, "listed": sparse.csr_matrix(D)}[kind]
+    model = MDS(
+        metric="precomputed",
+        transformation="interval",
+        weights=W,
+        pairs="all" if kind == "matrix" else "sparse",
+        init=X[:, :2],
+        max_iter=20,  # at any map
+    ).fit(given)
+    i, j = np.triu_indices(18, 1)
+    d = distances(model.embedding_)[i, j]
+    b, a = np.polyfit(D[i, j], d, 1, w=np.sqrt(W[i, j]))
+    assert a + b * D[i, j].min() > 0 < b  # the function is neither cut off nor falling
+    np.testing.assert_allclose(model.coefficients_, [a, b], rtol=1e-6)
+    gap = d - a - b * D[i, j]
+    assert model.stress_ == pytest.approx((W[i, j] * gap**2).sum(), rel=1e-6)
+
+
+@each("weighted", [False, True])
+def test_the_interval_function_is_the_best_that_rises_and_is_positive(weighted):
+    rng = np.random.default_rng(0)
+    falling = 0
+    for _ in range(30):
+        delta, d = rng.gamma(2.0, size=(2, 12))
+        w = rng.gamma(1.0, size=12) if weighted else np.ones(12)
+        columns = np.column_stack([np.ones(12), delta - delta.min()])
+        root = np.sqrt(w)
+        (base, slope), _ = nnls(columns * root[:, None], d * root)
+        cone = IntervalCone(delta, w if weighted else None)
+        np.testing.assert_allclose(cone.nearest(d), columns @ [base, slope], atol=1e-9)
+        falling += slope == 0
+    assert 5 < falling < 25
+
+
+def test_new_rows_of_an_interval_map_aim_at_its_function(irregular, distances):
+    D = distances(irregular(40, 4)) ** 1.5 + 3.0 * (1 - np.eye(40))
+    model = MDS(metric="precomputed", transformation="interval", tol=1e-9).fit(D[:30, :30])
+    a, b = model.coefficients_
+    for z, delta in zip(model.transform(D[30:, :30]), D[30:, :30], strict=True):
+        targets = np.maximum(a + b * delta, 0.0)
+
+        def own(y, targets=targets):
+            return ((targets - np.linalg.norm(model.embedding_ - y, axis=1)) ** 2).sum()
+
+        found = minimize(own, z, method="Nelder-Mead", options={"xatol": 1e-9})
+        assert own(z) <= found.fun * (1 + 1e-6)
 
 
 def test_interval_is_never_worse_than_ratio(eurodist):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from scipy.stats import rankdata
 
 from lowland import ClassicalMDS, NonmetricMDS
+from lowland._engines.stress.monotone_regression import mid_ranks
 from lowland.datasets import breakfast
 from lowland.errors import DataError
 from support.cases import each
@@ -83,6 +85,11 @@ def test_ties_are_split_by_primary_and_kept_by_secondary(irregular, distances):
         same = secondary.dissimilarities_ == level
         assert np.ptp(secondary.disparities_[same]) == 0
     assert primary.stress_ < secondary.stress_
+
+
+def test_tied_dissimilarities_start_with_their_mean_rank():
+    values = np.sort(np.random.default_rng(0).integers(0, 6, 40)).astype(float)
+    np.testing.assert_array_equal(mid_ranks(values), rankdata(values))
 
 
 def test_zero_is_a_value_and_not_an_unknown():

@@ -96,6 +96,16 @@ def test_the_threshold_keeps_what_is_better():
         lowland.AnovaF(threshold=5000.0).fit(X, y)
 
 
+def test_the_threshold_of_a_score_that_is_better_when_low_is_an_upper_bound():
+    X = iris().X
+    scores = lowland.LaplacianScore().fit(X).scores_
+    first, second = np.sort(scores)[:2]
+    kept = lowland.LaplacianScore(threshold=(first + second) / 2).fit(X)
+    assert kept.get_support(indices=True).tolist() == [int(np.argmin(scores))]
+    with pytest.raises(ValueError, match="no column has a score below threshold"):
+        lowland.LaplacianScore(threshold=first / 2).fit(X)
+
+
 # --- mutual information -------------------------------------------------------------------------
 
 

@@ -6,11 +6,18 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import sem
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFE, RFECV, SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.neighbors import KNeighborsClassifier
 
 import lowland
@@ -191,6 +198,51 @@ def test_parameters_of_the_model_can_be_searched():
         lowland.SequentialSelection().set_params(estimator__alpha=1)
     with pytest.raises(ValueError, match="unknown parameter"):
         lowland.SequentialSelection().set_params(nonsense=1)
+
+
+def test_parameters_are_set_all_or_none():
+    model = Ridge(alpha=2.0)
+    selector = lowland.SequentialSelection(3, estimator=model)
+    for wrong in ({"nonsense": 1}, {"estimator__nonsense": 1}):
+        with pytest.raises(ValueError, match="nonsense"):
+            selector.set_params(n_features=5, estimator__alpha=7.0, **wrong)
+        assert (selector.n_features, selector.estimator, model.alpha) == (3, model, 2.0)
+    with pytest.raises(ValueError, match="estimator is None"):
+        selector.set_params(n_features=5, estimator=None, estimator__alpha=7.0)
+    assert (selector.n_features, selector.estimator) == (3, model)
+    other = Ridge()
+    selector.set_params(n_features=5, estimator=other, estimator__alpha=7.0)
+    assert (selector.n_features, selector.estimator, other.alpha) == (5, other, 7.0)
+    assert model.alpha == 2.0
+
+
+def test_a_path_numbers_the_columns_of_the_table():
+    X, y = wine_columns(4)
+    padded = np.insert(X, [0, 2], 7.0, axis=1)  # columns 0 and 3 are constant
+    for method in (lowland.SequentialSelection, lowland.RecursiveElimination):
+        plain, found = (method(2, estimator=MODEL, cv=FOLDS).fit(Z, y) for Z in (X, padded))
+        np.testing.assert_array_equal(found.path_.support[:, [1, 2, 4, 5]], plain.path_.support)
+        assert not found.path_.support[:, [0, 3]].any()
+        np.testing.assert_array_equal(found.ranking_[[1, 2, 4, 5]], plain.ranking_)
+
+
+def test_the_errors_of_a_path_are_those_of_a_mean():
+    X, y = wine_columns(5)
+    for selector in (
+        lowland.SequentialSelection(2, estimator=MODEL, cv=FOLDS),
+        lowland.RecursiveElimination(2, estimator=MODEL, cv=FOLDS),
+    ):
+        path = selector.fit(X, y).path_
+        assert path.errors.shape == path.scores.shape
+        if isinstance(selector, lowland.SequentialSelection):
+            for error, support in zip(path.errors, path.support, strict=True):
+                scores = cross_val_score(MODEL, X[:, support], y, cv=FOLDS)
+                assert error == pytest.approx(sem(scores), abs=1e-12)
+        # all columns are in the largest set of an elimination, whatever the fold
+        else:
+            assert path.errors[-1] == pytest.approx(sem(cross_val_score(MODEL, X, y, cv=FOLDS)))
+    one = lowland.SequentialSelection(1, estimator=MODEL, cv=ShuffleSplit(1, random_state=0))
+    assert one.fit(X, y).path_errors_.tolist() == [0.0]
 
 
 def test_scoring_is_what_is_maximized():

@@ -256,6 +256,16 @@ def test_landmarks_are_nearly_as_good_and_all_of_them_are_all(irregular):
     np.testing.assert_allclose(some.transform(X), some.embedding_, atol=1e-9)
 
 
+def test_the_error_of_landmarks_is_that_of_their_own_matrix(irregular):
+    X = irregular(70, 5)
+    model = Isomap(2, radius=100.0, landmarks=25, random_state=0).fit(X)
+    some = X[model.landmarks_]
+    B = (some - some.mean(axis=0)) @ (some - some.mean(axis=0)).T
+    left_out = np.sort(np.linalg.eigvalsh(B))[:-2]
+    expected = np.sqrt((left_out**2).sum()) / 25
+    assert model.reconstruction_error_ == pytest.approx(expected, rel=1e-9)
+
+
 # --- what may be given --------------------------------------------------------------------------
 
 
