@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lowland import MDS
+from lowland import MDS, PCA
 from lowland._core import registry
+from lowland._core.chain import Chain
 from lowland.errors import ParameterError
 from lowland.preparation.preparation import Preparation
 from support.cases import Cases, each
@@ -324,3 +325,13 @@ def test_parameters_of_a_model_are_set_all_or_none(estimator):
         assert model.get_params(deep=True) == before
     both = alone.set_params(estimator=LogisticRegression(), estimator__C=0.5, cv=4)
     assert (both.estimator.C, both.cv) == (0.5, 4)
+
+
+def test_parameters_of_a_chain_are_set_in_all_steps_that_have_them_or_nowhere():
+    chain = Chain([Preparation(), PCA(), MDS()])
+    with pytest.raises(ParameterError, match="no_such"):
+        chain.set_params(n_jobs=1, no_such=1)
+    assert [step.get_params().get("n_jobs") for step in chain.steps] == [None, None, None]
+    chain.set_params(n_jobs=1, tol=0.5)
+    assert [step.get_params().get("n_jobs") for step in chain.steps] == [None, 1, 1]
+    assert chain.last.tol == 0.5

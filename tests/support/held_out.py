@@ -199,6 +199,7 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"kernel": "precomputed"}, "kernel values"),
         ({"solver": "krylov", "tol": 1e-9}, "rows"),
         ({"solver": "nystroem", "n_landmarks": 12}, "rows"),
+        ({"solver": "nystroem", "n_landmarks": 12, "kernel": "laplacian"}, "rows"),
         ({"solver": "nystroem", "n_landmarks": 12, "kernel": "precomputed"}, "kernel values"),
     ],
     "ClassicalMDS": [

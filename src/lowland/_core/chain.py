@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import ParameterError
+from lowland._core.errors import ParameterError, unknown_name
 
 __all__ = ["Chain"]
 
@@ -77,6 +77,10 @@ class Chain:
 
     def set_params(self, **params: Any) -> Chain:
         """Set parameters, such as ``n_jobs`` and ``verbose``, in all the steps that have them."""
+        every = {name for step in self.steps for name in step.parameters()}
+        for name in params:
+            if name not in every:
+                raise ParameterError(unknown_name("parameter of the steps", name, sorted(every)))
         for step in self.steps:
             known = step.parameters()
             step.set_params(**{name: value for name, value in params.items() if name in known})

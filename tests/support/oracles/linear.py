@@ -212,29 +212,35 @@ def _kernels(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:
     return _values(X, X, task), _values(new, X, task)
 
 
-def _landmark_features(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:
-    """Features G^(-1/2) k(landmarks, x), whose products are Nystroem's approximation of K."""
-    K, T = _kernels(task)
+def _landmarks(task: HeldOut) -> tuple[list[int], np.ndarray]:
+    """The landmarks, and G^(-1/2) of their kernel matrix.
+
+    The features G^(-1/2) k(landmarks, x) have Nystroem's approximation of K as inner products.
+    """
+    K, _ = _kernels(task)
     if task.params["kernel"] == "precomputed":
         marks = [int(j) for j in np.flatnonzero(task.model.dual_vectors_.any(axis=1))]
     else:
         kept = task.model.fitted_rows_
         marks = [int(np.abs(np.asarray(task.X) - row).sum(axis=1).argmin()) for row in kept]
     values, U = np.linalg.eigh(K[np.ix_(marks, marks)])
-    root = U / np.sqrt(values)
-    return K[:, marks] @ root, T[:, marks] @ root
+    return marks, U / np.sqrt(values)
+
+
+def _axes_of(F: np.ndarray, q: int) -> np.ndarray:
+    centered = F - F.mean(axis=0)
+    return np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :q]
 
 
 def kernel_pca(task: HeldOut) -> np.ndarray:
     """sum_j A_jk (k(x, x_j) - mean_j k(x, x_j) - mean_i K_ij + mean K), A = V lambda^(-1/2)."""
-    if task.params["solver"] == "nystroem":
-        F, new = _landmark_features(task)
-        mean = F.mean(axis=0)
-        _, axes = np.linalg.eigh((F - mean).T @ (F - mean))
-        axes = axes[:, ::-1][:, : task.Y.shape[1]]
-        return like_the_map(task, (F - mean) @ axes, (new - mean) @ axes)
     K, T = _kernels(task)
     q, column = task.Y.shape[1], K.mean(axis=0)
+    if task.params["solver"] == "nystroem":
+        marks, root = _landmarks(task)
+        F, new = K[:, marks] @ root, T[:, marks] @ root
+        axes, mean = _axes_of(F, q), F.mean(axis=0)
+        return like_the_map(task, (F - mean) @ axes, (new - mean) @ axes)
     centered = K - column - column[:, None] + K.mean()
     values, V = np.linalg.eigh(centered)
     values, V = values[::-1][:q], V[:, ::-1][:, :q]
@@ -244,8 +250,20 @@ def kernel_pca(task: HeldOut) -> np.ndarray:
     return like_the_map(task, V * np.sqrt(values), placed)
 
 
+def _expansion(task: HeldOut) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows x_j, their places, and A and b: the point z of the map is sum_j (b + A z)_j phi(x_j)."""
+    X, Y = np.asarray(task.X, float), task.Y.astype(float)
+    if task.params["solver"] != "nystroem":
+        return X, Y, Y / (Y**2).sum(axis=0), np.full(len(X), 1 / len(X))
+    marks, root = _landmarks(task)
+    F = _kernels(task)[0][:, marks] @ root
+    axes = _axes_of(F, Y.shape[1])
+    axes = axes * np.sign((((F - F.mean(axis=0)) @ axes) * Y).sum(axis=0))
+    return X[marks], Y[marks], root @ axes, root @ F.mean(axis=0)
+
+
 def kernel_pca_back(task: HeldOut, Z: np.ndarray) -> np.ndarray:
-    X, Y, kernel = np.asarray(task.X, float), task.Y.astype(float), task.params["kernel"]
+    (X, Y, A, b), kernel = _expansion(task), task.params["kernel"]
     if kernel == "linear":  # linear regression of the rows on their places
         design = np.column_stack([np.ones(len(Y)), Y])
         coefficients = np.linalg.lstsq(design, X, rcond=None)[0]
@@ -262,11 +280,9 @@ def kernel_pca_back(task: HeldOut, Z: np.ndarray) -> np.ndarray:
         ridge = task.params["alpha"] * np.eye(len(K))
         coefficients = np.linalg.solve(K + ridge, X - mean)
         return np.array([mean + [similar(z, y) for y in Y] @ coefficients for z in Z])
-    # the place z is P = sum_j g_j phi(x_j), g = 1/n + A z with A = Y / lambda
-    A = Y / (Y**2).sum(axis=0)
     gamma, found = _gamma(task), []
     for z in Z:
-        g = 1 / len(X) + A @ z
+        g = b + A @ z
         row, reached = X[np.linalg.norm(Y - z, axis=1).argmin()], -np.inf
         for _ in range(200):
             shares = g * np.exp(-gamma * ((X - row) ** 2).sum(axis=1))

@@ -25,10 +25,11 @@ __all__ = ["equal_points", "place_by_stress"]
 Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 STEPS = 500
-CLOSE = 1e-9  # of the width of the map: a row that moves less has converged
+# of the width of the map: a row that moves less has converged, and roughly so to compare starts
+CLOSE, ROUGH = 1e-9, 1e-4
 LONGEST = 16.0
 NEAREST = 3
-TRIED, TAKEN = 64, 2  # fitted points where s is computed, and those of them that are starts
+TRIED, TAKEN = 32, 2  # fitted points where s is computed, and those of them that are starts
 
 
 def place_by_stress(
@@ -82,18 +83,18 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
         return stress, forces / degrees[rows, None]
 
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
-    best, lowest = _settled(_between_nearest(delta, Y), height, CLOSE * width)
-    others = _lowest_points(Y, height, len(delta))
+    starts = [_between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
     whole = ~np.isnan(delta).any(axis=1)
     if len(Y) > Y.shape[1] and whole.any():
-        start = best.copy()
+        start = starts[0].copy()
         start[whole] = _triangulated(delta[whole], Y, threads)
-        others += [start, 2 * Y.mean(axis=0) - start]
-    for start in others:
-        found, low = _settled(start, height, CLOSE * width)
+        starts += [start, 2 * Y.mean(axis=0) - start]
+    best, lowest = starts[0], np.full(len(delta), np.inf)
+    for start in starts:
+        found, low = _settled(start, height, ROUGH * width)
         best = np.where((low < lowest)[:, None], found, best)
         lowest = np.minimum(low, lowest)
-    return best
+    return _settled(best, height, CLOSE * width)[0]
 
 
 def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
