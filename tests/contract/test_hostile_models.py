@@ -5,9 +5,11 @@ The violations come from the declarations, so a new method is under contract wit
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pickle
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +23,7 @@ from lowland._core import registry
 from lowland._core.persistence import model_file
 from lowland._core.persistence.checking import POSSIBLE, REQUIRED, state_of
 from lowland._core.persistence.models import _parts, _restored
-from lowland.errors import ModelFileError
+from lowland.errors import LowlandError, ModelFileError
 from lowland.preparation.preparation import Preparation
 from support.cases import each
 from support.methods import small
@@ -167,3 +169,23 @@ def test_parameters_that_contradict_the_state_are_refused(cls, tmp_path):
         model_file.write_model(tmp_path / "m", class_name, {**params, name: value}, state)
         with pytest.raises(ModelFileError, match="fit the model again"):
             lowland.load(tmp_path / "m")
+
+
+@every_class
+def test_extreme_numbers_are_refused_at_the_door_or_by_name_later(cls):
+    class_name, params, state = parts(cls)
+    if cls is Preparation:
+        return  # it takes frames; it divides and subtracts, and refuses nothing
+    rows = np.exp(np.random.default_rng(8).standard_normal((3, 5)))
+    for name, value in state.items():
+        if np.asarray(value).dtype.kind != "f":
+            continue
+        for extreme in (0.0, 1e-300, -1e308, 1.7e308):
+            wrong = np.full_like(value, extreme) if np.ndim(value) else extreme
+            try:
+                model = _restored(class_name, params, {**state, name: wrong})
+            except ModelFileError:
+                continue
+            with warnings.catch_warnings(), contextlib.suppress(LowlandError):
+                warnings.simplefilter("ignore", RuntimeWarning)
+                assert model.transform(rows).shape == (3, model._n_features_out), name

@@ -118,10 +118,10 @@ def members(**changed):
         ({"shape": [4]}, r"has shape \(4,\), expected rows and columns"),
         ({"shape": [4, -4]}, "expected rows and columns"),
         ({"shape": [0, 4], "data": X[0, :0], "indices": np.arange(0), "indptr": [0]}, "is empty"),
-        ({"shape": [4, 2]}, "cannot be read as a sparse matrix"),
-        ({"indices": [1, 3, 0, 2, 99]}, "cannot be read as a sparse matrix"),
-        ({"indices": [1, 3, 0, -2, 3]}, "cannot be read as a sparse matrix"),
-        ({"indptr": [0, 2, 2, 9, 5]}, "cannot be read as a sparse matrix"),
+        ({"shape": [4, 2]}, r"malformed CSR matrix .* indices\[1\] = 3"),
+        ({"indices": [1, 3, 0, 2, 99]}, r"indices\[4\] = 99"),
+        ({"indices": [1, 3, 0, -2, 3]}, r"indices\[3\] = -2"),
+        ({"indptr": [0, 2, 2, 9, 5]}, r"indptr\[4\] = 5"),
         ({"indptr": [0, 2]}, "cannot be read as a sparse matrix"),
         ({"indices": np.ones(5)}, "indices that are not whole numbers"),
         ({"data": np.ones(5, complex)}, "holds complex128, expected real numbers"),
@@ -133,6 +133,37 @@ def test_a_forged_sparse_matrix_is_refused(tmp_path, changed, message):
     with pytest.raises(DataError, match=message) as caught:
         read_table(tmp_path / "t.npz")
     assert "t.npz" in str(caught.value)
+
+
+@each(
+    ("kind", "part"),
+    [
+        ("csr", "indices"),
+        ("csr", "indptr"),
+        ("csc", "indices"),
+        ("csc", "indptr"),
+        ("bsr", "indices"),
+        ("bsr", "indptr"),
+        ("coo", "row"),
+        ("coo", "col"),
+    ],
+)
+@each("value", [-1, 4, 5, 10**6, 2**31 - 1, -(2**31)])
+def test_places_outside_the_matrix_are_refused_in_every_format(tmp_path, kind, part, value):
+    matrix = scipy.sparse.csr_matrix(X).asformat(kind)
+    if kind == "bsr":
+        matrix = scipy.sparse.csr_matrix(X).tobsr((1, 1))
+    stored = {name: getattr(matrix, name).copy() for name in ("data", *parts_of(kind))}
+    stored[part].flat[2 if part == "indptr" else 1] = value
+    if part == "indptr" and value in (4, 5):
+        stored[part][-2] = 0  # goes back, whatever comes before
+    np.savez(tmp_path / "t.npz", format=kind.encode(), shape=[4, 4], **stored)
+    with pytest.raises(DataError, match=r"t\.npz"):
+        read_table(tmp_path / "t.npz")
+
+
+def parts_of(kind):
+    return ("row", "col") if kind == "coo" else ("indices", "indptr")
 
 
 @each("kind", FORMATS)

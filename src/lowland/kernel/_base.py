@@ -20,6 +20,8 @@ from lowland.kernel._scale import check_scale, kernel_scale
 
 __all__ = ["KernelReducer"]
 
+MOST_DEGREE = 10_000  # powers beyond it are 0 or infinite for all but values next to 1
+
 
 class KernelReducer(Reducer):
     """The map y = A^T k(x, fitted rows) - c. A method writes ``_fit``, which calls ``_keep_map``.
@@ -56,7 +58,7 @@ class KernelReducer(Reducer):
     kernel: Any = param(OneOf(*KERNELS) | Function(), default="rbf")
     gamma: float | str | None = param(Null() | OneOf("median") | Real(0), default=None)
     coef0: float = param(Real(), default=1.0)
-    degree: int = param(Integer(1, 2**31 - 1), default=3)
+    degree: int = param(Integer(1, MOST_DEGREE), default=3)
 
     dual_vectors_: np.ndarray = fitted("n_fitted", "n_components")
     offsets_: np.ndarray = fitted("n_components")

@@ -161,6 +161,8 @@ class NeighborEmbedding(Reducer):
         """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
         if self.metric == "precomputed" and self.fitted_rows_ is not None:
             return "'fitted_rows_' with metric='precomputed'"
+        if self.mean_potential_ == 0 and not self.by_rows:  # the repulsion is divided by it
+            return "'mean_potential_' = 0"
         n, p = len(self.embedding_), self.n_features_in_
         if self.fitted_rows_ is None and n != p:
             return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"

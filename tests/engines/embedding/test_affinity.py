@@ -246,13 +246,17 @@ def test_missing_neighbors_of_a_graph_are_passed_over(irregular):
     missing = rng.random((80, 20)) < 0.3
     missing[5] = True  # a row without neighbors, which may still be a neighbor
     missing[6, 3:] = True  # fewer than the perplexity
-    ids = np.where(missing, -1, full.indices)
-    gaps = NeighborGraph(ids, np.where(missing, np.inf, full.distances), 80)
-    careless = NeighborGraph(ids, full.distances, 80)
     stored = scipy.sparse.csr_matrix(full.to_csr())
     kept = ~missing.ravel()
     starts = np.concatenate([[0], np.cumsum((~missing).sum(axis=1))])
     ragged = scipy.sparse.csr_matrix((stored.data[kept], stored.indices[kept], starts), (80, 80))
+    order = np.argsort(missing, axis=1, kind="stable")  # a graph lists missing neighbors last
+    missing, ids, known = (
+        np.take_along_axis(array, order, axis=1)
+        for array in (missing, np.where(missing, -1, full.indices), full.distances)
+    )
+    gaps = NeighborGraph(ids, np.where(missing, np.inf, known), 80)
+    careless = gaps.with_distances(known)
 
     weights, _ = conditional_affinities(gaps, 6)
     assert (weights[missing] == 0).all()

@@ -51,7 +51,7 @@ def check_facts(n_points: Any, metric: Any, recall: Any, sample: Any) -> None:
             f"NeighborGraph: metric={metric!r} is unknown; give one of {', '.join(METRICS)}, or "
             "'callable' for a function."
         )
-    if recall is not None and not (isinstance(recall, numbers.Real) and 0 <= recall <= 1):
+    if recall is not None and not (isinstance(recall, numbers.Real) and 0 <= float(recall) <= 1):
         raise DataError(f"NeighborGraph: recall_={recall!r} is no share from 0 to 1.")
     if not isinstance(sample, numbers.Integral) or sample < 0:
         raise DataError(f"NeighborGraph: recall_sample_={sample!r} is no number of rows.")
