@@ -46,7 +46,9 @@ def knn_graph(
         "euclidean" ("l2"), "sqeuclidean", "cosine", "correlation", "manhattan" ("cityblock",
         "l1"), "chebyshev", "minkowski" (``metric_params={"p": 3}``), "canberra", "braycurtis"
         (values >= 0), "hamming", "jaccard" (0/1 data), "precomputed", or a Python function of two
-        rows, which is slow: it is called n^2 times. For sparse data the Euclidean ones and cosine.
+        rows, which is slow: it is called n^2 times. It gets read-only rows and must return a finite
+        number >= 0; it should be symmetric, and is called with the row first, its neighbor second.
+        For sparse data the Euclidean ones and cosine.
     method : {"auto", "exact", "cells", "tree"}, default="auto"
         "tree" for few columns, "exact" for all pairs, "cells" for very many rows.
     random_state : int, Generator or None, default=0

@@ -185,3 +185,27 @@ def test_values_that_cannot_be_squared_give_a_finite_map_or_an_error(method, sca
         return
     assert np.isfinite(found).all()
     assert np.isfinite(new).all()
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@each("value", ["1.0", None, 1j, np.ones(1), [1.0]])
+def test_a_kernel_gives_numbers_or_is_refused_by_name(value):
+    with pytest.raises(ParameterError, match=r"kernel: the function gave .* for rows"):
+        registry.get("KernelPCA")(2, kernel=lambda a, b: value).fit(ROWS)
+
+
+def test_a_kernel_gives_finite_numbers_of_two_rows_that_it_cannot_change():
+    kernel_pca = registry.get("KernelPCA")
+    with pytest.raises(LowlandError, match="kernel: the function gave inf"):
+        kernel_pca(2, kernel=lambda a, b: 10**400).fit(ROWS)
+    with pytest.raises(ParameterError, match=r"kernel: the function .* cannot be called with two"):
+        kernel_pca(2, kernel=lambda a: 1.0).fit(ROWS)
+
+    def writes(a, b):
+        a[0] = 100.0
+        return 1.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        kernel_pca(2, kernel=writes).fit(ROWS)

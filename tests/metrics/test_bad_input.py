@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import lowland
 from lowland import metrics
+from lowland.errors import LowlandError
 from lowland.metrics import Comparison
 from lowland.neighbors import knn_graph, knn_query
 from support.cases import each
@@ -144,3 +146,100 @@ def test_the_coranking_matrix_is_refused_when_it_does_not_fit(irregular, monkeyp
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100kB")
     with pytest.raises(MemoryError, match="ask for its corner"):
         metrics.coranking_matrix(irregular(200, 3), irregular(200, 2))
+
+
+class Raising:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("no array today")
+
+
+NO_TABLES = {
+    "masked": np.ma.masked_greater(np.random.default_rng(0).random((30, 3)), 0.5),
+    "ragged": [[1.0, 2.0], [3.0]] * 15,
+    "raises": Raising(),
+    "beyond float64": np.full((30, 3), 10**400, dtype=object),
+    "times": np.zeros((30, 3), "M8[s]"),
+}
+
+
+@each("bad", NO_TABLES.values(), ids=list(NO_TABLES))
+@every_measure
+def test_containers_that_are_no_tables(measure, bad, irregular):
+    with pytest.raises(LowlandError, match="X"):
+        measure(bad, irregular(30, 2))
+    with pytest.raises(LowlandError, match="Y"):
+        measure(irregular(30, 3), bad)
+
+
+@each("bad", NO_TABLES.values(), ids=list(NO_TABLES))
+@each("search", [knn_graph, lambda X, k: knn_query(X, X, k)], ids=["graph", "query"])
+def test_so_it_is_in_a_search(search, bad):
+    with pytest.raises(LowlandError, match="X"):
+        search(bad, 3)
+
+
+NO_OPTIONS = [
+    ("verbose", np.ones(3)),
+    ("verbose", "yes"),
+    ("sample", np.ones(3)),
+    ("sample", "all"),
+    ("metric", np.ones(3)),
+    ("metric_params", np.ones((2, 2))),
+    ("metric_params", [1]),
+    ("metric_params", {"foo": 1}),
+    ("metric_params", {"p": 3}),
+    ("n_jobs", 10**6),
+    ("n_jobs", 2**31),
+    ("n_jobs", "many"),
+    ("random_state", np.ones(3)),
+    ("map_seconds", 10**400),
+]
+
+
+@each(("option", "value"), NO_OPTIONS, ids=[f"{option}={value}" for option, value in NO_OPTIONS])
+@every_measure
+def test_options_of_the_wrong_kind_are_refused_by_name(measure, option, value, irregular):
+    with pytest.raises(LowlandError, match=option):
+        measure(irregular(30, 3), irregular(30, 2), **{option: value})
+
+
+@each("p", [-1, 0.5, np.nan, np.inf, "2", None, 10**400, [2]])
+def test_exponents_that_are_none_are_refused_by_name(p, irregular):
+    X = irregular(30, 3)
+    params = {"metric": "minkowski", "metric_params": {"p": p}}
+    for call in (
+        lambda: metrics.rnx_auc(X, X[:, :2], **params),
+        lambda: knn_graph(X, 3, **params),
+        lambda: lowland.Isomap(n_neighbors=5, **params).fit(X),
+        lambda: lowland.MDS(**params).fit(X),
+    ):
+        with pytest.raises(LowlandError, match="metric_params="):
+            call()
+
+
+@each("value", [np.ones(3), None, 5, ["spearman"]])
+def test_names_of_the_wrong_kind(value, irregular):
+    X, Y = irregular(30, 3), irregular(30, 2)
+    with pytest.raises(LowlandError, match="unknown method"):
+        metrics.shepard_correlation(X, Y, method=value)
+    with pytest.raises(LowlandError, match="unknown disparities"):
+        metrics.kruskal_stress1(X, Y, disparities=value)
+    with pytest.raises(LowlandError, match="unknown method"):
+        metrics.intrinsic_dimension(X, method=value)
+    with pytest.raises(LowlandError, match="unknown method"):
+        knn_graph(X, 3, method=value)
+
+
+@each("measure", [metrics.knn_accuracy, metrics.neighborhood_hit, metrics.silhouette])
+def test_labels_that_are_none(measure, irregular):
+    X, labels = irregular(30, 3), np.arange(30) % 3
+    for bad in (
+        np.ma.masked_equal(labels, 1),
+        [[1], [1, 2]] * 15,
+        Raising(),
+        np.array(["a", 1] * 15, dtype=object),
+        labels[:-1],
+        None,
+    ):
+        with pytest.raises(LowlandError, match="labels"):
+            measure(X, bad)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import lowland
@@ -193,3 +195,42 @@ def test_a_tampered_chain_is_refused(state, tmp_path):
 def test_a_chain_needs_a_step():
     with pytest.raises(ValueError, match="at least one fitted estimator"):
         Chain([])
+
+
+# --- containers of other people -----------------------------------------------------------------
+
+
+def test_tables_of_any_container_are_prepared_alike():
+    X = np.random.default_rng(0).gamma(2.0, size=(20, 3))
+    expected = Preparation(scale="standard").fit_transform(X)
+    for given in (X.tolist(), pd.DataFrame(X), np.asfortranarray(X), X.astype(np.longdouble)):
+        np.testing.assert_array_equal(Preparation(scale="standard").fit_transform(given), expected)
+    named = pd.DataFrame(X, columns=list("abc"))
+    ready = Preparation(scale="standard").fit(named)
+    np.testing.assert_array_equal(ready.transform(named), expected)
+    assert ready.column_names_out() == list("abc")
+
+
+NO_TABLES = {
+    "masked": (np.ma.masked_greater(np.eye(4), 0.5), r"masked array.*filled\(np\.nan\)"),
+    "ragged": ([[1.0, 2.0], [3.0]], "different lengths"),
+    "infinity": (np.array([[1.0, np.inf], [2.0, np.nan]]), "contains infinity: column 1"),
+    "text": (pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}), "column 'a', row 0: 'x'"),
+    "None": (None, "2D array"),
+    "complex": (np.eye(3) * 1j, "Complex data"),
+    "no rows": (np.zeros((0, 3)), "0 sample"),
+}
+
+
+@each(("bad", "message"), NO_TABLES.values(), ids=list(NO_TABLES))
+def test_what_is_not_a_table_is_refused(bad, message):
+    with pytest.raises(DataError, match=message):
+        Preparation(impute="mean").fit(bad)
+    if message != "0 sample":
+        with pytest.raises(DataError):
+            Preparation(impute="mean").fit(np.eye(3)).transform(bad)
+
+
+def test_preparation_before_fit_says_so():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        Preparation().transform(np.eye(3))

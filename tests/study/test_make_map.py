@@ -249,7 +249,7 @@ def test_the_picture_is_a_figure(result):
         ("nowhere.csv", {}, "nowhere.csv: no such file"),
         (np.ones(5), {}, "data: the array has shape (5,), expected two dimensions"),
         (np.ones((0, 3)), {}, "data: is empty"),
-        ([[1.0, 2.0], [3.0]], {}, "data: cannot be read as an array"),
+        ([[1.0, 2.0], [3.0]], {}, "data cannot be read as an array"),
         (np.array([["a", "b"]]), {}, "data: holds <U1, expected real numbers"),
         (np.array([[1.0, np.nan], [2.0, 3.0]]), {}, "choose impute='mean', impute='median'"),
         (np.array([[1.0, np.inf], [2.0, 3.0]]), {}, "infinite values"),
@@ -271,3 +271,14 @@ def test_study_and_report_are_loaded_when_they_are_used():
 def test_a_result_can_be_pickled(result):
     again = pickle.loads(pickle.dumps(result))
     assert again.map.equals(result.map)
+
+
+def test_masked_values_and_ragged_lists_are_refused_as_data_and_as_labels():
+    X = np.random.default_rng(0).random((30, 3))
+    masked = np.ma.masked_greater(X, 0.5)
+    for bad, message in ((masked, "data is a masked array"), ([[1.0], [1.0, 2.0]], "lengths")):
+        with pytest.raises(DataError, match=message):
+            make_map(bad, "pca")
+    for bad in (masked[:, 0], [[1], [1, 2]] * 15):
+        with pytest.raises(DataError, match="label 'label'"):
+            make_map(X, "pca", labels=bad)

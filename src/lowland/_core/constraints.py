@@ -282,7 +282,7 @@ class Seed(Constraint):
     def allows(self, value: Any) -> bool:
         return (
             value is None
-            or (isinstance(value, numbers.Integral) and value >= 0 and not _is_bool(value))
+            or (isinstance(value, numbers.Integral) and int(value) >= 0 and not _is_bool(value))
             or isinstance(value, np.random.Generator | np.random.RandomState)
         )
 

@@ -49,7 +49,8 @@ GLOSSARY = {
     ),
     "metric_params": Entry(
         "dict or None, default=None",
-        'Keyword parameters of the metric, such as ``{"p": 3}`` for "minkowski".',
+        'Keyword parameters of the metric, such as ``{"p": 3}`` for "minkowski", or those of a '
+        "function.",
     ),
     "on_disconnected": Entry(
         '{"bridge", "largest", "raise"}, default="bridge"',

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.validation import as_array
 from lowland.io.arrays import checked_matrix
 from lowland.io.contents import Contents, Request, free_name, named_matrix
 from lowland.io.distances import (
@@ -109,7 +110,7 @@ def as_distances(
     elif hasattr(data, "feature_names") and hasattr(data, "truth"):
         found = bundled_distances(data)
     else:
-        found = RawDistances(np.asarray(data))
+        found = RawDistances(as_array(data, name))
     table = distance_table(name, found, allow_missing)
     if not beside:
         return table
@@ -169,11 +170,7 @@ def _contents(data: Any, name: str) -> Contents:
         return named_matrix(compressed_rows(data, name), None, {})
     if hasattr(data, "__arrow_c_stream__"):
         return Contents(as_polars(data)[0])
-    try:
-        matrix = np.asarray(data)
-    except ValueError as error:  # rows of different lengths
-        raise DataError(f"{name}: cannot be read as an array: {error}.") from error
-    return named_matrix(checked_matrix(matrix, name), None, {})
+    return named_matrix(checked_matrix(as_array(data, name), name), None, {})
 
 
 def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Contents:
@@ -202,7 +199,7 @@ def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
     elif _is_pandas(values):
         column = _from_pandas(name, values)
     else:
-        array = np.asarray(values)
+        array = as_array(values, f"{source}: label {name!r}")
         if array.ndim != 1:
             raise DataError(
                 f"{source}: label {name!r} has shape {array.shape}, expected one value per row."

@@ -139,7 +139,7 @@ def check_neighbors(
     several = several or (isinstance(n_neighbors, np.ndarray) and n_neighbors.ndim > 0)
     numbers: list[Any] = list(n_neighbors) if several else [n_neighbors]  # type: ignore[arg-type]
     if not numbers:
-        raise ParameterError("n_neighbors is empty; give one integer or a list of them.")
+        raise ParameterError("n_neighbors=[] is empty; give one integer or a list of them.")
     for k in numbers:
         if not Integer(1).allows(k):
             raise ParameterError(

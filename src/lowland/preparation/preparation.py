@@ -235,7 +235,8 @@ def _entered(X: Any) -> Any:
     """X, if it is a data frame of polars, else as a matrix of numbers; values may be missing."""
     if type(X).__module__.startswith("polars") and hasattr(X, "select") and hasattr(X, "shape"):
         return X
-    return check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
+    X = check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
+    return X if is_sparse(X) else np.ascontiguousarray(X)  # sums do not depend on the layout
 
 
 def _n_missing(numbers: Any) -> int:

@@ -19,14 +19,16 @@ import numpy as np
 from lowland._core.errors import ParameterError
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["CALLS", "check_arguments", "check_symmetric", "function_distances"]
+__all__ = ["CALLS", "check_arguments", "check_symmetric", "function_distances", "number_of"]
 
 CALLS = 1 << 12  # pairs between two looks at the monitor: a call takes some microseconds or more
 SAME = 1e-5  # of the largest: d(x, y) and d(y, x) may differ by rounding
 SHOWN = 4  # values of a row in a message
 
 
-def check_arguments(metric: Callable, params: dict[str, Any] | None) -> None:
+def check_arguments(
+    metric: Callable, params: dict[str, Any] | None, parameter: str = "metric"
+) -> None:
     """Refuse a function that does not take two rows and its parameters."""
     try:
         signature = inspect.signature(metric)
@@ -37,8 +39,8 @@ def check_arguments(metric: Callable, params: dict[str, Any] | None) -> None:
     except TypeError as error:
         also = f" and metric_params={params!r}" if params else ""
         raise ParameterError(
-            f"metric: the function {_name(metric)}{signature} cannot be called with two rows{also} "
-            f"({error}); expected a function of two rows, which takes all metric_params by name."
+            f"{parameter}: the function {_name(metric)}{signature} cannot be called with two rows"
+            f"{also} ({error}); expected a function of two rows, and of its parameters by name."
         ) from None
 
 
@@ -80,9 +82,9 @@ def _distances(values: list[Any], a: np.ndarray, B: np.ndarray, metric: Callable
     """The values of one row as numbers, if all are distances."""
     if not all(type(value) in (float, np.float64) for value in values):
         for value, b in zip(values, B, strict=True):
-            if not _is_number(value):
+            if number_of(value) is None:
                 raise _refused(value, a, b, metric)
-    found = np.array([_as_float(value) for value in values])
+    found = np.array([number_of(value) for value in values])
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         first = int(bad.argmax())
@@ -90,18 +92,18 @@ def _distances(values: list[Any], a: np.ndarray, B: np.ndarray, metric: Callable
     return found
 
 
-def _is_number(value: Any) -> bool:
-    """Python's and numpy's real numbers, also as arrays without dimensions; no text, no list."""
-    if isinstance(value, numbers.Real | np.bool_):
-        return True
-    dtype = getattr(value, "dtype", None)
-    return np.ndim(value) == 0 and getattr(dtype, "kind", "") in tuple("biuf")
+def number_of(value: Any) -> float | None:
+    """A real number of Python or numpy, also an array without dimensions; None for all else.
 
-
-def _as_float(value: Any) -> float:
+    An integer or a fraction beyond float64 is infinity.
+    """
+    if not isinstance(value, numbers.Real | np.bool_):
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if np.ndim(value) != 0 or kind not in tuple("biuf"):
+            return None
     try:
         return float(value)
-    except OverflowError:  # an integer or a fraction beyond float64
+    except OverflowError:
         return float("inf")
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
+from lowland._engines.distances.function_metric import check_arguments, number_of
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
@@ -81,15 +83,23 @@ def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:
 
 def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
     """One call per pair of rows; half of them where Y is X, because a kernel is symmetric."""
-    rows = [Y[i].toarray().ravel() if is_sparse(Y) else Y[i] for i in range(Y.shape[0])]
+    check_arguments(function, None, "kernel")
+    rows = _rows_to_read(Y)
     same = Y is X
     others = rows
     if not same:
-        others = [X[i].toarray().ravel() if is_sparse(X) else X[i] for i in range(X.shape[0])]
+        others = _rows_to_read(X)
     K = np.empty((len(rows), len(others)))
     for i, row in enumerate(rows):
         for j in range(i if same else 0, len(others)):
-            K[i, j] = function(row, others[j])
+            value = function(row, others[j])
+            number = number_of(value)
+            if number is None:
+                raise ParameterError(
+                    f"kernel: the function gave {shown(value, 60)} for rows {i} and {j}; expected "
+                    "one real number."
+                )
+            K[i, j] = number
             if same:
                 K[j, i] = K[i, j]
     if not np.isfinite(K).all():
@@ -125,3 +135,11 @@ def sample_distances(X: Any, metric: str) -> np.ndarray:
     if is_sparse(sample):
         sample = sample[:, np.flatnonzero(np.diff(sample.tocsc().indptr))].toarray()
     return pdist(np.asarray(sample, dtype=np.float64), metric)
+
+
+def _rows_to_read(X: Any) -> list[np.ndarray]:
+    """The rows, dense; a function sees the data of the caller, and may not change them."""
+    rows = [X[i].toarray().ravel() if is_sparse(X) else X[i].view() for i in range(X.shape[0])]
+    for row in rows:
+        row.flags.writeable = False
+    return rows
