@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+MOST_JOBS = 4096  # more threads than any machine has cores; the system would refuse them
+
+
 class Format(enum.StrEnum):
     """How a map is written."""
 
@@ -205,7 +208,9 @@ ResultFolder = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Threads; default all.", show_default=False),
+    typer.Option(
+        "--jobs", metavar="N", max=MOST_JOBS, help="Threads; default all.", show_default=False
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
 RawText = Annotated[
