@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from support.processes import cpu_seconds
@@ -67,6 +68,51 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_an_error():
+    run = f"{sys.executable} -m lowland"
+    for redirected, code, message in (
+        ("--version > /dev/full", 2, "lowland: error: standard output: No space left on device.\n"),
+        ("--version >&-", 2, "lowland: error: standard output: Bad file descriptor.\n"),
+        ("map absent.csv 2>&-", 2, ""),
+        ("map absent.csv 2> /dev/full", 2, ""),
+        ("--version <&-", 0, ""),
+    ):
+        done = subprocess.run(f"{run} {redirected}", shell=True, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (code, message), redirected
+
+
+def test_a_table_can_come_from_a_pipe(tmp_path):
+    text = "a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(20))
+    done = lowland("map", "-", "-m", "pca", "--no-report", cwd=tmp_path, input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "lowland-out" / "stdin-pca" / "map.csv").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits differ")
+def test_a_limit_of_the_process_is_respected(tmp_path):
+    np.save(tmp_path / "t.npy", np.zeros((20_000, 40)))
+
+    def limited(kind, n_bytes):
+        code = (
+            f"import resource, sys; resource.setrlimit(resource.{kind}, ({n_bytes}, {n_bytes})); "
+            "from lowland.cli import main; sys.exit(main(['map', 't.npy', '-m', 'classical_mds', "
+            "'--algorithm', 'exact', '--no-report', '-o', 'out', '--pca', 'none']))"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        )
+
+    few = limited("RLIMIT_AS", 10**9)
+    assert few.returncode == 2
+    assert "leaves 980 MB" in few.stderr or "to the process, and the libraries" in few.stderr
+    for kind in ("RLIMIT_AS", "RLIMIT_DATA"):
+        done = limited(kind, 3 * 10**9)
+        assert done.returncode == 2, done.stderr
+        assert "but the process may use" in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")

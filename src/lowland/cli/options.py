@@ -71,8 +71,16 @@ class Imputing(enum.StrEnum):
 def split(names: list[str] | None) -> list[str]:
     """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
     import csv
+    import io
 
-    given = [] if names is None else [name for text in names for name in next(csv.reader([text]))]
+    from lowland._core.errors import ParameterError
+
+    # A line break separates names as a comma does, unless it is quoted.
+    records = [csv.reader(io.StringIO(text, newline="")) for text in names or ()]
+    try:
+        given = [name for reader in records for record in reader for name in record]
+    except csv.Error as error:
+        raise ParameterError(f"{names}: not names of columns: {error}.") from error
     return list(dict.fromkeys(name.strip() for name in given if name.strip()))
 
 
