@@ -82,10 +82,14 @@ def _terminated(file: File) -> Iterator[Path]:
     ):
         if text.find(b"\0") >= 0:
             raise unreadable(file, "MatrixMarket", "it holds a null byte")
-        complete = text[-1:] == b"\n"
-    if complete:
+        end = text[-200:]
+    if end.endswith(b"\n"):
         yield file.path
         return
+    try:
+        float(end.split()[-1])
+    except (IndexError, ValueError):
+        raise unreadable(file, "MatrixMarket", "it is cut short within a number") from None
     with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
         copy = Path(folder) / "file.mtx"
         shutil.copyfile(file.path, copy)
