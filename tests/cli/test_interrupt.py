@@ -46,6 +46,106 @@ def test_an_interrupt_during_optimization_keeps_the_partial_map(slow, tmp_path):
     assert "stopped early" in (tmp_path / "out" / "report.html").read_text()
 
 
+DELAYS = (0.12, 0.3, 0.6, 1.0, 1.5)
+ENDINGS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_a_signal_at_any_time_ends_in_one_line_and_no_half_written_file(tmp_path):
+    """Earlier than the first delay there may be no Python yet that could say something."""
+    started = []
+    for number in ENDINGS:
+        for delay in DELAYS:
+            folder = tmp_path / f"{number.name}-{delay}"
+            folder.mkdir()
+            command = [sys.executable, "-m", "lowland", "map", "iris", "-m", "pca", "-o", "out"]
+            process = subprocess.Popen(
+                command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            _await_python(process)
+            time.sleep(delay - DELAYS[0])
+            process.send_signal(number)
+            started.append((number, folder, process))
+    for number, folder, process in started:
+        _, err = process.communicate(timeout=120)
+        code, word = ENDINGS[number]
+        files = sorted(path.name for path in folder.rglob("*") if path.is_file())
+        assert not list(folder.rglob(".lowland*")), files
+        if process.returncode == 0:  # it was done before
+            assert err == ""
+            assert len(files) == 4
+            continue
+        assert process.returncode == code, err
+        assert err.startswith(f"lowland: error: {word}; ")
+        assert err.count("\n") == 1
+        written = "results were written" in err
+        assert len(files) == (4 if written else 0)
+
+
+def _await_python(process):
+    """Wait until the process handles signals: Python asks for its own handler of SIGTERM."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with open(f"/proc/{process.pid}/status") as status:
+                caught = next(line for line in status if line.startswith("SigCgt")).split()[1]
+        except OSError:  # no such files outside of Linux
+            time.sleep(1)
+            return
+        if int(caught, 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.002)
+    raise AssertionError("the program does not handle signals")
+
+
+def test_signals_are_handled_before_the_slow_imports():
+    code = (
+        "import signal, sys; import lowland.cli; slow = [m for m in ('typing', 'typer', 'numpy') "
+        "if m in sys.modules]; sys.exit(' '.join(slow) or 0)"
+    )
+    # without site-packages, whose own start may import anything
+    paths = {"PYTHONPATH": os.path.dirname(os.path.dirname(lowland.__file__))}
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **paths})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_while_files_are_moved_waits_until_all_are_in_place(tmp_path, monkeypatch):
+    import lowland.io.writing as writing
+
+    original = writing._move_all
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        original(*arguments)
+
+    monkeypatch.setattr(writing, "_move_all", interrupted)
+    targets = [tmp_path / "a", tmp_path / "b"]
+
+    def write():
+        with writing.staged_outputs(targets) as staged:
+            for path in staged:
+                path.write_text("whole")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        write()
+    assert "written" in caught.value.__notes__
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_job_in_the_background_ignores_interrupts(tmp_path):
+    code = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "from lowland.cli import main; from lowland._core import registry; "
+        "fit = registry.get('pca').fit_transform; "
+        "registry.get('pca').fit_transform = lambda *a: "
+        "(os.kill(os.getpid(), signal.SIGINT), fit(*a))[1]; "
+        "sys.exit(main(['map', 'iris', '-m', 'pca', '--no-report', '-o', 'out']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 class Running:
     """Something that can be cancelled, or not."""
 

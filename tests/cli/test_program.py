@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from support.processes import cpu_seconds
@@ -67,6 +68,59 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_an_error():
+    run = f"{sys.executable} -m lowland"
+    for redirected, code, message in (
+        ("--version > /dev/full", 2, "lowland: error: standard output: No space left on device.\n"),
+        ("--version >&-", 2, "lowland: error: standard output: Bad file descriptor.\n"),
+        ("map absent.csv 2>&-", 2, ""),
+        ("map absent.csv 2> /dev/full", 2, ""),
+        ("--version <&-", 0, ""),
+    ):
+        done = subprocess.run(f"{run} {redirected}", shell=True, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (code, message), redirected
+
+
+def test_a_table_can_come_from_a_pipe(tmp_path):
+    text = "a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(20))
+    done = lowland("map", "-", "-m", "pca", "--no-report", cwd=tmp_path, input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "lowland-out" / "stdin-pca" / "map.csv").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits differ")
+def test_a_limit_of_the_process_is_respected(tmp_path):
+    X = np.random.default_rng(0).standard_normal((20_000, 40), dtype=np.float32)
+    np.save(tmp_path / "t.npy", X)
+    np.save(tmp_path / "equal.npy", np.zeros_like(X))
+
+    def limited(kind, n_bytes, source="t.npy"):
+        command = ["map", source, "-m", "sne", "--no-report", "-o", "out"]
+        code = (
+            f"import resource, sys; resource.setrlimit(resource.{kind}, ({n_bytes}, {n_bytes})); "
+            f"from lowland.cli import main; sys.exit(main({command}))"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        )
+
+    few = limited("RLIMIT_AS", 10**9)
+    assert few.returncode == 2
+    assert "to the process, and the libraries need" in few.stderr
+    assert few.stderr.count("\n") == 1
+    for kind in ("RLIMIT_AS", "RLIMIT_DATA"):
+        done = limited(kind, 3 * 10**9)
+        assert done.returncode == 2, done.stderr
+        assert "but the process may use" in done.stderr
+        assert done.stderr.count("\n") == 1
+    # an allocation that fails in spite of all estimates is no crash either
+    done = limited("RLIMIT_DATA", 3 * 10**9, "equal.npy")
+    assert done.returncode in (0, 2), done.stderr
+    assert done.returncode == 0 or "memory" in done.stderr or "may use" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")

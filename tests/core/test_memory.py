@@ -56,6 +56,23 @@ def test_the_tightest_ancestor_counts(machine):
     assert available_memory(machine(files)) == 400
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits differ")
+def test_limits_of_the_process_count_less_what_it_uses(machine, monkeypatch):
+    import resource
+
+    page = resource.getpagesize()
+    limits = {resource.RLIMIT_AS: 900 * page, resource.RLIMIT_DATA: resource.RLIM_INFINITY}
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limits[kind], -1))
+    root = machine({"proc/self/statm": "300 200 100 5 0 150 0\n"})
+    assert available_memory(root) == 600 * page
+    limits[resource.RLIMIT_DATA] = 250 * page
+    assert available_memory(root) == 100 * page
+    limits[resource.RLIMIT_DATA] = 10 * page
+    assert available_memory(root) == 0
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "7")
+    assert available_memory(root) == 7
+
+
 def test_the_machine_counts_when_the_group_allows_more(machine):
     files = {"proc/self/cgroup": "0::/job\n", **group("job", 10**15, 0, 0)}
     assert available_memory(machine(files)) == 1_024_000_000

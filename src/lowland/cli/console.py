@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 STDOUT = "standard output"  # what messages call it
+LONGEST = 1500  # characters of a line on stderr; names may have thousands
 
 
 def write(text: str) -> None:
@@ -60,6 +61,8 @@ def complain(text: str, kind: str = "error") -> None:
     """Write one line on stderr; line breaks and control characters are replaced."""
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
     with contextlib.suppress(OSError, ValueError):  # nobody reads it: the exit code has to do
         if sys.stderr is not None:
             _write(f"lowland: {kind}: {line}", sys.stderr)

@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+MOST_JOBS = 4096  # more threads than any machine has cores; the system would refuse them
+
+
 class Format(enum.StrEnum):
     """How a map is written."""
 
@@ -68,8 +71,16 @@ class Imputing(enum.StrEnum):
 def split(names: list[str] | None) -> list[str]:
     """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
     import csv
+    import io
 
-    given = [] if names is None else [name for text in names for name in next(csv.reader([text]))]
+    from lowland._core.errors import ParameterError
+
+    # A line break separates names as a comma does, unless it is quoted.
+    records = [csv.reader(io.StringIO(text, newline="")) for text in names or ()]
+    try:
+        given = [name for reader in records for record in reader for name in record]
+    except csv.Error as error:
+        raise ParameterError(f"{names}: not names of columns: {error}.") from error
     return list(dict.fromkeys(name.strip() for name in given if name.strip()))
 
 
@@ -205,7 +216,9 @@ ResultFolder = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Threads; default all.", show_default=False),
+    typer.Option(
+        "--jobs", metavar="N", max=MOST_JOBS, help="Threads; default all.", show_default=False
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
 RawText = Annotated[

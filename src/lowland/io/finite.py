@@ -66,8 +66,11 @@ def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False
     ):
         block = np.empty(frame.shape, np.float32 if dtype == pl.Float32 else np.float64, order="F")
         for i, column in enumerate(frame.iter_columns()):
-            block[:, i] = column.cast(dtype).fill_null(np.nan).to_numpy()
+            column = column.cast(dtype)
+            block[:, i] = column.fill_null(np.nan) if column.has_nulls() else column
         frame = pl.from_numpy(block, schema=frame.columns, orient="row")
+        if all_finite(block):  # polars would take 0.1 ms for each column
+            return frame
     if not allow_missing:
         _refuse(source, "missing values (NaN or empty)", frame, pl.all().is_nan())
     _refuse(source, "infinite values", frame, pl.all().is_infinite())

@@ -19,6 +19,7 @@ __all__ = ["read_columns", "read_index", "values_of"]
 def read_index(node: Any) -> list[str] | None:
     """The names of the rows of a frame; None if there are none."""
     if _is_compound(node):  # anndata before 0.7
+        check_dataset(node)
         name = next((name for name in ("index", "_index") if name in node.dtype.names), None)
         return None if name is None else _texts(node[name])
     name = node.attrs.get("_index")
@@ -32,6 +33,7 @@ def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
     import polars as pl
 
     if _is_compound(node):
+        check_dataset(node)
         columns = {
             name: _old_column(node, name)
             for name in node.dtype.names
@@ -49,15 +51,20 @@ def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
 
 
 def values_of(node: Any) -> np.ndarray:
-    """All values of a dataset, which must lie in the file itself and may not be a bomb.
+    """All values of a dataset."""
+    check_dataset(node)
+    return node[()]
 
-    A dataset may also refer to bytes of other files, and HDF5 would read those.
+
+def check_dataset(node: Any) -> None:
+    """Refuse a dataset that does not lie in the file itself, or is a bomb.
+
+    A dataset may refer to bytes of other files, and HDF5 would read those.
     """
     if node.is_virtual or node.external:
         raise DataError(f"{node.file.filename}: {node.name!r} refers to other files.")
     held = os.path.getsize(node.file.filename)
     refuse_bomb(node.file.filename, node.size * node.dtype.itemsize, held)
-    return node[()]
 
 
 def _column(node: Any) -> pl.Series | None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import mmap
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +54,8 @@ def read_matrix_market(file: File, request: Request) -> Contents:
             require_for_sparse(file, rows, columns, stored)
         else:
             require_for_table(file, rows, columns, 16 * columns)
-        matrix = scipy.io.mmread(text)
+        with _terminated(file) as path:
+            matrix = scipy.io.mmread(path)
     except DataError:
         raise
     except (ArithmeticError, OSError, TypeError, ValueError) as error:
@@ -63,6 +69,35 @@ def read_matrix_market(file: File, request: Request) -> Contents:
     if isinstance(matrix, np.ndarray):
         return named_matrix(np.asarray(matrix, np.float64), None, {})
     return named_matrix(compressed_rows(matrix, str(file)), None, {})
+
+
+@contextlib.contextmanager
+def _terminated(file: File) -> Iterator[Path]:
+    """A path to the same text that ends in a line feed.
+
+    The parser of SciPy reads beyond the text where a number ends at its end or at a null byte, and
+    may crash.
+    """
+    with (
+        file.path.open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text,
+    ):
+        if text.find(b"\0") >= 0:
+            raise unreadable(file, "MatrixMarket", "it holds a null byte")
+        end = text[-200:]
+    if end.endswith(b"\n"):
+        yield file.path
+        return
+    try:
+        float(end.split()[-1])
+    except (IndexError, ValueError):
+        raise unreadable(file, "MatrixMarket", "it is cut short within a number") from None
+    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+        copy = Path(folder) / "file.mtx"
+        shutil.copyfile(file.path, copy)
+        with copy.open("ab") as text_file:
+            text_file.write(b"\n")
+        yield copy
 
 
 def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_matrix:

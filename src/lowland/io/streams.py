@@ -17,7 +17,7 @@ __all__ = ["STDIN", "copy_stream", "is_stream", "sniffed_suffix"]
 STDIN = "-"
 FOLDERS = ("/dev", "/dev/fd", "/proc/self/fd")
 CHUNK = 1 << 20
-PATIENCE = 5.0  # seconds until a pipe has to have somebody who writes to it
+PATIENCE = 3.0  # seconds until a pipe has to have somebody who writes to it
 # How files of the formats begin that can be told from their first bytes.
 STARTS = (
     (b"PAR1", ".parquet"),
@@ -45,8 +45,12 @@ def is_stream(path: Path) -> bool:
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         if str(path) in ("/dev/stdin", "/dev/fd/0"):
             return True
-        raise DataError(f"{path}: is a device, which has no end; give the name of a file.")
+        raise _endless(path)
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or str(path.parent) in FOLDERS
+
+
+def _endless(path: Path) -> DataError:
+    return DataError(f"{path}: is a device, which has no end; give the name of a file.")
 
 
 def copy_stream(path: Path, copy: Path) -> None:
@@ -55,6 +59,8 @@ def copy_stream(path: Path, copy: Path) -> None:
     with _opened(path) as source, copy.open("wb") as out:
         if os.isatty(source.fileno()):
             raise DataError(f"{path}: is a terminal; give a file, or a command that writes to it.")
+        if stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and source.read(1):
+            raise _endless(path)
         chunk = _first_byte(path, source) or source.read(CHUNK)
         while chunk:
             copied += len(chunk)
