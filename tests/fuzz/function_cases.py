@@ -195,7 +195,8 @@ def study_case(rng: np.random.Generator) -> None:
     """What the commands do, on tables in memory."""
     n, p = random_shape(rng)
     data = random_table(rng, (min(n, 80), p), fair=0.7)
-    name = pick(rng, ["make_map", "make_map", "describe_table", "select_columns", "score_map"])
+    name = pick(rng, ["make_map", "make_map", "compare_methods", "describe_table"])
+    name = pick(rng, [name, name, "select_columns", "score_map"])
     options: dict[str, Any] = {}
     arguments: list[Any] = [data.X]
     if name == "make_map":
@@ -204,6 +205,10 @@ def study_case(rng: np.random.Generator) -> None:
         options["scale"] = pick(rng, ["auto", "none", "standard", "robust", "x"])
         options["pca"] = pick(rng, ["auto", "none", 2, 50, 0, -1])
         options["labels"] = labels(rng, len(data.plain)) if chance(rng, 0.4) else None
+    elif name == "compare_methods":
+        known = ["pca", "isomap", "lle", "classical_mds", "lda", "nonsense"]
+        arguments.append([pick(rng, known) for _ in range(int(rng.integers(0, 3)))])
+        options = {"scale": pick(rng, ["auto", "none"]), "impute": pick(rng, [None, "mean"])}
     elif name == "select_columns":
         arguments.append(pick(rng, [None, *registry.selector_names(), "x"]))
         options["n_features"] = pick(rng, [None, 1, 2, 0.5, 0, 100, "2"])
