@@ -12,7 +12,6 @@ from lowland._core.validation import canonical
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, one_line, unreadable
 from lowland.io.finite import float_type
-from lowland.io.matrix_text import matrix_text
 from lowland.io.opening import File
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ def read_matrix_market(file: File, request: Request) -> Contents:
     """MatrixMarket: a sparse matrix (coordinate) or a dense one (array) of real numbers."""
     import scipy.io
 
-    text = matrix_text(file)
     try:
         rows, columns, stored, layout, field, _ = scipy.io.mminfo(file.path)
         if field == "complex":
@@ -44,7 +42,7 @@ def read_matrix_market(file: File, request: Request) -> Contents:
             require_for_sparse(file, rows, columns, stored)
         else:
             require_for_table(file, rows, columns, 16 * columns)
-        matrix = scipy.io.mmread(text)
+        matrix = scipy.io.mmread(file.path)
     except DataError:
         raise
     except (ArithmeticError, OSError, TypeError, ValueError) as error:
