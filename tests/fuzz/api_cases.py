@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,10 @@ from lowland import load
 from lowland._core import registry
 
 __all__ = ["api_case", "estimator_case", "run_estimator"]
+
+# Methods beside transform that give one result for each row.
+OF_ROWS = ("predict", "predict_proba", "decision_function", "predict_log_proba")
+OF_ROWS += ("reconstruction_error",)
 
 
 def api_case(rng: np.random.Generator) -> None:
@@ -35,6 +41,8 @@ def estimator_case(rng: np.random.Generator) -> None:
     wants_y = cls.needs_target or chance(rng, 0.1)
     y = labels(rng, n) if wants_y else None
     run_estimator(rng, cls, params, data, y)
+    if hasattr(cls, "partial_fit") and chance(rng, 0.5):
+        _in_batches(rng, cls(**params), p)
 
 
 def run_estimator(
@@ -70,7 +78,7 @@ def _use(rng: np.random.Generator, model: Any, data: Data, Y: Any) -> None:
         points = points + rng.standard_normal(points.shape) * pick(rng, [0, 1, 1e10, 1e200])
         results["inverse_transform"] = attempt(model.inverse_transform, points)
         _alone(model.inverse_transform, points, results["inverse_transform"])
-    for name in ("predict", "predict_proba", "decision_function", "predict_log_proba"):
+    for name in OF_ROWS:
         if hasattr(model, name):
             results[name] = attempt(getattr(model, name), rows)
             _alone(getattr(model, name), rows, results[name])
@@ -79,8 +87,43 @@ def _use(rng: np.random.Generator, model: Any, data: Data, Y: Any) -> None:
         if result is not REFUSED and name != "predict_log_proba":
             _check_numbers(result, name)
     attempt(model.get_feature_names_out)
+    _copied(rng, model, rows, results["transform"])
     if attempt(model.transform, data.X) is not REFUSED:
         _saved(model, rows, results["transform"])
+
+
+def _copied(rng: np.random.Generator, model: Any, rows: Any, placed: Any) -> None:
+    """Copies work like the original, and so does another container of the output."""
+    from sklearn.base import clone
+
+    attempt(clone, model)
+    if not any(callable(value) for value in vars(model).values()):
+        twin = pickle.loads(pickle.dumps(model))
+        same_bytes(placed, attempt(twin.transform, rows), "transform after pickling")
+    container = pick(rng, ["pandas", "polars"])
+    if placed is not REFUSED and not hasattr(placed, "toarray"):
+        framed = attempt(copy.copy(model).set_output(transform=container).transform, rows)
+        numbers = [np.asarray(result, float) for result in (placed, framed)]
+        same_bytes(*numbers, f"transform to {container}")
+
+
+def _in_batches(rng: np.random.Generator, model: Any, p: int) -> None:
+    """Batches of any size and content; a refused batch changes nothing."""
+    for _ in range(int(rng.integers(1, 5))):
+        n = int(rng.integers(1, 30))
+        batch = random_table(rng, (n, p), fair=0.8)
+        y = labels(rng, n) if model.needs_target else None
+        more = {"classes": [0, 1, 2]} if model.needs_target and chance(rng, 0.5) else {}
+        before = contents([batch.X, y])
+        attempt(model.partial_fit, batch.X, y, **more)
+        if batch.container != "generator":
+            unchanged(before, [batch.X, y])
+    rows = rng.standard_normal((3, p))
+    placed = attempt(model.transform, rows)
+    if placed is not REFUSED:
+        _check_numbers(placed, "transform after partial_fit")
+        _alone(model.transform, rows, placed)
+        _saved(model, rows, placed)
 
 
 def new_rows(rng: np.random.Generator, data: Data) -> Any:
@@ -122,7 +165,8 @@ def _saved(model: Any, rows: Any, placed: Any) -> None:
         return  # a function is not saved
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.lowland"
-        model.save(path)
+        if attempt(model.save, path) is REFUSED:  # a parameter such as a fraction
+            return
         loaded = load(path)
         same_bytes(placed, attempt(loaded.transform, rows), "transform after save and load")
         repr(loaded)

@@ -42,9 +42,10 @@ class Data:
 
 
 def random_shape(rng: np.random.Generator) -> tuple[int, int]:
-    if chance(rng, 0.06):
+    if chance(rng, 0.04):
         return pick(rng, [(0, 3), (3, 0), (1, 1), (1, 5), (2, 1), (600, 1), (2, 300), (0, 0)])
-    n = int(pick(rng, [rng.integers(1, 12), rng.integers(12, 60), rng.integers(60, 201)]))
+    few, some, many = rng.integers(1, 12), rng.integers(12, 60), rng.integers(60, 201)
+    n = int(pick(rng, [few, some, some, many]))
     return n, int(pick(rng, [1, 2, 3, rng.integers(1, 10), rng.integers(10, 31)]))
 
 

@@ -54,7 +54,8 @@ def random_options(rng: np.random.Generator, n: int) -> dict[str, Any]:
 def _neighbors(rng: np.random.Generator, n: int) -> Any:
     if chance(rng, 0.12):
         return pick(rng, [*GIANTS, *FOREIGN, [1, 2], [], np.array([1, 3]), range(1, 4)])
-    return int(pick(rng, [1, 2, rng.integers(1, max(2, n)), n - 1, n, n // 2]))
+    fair = [1, 2, rng.integers(1, max(2, n // 2)), rng.integers(1, max(2, n))]
+    return int(pick(rng, fair if chance(rng, 0.8) else [n - 1, n, n // 2, n // 2 + 1, 0]))
 
 
 def measure_case(rng: np.random.Generator) -> None:
@@ -63,11 +64,12 @@ def measure_case(rng: np.random.Generator) -> None:
     n, _ = random_shape(rng)
     options = random_options(rng, n)
     square = options.get("metric") == "precomputed"
-    data = random_distances(rng, n) if square else random_table(rng, (n, random_shape(rng)[1]))
+    shape = (n, random_shape(rng)[1])
+    data = random_distances(rng, n) if square else random_table(rng, shape, fair=0.65)
     Y = data.plain[:, :2] if chance(rng, 0.3) else rng.standard_normal((n, int(rng.integers(1, 4))))
     if chance(rng, 0.3):
         other = n if chance(rng, 0.7) else int(rng.integers(1, 50))
-        Y = random_table(rng, (other, 2)).X
+        Y = random_table(rng, (other, 2), fair=0.4).X
     if chance(rng, 0.2):
         options["sample"] = pick(
             rng, ["auto", None, 1, 2, n, n + 1, 0, -1, "all", 10**9, 2.5, True]
@@ -193,7 +195,8 @@ def study_case(rng: np.random.Generator) -> None:
     """What the commands do, on tables in memory."""
     n, p = random_shape(rng)
     data = random_table(rng, (min(n, 80), p), fair=0.7)
-    name = pick(rng, ["make_map", "make_map", "describe_table", "select_columns", "score_map"])
+    name = pick(rng, ["make_map", "make_map", "compare_methods", "describe_table"])
+    name = pick(rng, [name, name, "select_columns", "score_map"])
     options: dict[str, Any] = {}
     arguments: list[Any] = [data.X]
     if name == "make_map":
@@ -202,6 +205,10 @@ def study_case(rng: np.random.Generator) -> None:
         options["scale"] = pick(rng, ["auto", "none", "standard", "robust", "x"])
         options["pca"] = pick(rng, ["auto", "none", 2, 50, 0, -1])
         options["labels"] = labels(rng, len(data.plain)) if chance(rng, 0.4) else None
+    elif name == "compare_methods":
+        known = ["pca", "isomap", "lle", "classical_mds", "lda", "nonsense"]
+        arguments.append([pick(rng, known) for _ in range(int(rng.integers(0, 3)))])
+        options = {"scale": pick(rng, ["auto", "none"]), "impute": pick(rng, [None, "mean"])}
     elif name == "select_columns":
         arguments.append(pick(rng, [None, *registry.selector_names(), "x"]))
         options["n_features"] = pick(rng, [None, 1, 2, 0.5, 0, 100, "2"])

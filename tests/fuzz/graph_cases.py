@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,12 @@ def _fields(rng: np.random.Generator, n: int, k: int) -> dict[str, Any]:
 
 def _spoil_indices(rng: np.random.Generator, fields: dict[str, Any]) -> None:
     indices = np.array(fields["indices"])
-    if indices.dtype.kind not in "iu" or not indices.size:
+    if indices.dtype.kind != "i" or not indices.size or indices.ndim != 2:
         return
     place = int(rng.integers(indices.size))
-    wrong = pick(rng, [*INDEX_FAULTS, len(indices), len(indices) - 1])
+    known = [*INDEX_FAULTS, len(indices), len(indices) - 1]
+    least, most = np.iinfo(indices.dtype).min, np.iinfo(indices.dtype).max
+    wrong = pick(rng, [number for number in known if least <= number <= most])
     kind = pick(rng, ["one", "one", "itself", "twice", "all", "row"])
     if kind == "one":
         indices.flat[place] = wrong
@@ -104,7 +107,7 @@ def _spoil_indices(rng: np.random.Generator, fields: dict[str, Any]) -> None:
 
 def _spoil_distances(rng: np.random.Generator, fields: dict[str, Any]) -> None:
     distances = np.array(fields["distances"])
-    if distances.dtype.kind != "f" or not distances.size:
+    if distances.dtype.kind != "f" or not distances.size or distances.ndim != 2:
         return
     kind = pick(rng, ["one", "one", "all", "unsorted", "scaled"])
     if kind == "one":
@@ -143,7 +146,8 @@ def _spoil_shapes(rng: np.random.Generator, fields: dict[str, Any]) -> None:
         lambda: None,
     ]
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             fields[name] = pick(rng, changes)()
     except (TypeError, ValueError, IndexError) as error:
         raise UserFault from error

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from fuzz.cases import AREAS, Finding
 
-__all__ = ["COMMAND", "Campaign", "Worker", "repeat", "run_all"]
+__all__ = ["COMMAND", "Campaign", "Worker", "run_all"]
 
 CPU_SECONDS = 20.0  # of all threads; the largest tables need a second or two
 WALL_SECONDS = 120.0  # longer than the limit of processor time takes on a busy machine
@@ -37,6 +37,7 @@ class Worker:
         self.process: subprocess.Popen[str] | None = None
         self.errors: IO[bytes] | None = None
         self.count = 0
+        self.history: collections.deque[str] = collections.deque(maxlen=30)
 
     def __enter__(self) -> Worker:
         return self
@@ -52,6 +53,7 @@ class Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         self.count += 1
+        self.history.append(case)
         start = time.monotonic()
         try:
             process.stdin.write(f"{case}\n")
@@ -70,6 +72,7 @@ class Worker:
     def _start(self) -> subprocess.Popen[str]:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.count = 0
+        self.history.clear()
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent), "--work", str(self.cpu_seconds)],
             stdin=subprocess.PIPE,
@@ -119,12 +122,6 @@ def _line_within(stream: IO[str], seconds: float) -> str | None:
         return stream.readline() if selector.select(seconds) else None
 
 
-def repeat(case: str) -> Finding | None:
-    """Run one case alone, in a process of its own."""
-    with Worker() as worker:
-        return worker.run(case)[1]
-
-
 def run_all(cases: Iterable[str]) -> list[Finding]:
     """Run the given cases one after the other."""
     with Worker() as worker:
@@ -141,6 +138,8 @@ class Campaign:
         self.count: collections.Counter[str] = collections.Counter()
         self.seconds: collections.Counter[str] = collections.Counter()
         self.groups: dict[tuple[str, ...], list[Finding]] = collections.defaultdict(list)
+        # cases of the same process up to each first finding: one of them may be the cause
+        self.before: dict[str, list[str]] = {}
         self.lock = threading.Lock()
 
     def run(self, workers: int, say: Any) -> None:
@@ -161,6 +160,7 @@ class Campaign:
                     group = self.groups[finding.group]
                     group.append(finding)
                     if len(group) == 1:
+                        self.before[finding.case] = list(worker.history)
                         say(f"{finding.kind} in {finding.where}: {finding.message}")
                         say(f"    {COMMAND} {case}")
 

@@ -12,7 +12,6 @@ import signal
 import sys
 import tempfile
 import time
-from importlib import import_module
 from pathlib import Path
 
 from fuzz.cases import Finding, run_case
@@ -33,8 +32,6 @@ def work(cpu_seconds: float) -> int:
     # The processor time of a case is limited by a signal that ends the process.
     faulthandler.register(signal.SIGPROF, all_threads=False, chain=True)
     os.environ["LOWLAND_MEMORY_LIMIT"] = "2GB"
-    import_module("fuzz.fixed_cases")  # not on the account of the first case
-    import_module("fuzz.api_cases")
     with tempfile.TemporaryDirectory(prefix="lowland-fuzz-") as folder:
         os.chdir(folder)
         for line in sys.stdin:

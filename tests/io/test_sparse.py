@@ -240,23 +240,3 @@ def test_a_file_without_the_banner_is_refused(tmp_path):
 def test_damaged_matrix_market_files_never_end_in_another_error(tmp_path, damage):
     scipy.io.mmwrite(tmp_path / "t.mtx", scipy.sparse.coo_matrix(X))
     assert damage(tmp_path / "t.mtx", read_table) > 30
-
-
-@each("end", ["", "   ", "\t", "\r", "\n", "   \n", "\n\n  "])
-@each(
-    "layout",
-    ["array real general\n2 1\n1.5\n-2", "coordinate real general\n2 1 2\n1 1 1.5\n2 1 -2"],
-)
-def test_the_last_line_of_a_matrix_market_file_may_end_anyhow(tmp_path, layout, end):
-    """SciPy's reader alone reads beyond the end of the text if there is no line break."""
-    table = read_table(market(tmp_path / "t.mtx", f"matrix {layout}{end}"))
-    features = table.features.toarray() if table.is_sparse else np.asarray(table.features)
-    assert features.tolist()[1] == [-2.0]
-
-
-@each("line", ["1\0.5", "\0", "1.5\0\0\0", "1.5 \0 2"])
-def test_null_bytes_in_a_matrix_market_file_are_refused(tmp_path, line):
-    path = market(tmp_path / "t.mtx", f"matrix array real general\n2 1\n{line}\n-2\n")
-    place = path.read_bytes().index(b"\0")
-    with pytest.raises(DataError, match=f"null byte at byte {place}"):
-        read_table(path)

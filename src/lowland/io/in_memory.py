@@ -11,7 +11,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import as_array
 from lowland.io.arrays import checked_matrix
-from lowland.io.contents import Contents, Request, free_name, named_matrix
+from lowland.io.contents import Contents, Request, free_name, named_matrix, one_line
 from lowland.io.distances import (
     RawDistances,
     bundled_distances,
@@ -190,6 +190,26 @@ def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Co
     return dataclasses.replace(contents, frame=frame, labels=labels)
 
 
+def _from_array(source: str, name: str, values: Any) -> pl.Series:
+    """An array or a list as a named column."""
+    import polars as pl
+
+    array = as_array(values, f"{source}: label {name!r}")
+    if array.ndim != 1:
+        raise DataError(
+            f"{source}: label {name!r} has shape {array.shape}, expected one value per row."
+        )
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in ("h", "m", "s"):
+        array = array.astype(f"{array.dtype.kind}8[us]")  # polars has no column of hours
+    try:
+        return pl.Series(name, array.tolist() if array.dtype.kind == "O" else array)
+    except (OverflowError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise DataError(
+            f"{source}: label {name!r} has values that cannot be stored in one column: "
+            f"{one_line(error)}."
+        ) from error
+
+
 def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
     """One label per row, as a named column."""
     import polars as pl
@@ -199,12 +219,7 @@ def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
     elif _is_pandas(values):
         column = _from_pandas(name, values)
     else:
-        array = as_array(values, f"{source}: label {name!r}")
-        if array.ndim != 1:
-            raise DataError(
-                f"{source}: label {name!r} has shape {array.shape}, expected one value per row."
-            )
-        column = pl.Series(name, array.tolist() if array.dtype.kind == "O" else array)
+        column = _from_array(source, name, values)
     if len(column) != rows:
         raise DataError(f"{source}: label {name!r} has {len(column)} values for {rows} rows.")
     return column

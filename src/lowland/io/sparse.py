@@ -17,7 +17,6 @@ from lowland._core.sparse_input import as_csr, well_formed
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, one_line, unreadable
 from lowland.io.finite import float_type
-from lowland.io.matrix_text import matrix_text
 from lowland.io.opening import File
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ def read_matrix_market(file: File, request: Request) -> Contents:
     """MatrixMarket: a sparse matrix (coordinate) or a dense one (array) of real numbers."""
     import scipy.io
 
-    text = matrix_text(file)
     try:
         rows, columns, stored, layout, field, symmetry = scipy.io.mminfo(file.path)
         if field == "complex":

@@ -253,6 +253,7 @@ class LDA(Classifier, MomentsReducer):
         appear. The model can be used as soon as every class has rows, and there are more rows than
         classes.
         """
+        self.check_params()
         if self.shrinkage == "auto":
             raise ParameterError(
                 "LDA: shrinkage='auto' needs all rows at once, which partial_fit does not have; "

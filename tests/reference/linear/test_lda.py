@@ -613,3 +613,9 @@ def test_predictions_depend_neither_on_other_rows_nor_on_threads(shape, dtype):
         alone = np.concatenate([getattr(one, method)(row[None]) for row in X])
         assert np.array_equal(together, alone), method
         assert np.array_equal(together, getattr(two, method)(X)), method
+
+
+def test_parameters_are_checked_before_a_batch():
+    X, y = grouped(90, 4, 3)
+    with pytest.raises(ParameterError, match="shrinkage=array of shape"):
+        LDA(shrinkage=np.array([0.1, 0.2])).partial_fit(X, y)
