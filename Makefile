@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
 WHEELS := build/wheels
+SANITIZED := build/sanitize
+CXX ?= c++
 NATIVE := pyproject.toml CMakeLists.txt $(shell find src -type f \( -name '*.cpp' -o -name '*.h' \))
 SOURCES := $(NATIVE) README.md LICENSE $(shell find src -type f \( -name '*.py' -o -name '*.pyi' \
 	-o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.csv' \))
@@ -16,7 +18,7 @@ CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
 
-.PHONY: help demo dev check docs test test-oldest mutants fuzz lint format bench wheel clean
+.PHONY: help demo dev check docs test test-oldest sanitize mutants fuzz lint format bench wheel clean
 
 help:
 	@echo "make demo    build, install into .venv, show the main job in a temporary folder"
@@ -24,6 +26,7 @@ help:
 	@echo "make check   a representative part of the tests on the editable install (about a minute)"
 	@echo "make test    build, install into .venv, run all tests"
 	@echo "make test-oldest  the contract suite with the oldest supported scikit-learn"
+	@echo "make sanitize  the kernels and the contract with address and undefined-behavior sanitizers"
 	@echo "make fuzz MINUTES=10  random calls, files and command lines; SEED=1 AREAS=api,files"
 	@echo "make mutants  plant one error at a time; every one must be noticed by a test (minutes)"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
@@ -93,6 +96,21 @@ test: $(VENV)/.installed $(VENV)/.test
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python $(PYTEST) tests/contract $(ARGS)
+
+# Kernels that end the process at the first access outside of a buffer. The sanitizer has to be in
+# the process before Python allocates anything, and libstdc++ with it, so both are preloaded.
+$(SANITIZED)/.built: $(VENV)/.base $(SOURCES)
+	rm -rf $(SANITIZED)/site
+	$(BIN)/python $(PIP) install --no-build-isolation --no-deps --target $(SANITIZED)/site \
+		--config-settings=cmake.define.LOWLAND_SANITIZE=ON \
+		--config-settings=build-dir=$(SANITIZED)/cmake .
+	touch $@
+
+sanitize: $(SANITIZED)/.built $(VENV)/.installed $(VENV)/.test
+	PYTHONPATH=$(SANITIZED)/site PYTHONMALLOC=malloc \
+		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/python $(PYTEST) tests/native tests/contract $(ARGS)
 
 fuzz: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) \

@@ -20,7 +20,7 @@ namespace LOWLAND_ISA {
 namespace {
 
 typedef Lanes<double>::vector Vector;
-typedef std::int64_t Bits __attribute__((vector_size(kVectorBytes)));
+typedef std::uint64_t Bits __attribute__((vector_size(kVectorBytes)));  // unsigned: they wrap around
 constexpr Index kWidth = Lanes<double>::width;
 
 constexpr double kTolerance = 1e-7;   // of the entropy
