@@ -65,7 +65,7 @@ LINES = [
     (["map", "t.csv", "--columns", "kind"], "kind"),
     (["map", "t.csv", "--columns", ","], None),
     (["map", "t.csv", "--columns", '"a'], None),
-    (["map", "t.csv", "--columns", "a\nb"], "a"),
+    (["map", "t.csv", "--columns", "a\nnope"], "nope"),
     (["map", "t.csv", "--columns", "a,a,b", "-m", "pca", "-o", "twice"], None),
     (["map", "t.csv", "--drop", "nope"], "nope"),
     (["map", "t.csv", "--drop", "a,b,c"], "--drop"),
