@@ -190,3 +190,15 @@ def test_a_tampered_chain_is_refused(state, tmp_path):
 def test_a_chain_needs_a_step():
     with pytest.raises(ValueError, match="at least one fitted estimator"):
         Chain([])
+
+
+def test_dense_rows_after_a_fit_on_sparse_ones_are_not_centered():
+    X = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 4.0]])
+    ready = Preparation(scale="standard").fit(scipy.sparse.csr_matrix(X))
+    np.testing.assert_allclose(ready.transform(X), X / ready.spread_)
+
+
+def test_an_array_in_place_of_text_columns_is_refused():
+    ready = Preparation().fit(pl.DataFrame({"a": [1.0, 2.0], "kind": ["x", "y"]}))
+    with pytest.warns(UserWarning), pytest.raises(DataError, match="text column 'kind'"):
+        ready.transform(np.ones((2, 2)))
