@@ -684,7 +684,7 @@ def test_any_json_in_the_manifest_loads_or_is_refused(valid, value, key):
 
 def test_a_metric_that_is_a_function_is_refused_when_saved(tmp_path):
     model = lowland.MDS(metric=lambda a, b: abs(a - b).sum()).fit(np.arange(12.0).reshape(4, 3))
-    with pytest.raises(ModelFileError, match="metric=.* is a function"):
+    with pytest.raises(ModelFileError, match=r"metric=.* is a function"):
         model.save(tmp_path / "m.lowland")
     assert not (tmp_path / "m.lowland").exists()
 
