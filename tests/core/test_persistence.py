@@ -15,6 +15,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lowland
+from lowland._core.chain import Chain
 from lowland._core.errors import MemoryLimitError, ModelFileError, ParameterError
 from lowland._core.persistence import archive, encoding
 from lowland._core.persistence.model_file import Model, read_model, write_model
@@ -687,3 +689,18 @@ def test_any_json_in_the_manifest_loads_or_is_refused(valid, value, key):
     except ModelFileError:
         return
     assert set(model.params) | set(model.state) <= {"x"}
+
+
+def test_a_metric_that_is_a_function_is_refused_when_saved(tmp_path):
+    model = lowland.MDS(metric=lambda a, b: abs(a - b).sum()).fit(np.arange(12.0).reshape(4, 3))
+    with pytest.raises(ModelFileError, match=r"metric=.* is a function"):
+        model.save(tmp_path / "m.lowland")
+    assert not (tmp_path / "m.lowland").exists()
+
+
+def test_steps_of_a_chain_that_do_not_fit_are_refused(tmp_path):
+    X = np.random.default_rng(0).standard_normal((20, 5))
+    first, last = lowland.PCA(3).fit(X), lowland.PCA(2).fit(X)
+    Chain([first, last]).save(tmp_path / "m.lowland")
+    with pytest.raises(ModelFileError, match="PCA gives 3 columns, PCA takes 5"):
+        lowland.load(tmp_path / "m.lowland")

@@ -234,3 +234,16 @@ def test_what_is_not_a_table_is_refused(bad, message):
 def test_preparation_before_fit_says_so():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         Preparation().transform(np.eye(3))
+
+
+def test_dense_rows_after_a_fit_on_sparse_ones_are_not_centered():
+    X = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 4.0]])
+    ready = Preparation(scale="standard").fit(scipy.sparse.csr_matrix(X))
+    np.testing.assert_allclose(ready.transform(X), X / ready.spread_)
+
+
+def test_an_array_in_place_of_text_columns_is_refused():
+    ready = Preparation().fit(pl.DataFrame({"a": [1.0, 2.0], "kind": ["x", "y"]}))
+    warned = pytest.warns(UserWarning, match="valid feature names")
+    with warned, pytest.raises(DataError, match="text column 'kind'"):
+        ready.transform(np.ones((2, 2)))
