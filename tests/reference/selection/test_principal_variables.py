@@ -63,6 +63,16 @@ def test_inverse_transform_is_the_regression(irregular):
         found.inverse_transform(X[:, :2])
 
 
+def test_scaled_columns_come_back_in_their_own_units(irregular):
+    X = irregular(60, 5) * [1.0, 30.0, 0.02, 5.0, 400.0]
+    found = lowland.PrincipalVariables(2, scale=True).fit(X)
+    kept = X[:, found.support_]
+    design = np.column_stack([np.ones(60), kept])
+    expected = design @ np.linalg.lstsq(design, X, rcond=None)[0]
+    back = found.inverse_transform(found.transform(X))
+    np.testing.assert_allclose(back / X.std(axis=0), expected / X.std(axis=0), atol=1e-9)
+
+
 def test_columns_that_are_sums_of_others_come_last(irregular):
     base = irregular(50, 3)
     X = np.column_stack([base, base @ [1, 2, 3], base @ [1, -1, 0.5], np.full(50, 4.0)])

@@ -135,6 +135,16 @@ def test_the_matrix_is_that_of_the_paper(method, p, q, k):
     np.testing.assert_allclose(M @ np.ones(120), 0, atol=1e-10 * np.abs(expected).max())
 
 
+@each("reg", [1e-9, 1e-2, 1.0])
+@each("local", [LLE, ModifiedLLE])
+def test_the_ridge_of_the_weights_is_the_one_asked_for(local, reg):
+    X = curved(60, 4, 2)
+    near = nearest(X, 9)
+    M = matrix_of(local(2, n_neighbors=9, reg=reg), X, near)
+    expected = ORACLES[local](X, near, 2, reg=reg)
+    np.testing.assert_allclose(M.toarray(), expected, atol=1e-6 * np.abs(expected).max())
+
+
 @each(("n", "solver"), [(200, "dense"), (700, "factor")])
 def test_the_map_is_the_bottom_of_that_matrix(method, n, solver):
     X = curved(n, 4, 2)
