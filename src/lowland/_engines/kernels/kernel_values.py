@@ -79,6 +79,19 @@ def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:
     return np.ones_like(s) if kernel.name in ("rbf", "laplacian") else s
 
 
+def _number(value: Any, i: int, j: int) -> float:
+    """What a function of two rows gave, if it is a number."""
+    try:
+        if np.ndim(value) == 0:
+            return float(value)
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise DataError(
+        f"kernel: the function gave {str(value)[:60]!r} for rows {i} and {j}, which is not a "
+        "number of float64; make it give one number."
+    )
+
+
 def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
     """One call per pair of rows; half of them where Y is X, because a kernel is symmetric."""
     rows = [Y[i].toarray().ravel() if is_sparse(Y) else Y[i] for i in range(Y.shape[0])]
@@ -89,7 +102,8 @@ def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
     K = np.empty((len(rows), len(others)))
     for i, row in enumerate(rows):
         for j in range(i if same else 0, len(others)):
-            K[i, j] = function(row, others[j])
+            value = function(row, others[j])
+            K[i, j] = value if type(value) is float else _number(value, i, j)
             if same:
                 K[j, i] = K[i, j]
     if not np.isfinite(K).all():
