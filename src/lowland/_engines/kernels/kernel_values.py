@@ -87,8 +87,8 @@ def _number(value: Any, i: int, j: int) -> float:
     except (OverflowError, TypeError, ValueError):
         pass
     raise DataError(
-        f"kernel: the function gave {str(value)[:60]!r} for rows {i} and {j}, which is not a "
-        "number of float64; make it give one number."
+        f"kernel: the function gave a value of type {type(value).__name__} for rows {i} and {j}; "
+        "make it give one number that float64 can hold."
     )
 
 
