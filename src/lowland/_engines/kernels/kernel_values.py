@@ -79,19 +79,6 @@ def of_product(kernel: Kernel, s: np.ndarray) -> np.ndarray:
     return np.ones_like(s) if kernel.name in ("rbf", "laplacian") else s
 
 
-def _number(value: Any, i: int, j: int) -> float:
-    """What a function of two rows gave, if it is a number."""
-    try:
-        if np.ndim(value) == 0:
-            return float(value)
-    except (OverflowError, TypeError, ValueError):
-        pass
-    raise DataError(
-        f"kernel: the function gave a value of type {type(value).__name__} for rows {i} and {j}; "
-        "make it give one number that float64 can hold."
-    )
-
-
 def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
     """One call per pair of rows; half of them where Y is X, because a kernel is symmetric."""
     rows = [Y[i].toarray().ravel() if is_sparse(Y) else Y[i] for i in range(Y.shape[0])]
@@ -102,8 +89,7 @@ def _by_calls(Y: Any, X: Any, function: Any) -> np.ndarray:
     K = np.empty((len(rows), len(others)))
     for i, row in enumerate(rows):
         for j in range(i if same else 0, len(others)):
-            value = function(row, others[j])
-            K[i, j] = value if type(value) is float else _number(value, i, j)
+            K[i, j] = function(row, others[j])
             if same:
                 K[j, i] = K[i, j]
     if not np.isfinite(K).all():
