@@ -211,6 +211,45 @@ def giant_matrix_market() -> None:
     refused(lowland.io.read_table, "t.mtx")
 
 
+@fixed(("2 2\n1\n2\n3\n4   ",), ("2 2\n1\n2\n3   ",), ("2 2\n1\n2\0\n3\n4\n",), ("2 2\n1\n2\0",))
+def odd_end_of_matrix_market(text: str) -> None:
+    Path("t.mtx").write_text(f"%%MatrixMarket matrix array real general\n{text}")
+    attempt(lowland.io.read_table, "t.mtx")
+
+
+@fixed()
+def score_of_a_sparse_map() -> None:
+    refused(lowland.study.score_map, rows(), scipy.sparse.csr_matrix(rows()[:, :2]))
+
+
+@fixed(([10**400] * 40,), ([[1], [2, 3]],), ([None, "a", 1, 2] * 10,))
+def odd_labels(labels: Any) -> None:
+    refused(lowland.study.make_map, rows(), "pca", labels=labels, measure=False)
+
+
+@fixed()
+def parameter_of_a_batch() -> None:
+    model = lowland.LDA(shrinkage=np.array([0.1, 0.2]))
+    refused(model.partial_fit, rows(), np.arange(40) % 3)
+
+
+@fixed(({"p": float("nan")},), ({"q": 1},))
+def metric_of_a_radius(params: dict[str, Any]) -> None:
+    refused(lowland.Isomap(radius=1.0, metric_params=params).fit, rows())
+
+
+@fixed(*[(name,) for name in ("text", "none", "array", "complex", "integer", "nan")])
+def kernel_without_a_number(function: str) -> None:
+    refused(lowland.KernelPCA(kernel=FUNCTIONS[function]).fit, rows())
+
+
+@fixed(("LLE",), ("LTSA",), ("ModifiedLLE",))
+def inverse_far_away(method: str) -> None:
+    model = getattr(lowland, method)(n_jobs=2).fit(rows())
+    far = model.transform(rows()) + 1e200 * np.random.default_rng(0).standard_normal((40, 2))
+    finite_or_refused(model.inverse_transform, far)
+
+
 @fixed((2**31,), (10**6,), (2**63,), (10**30,))
 def many_jobs(n_jobs: int) -> None:
     finite_or_refused(lowland.PCA(2, n_jobs=n_jobs).fit_transform, rows())

@@ -110,14 +110,15 @@ def _spoil_distances(rng: np.random.Generator, fields: dict[str, Any]) -> None:
     if distances.dtype.kind != "f" or not distances.size or distances.ndim != 2:
         return
     kind = pick(rng, ["one", "one", "all", "unsorted", "scaled"])
-    if kind == "one":
-        distances.flat[rng.integers(distances.size)] = pick(rng, DISTANCE_FAULTS)
-    elif kind == "all":
-        distances[:] = pick(rng, [*DISTANCE_FAULTS, 0.0])
-    elif kind == "unsorted":
-        distances = distances[:, ::-1].copy()
-    else:
-        distances *= 10.0 ** float(rng.integers(-300, 300))
+    with np.errstate(all="ignore"):
+        if kind == "one":
+            distances.flat[rng.integers(distances.size)] = pick(rng, DISTANCE_FAULTS)
+        elif kind == "all":
+            distances[:] = pick(rng, [*DISTANCE_FAULTS, 0.0])
+        elif kind == "unsorted":
+            distances = distances[:, ::-1].copy()
+        else:
+            distances *= 10.0 ** float(rng.integers(-300, 300))
     fields["distances"] = distances
 
 

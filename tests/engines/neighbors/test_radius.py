@@ -53,3 +53,9 @@ def test_a_radius_graph_that_does_not_fit_is_refused(monkeypatch):
 def test_a_radius_that_is_none_is_named(radius):
     with pytest.raises(ParameterError, match="radius="):
         radius_graph(np.zeros((3, 2)), radius)
+
+
+@pytest.mark.parametrize("params", [{"p": np.nan}, {"p": 3}, {"q": 1}, "p"])
+def test_parameters_that_the_metric_does_not_have_are_refused(params):
+    with pytest.raises(ParameterError, match="metric_params="):
+        radius_graph(np.zeros((3, 2)), 1.0, metric_params=params)

@@ -13,7 +13,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_tiles import DistanceTiles
-from lowland._engines.distances.metrics import canonical
+from lowland._engines.distances.metrics import canonical, check_metric
 
 __all__ = ["BYTES_PER_EDGE", "radius_graph"]
 
@@ -37,6 +37,7 @@ def radius_graph(
     """
     if not isinstance(radius, numbers.Real) or not 0 <= radius < np.inf:
         raise ParameterError(f"radius={radius!r} is not allowed; give a finite number >= 0.")
+    check_metric(X, metric, metric_params)
     metric = canonical(metric)
     source, reach = DistanceTiles(X, metric, metric_params), float(radius)
     with (monitor or Monitor()).phase("radius graph", source.n) as phase:
