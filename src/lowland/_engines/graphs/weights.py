@@ -61,7 +61,8 @@ def weighted_graph(
 def heat_weights(distances: Any, width: float, least: float = LEAST_WEIGHT) -> np.ndarray:
     """max(exp(-(d / width)^2), least) in float64."""
     with np.errstate(over="ignore"):
-        d = np.asarray(distances, np.float64) / width
+        # In the unit of extreme data, a width may be 0; a distance of 0 has the weight 1 also then.
+        d = np.asarray(distances, np.float64) / max(width, np.finfo(np.float64).tiny)
         return np.maximum(np.exp(-d * d), least)
 
 
