@@ -64,7 +64,7 @@ def weighted_graph(
 def heat_weights(distances: Any, width: float, least: float = LEAST_WEIGHT) -> np.ndarray:
     """max(exp(-(d / width)^2), least) in float64."""
     with np.errstate(over="ignore"):
-        d = np.asarray(distances, np.float64) / max(width, TINY)  # 1 for the distance 0
+        d = np.asarray(distances, np.float64) / (width or TINY)  # 1 for the distance 0
         return np.maximum(np.exp(-d * d), least)
 
 
