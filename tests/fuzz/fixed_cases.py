@@ -250,6 +250,13 @@ def inverse_far_away(method: str) -> None:
     finite_or_refused(model.inverse_transform, far)
 
 
+@fixed((1e-12,), (5e-324,))
+def width_below_the_unit(bandwidth: float) -> None:
+    X = rows()
+    X[0, 0] = 1e300
+    finite_or_refused(lowland.LaplacianEigenmaps(bandwidth=bandwidth).fit_transform, X)
+
+
 @fixed((2**31,), (10**6,), (2**63,), (10**30,))
 def many_jobs(n_jobs: int) -> None:
     finite_or_refused(lowland.PCA(2, n_jobs=n_jobs).fit_transform, rows())

@@ -243,7 +243,7 @@ def other_value(rng: np.random.Generator, value: Any) -> Any:
 def _other_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
     new = np.array(array)
     kinds = ["one", "one", "one", "all", "shuffled", "type", "shape", "constant", "order"]
-    kind = pick(rng, kinds)
+    kind = pick(rng, kinds if new.ndim else ["one", "all", "type"])
     if new.dtype.kind in "iu" and kind in ("one", "all", "constant"):
         limit = int(np.iinfo(new.dtype).max)
         high = int(new.max()) + 1

@@ -37,8 +37,8 @@ def heat_exponents(distances: np.ndarray, bandwidth: float, owner: str) -> np.nd
 
 def in_units_of(unit: float, distances: np.ndarray, most: float, owner: str) -> np.ndarray:
     """distances / unit in float64; refuses a new row whose quotient is above ``most``."""
-    with np.errstate(over="ignore"):
-        d = distances.astype(np.float64) / unit
+    with np.errstate(over="ignore"):  # in the unit of extreme data, a width may be 0
+        d = distances.astype(np.float64) / max(unit, np.finfo(np.float64).tiny)
     if not d.max(initial=0.0) <= most:
         raise DataError(
             f"{owner}: X has a new row at distance {distances.max():.0e} from the fitted rows, "

@@ -43,6 +43,7 @@ def test_binary_weights_are_1_also_for_copies(graph):
 def test_a_far_edge_keeps_the_least_weight_and_nothing_overflows():
     assert heat_weights([1e6], 1.0)[0] == 1e-9
     assert heat_weights([1e6], 1.0, least=0.0)[0] == 0
+    assert heat_weights([0.0, 1e-100], 0.0, least=0.0).tolist() == [1, 0]
     for unit in (1e-300, 1e300):
         edges = unit * np.array([1.0, 2, 3])
         width = median_length(edges)

@@ -21,6 +21,8 @@ __all__ = ["WeightedGraph", "heat_weights", "median_length", "root_mean_square",
 
 LEAST_WEIGHT = 1e-9  # an edge that is much too long still holds the graph together
 
+TINY = float(np.sqrt(np.finfo(np.float64).tiny))  # its square is above 0
+
 
 class WeightedGraph(NamedTuple):
     """Weights in the places of the edges, and the width of the heat kernel; None for binary."""
@@ -52,7 +54,8 @@ def weighted_graph(
     if weights == "binary":
         width, values = None, np.ones(graph.data.size)
     else:
-        width = median_length(graph.data) if width is None else float(width)
+        # In the unit of extreme data, a given width may be 0: it is as small as can be.
+        width = median_length(graph.data) if width is None else max(float(width), TINY)
         values = heat_weights(graph.data, width, least)
     W = scipy.sparse.csr_matrix((values, graph.indices, graph.indptr), shape=graph.shape)
     return WeightedGraph(W, width)
@@ -61,7 +64,7 @@ def weighted_graph(
 def heat_weights(distances: Any, width: float, least: float = LEAST_WEIGHT) -> np.ndarray:
     """max(exp(-(d / width)^2), least) in float64."""
     with np.errstate(over="ignore"):
-        d = np.asarray(distances, np.float64) / width
+        d = np.asarray(distances, np.float64) / (width or TINY)  # 1 for the distance 0
         return np.maximum(np.exp(-d * d), least)
 
 
