@@ -185,7 +185,7 @@ def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
     monkeypatch.setattr(registry.get("pca"), "save", full)
     outcome = run("map", "iris", "-m", "pca")
     assert outcome.code == 2
-    assert outcome.err == "lowland: error: model.lowland: No space left on device\n"
+    assert outcome.err == "lowland: error: model.lowland: No space left on device.\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from lowland._core.errors import DataError, MemoryLimitError
-from lowland.io import read_distances, read_table
+from lowland.io import h5_look, h5ad, read_distances, read_table
 from support.cases import each
 
 h5py = pytest.importorskip("h5py", reason="H5AD files are read by h5py")
@@ -307,3 +307,36 @@ def test_a_matrix_too_large_for_memory_is_refused_unread(tmp_path, little_memory
         store.create_dataset("layers/big", shape=(10**6, 10**4), chunks=(100, 100), dtype="f4")
     with pytest.raises(MemoryLimitError, match=r"part 'layers/big': reading 1000000 rows .* 44 GB"):
         read_table(path, part="layers/big")
+
+
+@each(
+    ("program", "message"),
+    [
+        ("import time; time.sleep(30)", "the HDF5 library does not come to an end with it"),
+        ("import os; os.abort()", r"the HDF5 library crashes \(signal 6\)"),
+    ],
+)
+def test_a_file_that_libhdf5_cannot_survive_is_refused(tmp_path, monkeypatch, program, message):
+    """The look at a file in another process loops or crashes, instead of the reader."""
+    path, look = tmp_path / "cells.h5ad", tmp_path / "look.py"
+    with h5py.File(path, "w") as store:
+        store["X"] = X
+    look.write_text(program)
+    assert read_table(path).features.shape == X.shape
+    monkeypatch.setattr(h5ad, "PATIENCE", 1.0)
+    monkeypatch.setattr(h5ad.h5_look, "__file__", str(look))
+    with pytest.raises(DataError, match=message):
+        read_table(path)
+
+
+def test_the_look_at_a_file_reads_all_of_its_objects(tmp_path, monkeypatch):
+    path, seen = tmp_path / "cells.h5ad", []
+    with h5py.File(path, "w") as store:
+        store["X"] = X
+        put_frame(store, "obs", CELLS, kind=np.arange(4))
+    read = h5py.Dataset.__getitem__
+    monkeypatch.setattr(
+        h5py.Dataset, "__getitem__", lambda self, key: seen.append(self.name) or read(self, key)
+    )
+    h5_look.look(str(path))
+    assert {*seen} == {"/X", "/obs/_index", "/obs/kind"}

@@ -57,5 +57,5 @@ def test_a_fit_hands_out_the_graph_it_used(both):
     assert shared.graph.n_neighbors == method.n_neighbors_
     assert np.array_equal(shared.graph.indices, knn_graph(X, method.n_neighbors_).indices)
     assert metrics.quality(X, Y, graph=shared.graph).to_dict() == metrics.quality(X, Y).to_dict()
-    assert not hasattr(method, "_shared")  # the model does not keep it
+    assert method._shared is None  # the model does not keep it
     assert np.array_equal(method.fit_transform(X), Y)

@@ -150,10 +150,10 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
 
 
 def _fitted_map(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
-    """``model._fit(X, y, run)``, if its map is one of numbers."""
+    """``model._fit(X, y, run)``, if its map is one of numbers; rows left out may be NaN."""
     with np.errstate(over="ignore"):  # what overflows is refused below
         Y = model._fit(X, y, run)
-    if Y is not None and not all_finite(Y):
+    if Y is not None and not all_finite(np.delete(Y, getattr(model, "excluded_", []), axis=0)):
         model._forget()
         raise beyond(type(model).__name__, largest_value(X), "the map", Y.dtype)
     return Y

@@ -151,7 +151,7 @@ def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray
 def as_array(values: Any, argument: str) -> np.ndarray:
     """``np.asarray`` in our words: no masked values, no ragged lists, no failures of others."""
     parts = values if isinstance(values, list | tuple) else ()
-    if np.ma.is_masked(values) or any(np.ma.is_masked(part) for part in parts):
+    if _is_masked(values) or any(map(_is_masked, parts)):
         raise DataError(
             f"{argument} is a masked array with masked values, which would be used as if they were "
             f"data; fill them, as in {argument}.filled(np.nan), and impute or drop what is missing."
@@ -167,6 +167,11 @@ def as_array(values: Any, argument: str) -> np.ndarray:
             f"{argument} cannot be read as an array ({reason}); give an array, a data frame or a "
             "list of rows of one length."
         ) from error
+
+
+def _is_masked(values: Any) -> bool:
+    """Whether values are hidden; an array of pandas has a mask, too, and gives NA for them."""
+    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
 def _not_a_number(

@@ -5,11 +5,14 @@ The format: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
+from lowland.io import h5_look
 from lowland.io.arrays import checked_matrix
 from lowland.io.budget import require_for_sparse, require_for_table
 from lowland.io.contents import Contents, Request, named_matrix, unreadable
@@ -25,6 +28,7 @@ __all__ = ["read_h5ad"]
 # Where the names of the columns of each part are.
 NAMES_OF = {"X": "var", "layers": "var", "raw": "raw/var"}
 FOLDERS = ("layers", "obsm", "obsp")
+PATIENCE = 30.0  # seconds for a look that takes less than one
 
 
 def read_h5ad(file: File, request: Request) -> Contents:
@@ -39,6 +43,7 @@ def read_h5ad(file: File, request: Request) -> Contents:
 
     if not h5py.is_hdf5(file.path):
         raise unreadable(file, "H5AD", "it is not an HDF5 file, or it is cut short")
+    _check_harmless(file)
     broken = (
         *(AttributeError, IndexError, KeyError, OSError, OverflowError, RuntimeError),
         *(TypeError, ValueError, pl.exceptions.PolarsError),
@@ -50,6 +55,28 @@ def read_h5ad(file: File, request: Request) -> Contents:
         raise
     except broken as error:
         raise unreadable(file, "H5AD", error) from error
+
+
+def _check_harmless(file: File) -> None:
+    """Refuse a damaged file that would crash libhdf5 or keep it busy for ever."""
+    if not sys.executable:  # an embedded interpreter cannot start another one
+        return
+    program = [sys.executable, "-P", h5_look.__file__, str(file.path)]
+    try:
+        look = subprocess.run(
+            program,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        reason = "it is damaged: the HDF5 library does not come to an end with it"
+        raise unreadable(file, "H5AD", reason) from None
+    if look.returncode < 0:
+        reason = f"it is damaged: the HDF5 library crashes (signal {-look.returncode})"
+        raise unreadable(file, "H5AD", reason)
 
 
 def _read(file: File, store: Any, part: str) -> Contents:
