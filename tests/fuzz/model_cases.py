@@ -248,6 +248,7 @@ def _other_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
         limit = int(np.iinfo(new.dtype).max)
         high = int(new.max()) + 1
         wrong = pick(rng, [-1, -7, high, high - 1, 0, limit, -limit, 100_000, new.size])
+        wrong = max(-limit, min(wrong, limit))
     elif new.dtype.kind == "f":
         wrong = pick(rng, [np.nan, np.inf, -1.0, 0.0, 1e308, -1e308, 5e-324, 1e154, -1e-3])
     else:
@@ -256,7 +257,7 @@ def _other_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
         if new.dtype.kind == "u":
             wrong = abs(wrong)
         if kind == "one" and new.size:
-            new.flat[rng.integers(new.size)] = wrong
+            new.reshape(-1)[rng.integers(new.size)] = wrong
         elif kind in ("all", "constant"):
             new[...] = wrong
         elif kind == "shuffled":

@@ -37,7 +37,7 @@ def is_path(data: Any) -> bool:
 
 def has_column_names(data: Any) -> bool:
     """Whether columns of the data can be chosen by name."""
-    return is_path(data) or hasattr(data, "columns") or hasattr(data, "feature_names")
+    return is_path(data) or _is_frame(data) or hasattr(data, "feature_names")
 
 
 def as_table(
@@ -102,7 +102,7 @@ def as_distances(
     """
     import polars as pl
 
-    if hasattr(data, "columns"):
+    if _is_frame(data):
         frame, id_name = as_polars(data)
         found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
     elif hasattr(data, "tocsr"):
@@ -116,6 +116,11 @@ def as_distances(
         return table
     labels = [_label(name, column, beside[column], table.shape[0]) for column in beside]
     return table.with_labels(pl.DataFrame(labels))
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether there are columns; the class is asked, as a lazy frame would have to find them."""
+    return hasattr(type(data), "columns")
 
 
 def as_polars(frame: Any) -> tuple[pl.DataFrame, str | None]:
@@ -163,7 +168,7 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
 def _contents(data: Any, name: str) -> Contents:
     if hasattr(data, "feature_names") and hasattr(data, "truth"):
         return bundled_contents(data)
-    if hasattr(data, "columns"):
+    if _is_frame(data):
         frame, id_name = as_polars(data)
         return Contents(frame, id_name=id_name)
     if hasattr(data, "tocsr"):
