@@ -181,7 +181,6 @@ LABELS = np.arange(20) % 3
 REFUSED = {
     "masked": (MASKED, r"X is a masked array.*X\.filled\(np\.nan\)"),
     "masked rows in a list": (list(MASKED), r"X is a masked array"),
-    "lazy": (pl.LazyFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), r"lazy data frame; give X\.collect"),
     "ragged": ([[1.0, 2.0], [3.0]] * 10, "its rows have different lengths"),
     "an array-like that raises": (Raising(), "no array today"),
     "an array-like that lies": (Lying(), "X cannot be read as an array"),
@@ -199,7 +198,7 @@ REFUSED = {
     ),
     "a generator": ((row for row in TWENTY), "2D array, got 0D"),
     "a dictionary": ({"a": [1, 2]}, "2D array, got 0D"),
-    "a lazy frame": (pl.DataFrame(TWENTY).lazy(), "2D array, got 0D"),
+    "a lazy frame": (pl.DataFrame(TWENTY).lazy(), r"lazy data frame; give X\.collect"),
     "a null": (pd.DataFrame({0: [1.0, None] * 10, 1: [1.0] * 20}), "contains NaN: column 0"),
 }
 
