@@ -17,6 +17,8 @@ from lowland._core.wording import shown
 
 __all__ = ["Labels", "check_labels", "check_numbers", "join_classes", "require_target"]
 
+KINDS = {"O": "text", "U": "text", "M": "dates", "m": "durations"}  # all others are numbers
+
 
 class Labels(NamedTuple):
     """The classes, sorted, and the number of each row's class among them."""
@@ -158,13 +160,15 @@ def join_classes(labels: Labels, known: np.ndarray | None, named: Any, *, owner:
     if named is not None:
         listed = as_array(named, "classes").reshape(-1)
         parts.append(check_labels(listed, len(listed), owner=owner).classes)
-        strange = np.setdiff1d(labels.classes, parts[-1])
-        if len(strange):
+        known_names = {*parts[-1].tolist()}
+        strange = next((x for x in labels.classes.tolist() if x not in known_names), None)
+        if strange is not None:
             raise DataError(
-                f"y has the label {strange.tolist()[0]!r}, which is not among "
-                f"classes={parts[-1].tolist()}; "
-                "name it there or correct it."
+                f"y has the label {shown(strange)}, which is not among "
+                f"classes={shown(parts[-1].tolist())}; name it there or correct it."
             )
-    if len({part.dtype.kind in "OU" for part in parts}) > 1:
-        raise DataError("the labels are text in some batches and numbers in others; use one kind.")
+    kinds = {KINDS.get(part.dtype.kind, "numbers") for part in parts}
+    if len(kinds) > 1:
+        found = " in some batches and ".join(sorted(kinds, reverse=True))
+        raise DataError(f"the labels are {found} in others; use one kind.")
     return np.unique(np.concatenate(parts))

@@ -476,6 +476,10 @@ def test_the_model_waits_for_every_class_that_was_named():
         found.partial_fit(X[:2], [0, 7], classes=[0, 1, 2])
     with pytest.raises(DataError, match="text in some batches and numbers in others"):
         found.partial_fit(X[:2], ["a", "b"])
+    with pytest.raises(DataError, match="numbers in some batches and dates in others"):
+        found.partial_fit(X[:2], np.array(["2020-01-01", "2021-01-01"], "M8[D]"))
+    with pytest.raises(DataError, match="is not among classes="):
+        found.partial_fit(X[:2], np.array(["2020-01-01", "2021-01-01"], "M8[D]"), classes=[0, 1, 2])
 
 
 def test_a_new_class_among_batches_joins_in():
