@@ -150,7 +150,7 @@ def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray
 
 def as_array(values: Any, argument: str) -> np.ndarray:
     """``np.asarray`` in our words: no masked values, no ragged lists, no failures of others."""
-    if hasattr(values, "collect_schema"):
+    if hasattr(values, "collect_schema") and hasattr(values, "collect"):  # of polars
         raise DataError(f"{argument} is a lazy data frame; give {argument}.collect().")
     parts = values if isinstance(values, list | tuple) else ()
     if _is_masked(values) or any(map(_is_masked, parts)):
