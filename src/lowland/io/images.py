@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -149,6 +150,9 @@ def _opened(folder: Path, name: str, path: Path) -> Iterator[Image.Image]:
     """An image whose pixels are not decoded yet; every error of Pillow names the file."""
     from PIL import Image, UnidentifiedImageError
 
+    log = logging.getLogger("PIL")
+    if not log.handlers:  # else Python prints what Pillow logs of a damaged file before it raises
+        log.addHandler(logging.NullHandler())
     try:
         with warnings.catch_warnings():
             # Warnings about metadata, and about large images, whose memory is checked here.
