@@ -136,3 +136,10 @@ def test_other_commands_suggest_too(refused):
     assert "transform" in refused("transfrom", "a", "b")
     assert "MODEL" in refused("transform")
     assert "INPUT" in refused("map")
+
+
+def test_jobs_and_n_jobs_have_one_bound():
+    from lowland._core.threads import MOST_THREADS
+    from lowland.cli.options import MOST_JOBS
+
+    assert MOST_JOBS == MOST_THREADS

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-MOST_JOBS = 4096  # more threads than any machine has cores; the system would refuse them
+MOST_JOBS = 1024  # as in _core/threads.py, whose import takes longer than --help
 
 
 class Format(enum.StrEnum):
