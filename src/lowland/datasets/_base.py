@@ -14,6 +14,8 @@ __all__ = ["ALLOWED", "XYZ", "Dataset", "balanced_labels", "check", "with_noise"
 
 XYZ = ("x", "y", "z")
 
+MOST = 1e100  # of noise and lengths: their squares are still numbers
+
 # One argument, one meaning, in every generator.
 ALLOWED: dict[str, Constraint] = {
     "bend": Real(0.0, 2.0 * np.pi),
@@ -21,12 +23,12 @@ ALLOWED: dict[str, Constraint] = {
     "n_clusters": Integer(1),
     "n_features": Integer(1),
     "n_samples": Integer(1),
-    "noise": Real(0.0, closed="left"),
-    "pitch": Real(0.0),
+    "noise": Real(0.0, MOST, closed="left"),
+    "pitch": Real(0.0, MOST),
     "random_state": Seed(),
-    "spread": Real(0.0, closed="left"),
+    "spread": Real(0.0, MOST, closed="left"),
     "tube": Real(0.0, 1.0),
-    "turns": Real(0.0),
+    "turns": Real(0.0, MOST),
 }
 
 

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,8 @@ from lowland._engines.neighbors.duplicates import (
     expand,
 )
 from lowland._engines.neighbors.search import neighbor_graph
+from lowland.errors import MemoryLimitError
+from lowland.neighbors import knn_graph
 from support.searches import in_order, others
 
 
@@ -188,3 +191,9 @@ def test_equal_rows_get_the_mean_of_their_places():
         assert np.array_equal(shared[0], Y[0])
         assert np.array_equal(Y, before)
     assert at_common_place(Y, None) is Y
+
+
+def test_many_neighbors_of_equal_rows_are_refused_before_memory_is_taken(monkeypatch):
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "50MB")
+    with pytest.raises(MemoryLimitError, match="2999 neighbors of 3000 rows"):
+        knn_graph(np.ones((3000, 2)), 2999)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.memory import require_memory
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks
@@ -116,6 +117,11 @@ def expand(
     result is ordered by distance, ties by row number. O(n k).
     """
     n, n_groups = len(equal.group), len(equal.first)
+    require_memory(
+        12 * n * k,
+        task=f"a list of {k} neighbors of {n} rows",
+        alternative="ask for fewer neighbors",
+    )
     by_group = np.argsort(equal.group, kind="stable").astype(np.int32)
     sizes = np.bincount(equal.group)
     starts = np.concatenate([[0], np.cumsum(sizes)])
