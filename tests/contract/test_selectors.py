@@ -345,6 +345,14 @@ def test_columns_keep_their_names(make, X, y):
         bare.get_feature_names_out(["a"])
 
 
+def test_a_name_that_occurs_twice_is_refused_where_the_frame_does_not_allow_it(X, y):
+    frame = pd.DataFrame(X, columns=["c"] * X.shape[1])
+    estimator = lowland.VarianceScore(n_features=2).set_output(transform="polars").fit(frame)
+    with pytest.raises(ParameterError, match="the name 'c' occurs twice"):
+        estimator.transform(frame)
+    assert list(estimator.set_output(transform="pandas").transform(frame)) == ["c", "c"]
+
+
 def test_frames_come_back_as_frames_with_types_if_asked_for(make, X, y):
     frame = pd.DataFrame(X, columns=NAMES, index=np.arange(90) + 100)
     frame = frame.astype({"a": np.float32, "c": np.float32})

@@ -52,7 +52,8 @@ def _fit(rng: np.random.Generator, graph: Any) -> None:
     unchanged(before, [graph.indices, graph.distances])
     if Y is REFUSED:
         return
-    require(np.isfinite(np.asarray(Y)).all(), "a map with numbers that are not finite")
+    placed = np.delete(np.asarray(Y), getattr(model, "excluded_", []), axis=0)
+    require(np.isfinite(placed).all(), "a map with numbers that are not finite")
     require(len(Y) == len(graph), f"a map of shape {np.shape(Y)}")
     attempt(model.transform, graph)
     attempt(model.transform, np.ones((2, n)))

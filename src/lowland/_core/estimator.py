@@ -236,7 +236,14 @@ class Estimator(Declared):
         if chosen == "polars":
             import polars
 
-            return polars.DataFrame(Y, schema=list(self.get_feature_names_out()), orient="row")
+            names = list(self.get_feature_names_out())
+            if len({*names}) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ParameterError(
+                    f"set_output: the name {twice!r} occurs twice, which a data frame of polars "
+                    "does not allow; rename the columns, or choose transform='pandas'."
+                )
+            return polars.DataFrame(Y, schema=names, orient="row")
         return Y
 
     def __sklearn_tags__(self) -> Any:
