@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -282,3 +283,23 @@ def test_real_parameters_at_the_ends_of_their_range(owner: type, name: str, valu
 @each(("owner", "name"), parameters_of(Integer), ids=lambda part: getattr(part, "__name__", part))
 def test_integer_parameters_far_beyond_the_data(owner: type, name: str, value: int) -> None:
     attempt(owner, name, value)
+
+
+NUMBERS = [Fraction(1, 3), Fraction(7, 3), 10**25, np.int8(3), np.float16(0.5), np.longdouble(2.5)]
+
+
+@each("cls", [*registry.all_methods(), *registry.all_selectors()])
+def test_numbers_of_any_type_are_numbers(cls, tmp_path):
+    """A parameter may be a fraction, a scalar of numpy or a very large integer."""
+    quick = {"max_iter": 3} if "max_iter" in cls.parameters() else {}
+    for name, field in cls.parameters().items():
+        long = name in ("max_iter", "n_init")
+        for value in NUMBERS[: 2 if long else None]:
+            if field.metadata["constraint"].allows(value):
+                try:
+                    model = cls(**{**quick, **small(cls), name: value}).fit(X, Y)
+                    assert np.isfinite(model.transform(X[:3] + 0.01)).all()
+                    model.save(tmp_path / "model.lowland")
+                except LowlandError:
+                    continue
+                lowland.load(tmp_path / "model.lowland")

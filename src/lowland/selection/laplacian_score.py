@@ -72,10 +72,10 @@ class LaplacianScore(Filter):
         return unit_powers(1)
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        k = min(self.n_neighbors, X.shape[0] - 1)
+        k = min(int(self.n_neighbors), X.shape[0] - 1)
         found = neighbor_graph(X, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
         # the paper's default, not that of weighted_graph, the median edge
-        t = self.bandwidth
+        t = None if self.bandwidth is None else float(self.bandwidth)
         width = root_mean_square(found.distances) if t is None else float(np.sqrt(t))
         W, _ = weighted_graph(symmetrize(found), "heat", width, least=0.0)
         L, degree = laplacian(W)

@@ -105,9 +105,9 @@ class LaplacianEigenmaps(GraphEmbedding):
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         q = self._check_axes(graph.shape[0], graph.shape[0] - 1)
-        width = None if self.bandwidth is None else float(np.sqrt(self.bandwidth))
+        width = None if self.bandwidth is None else float(np.sqrt(float(self.bandwidth)))
         W, width = weighted_graph(graph, self.weights, width)
-        self.bandwidth_ = None if width is None else (self.bandwidth or width**2)
+        self.bandwidth_ = None if width is None else float(self.bandwidth or width**2)
         modes, self.degrees_ = graph_spectrum(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
         Y = modes.vectors / np.sqrt(self.degrees_)[:, None]

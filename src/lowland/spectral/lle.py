@@ -97,4 +97,4 @@ class LLE(LocallyLinearReducer):
         return sum_of_patches(neighborhoods.with_self, errors, n=n, threads=run.threads)
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
-        return barycentric(points, ids, X, self.reg)
+        return barycentric(points, ids, X, float(self.reg))

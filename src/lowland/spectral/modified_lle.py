@@ -105,7 +105,7 @@ class ModifiedLLE(LocallyLinearReducer):
         errors = np.zeros((n, k + 1, counts.max()))
 
         def fill(rows: slice) -> None:
-            w = regularized(squares[rows], V[rows], self.reg)
+            w = regularized(squares[rows], V[rows], float(self.reg))
             for s in np.unique(counts[rows]):
                 alike = counts[rows] == s
                 own = rows.start + np.flatnonzero(alike)
@@ -116,7 +116,7 @@ class ModifiedLLE(LocallyLinearReducer):
         return sum_of_patches(neighborhoods.with_self, errors, n=n, threads=run.threads)
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
-        return barycentric(points, ids, X, self.reg)
+        return barycentric(points, ids, X, float(self.reg))
 
 
 def regularized(squares: np.ndarray, V: np.ndarray, reg: float) -> np.ndarray:
