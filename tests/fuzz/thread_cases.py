@@ -21,7 +21,7 @@ THREADS = 6
 def thread_case(rng: np.random.Generator) -> None:
     cls = pick(rng, [*registry.all_methods(), *registry.all_selectors()])
     n, p = int(rng.integers(20, 120)), int(rng.integers(3, 12))
-    X, y = np.abs(rng.standard_normal((n, p))), rng.integers(0, 3, n)
+    X, y = np.abs(rng.standard_normal((n, p))), rng.permutation(np.arange(n) % 3)
     small = {"max_iter": 20, "n_neighbors": 8, "perplexity": 5.0, "cv": 2, "random_state": 0}
     params = {key: value for key, value in small.items() if key in cls.parameters()}
     params["n_jobs"] = pick(rng, [1, 2, None])
