@@ -61,6 +61,8 @@ def _loaded(path: Path) -> Any:
 def use_loaded(model: Any, rows: np.ndarray, folder: Path) -> None:
     """A model that was accepted works or refuses; it never fails otherwise."""
     repr(model)
+    if getattr(model, "verbose", False):  # progress is no finding
+        model.verbose = False
     width = getattr(model, "n_features_in_", rows.shape[1])
     rows = np.resize(rows, (len(rows), min(abs(int(width)), 1000)))
     placed = attempt(model.transform, rows, warned=True)
