@@ -97,8 +97,9 @@ def test_all_methods_reach_the_same_divergence(n_components):
     X = digits().X[:600]
     settings = {"n_components": n_components, "random_state": 0, "tol": 0}
     start = TSNE(method="exact", max_iter=400, **settings).fit(X).embedding_
+    steps = 200 if n_components < 3 else 60  # a mesh of three dimensions has many nodes
     losses = [
-        TSNE(method=method, init=start, max_iter=200, **settings).fit(X).kl_divergence_
+        TSNE(method=method, init=start, max_iter=steps, **settings).fit(X).kl_divergence_
         for method in ("exact", "barnes_hut", "mesh")
     ]
     assert max(losses) < 1.015 * min(losses)
