@@ -282,3 +282,9 @@ def test_masked_values_and_ragged_lists_are_refused_as_data_and_as_labels():
     for bad in (masked[:, 0], [[1], [1, 2]] * 15):
         with pytest.raises(DataError, match="label 'label'"):
             make_map(X, "pca", labels=bad)
+
+
+def test_labels_of_one_name_are_refused():
+    twice = pd.DataFrame(np.arange(60).reshape(30, 2), columns=["a", "a"])
+    with pytest.raises(DataError, match="several label columns are called 'a'"):
+        make_map(np.arange(90.0).reshape(30, 3) ** 2, "pca", labels=twice)

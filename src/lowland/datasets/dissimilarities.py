@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._core.constraints import Integer
 from lowland._core.errors import ParameterError
 from lowland.datasets._base import Dataset
 from lowland.datasets._files import read
@@ -57,7 +58,7 @@ def breakfast(judge: int | None = None) -> Dataset:
     >>> breakfast(judge=42)
     Dataset('breakfast', distances between 15 rows)
     """
-    if judge is not None and judge not in JUDGES:
+    if judge is not None and not (Integer().allows(judge) and judge in JUDGES):
         known = ", ".join(map(str, JUDGES))
         raise ParameterError(
             f"breakfast: judge={judge!r} is not allowed; expected {known} or None."

@@ -221,6 +221,8 @@ def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
 
     if isinstance(values, pl.Series):
         column = values.rename(name)
+    elif _is_frame(values):  # what a name means that several columns have
+        raise DataError(f"{source}: several label columns are called {name!r}; rename all but one.")
     elif _is_pandas(values):
         column = _from_pandas(name, values)
     else:
