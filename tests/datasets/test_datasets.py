@@ -277,7 +277,7 @@ def test_a_judge_of_the_breakfast_is_one_of_four():
     with pytest.raises(ParameterError, match=r"judge=7 is not allowed; expected 42, 71, 101, 112"):
         datasets.breakfast(7)
     with pytest.raises(ParameterError, match="judge=array"):
-        breakfast(judge=np.array([42, 71]))
+        datasets.breakfast(judge=np.array([42, 71]))
 
 
 def test_changing_a_table_does_not_change_the_next_copy():
