@@ -189,3 +189,24 @@ def test_extreme_numbers_are_refused_at_the_door_or_by_name_later(cls):
             with warnings.catch_warnings(), contextlib.suppress(LowlandError):
                 warnings.simplefilter("ignore", RuntimeWarning)
                 assert model.transform(rows).shape == (3, model._n_features_out), name
+
+
+@each(
+    ("name", "place", "entry"),
+    [
+        ("edge_starts_", 30, 100_000),
+        ("edge_starts_", 30, -1),
+        ("edge_ends_", 3, -1),
+        ("edge_ends_", 3, 60),
+        ("landmarks_", 0, -1),
+        ("landmarks_", 0, 60),
+    ],
+)
+def test_an_index_lies_before_the_end_of_its_axis(tmp_path, name, place, entry):
+    """Numbers, and not what the declaration proposes: the declaration itself is under test."""
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    model = lowland.Isomap().fit(X)
+    getattr(model, name)[place] = entry
+    model.save(tmp_path / "model.lowland")
+    with pytest.raises(ModelFileError, match=rf"'{name}'\[{place}\] = {entry}, expected"):
+        lowland.load(tmp_path / "model.lowland")
