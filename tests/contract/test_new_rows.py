@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
 from lowland.errors import DataError
@@ -25,6 +26,27 @@ def test_a_row_alone_lands_where_it_lands_in_company(make, X):
     alone = np.vstack([estimator.transform(row[None, :]) for row in X])
     np.testing.assert_array_equal(together, alone)
     np.testing.assert_array_equal(estimator.transform(X[::-1]), together[::-1])
+
+
+def test_rows_of_distances_land_where_each_lands_alone(make, X):
+    if not make().accepts_distances:
+        return
+    estimator = make(metric="precomputed").fit(cdist(X[:60], X[:60]))
+    D = cdist(X[60:], X[:60])
+    together = estimator.transform(D)
+    alone = np.vstack([estimator.transform(row[None, :]) for row in D])
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_the_order_of_the_memory_changes_no_byte(make, X):
+    estimator = make().fit(X)
+    expected = estimator.transform(X * 1.01)
+    assert estimator.transform(np.asfortranarray(X * 1.01)).tobytes() == expected.tobytes()
+    if make().accepts_distances:
+        D = cdist(X, X)
+        estimator = make(metric="precomputed").fit(D)
+        expected = estimator.transform(D * 1.01)
+        assert estimator.transform(np.asfortranarray(D * 1.01)).tobytes() == expected.tobytes()
 
 
 def test_transform_changes_nothing(fitted, X):

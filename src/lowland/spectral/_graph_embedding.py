@@ -186,7 +186,8 @@ class GraphEmbedding(NeighborGraphReducer):
         kept = self._kept(X.shape[1])
         for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
             block = X[rows].toarray() if is_sparse(X) else X[rows]
-            yield rows, block[:, kept].astype(np.float64)
+            # C order: a choice of columns is in Fortran order, in which sums round otherwise
+            yield rows, np.ascontiguousarray(block[:, kept], np.float64)
 
     def _keep_fitted_places(self, Z: np.ndarray, links: Any) -> np.ndarray:
         """Z with the place of the fitted row for every new row at distance 0 from one."""
