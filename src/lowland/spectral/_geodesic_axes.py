@@ -135,6 +135,8 @@ def residual_variance(D: np.ndarray, sources: np.ndarray, Y: np.ndarray) -> np.n
     d, d2, g, g2, dg = sums.T / max(count, 1)
     var_d, var_g = d2 - d * d, g2 - g * g
     known = (var_d > 1e-12 * d2) & (var_g > 1e-12 * g2)
-    r2 = (dg - d * g) ** 2 / np.where(known, var_d * var_g, 1.0)
+    # one root after the other: the product of two small variances may underflow
+    deviations = np.sqrt(np.where(known, var_d, 1.0)), np.sqrt(np.where(known, var_g, 1.0))
+    r2 = ((dg - d * g) / deviations[0] / deviations[1]) ** 2
     constant = np.where(var_g > 1e-12 * g2, 1.0, 0.0)
     return np.where(known, np.maximum(1 - r2, 0.0), constant)
