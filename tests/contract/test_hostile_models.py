@@ -155,7 +155,9 @@ def test_each_other_kind_or_size_is_refused(cls):
 def test_an_array_of_integers_has_a_meaning(cls):
     for name, attribute in cls.fitted_attributes.items():
         if attribute.type is int:
-            assert attribute.meaning, f"{name}: declare what its numbers mean (_core/meaning.py)"
+            assert attribute.meaning, (
+                f"{name}: declare what its numbers mean (_core/meanings/contents.py)"
+            )
 
 
 @every_class

@@ -14,7 +14,7 @@ from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, DataTypeError, ParameterError
-from lowland._core.meaning import count
+from lowland._core.meanings.contents import count
 from lowland._core.params import fitted, param
 from lowland._core.units import largest
 from lowland._core.validation import dense_if_small, is_sparse

@@ -21,7 +21,7 @@ import numpy as np
 from lowland._core.constraints import LARGE, Constraint
 from lowland._core.docstrings import GLOSSARY, Entry, complete, entries
 from lowland._core.errors import ParameterError, unknown_name
-from lowland._core.meaning import Meaning
+from lowland._core.meanings.contents import Meaning
 from lowland._core.wording import shown
 
 __all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
@@ -76,7 +76,7 @@ def fitted(
     is ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
     ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``unit`` tells
     how it grows with the data (``_core/units.py``); it may be a function of the model, and a tuple
-    if entries differ. ``meaning`` is what the contents satisfy (``_core/meaning.py``); whoever uses
+    if entries differ. ``meaning`` is what the contents satisfy (``_core/meanings``); whoever uses
     them may rely on it, and an array of integers needs one. Only a ``sparse`` attribute may be a
     CSR matrix, and only one that ``may_be_empty`` may have a size of 0. ``init`` only tells type
     checkers that this is not a parameter.

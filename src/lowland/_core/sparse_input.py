@@ -6,7 +6,7 @@ either. Every sparse matrix that enters the library passes through :func:`compre
 
 Cost: two passes over the column numbers, one that finds all of them inside and one that finds them
 ascending. Measured on one core: 14 ms for 70 000 x 784 and for 200 000 x 5 000 with 10 million
-stored values each, beside 7 s and 9 s for two axes of PCA.
+stored values each, beside 7 s and 9 s for two axes of PCA (``benchmarks/checks.py``).
 """
 
 from __future__ import annotations

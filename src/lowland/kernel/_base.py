@@ -11,7 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import above, count
+from lowland._core.meanings.contents import above, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse

@@ -11,7 +11,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import at_least
+from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost

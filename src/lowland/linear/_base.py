@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.base import Invertible
 from lowland._core.card import Estimate
 from lowland._core.context import FitContext
-from lowland._core.meaning import count
+from lowland._core.meanings.contents import count
 from lowland._core.params import fitted
 from lowland._core.traits import Reading
 from lowland._engines.linalg import products

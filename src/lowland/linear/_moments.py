@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from lowland._core.context import FitContext
-from lowland._core.meaning import Semidefinite, count
+from lowland._core.meanings.contents import Semidefinite, count
 from lowland._core.params import fitted
 from lowland._core.units import largest
 from lowland._core.validation import (

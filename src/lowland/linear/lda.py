@@ -11,7 +11,7 @@ from lowland._core.classifier import Classifier
 from lowland._core.constraints import Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import Ascending, SumsTo, above, at_least, count, share
+from lowland._core.meanings.contents import Ascending, SumsTo, above, at_least, count, share
 from lowland._core.params import fitted, param
 from lowland._core.targets import check_labels
 from lowland._core.threads import limit_blas

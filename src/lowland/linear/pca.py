@@ -10,7 +10,7 @@ import numpy as np
 from lowland._core.card import Card
 from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meaning import above, at_least, share
+from lowland._core.meanings.contents import above, at_least, share
 from lowland._core.params import fitted, param
 from lowland._core.validation import check_finite, is_sparse
 from lowland._engines.linalg import products

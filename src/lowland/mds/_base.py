@@ -12,7 +12,7 @@ from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meaning import at_least
+from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.units import largest, unit_powers

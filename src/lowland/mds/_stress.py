@@ -11,7 +11,7 @@ from lowland._core.card import Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import at_least, count
+from lowland._core.meanings.contents import at_least, count
 from lowland._core.memory import available_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas

@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meaning import at_least, share
+from lowland._core.meanings.contents import at_least, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse

@@ -10,7 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import Ascending, at_least, index_of
+from lowland._core.meanings.contents import Ascending, at_least, index_of
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Phase
 from lowland._core.params import fitted, param

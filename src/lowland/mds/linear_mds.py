@@ -11,7 +11,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Function, Integer, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meaning import at_least
+from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._core.units import largest_value, unit_powers
 from lowland._engines.distances.metrics import METRICS, has_directions, unit_power

@@ -10,7 +10,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import at_least
+from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._engines.distances.dissimilarities import known_pairs
 from lowland._engines.stress.disparities import Disparities

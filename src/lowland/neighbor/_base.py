@@ -15,7 +15,7 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.meaning import at_least, count
+from lowland._core.meanings.contents import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse

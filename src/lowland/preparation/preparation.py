@@ -12,7 +12,7 @@ import numpy as np
 
 from lowland._core.constraints import Null, OneOf
 from lowland._core.errors import DataError
-from lowland._core.meaning import Names, above, count
+from lowland._core.meanings.contents import Names, above, count
 from lowland._core.params import Declared, fitted, param
 from lowland._core.validation import (
     all_finite,

@@ -11,9 +11,9 @@ import numpy as np
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
-from lowland._core.meaning import Permutation
+from lowland._core.meanings.contents import Permutation
+from lowland._core.meanings.relations import Best
 from lowland._core.params import fitted, param
-from lowland._core.relations import Best
 from lowland._core.validation import is_sparse
 
 __all__ = ["Selector"]

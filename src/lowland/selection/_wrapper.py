@@ -11,9 +11,9 @@ import numpy as np
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, LowlandError, ParameterError, unknown_name
-from lowland._core.meaning import Ascending, at_least
+from lowland._core.meanings.contents import Ascending, at_least
+from lowland._core.meanings.relations import RowCounts
 from lowland._core.params import fitted, param
-from lowland._core.relations import RowCounts
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse

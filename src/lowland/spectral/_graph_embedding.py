@@ -16,9 +16,9 @@ import scipy.sparse
 from lowland._bases.neighbor_graph import NeighborGraphReducer
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import Ascending, at_least, index_of
+from lowland._core.meanings.contents import Ascending, at_least, index_of
+from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted
-from lowland._core.relations import KnownOutside
 from lowland._core.traits import Reading
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances

@@ -18,10 +18,10 @@ from lowland._core.base import Invertible
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataTypeError, ParameterError
-from lowland._core.meaning import Ascending, Distinct, at_least, count, index_of
+from lowland._core.meanings.contents import Ascending, Distinct, at_least, count, index_of
+from lowland._core.meanings.relations import Without
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.relations import Without
 from lowland._core.units import largest, unit_powers
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities

@@ -12,7 +12,7 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meaning import SumsTo, above, at_least
+from lowland._core.meanings.contents import SumsTo, above, at_least
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_operators import KernelMatrix

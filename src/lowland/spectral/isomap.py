@@ -12,9 +12,9 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meaning import Ascending, Starts, above, at_least, index_of, share
+from lowland._core.meanings.contents import Ascending, Starts, above, at_least, index_of, share
+from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted, param
-from lowland._core.relations import KnownOutside
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost

@@ -10,7 +10,7 @@ import scipy.sparse
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meaning import above
+from lowland._core.meanings.contents import above
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland._engines.graphs.weights import weighted_graph

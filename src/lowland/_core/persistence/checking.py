@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError, ModelFileError
-from lowland._core.meaning import Interval, State, count, size_of
+from lowland._core.meanings.contents import Interval, State, count, size_of
 from lowland._core.params import Declared, Fitted
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse

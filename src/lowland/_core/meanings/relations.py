@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.meaning import Meaning, State, first_flaw, with_entry
+from lowland._core.meanings.contents import Meaning, State, first_flaw, with_entry
 
 __all__ = ["Best", "KnownOutside", "RowCounts", "Without"]
 

@@ -1,0 +1,1 @@
+"""What the contents of fitted attributes must satisfy: each alone, and beside others."""
