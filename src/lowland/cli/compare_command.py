@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["compare_command"]
 
 
+@options.about_table()
 def compare_command(
     ctx: typer.Context,
     source: options.Input,
@@ -29,17 +30,9 @@ def compare_command(
     ] = "pca,tsne",
     output: options.ResultFolder = None,
     color: options.Color = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    labels: options.Labels = None,
-    one_hot: options.OneHot = None,
-    id_column: options.Id = None,
-    target: options.Target = None,
-    scale: options.Scale = options.Scaling.AUTO,
-    impute: options.Impute = None,
+    *,
+    table: options.Table,
     pca: options.Pca = "auto",
-    distances: options.Distances = False,
-    part: options.Part = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
@@ -67,9 +60,6 @@ def compare_command(
     names = [registry.snake_case(cls.__name__) for cls in classes]
     files = ComparisonFiles.in_folder(output or result_folder(source, "compare"), names)
     check_free(files.paths(), force=force, sources=[source])
-    table = options.table_options(
-        columns, drop, labels, one_hot, id_column, target, scale, impute, distances, part
-    )
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():

@@ -13,14 +13,11 @@ __all__ = ["info_command"]
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 
 
+@options.about_table(options.READING)
 def info_command(
     source: options.Input,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    labels: options.Labels = None,
-    id_column: options.Id = None,
-    distances: options.Distances = False,
-    part: options.Part = None,
+    *,
+    table: options.Table,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -34,15 +31,12 @@ def info_command(
     from lowland.study.preparing import read
 
     console = Console(quiet=quiet, as_json=as_json)
-    choices = options.table_options(
-        columns, drop, labels, None, id_column, distances=distances, part=part
-    ).for_data(source)
-    choices = dataclasses.replace(choices, missing_distances=True)
+    choices = dataclasses.replace(table, missing_distances=True).for_data(source)
     with console.warnings_as_notes():
-        table = read(source, choices)
-        for note in table.notes:
+        found_table = read(source, choices)
+        for note in found_table.notes:
             console.note(note)
-        found = {"command": "info", **description_of(table, choices.distances, seed, jobs)}
+        found = {"command": "info", **description_of(found_table, choices.distances, seed, jobs)}
     console.result(lines(found), found)
 
 

@@ -21,6 +21,7 @@ __all__ = ["STOPPED", "map_command"]
 STOPPED = 1  # exit code: a partial result was written
 
 
+@options.about_table()
 def map_command(
     ctx: typer.Context,
     source: options.Input,
@@ -35,17 +36,9 @@ def map_command(
         ),
     ] = None,
     color: options.Color = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    labels: options.Labels = None,
-    one_hot: options.OneHot = None,
-    id_column: options.Id = None,
-    target: options.Target = None,
-    scale: options.Scale = options.Scaling.AUTO,
-    impute: options.Impute = None,
+    *,
+    table: options.Table,
     pca: options.Pca = "auto",
-    distances: options.Distances = False,
-    part: options.Part = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Measure the map and write a report.")
     ] = True,
@@ -77,9 +70,6 @@ def map_command(
     written_as = file_format.value if file_format else _format_like(source)
     files = MapFiles.in_folder(folder, file_format=written_as, report=report)
     check_free(files.paths(), force=force, sources=[source])
-    table = options.table_options(
-        columns, drop, labels, one_hot, id_column, target, scale, impute, distances, part
-    )
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():

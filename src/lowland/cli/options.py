@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-if TYPE_CHECKING:
-    from lowland.study.preparing import TableOptions
-
 __all__ = [
     "Color",
-    "Columns",
-    "Distances",
-    "Drop",
     "Force",
     "Format",
-    "Id",
-    "Impute",
     "Imputing",
     "Input",
     "Jobs",
     "Json",
-    "Labels",
-    "OneHot",
-    "Part",
     "Pca",
     "Quiet",
     "RawText",
     "ResultFolder",
-    "Scale",
     "Scaling",
     "Seed",
-    "Target",
+    "Table",
+    "about_table",
     "split",
     "table_file",
-    "table_options",
 ]
 
 
+Command = Callable[..., Any]
+Table = Any  # a TableOptions, whose import takes longer than --help
 MOST_JOBS = 1024  # as in _core/threads.py, whose import takes longer than --help
 
 
@@ -84,35 +78,16 @@ def split(names: list[str] | None) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in given if name.strip()))
 
 
-def table_options(
-    columns: list[str] | None = None,
-    drop: list[str] | None = None,
-    labels: list[str] | None = None,
-    one_hot: list[str] | None = None,
-    id_column: str | None = None,
-    target: str | None = None,
-    scale: Scaling = Scaling.AUTO,
-    impute: Imputing | None = None,
-    distances: bool = False,
-    part: str | None = None,
-) -> TableOptions:
-    """Options about the table as a run takes them."""
-    from lowland.study._spelling import COMMAND_LINE
-    from lowland.study.preparing import TableOptions
+def _split_names(names: list[str] | None) -> tuple[str, ...]:
+    return tuple(split(names))
 
-    return TableOptions(
-        columns=tuple(split(columns)),
-        drop=tuple(split(drop)),
-        labels=tuple(split(labels)),
-        one_hot=tuple(split(one_hot)),
-        id_column=id_column,
-        target=target,
-        scale=scale.value,
-        impute=None if impute is None else impute.value,
-        distances=distances,
-        part=part,
-        spelling=COMMAND_LINE,
-    )
+
+def _value(member: enum.Enum | None) -> Any:
+    return None if member is None else member.value
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def table_file(source: str, ending: str) -> Path:
@@ -121,10 +96,6 @@ def table_file(source: str, ending: str) -> Path:
 
     suffix = ".parquet" if source.lower().endswith(".parquet") else ".csv"
     return Path(f"{result_stem(source)}-{ending}{suffix}")
-
-
-def _names(option: str, text: str) -> typer.models.OptionInfo:
-    return typer.Option(option, metavar="COLUMNS", help=text, show_default=False)
 
 
 Input = Annotated[
@@ -145,62 +116,12 @@ Color = Annotated[
         show_default=False,
     ),
 ]
-Columns = Annotated[
-    list[str] | None, _names("--columns", "The columns to reduce, comma-separated; default all.")
-]
-Drop = Annotated[list[str] | None, _names("--drop", "Columns to leave out.")]
-Labels = Annotated[
-    list[str] | None,
-    _names("--label", "Columns of numbers that are labels, not features; may be repeated."),
-]
-OneHot = Annotated[
-    list[str] | None,
-    _names("--one-hot", "Columns of text to reduce as 0/1 columns, one per value."),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="COLUMN", help="The column that names the rows.", show_default=False
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        help="The classes that a supervised method learns; default the first label.",
-        show_default=False,
-    ),
-]
-Scale = Annotated[
-    Scaling,
-    typer.Option("--scale", help="How to scale columns; auto: standard if units seem to differ."),
-]
-Impute = Annotated[
-    Imputing | None,
-    typer.Option(
-        "--impute", help="What missing values become; default: refuse them.", show_default=False
-    ),
-]
 Pca = Annotated[
     str,
     typer.Option(
         "--pca",
         metavar="N",
         help="Reduce to N columns by PCA first; 'none' does not; auto: 50 for neighbor methods.",
-    ),
-]
-Distances = Annotated[
-    bool, typer.Option("--distances", help="INPUT is a square matrix of distances.")
-]
-Part = Annotated[
-    str | None,
-    typer.Option(
-        "--part",
-        metavar="NAME",
-        help="What to take from a container: an array of an NPZ; layers/NAME or obsm/NAME of an "
-        "H5AD.",
-        show_default=False,
     ),
 ]
 ResultFolder = Annotated[
@@ -231,3 +152,107 @@ RawText = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+class TableOption(NamedTuple):
+    """One option about the table, and how its value is read."""
+
+    declared: Any
+    default: Any = None
+    read: Callable[[Any], Any] = _as_it_is
+
+
+def _names(option: str, text: str) -> TableOption:
+    info = typer.Option(option, metavar="COLUMNS", help=text, show_default=False)
+    return TableOption(Annotated[list[str] | None, info], read=_split_names)
+
+
+def _text(option: str, metavar: str, text: str) -> TableOption:
+    info = typer.Option(option, metavar=metavar, help=text, show_default=False)
+    return TableOption(Annotated[str | None, info])
+
+
+def _flag(option: str, text: str) -> TableOption:
+    return TableOption(Annotated[bool, typer.Option(option, help=text)], default=False)
+
+
+# Every option about the table, by the field of TableOptions that it sets.
+TABLE = {
+    "columns": _names("--columns", "The columns to reduce, comma-separated; default all."),
+    "drop": _names("--drop", "Columns to leave out."),
+    "labels": _names(
+        "--label", "Columns of numbers that are labels, not features; may be repeated."
+    ),
+    "one_hot": _names("--one-hot", "Columns of text to reduce as 0/1 columns, one per value."),
+    "id_column": _text("--id", "COLUMN", "The column that names the rows."),
+    "target": _text(
+        "--target",
+        "COLUMN",
+        "The column that the method learns; default the first label.",
+    ),
+    "scale": TableOption(
+        Annotated[
+            Scaling,
+            typer.Option(
+                "--scale", help="How to scale columns; auto: standard if units seem to differ."
+            ),
+        ],
+        Scaling.AUTO,
+        _value,
+    ),
+    "impute": TableOption(
+        Annotated[
+            Imputing | None,
+            typer.Option(
+                "--impute",
+                help="What missing values become; default: refuse them.",
+                show_default=False,
+            ),
+        ],
+        read=_value,
+    ),
+    "distances": _flag("--distances", "INPUT is a square matrix of distances."),
+    "part": _text(
+        "--part",
+        "NAME",
+        "What to take from a container: an array of an NPZ; layers/NAME or obsm/NAME of an H5AD.",
+    ),
+}
+READING = ("columns", "drop", "labels", "id_column", "distances", "part")
+SELECTING = ("target", *(name for name in READING if name != "distances"))
+
+
+def about_table(names: Sequence[str] = tuple(TABLE)) -> Callable[[Command], Command]:
+    """Give a command the options about the table in place of its parameter ``table``.
+
+    The command gets them as one TableOptions. Its signature and annotations, which the program and
+    the documentation are made of, show each option.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = inspect.signature(command)
+        hints = typing.get_type_hints(command, include_extras=True)
+
+        @functools.wraps(command)
+        def with_options(*args: Any, **keywords: Any) -> Any:
+            from lowland.study._spelling import COMMAND_LINE
+            from lowland.study.table_options import TableOptions
+
+            given = {name: TABLE[name].read(keywords.pop(name)) for name in names}
+            table = TableOptions(**given, spelling=COMMAND_LINE)
+            return command(*args, table=table, **keywords)
+
+        shown = []
+        for name, parameter in own.parameters.items():
+            if name != "table":
+                shown.append(parameter.replace(annotation=hints[name]))
+                continue
+            for option in names:
+                declared, default, _ = TABLE[option]
+                added = parameter.replace(name=option, annotation=declared, default=default)
+                shown.append(added)
+        with_options.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {each.name: each.annotation for each in shown}
+        return with_options
+
+    return decorate

@@ -16,6 +16,7 @@ from lowland.cli.method_options import typed_command
 __all__ = ["score_command"]
 
 
+@options.about_table([name for name in options.TABLE if name != "target"])
 def score_command(
     ctx: typer.Context,
     source: options.Input,
@@ -46,15 +47,8 @@ def score_command(
             show_default=False,
         ),
     ] = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    labels: options.Labels = None,
-    one_hot: options.OneHot = None,
-    id_column: options.Id = None,
-    scale: options.Scale = options.Scaling.AUTO,
-    impute: options.Impute = None,
-    distances: options.Distances = False,
-    part: options.Part = None,
+    *,
+    table: options.Table,
     jobs: options.Jobs = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -74,9 +68,7 @@ def score_command(
         if report.suffix.lower() != ".html":
             raise DataError(f"{report}: reports are written to files ending in .html.")
         check_free([report], force=force, sources=[source, map_file])
-    table = options.table_options(
-        columns, drop, labels, one_hot, id_column, None, scale, impute, distances, part
-    ).for_data(source)
+    table = table.for_data(source)
     with console.warnings_as_notes():
         prepared = prepare(read(source, table), table)
         for note in prepared.table.notes:

@@ -37,18 +37,10 @@ class SelectCommand(MethodCommand):
         return registry.all_selectors()
 
 
+@options.about_table(options.SELECTING)
 def select_command(
     ctx: typer.Context,
     source: options.Input,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="What the columns are to tell about; default the first label.",
-            show_default=False,
-        ),
-    ] = None,
     n_features: Annotated[
         str | None,
         typer.Option(
@@ -82,8 +74,8 @@ def select_command(
             show_default=False,
         ),
     ] = None,
-    labels: options.Labels = None,
-    id_column: options.Id = None,
+    *,
+    table: options.Table,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
@@ -96,8 +88,9 @@ def select_command(
     The target and other labels stay in the file. Parameters of the method are options, too, such
     as --n-neighbors 5 for relief_f.
     """
-    from lowland.io import check_free, check_suffix, read_table
+    from lowland.io import check_free, check_suffix
     from lowland.study._spelling import COMMAND_LINE
+    from lowland.study.preparing import read
     from lowland.study.selecting import choose_selector, run_selection
 
     console = Console(quiet=quiet, as_json=as_json)
@@ -105,14 +98,13 @@ def select_command(
     check_suffix(output)
     check_free([output], force=force, sources=[source])
     with console.warnings_as_notes():
-        labels = list(dict.fromkeys([*options.split(labels), *([target] if target else [])]))
-        table = read_table(source, labels=labels, id_column=id_column)
-        for note in table.notes:
+        found_table = read(source, table, allow_missing=False)
+        for note in found_table.notes:
             console.note(note)
-        cls, target = choose_selector(method, target, table, COMMAND_LINE)
+        cls, target = choose_selector(method, table.target, found_table, COMMAND_LINE)
         given = {"n_features": chosen_number(cls, n_features), **chosen_parameters(ctx)}
         selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
-        selection = run_selection(table, selector, target)
+        selection = run_selection(found_table, selector, target)
         selection.write(output, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}

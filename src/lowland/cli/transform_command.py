@@ -14,6 +14,7 @@ from lowland.cli.failures import after_writing
 __all__ = ["transform_command"]
 
 
+@options.about_table(["labels", "id_column", "part"])
 def transform_command(
     model: Annotated[
         Path,
@@ -30,9 +31,8 @@ def transform_command(
             show_default=False,
         ),
     ] = None,
-    labels: options.Labels = None,
-    id_column: options.Id = None,
-    part: options.Part = None,
+    *,
+    table: options.Table,
     jobs: options.Jobs = None,
     force: options.Force = False,
     raw_text: options.RawText = False,
@@ -46,31 +46,20 @@ def transform_command(
     from lowland._core import registry
     from lowland._core.wording import count
     from lowland.io import check_free, check_suffix, staged_outputs, write_frame
-    from lowland.study import place_rows
-    from lowland.study._spelling import COMMAND_LINE
+    from lowland.study.placing import run_placement
 
     console = Console(quiet=quiet, as_json=as_json)
     output = output or options.table_file(source, "map")
     check_suffix(output)
     check_free([output], force=force, sources=[model, source])
     with console.warnings_as_notes():
-        placed = place_rows(
-            model,
-            source,
-            labels=options.split(labels),
-            id_column=id_column,
-            part=part,
-            n_jobs=jobs,
-            verbose=console.shows_progress,
-            spelling=COMMAND_LINE,
-        )
+        placed = run_placement(model, source, table, jobs, console.shows_progress)
         for note in placed.notes:
             console.note(note)
         with staged_outputs([output], force=force) as [staged]:
             write_frame(placed.map, staged, raw_text=raw_text)
     with after_writing():
-        table = placed.table
-        rows, columns = table.shape
+        rows, columns = placed.table.shape
         console.result(
             [
                 f"{source}: {count(rows, 'row')} placed by {placed.method} "
@@ -83,9 +72,9 @@ def transform_command(
                 "input": source,
                 "rows": rows,
                 "columns": columns,
-                "labels": table.labels.columns,
-                "unused": list(table.unused),
-                "id": table.ids.name,
+                "labels": placed.table.labels.columns,
+                "unused": list(placed.table.unused),
+                "id": placed.table.ids.name,
                 "method": registry.snake_case(placed.method),
                 "dimensions": placed.coordinates.shape[1],
                 "seconds": placed.seconds,

@@ -16,11 +16,12 @@ from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import NOT_MEASURED, Measures
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
-from lowland.study.fitting import Fit, fit_method, target_values
-from lowland.study.making import method_class, run_options
+from lowland.study.fitting import Fit, FitOptions, fit_method, target_values
+from lowland.study.making import method_class
 from lowland.study.preparing import Prepared
 from lowland.study.run import RunOptions, measure_fit, prepare_run
 from lowland.study.summary import map_entry, summarize
+from lowland.study.table_options import TableOptions, takes_table_options
 
 __all__ = ["ComparisonFiles", "MapComparison", "compare_methods", "run_comparison"]
 
@@ -55,21 +56,13 @@ class ComparisonFiles(NamedTuple):
         return [self.table, self.picture, self.report, *self.maps.values()]
 
 
+@takes_table_options()
 def compare_methods(
     data: Any,
     methods: Sequence[str | type[Reducer]] = ("pca", "tsne"),
     *,
     color: Any = None,
-    labels: Any = None,
-    target: Any = None,
-    columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None,
-    one_hot: str | Sequence[str] | None = None,
-    id_column: str | None = None,
-    part: str | None = None,
-    distances: bool = False,
-    impute: str | None = None,
-    scale: str = "auto",
+    table: TableOptions,
     pca: int | str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
@@ -78,7 +71,16 @@ def compare_methods(
     """Map a table by several methods with their default parameters, and measure each map.
 
     A method that cannot map the table does not stop the others: its row of the table is empty,
-    and ``failures`` has the reason. Parameters are those of :func:`make_map`.
+    and ``failures`` has the reason.
+
+    Parameters
+    ----------
+    data : path, data frame, array, sparse matrix or Dataset
+        The table, as in :func:`make_map`.
+    methods : sequence of str or class, default=("pca", "tsne")
+        Methods: their names as in ``lowland methods``, or their classes.
+    color, pca, seed, n_jobs, verbose
+        As in :func:`make_map`.
 
     Returns
     -------
@@ -93,27 +95,10 @@ def compare_methods(
     classes = [method_class(method) for method in methods]
     if not classes:
         raise ParameterError("methods: () is empty; give at least one method.")
-    options = run_options(
-        data,
-        color=color,
-        labels=labels,
-        target=target,
-        columns=columns,
-        drop=drop,
-        one_hot=one_hot,
-        id_column=id_column,
-        part=part,
-        distances=distances,
-        impute=impute,
-        scale=scale,
-        pca=pca,
-        measure=True,
-        seed=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        command="lowland.study.compare_methods(data)",
-    )
-    return run_comparison(data, classes, options)
+    table, color = table.naming(color, "color")
+    fit = FitOptions(seed, n_jobs, verbose, str(pca))
+    command = "lowland.study.compare_methods(data)"
+    return run_comparison(data, classes, RunOptions(table, fit, color, True, command))
 
 
 def run_comparison(

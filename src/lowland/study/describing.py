@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +17,9 @@ from lowland.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
-from lowland.study.preparing import TableOptions, read
+from lowland.study.preparing import read
 from lowland.study.summary import table_facts
+from lowland.study.table_options import READING, TableOptions, takes_table_options
 
 __all__ = ["describe_table", "description_of"]
 
@@ -26,23 +28,24 @@ UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
+@takes_table_options(READING)
 def describe_table(
-    data: Any,
-    *,
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    id_column: str | None = None,
-    part: str | None = None,
-    distances: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
+    data: Any, *, table: TableOptions, seed: int = 0, n_jobs: int | None = None
 ) -> dict[str, Any]:
     """Size, missing values, dimensions of a table, and which methods fit and how long they take.
 
-    Times and memory are estimates from the cost model of each method, for two cores. Parameters
-    are those of :func:`make_map`. Methods that do not take sparse data or distances are left out
-    for such data. A matrix of distances has no columns: their number is None.
+    Times and memory are estimates from the cost model of each method, for two cores. Methods that
+    do not take sparse data or distances are left out for such data. A matrix of distances has no
+    columns: their number is None.
+
+    Parameters
+    ----------
+    data : path, data frame, array, sparse matrix or Dataset
+        The table, as in :func:`make_map`.
+    seed : int, default=0
+        Seed of the sample of rows.
+    n_jobs : int or None, default=None
+        Threads; None uses all cores.
 
     Examples
     --------
@@ -50,15 +53,7 @@ def describe_table(
     >>> found["rows"], found["components"]
     (150, {'90%': 1, '95%': 2, '99%': 3})
     """
-    options = TableOptions(
-        columns=tuple(columns),
-        drop=tuple(drop),
-        labels=tuple(labels),
-        id_column=id_column,
-        part=part,
-        distances=distances,
-        missing_distances=True,
-    ).for_data(data)
+    options = dataclasses.replace(table, missing_distances=True).for_data(data)
     return description_of(read(data, options), options.distances, seed, n_jobs)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,31 +9,23 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.errors import ParameterError
-from lowland.io.in_memory import has_column_names, is_path
+from lowland.io.in_memory import is_path
 from lowland.study._parameters import DEFAULT_METHOD, method_parameters
 from lowland.study.fitting import FitOptions
-from lowland.study.preparing import TableOptions
 from lowland.study.result import MapResult
 from lowland.study.run import RunOptions, run_map
+from lowland.study.table_options import TableOptions, takes_table_options
 
-__all__ = ["make_map", "method_class", "run_options"]
+__all__ = ["make_map", "method_class"]
 
 
+@takes_table_options()
 def make_map(
     data: Any,
     method: str | type[Reducer] = DEFAULT_METHOD,
     *,
     color: Any = None,
-    labels: Any = None,
-    target: Any = None,
-    columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None,
-    one_hot: str | Sequence[str] | None = None,
-    id_column: str | None = None,
-    part: str | None = None,
-    distances: bool = False,
-    impute: str | None = None,
-    scale: str = "auto",
+    table: TableOptions,
     pca: int | str = "auto",
     measure: bool = True,
     seed: int = 0,
@@ -59,26 +50,6 @@ def make_map(
     color : str or array of shape (n_rows,), optional
         The column that colors the picture, or its values; by default ``target``, or the first
         label whose values recur.
-    labels : names of columns, array of shape (n_rows,), mapping or data frame, optional
-        Columns of numbers that are labels and not mapped; or labels that are not part of the
-        data: values (called ``label``), or several columns by name.
-    target : str or array of shape (n_rows,), optional
-        The classes that a supervised method learns from; by default the first label whose values
-        recur.
-    columns, drop : names of columns, optional
-        Map these columns only; leave these columns out.
-    one_hot : names of columns, optional
-        Columns of text to map as 0/1 columns, one per value.
-    id_column : str, optional
-        The column that names the rows.
-    part : str, optional
-        What to take from a container, as in :func:`lowland.io.read_table`.
-    distances : bool, default=False
-        Whether the data are a square matrix of distances.
-    impute : {"mean", "median", "drop-rows"}, optional
-        What to do about missing values; by default they are refused.
-    scale : {"auto", "none", "standard", "robust"}, default="auto"
-        How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
     pca : int, "auto" or "none", default="auto"
         Columns to reduce to by PCA before the method; "auto" is 50 for neighbor methods.
     measure : bool, default=True
@@ -111,27 +82,10 @@ def make_map(
     """
     cls = method_class(method)
     given = method_parameters(cls, parameters)
-    options = run_options(
-        data,
-        color=color,
-        labels=labels,
-        target=target,
-        columns=columns,
-        drop=drop,
-        one_hot=one_hot,
-        id_column=id_column,
-        part=part,
-        distances=distances,
-        impute=impute,
-        scale=scale,
-        pca=pca,
-        measure=measure,
-        seed=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        command=_call(data, cls, {"seed": seed, "pca": pca, "scale": scale, **parameters}),
-    )
-    return run_map(data, cls, given, options)
+    table, color = table.naming(color, "color")
+    command = _call(data, cls, {"seed": seed, "pca": pca, "scale": table.scale, **parameters})
+    fit = FitOptions(seed, n_jobs, verbose, str(pca))
+    return run_map(data, cls, given, RunOptions(table, fit, color, measure, command))
 
 
 def method_class(method: str | type[Reducer]) -> type[Reducer]:
@@ -143,82 +97,6 @@ def method_class(method: str | type[Reducer]) -> type[Reducer]:
             f"method: {method!r} is not allowed; expected the name or the class of a method."
         )
     return registry.get(method)
-
-
-def run_options(
-    data: Any,
-    *,
-    color: Any,
-    labels: Any,
-    target: Any,
-    columns: Any,
-    drop: Any,
-    one_hot: Any,
-    id_column: str | None,
-    part: str | None,
-    distances: bool,
-    impute: str | None,
-    scale: str,
-    pca: int | str,
-    measure: bool,
-    seed: int,
-    n_jobs: int | None,
-    verbose: bool,
-    command: str,
-) -> RunOptions:
-    """Keywords of a run as its options; labels that are given as values are told from names."""
-    names, beside = _labels(data, labels)
-    color = _column(color, "color", beside)
-    target = _column(target, "target", beside)
-    table = TableOptions(
-        columns=_names(columns),
-        drop=_names(drop),
-        labels=names,
-        beside=beside,
-        one_hot=_names(one_hot),
-        id_column=id_column,
-        target=target,
-        scale=scale,
-        impute=impute,
-        distances=distances,
-        part=part,
-    )
-    fit = FitOptions(seed, n_jobs, verbose, str(pca))
-    return RunOptions(table, fit, color, measure, command)
-
-
-def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
-
-
-def _labels(data: Any, labels: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of label columns of the data, and labels that are given as values."""
-    if labels is None:
-        return (), {}
-    if hasattr(labels, "columns"):
-        return (), {str(name): labels[name] for name in labels.columns}
-    if isinstance(labels, Mapping):
-        return (), {str(name): values for name, values in labels.items()}
-    listed = isinstance(labels, list | tuple) and all(isinstance(name, str) for name in labels)
-    if isinstance(labels, str) or (listed and has_column_names(data)):
-        return _names(labels), {}
-    return (), {_series_name(labels, "label"): labels}
-
-
-def _column(given: Any, default: str, beside: dict[str, Any]) -> str | None:
-    """The name of a column; one that is given as values joins the labels."""
-    if given is None or isinstance(given, str):
-        return given
-    name = _series_name(given, default)
-    beside[name] = given
-    return name
-
-
-def _series_name(values: Any, default: str) -> str:
-    name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name else default
 
 
 def _call(data: Any, cls: type[Reducer], given: dict[str, Any]) -> str:

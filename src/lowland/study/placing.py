@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +13,14 @@ from lowland._core.chain import Chain
 from lowland._core.errors import DataError
 from lowland._core.persistence.models import load
 from lowland._core.wording import count, listing
-from lowland.io import Table, as_table, map_frame, read_table
-from lowland.io.in_memory import is_path
-from lowland.study._spelling import PYTHON, Spelling
+from lowland.io import Table, map_frame
+from lowland.study.preparing import read
+from lowland.study.table_options import TableOptions, takes_table_options
 
-__all__ = ["PlacedRows", "place_rows", "read_for_model"]
+__all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
+
+# The model decides which columns are read and how they are prepared.
+PLACING = ("labels", "id_column", "part")
 
 
 class PlacedRows(NamedTuple):
@@ -44,16 +46,14 @@ class PlacedRows(NamedTuple):
         return notes
 
 
+@takes_table_options(PLACING)
 def place_rows(
     model: Any,
     data: Any,
     *,
-    labels: Sequence[str] = (),
-    id_column: str | None = None,
-    part: str | None = None,
+    table: TableOptions,
     n_jobs: int | None = None,
     verbose: bool = False,
-    spelling: Spelling = PYTHON,
 ) -> PlacedRows:
     """Place the rows of a table in a map that was made before.
 
@@ -66,7 +66,7 @@ def place_rows(
         A model file, or what :func:`lowland.load` returned.
     data : path, data frame, array or sparse matrix
         The new rows, as in :func:`make_map`.
-    labels, id_column, part, n_jobs, verbose
+    n_jobs, verbose
         As in :func:`make_map`.
 
     Examples
@@ -76,51 +76,44 @@ def place_rows(
     >>> place_rows(made.model, "iris").map.equals(made.map)
     True
     """
+    return run_placement(model, data, table, n_jobs, verbose)
+
+
+def run_placement(
+    model: Any, data: Any, options: TableOptions, n_jobs: int | None, verbose: bool
+) -> PlacedRows:
+    """Load the model if a file is given, read the rows as it wants them, and place them."""
     if isinstance(model, str | os.PathLike):
         model = load(model)
     model.set_params(n_jobs=n_jobs, verbose=verbose)
     method = type(model.last if isinstance(model, Chain) else model).__name__
-    table = read_for_model(model, data, labels, id_column, part, spelling)
+    table = read_for_model(model, data, options)
     start = time.perf_counter()
     Y = model.transform(table.features)
     return PlacedRows(table, Y, time.perf_counter() - start, method)
 
 
-def read_for_model(
-    model: Any,
-    data: Any,
-    labels: Sequence[str],
-    id_column: str | None,
-    part: str | None,
-    spelling: Spelling,
-) -> Table:
+def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     """The table with the columns of the model as features, or one with as many columns."""
     names = getattr(model, "feature_names_in_", None)
     first = model.steps[0] if isinstance(model, Chain) else model
     fills = getattr(first, "fill_", None) is not None
     precomputed = getattr(first, "metric", "") == "precomputed"
-    unknown = precomputed and type(first).accepts_missing
-    how: dict[str, Any] = {
-        "labels": labels,
-        "id_column": id_column,
-        "allow_missing": fills or unknown,
-    }
+    allow_missing = fills or (precomputed and type(first).accepts_missing)
     if names is not None:
         texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
-        numbers = [name for name in names if name not in texts]
-        table = _read(data, part, columns=numbers, **how)
+        numbers = tuple(name for name in names if name not in texts)
+        chosen = dataclasses.replace(options, columns=numbers)
+        table = read(data, chosen, allow_missing=allow_missing)
         return _with_texts(table, texts, list(names)) if texts else table
-    table = _read(data, part, **how)
+    table = read(data, options, allow_missing=allow_missing)
     if table.shape[1] != model.n_features_in_:
         raise DataError(
             f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
-            f"fitted with {model.n_features_in_}; {spelling.option('labels')} takes a column out."
+            f"fitted with {model.n_features_in_}; {options.spelling.option('labels')} takes a "
+            "column out."
         )
     return table.without_names()
-
-
-def _read(data: Any, part: str | None, **how: Any) -> Table:
-    return read_table(data, part=part, **how) if is_path(data) else as_table(data, **how)
 
 
 def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:

@@ -8,64 +8,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.errors import DataError, unknown_name
 from lowland._core.validation import all_finite, is_sparse
 from lowland._core.wording import count, listing
 from lowland.io import (
     Table,
     as_distances,
     as_table,
-    holds_distances,
     read_distances,
     read_table,
 )
 from lowland.io.in_memory import is_path
 from lowland.preparation.preparation import Preparation
-from lowland.study._spelling import PYTHON, Spelling
+from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Prepared", "TableOptions", "prepare", "read"]
+__all__ = ["Prepared", "prepare", "read"]
 
-SCALES = ("auto", "none", "standard", "robust")
-IMPUTE = ("mean", "median", "drop-rows")
 LISTED = 4  # names in a line of the log
-
-
-@dataclasses.dataclass(frozen=True)
-class TableOptions:
-    """What the user said about the table."""
-
-    columns: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels given as values
-    one_hot: tuple[str, ...] = ()
-    id_column: str | None = None
-    target: str | None = None
-    scale: str = "auto"
-    impute: str | None = None
-    distances: bool = False
-    part: str | None = None
-    missing_distances: bool = False  # whether the method accepts unknown distances
-    spelling: Spelling = PYTHON
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("scale", self.scale, SCALES),
-            ("impute", self.impute, IMPUTE),
-        ):
-            if value not in allowed and not (name == "impute" and value is None):
-                raise ParameterError(
-                    f"{self.spelling.option(name)}: {value!r} is not allowed; "
-                    f"expected {', '.join(allowed)}."
-                )
-
-    def for_data(self, data: Any) -> TableOptions:
-        """The same options; bundled tables of distances need not be declared as such."""
-        known = holds_distances(data) if is_path(data) else getattr(data, "distances", False)
-        return dataclasses.replace(self, distances=True) if known is True else self
 
 
 class Prepared(NamedTuple):
@@ -85,8 +47,8 @@ class Prepared(NamedTuple):
         return "precomputed" if self.distances else "euclidean"
 
 
-def read(data: Any, options: TableOptions) -> Table:
-    """The table with the columns that were asked for; missing values are still in it."""
+def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Table:
+    """The table with the columns that were asked for, and missing values where allowed."""
     if options.distances:
         return _read_distances(data, options)
     labels = [*options.labels, *([options.target] if options.target else [])]
@@ -96,7 +58,7 @@ def read(data: Any, options: TableOptions) -> Table:
         "columns": columns or None,
         "labels": [name for name in labels if name not in options.beside],
         "id_column": options.id_column,
-        "allow_missing": True,
+        "allow_missing": allow_missing,
     }
     if is_path(data):
         table = _with_beside(read_table(data, part=options.part, **how), options.beside)

@@ -14,8 +14,9 @@ from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
-from lowland.study.preparing import Prepared, TableOptions, prepare, read
+from lowland.study.preparing import Prepared, prepare, read
 from lowland.study.result import MapResult
+from lowland.study.table_options import TableOptions
 
 __all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
 

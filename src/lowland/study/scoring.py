@@ -17,10 +17,11 @@ from lowland.metrics import Quality
 from lowland.report.foreign import foreign_map
 from lowland.report.measures import Measures, measure_map
 from lowland.study.fitting import first_class
-from lowland.study.preparing import Prepared, TableOptions, prepare
+from lowland.study.preparing import Prepared, prepare
 from lowland.study.preparing import read as read_data
 from lowland.study.run import classes_in
 from lowland.study.summary import summarize
+from lowland.study.table_options import ENTRIES, TableOptions, takes_table_options
 
 __all__ = ["MapScore", "coordinate_columns", "run_score", "score_map"]
 
@@ -48,20 +49,13 @@ class MapScore(NamedTuple):
             write_report(summarize(self.prepared, [entry], [], command, color), staged)
 
 
+@takes_table_options([name for name in ENTRIES if name != "target"])
 def score_map(
     data: Any,
     coordinates: Any,
     *,
     coordinate_names: Sequence[str] = (),
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    one_hot: Sequence[str] = (),
-    id_column: str | None = None,
-    part: str | None = None,
-    distances: bool = False,
-    impute: str | None = None,
-    scale: str = "auto",
+    table: TableOptions,
     n_jobs: int | None = None,
 ) -> MapScore:
     """Measure a map that any tool has made against a table, prepared as :func:`make_map` does.
@@ -75,8 +69,8 @@ def score_map(
         by their order.
     coordinate_names : sequence of str
         Columns of the map; by default x, y, z or x1, x2, ..., else all columns of numbers.
-    columns, drop, labels, one_hot, id_column, part, distances, impute, scale, n_jobs
-        As in :func:`make_map`.
+    n_jobs : int or None, default=None
+        Threads; None uses all cores.
 
     Returns
     -------
@@ -90,18 +84,7 @@ def score_map(
     >>> round(score_map("iris", iris().X[:, 2:]).quality["trustworthiness"].value, 3)
     0.938
     """
-    options = TableOptions(
-        columns=tuple(columns),
-        drop=tuple(drop),
-        labels=tuple(labels),
-        one_hot=tuple(one_hot),
-        id_column=id_column,
-        part=part,
-        distances=distances,
-        impute=impute,
-        scale=scale,
-    )
-    options = options.for_data(data)
+    options = table.for_data(data)
     prepared = prepare(read_data(data, options), options)
     return run_score(prepared, coordinates, list(coordinate_names), options, n_jobs)
 

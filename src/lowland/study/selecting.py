@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +10,16 @@ import numpy as np
 
 from lowland._core import registry
 from lowland._core.errors import DataError, ParameterError
-from lowland.io import Table, as_table, read_table, staged_outputs, write_frame
-from lowland.io.in_memory import is_path
+from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._spelling import PYTHON, Spelling
+from lowland.study.preparing import read
 from lowland.study.summary import plain_value
+from lowland.study.table_options import READING, TableOptions, takes_table_options
 
 __all__ = ["Selection", "run_selection", "select_columns"]
 
+# Distances have no columns to select.
+SELECTING = ("target", *(name for name in READING if name != "distances"))
 WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"
 
 
@@ -85,14 +87,13 @@ class Selection(NamedTuple):
         }
 
 
+@takes_table_options(SELECTING)
 def select_columns(
     data: Any,
     method: str | None = None,
     *,
-    target: str | None = None,
     n_features: int | float | None = None,
-    labels: Sequence[str] = (),
-    id_column: str | None = None,
+    table: TableOptions,
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -106,11 +107,11 @@ def select_columns(
         The table, as in :func:`make_map`.
     method : str, optional
         A selector; by default mutual information with a target, principal variables without.
-    target : str, optional
+    target : str or array of shape (n_rows,), optional
         The column that the kept columns are to tell about; by default the first label.
     n_features : int, float or None, default=None
         How many columns to keep, or which share; None leaves it to the selector.
-    labels, id_column, seed, n_jobs, verbose
+    seed, n_jobs, verbose
         As in :func:`make_map`.
     **parameters
         Parameters of the selector.
@@ -120,14 +121,10 @@ def select_columns(
     >>> select_columns("iris", n_features=2).frame.columns
     ['petal length (cm)', 'petal width (cm)', 'class']
     """
-    labels = list(dict.fromkeys([*labels, *([target] if target else [])]))
-    if is_path(data):
-        table = read_table(data, labels=labels, id_column=id_column)
-    else:
-        table = as_table(data, labels=labels, id_column=id_column)
-    cls, target = choose_selector(method, target, table, PYTHON)
+    found = read(data, table, allow_missing=False)
+    cls, target = choose_selector(method, table.target, found, PYTHON)
     run = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
-    return run_selection(table, cls(n_features=n_features, **parameters, **run), target)
+    return run_selection(found, cls(n_features=n_features, **parameters, **run), target)
 
 
 def run_selection(table: Table, selector: Any, target: str | None) -> Selection:

@@ -1,0 +1,166 @@
+"""Options about a table, declared once for all functions and commands that read one."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lowland._core.docstrings import complete, entries
+from lowland._core.errors import ParameterError
+from lowland.io import holds_distances
+from lowland.io.in_memory import has_column_names, is_path
+from lowland.study._spelling import PYTHON, Spelling
+
+__all__ = ["READING", "TableOptions", "takes_table_options"]
+
+CHOICES = {
+    "scale": ("auto", "none", "standard", "robust"),
+    "impute": (None, "mean", "median", "drop-rows"),
+}
+# Options that decide what is read; the others decide how it is prepared for a map.
+READING = ("columns", "drop", "labels", "id_column", "part", "distances")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableOptions:
+    """What the user says about a table: which columns take part, and how they are prepared.
+
+    Parameters
+    ----------
+    columns : names of columns, optional
+        Columns to map; by default all columns of numbers.
+    drop : names of columns, optional
+        Columns to leave out.
+    labels : names of columns, array of shape (n_rows,), mapping or data frame, optional
+        Columns of numbers that are labels and not mapped; or labels that are not part of the
+        data: values (called ``label``), or several columns by name.
+    id_column : str, optional
+        The column that names the rows.
+    part : str, optional
+        What to take from a container, as in :func:`lowland.io.read_table`.
+    distances : bool, default=False
+        Whether the data are a square matrix of distances.
+    one_hot : names of columns, optional
+        Columns of text to map as 0/1 columns, one per value.
+    impute : {"mean", "median", "drop-rows"}, optional
+        What to do about missing values; by default they are refused.
+    scale : {"auto", "none", "standard", "robust"}, default="auto"
+        How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
+    target : str or array of shape (n_rows,), optional
+        The classes that a supervised method learns from; by default the first label whose values
+        recur.
+    """
+
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    id_column: str | None = None
+    part: str | None = None
+    distances: bool = False
+    one_hot: tuple[str, ...] = ()
+    impute: str | None = None
+    scale: str = "auto"
+    target: str | None = None
+    # Not for the user: values of labels, and what the caller knows.
+    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    missing_distances: bool = False  # whether the method accepts unknown distances
+    spelling: Spelling = PYTHON
+
+    def __post_init__(self) -> None:
+        for name, allowed in CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                shown = ", ".join(choice for choice in allowed if choice is not None)
+                raise ParameterError(
+                    f"{self.spelling.option(name)}: {value!r} is not allowed; expected {shown}."
+                )
+
+    @classmethod
+    def from_keywords(cls, data: Any, given: Mapping[str, Any]) -> TableOptions:
+        """Keywords of a function; labels given as values are told from names of columns."""
+        found = dict(given)
+        for name in ("columns", "drop", "one_hot"):
+            if name in found:
+                found[name] = _names(found[name])
+        labels, beside = _labels(data, found.pop("labels", None))
+        target = found.pop("target", None)
+        options, target = cls(**found, labels=labels, beside=beside).naming(target, "target")
+        return dataclasses.replace(options, target=target)
+
+    def naming(self, column: Any, default: str) -> tuple[TableOptions, str | None]:
+        """The name of a column; one that is given as values joins the labels."""
+        if column is None or isinstance(column, str):
+            return self, column
+        name = _series_name(column, default)
+        return dataclasses.replace(self, beside={**self.beside, name: column}), name
+
+    def for_data(self, data: Any) -> TableOptions:
+        """The same options; bundled tables of distances need not be declared as such."""
+        known = holds_distances(data) if is_path(data) else getattr(data, "distances", False)
+        return dataclasses.replace(self, distances=True) if known is True else self
+
+
+ENTRIES = entries(TableOptions.__doc__, "Parameters")
+
+
+def takes_table_options(
+    names: Sequence[str] = tuple(ENTRIES),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a function the options of a table as keywords of its own.
+
+    The function has a parameter ``data`` and a keyword ``table``, which gets the options. Its
+    signature and its documentation show each option instead of ``table``.
+    """
+    fields = {field.name: field for field in dataclasses.fields(TableOptions)}
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(function)
+        place = list(own.parameters).index("data")
+
+        @functools.wraps(function)
+        def with_options(*args: Any, **keywords: Any) -> Any:
+            data = args[place] if place < len(args) else keywords.get("data")
+            given = {name: keywords.pop(name) for name in names if name in keywords}
+            return function(*args, table=TableOptions.from_keywords(data, given), **keywords)
+
+        shown = []
+        for name, parameter in own.parameters.items():
+            if name != "table":
+                shown.append(parameter)
+                continue
+            for option in names:
+                default = None if fields[option].default == () else fields[option].default
+                shown.append(parameter.replace(name=option, default=default, annotation=Any))
+        with_options.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        with_options.__doc__ = complete(function.__doc__, {"Parameters": (names, ENTRIES)})
+        return with_options
+
+    return decorate
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+
+
+def _labels(data: Any, labels: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of label columns of the data, and labels that are given as values."""
+    if labels is None:
+        return (), {}
+    if hasattr(labels, "columns"):
+        return (), {str(name): labels[name] for name in labels.columns}
+    if isinstance(labels, Mapping):
+        return (), {str(name): values for name, values in labels.items()}
+    listed = isinstance(labels, list | tuple) and all(isinstance(name, str) for name in labels)
+    if isinstance(labels, str) or (listed and has_column_names(data)):
+        return _names(labels), {}
+    return (), {_series_name(labels, "label"): labels}
+
+
+def _series_name(values: Any, default: str) -> str:
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else default
