@@ -83,6 +83,12 @@ def read_distances(
     DataError
         If the matrix is not square, or a distance is negative, infinite, unknown, unequal to its
         mirror image, or not zero on the diagonal; the first such place is named.
+
+    Examples
+    --------
+    >>> table = read_distances("eurodist")
+    >>> table.shape, table.ids[0]
+    ((21, 21), 'Athens')
     """
     name, path = os.fspath(source), Path(source)
     data = bundled(source)

@@ -106,6 +106,11 @@ def as_distances(
         An n x n matrix of distances, or n (n - 1) / 2 distances in SciPy's condensed order.
     beside, part, allow_missing, name
         As in :func:`as_table`; the part of an AnnData object is ``obsp/distances`` by default.
+
+    Examples
+    --------
+    >>> as_distances([3.0, 4.0, 5.0]).features
+    array([[0., 3., 4.], [3., 0., 5.], [4., 5., 0.]])
     """
     import polars as pl
 

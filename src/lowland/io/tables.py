@@ -17,6 +17,7 @@ from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
+from lowland.io.table_html import table_html
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,6 +68,16 @@ class Table:
     def __post_init__(self) -> None:
         if is_sparse(self.features):
             well_formed(self.features, self.source)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        labels = listing(self.labels.columns, 4, quote=False) or "none"
+        kind = "sparse columns" if self.is_sparse else "columns"
+        return f"Table({self.source!r}: {rows} rows, {columns} {kind}; labels: {labels})"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        return table_html(self)
 
     @property
     def is_sparse(self) -> bool:

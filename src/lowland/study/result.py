@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import html
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from lowland._core.errors import ParameterError
 from lowland.io import check_free, check_suffix, map_frame, staged_outputs, write_frame
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
+from lowland.study._display import picture_html
 from lowland.study._stages import STAGES, Stages
 from lowland.study.fitting import Fit
 from lowland.study.into_anndata import add_to_anndata, write_copy
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["MapResult"]
-
-NOTEBOOK_DPI = 72
 
 
 class MapResult:
@@ -254,11 +251,7 @@ class MapResult:
 
     def _repr_html_(self) -> str:
         """The picture and the quality table, for notebooks."""
-        from lowland.plot._figure import png_bytes
-
         figure = self.picture()
         with self._stages.timed("drawing"):
-            picture = base64.b64encode(png_bytes(figure, dpi=NOTEBOOK_DPI)).decode("ascii")
-        table = "" if self.quality is None else self.quality._repr_html_()
-        name = html.escape(repr(self), quote=True)
-        return f'<img alt="{name}" src="data:image/png;base64,{picture}">{table}'
+            shown = picture_html(figure, repr(self))
+        return shown + ("" if self.quality is None else self.quality._repr_html_())
