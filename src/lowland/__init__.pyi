@@ -7,6 +7,7 @@ from lowland import metrics as metrics
 from lowland import neighbors as neighbors
 from lowland import plot as plot
 from lowland import report as report
+from lowland import selection as selection
 from lowland import study as study
 from lowland._core.persistence.models import load as load
 from lowland.kernel.kernel_pca import KernelPCA as KernelPCA

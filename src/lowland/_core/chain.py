@@ -49,6 +49,13 @@ class Chain:
     def __repr__(self) -> str:
         return f"Chain([{', '.join(map(repr, self.steps))}])"
 
+    def _repr_html_(self) -> str:
+        """The diagram that scikit-learn draws of a pipeline, for notebooks."""
+        from sklearn.pipeline import make_pipeline
+        from sklearn.utils import estimator_html_repr
+
+        return estimator_html_repr(make_pipeline(*self.steps))
+
     @property
     def last(self) -> Any:
         """The method that makes the map."""

@@ -224,10 +224,15 @@ class Estimator(Declared):
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def _in_container(self, Y: np.ndarray, X: Any) -> Any:
+    def _output(self) -> str | None:
+        """The container that ``set_output`` or the configuration of scikit-learn asks for."""
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
         if chosen is None and "sklearn" in sys.modules:
             chosen = sys.modules["sklearn"].get_config()["transform_output"]
+        return chosen
+
+    def _in_container(self, Y: np.ndarray, X: Any) -> Any:
+        chosen = self._output()
         if chosen == "pandas":
             import pandas
 

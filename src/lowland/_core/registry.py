@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
+    "NEIGHBORS",
     "PREPARATION",
     "SELECTION",
     "all_methods",
@@ -37,6 +38,7 @@ __all__ = [
 FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
 SELECTION = ("selection",)
 PREPARATION = ("preparation",)
+NEIGHBORS = ("neighbors",)
 
 
 def snake_case(class_name: str) -> str:
@@ -108,9 +110,9 @@ def all_selectors() -> list[Any]:
 
 
 def get_any(class_name: str) -> Any:
-    """The class of a map, a selector or a preparation by its own name, as model files give it."""
+    """The class of a model by its own name, as model files give it: of a map, a selector, ..."""
     method = snake_case(class_name)
-    path = modules((*SELECTION, *PREPARATION)).get(method)
+    path = modules((*SELECTION, *PREPARATION, *NEIGHBORS)).get(method)
     return get(class_name) if path is None else _class_in(path, method)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,12 @@ __all__ = ["STOPPED", "map_command"]
 STOPPED = 1  # exit code: a partial result was written
 
 
+class Into(enum.StrEnum):
+    """Where a map goes inside a copy of the input."""
+
+    OBSM = "obsm"
+
+
 @options.about_table()
 def map_command(
     ctx: typer.Context,
@@ -33,6 +40,14 @@ def map_command(
         options.Format | None,
         typer.Option(
             "--format", help="Format of the map; default as the input.", show_default=False
+        ),
+    ] = None,
+    into: Annotated[
+        Into | None,
+        typer.Option(
+            "--into",
+            help="Write a copy of an H5AD file, too, with the map in obsm['X_METHOD'].",
+            show_default=False,
         ),
     ] = None,
     color: options.Color = None,
@@ -59,6 +74,7 @@ def map_command(
     """
     from lowland._core import registry
     from lowland.io import check_free
+    from lowland.io.h5ad_writing import check_h5ad_target
     from lowland.study._spelling import COMMAND_LINE
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import MapFiles, result_folder
@@ -68,8 +84,11 @@ def map_command(
     cls = registry.get(method)
     folder = output or result_folder(source, registry.snake_case(cls.__name__))
     written_as = file_format.value if file_format else _format_like(source)
-    files = MapFiles.in_folder(folder, file_format=written_as, report=report)
+    copied = source if into else ""
+    files = MapFiles.in_folder(folder, file_format=written_as, report=report, copy_of=copied)
     check_free(files.paths(), force=force, sources=[source])
+    if copied:
+        check_h5ad_target(source, registry.snake_case(cls.__name__), force=force)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
+from lowland.io.anndata_object import DISTANCES
 from lowland.io.arrays import load_npy, load_npz
 from lowland.io.budget import require_for_table
 from lowland.io.columnar import read_arrow, read_parquet
@@ -36,6 +38,7 @@ __all__ = [
     "RawDistances",
     "bundled_distances",
     "distance_table",
+    "distances_in_contents",
     "distances_in_frame",
     "read_distances",
 ]
@@ -80,6 +83,12 @@ def read_distances(
     DataError
         If the matrix is not square, or a distance is negative, infinite, unknown, unequal to its
         mirror image, or not zero on the diagonal; the first such place is named.
+
+    Examples
+    --------
+    >>> table = read_distances("eurodist")
+    >>> table.shape, table.ids[0]
+    ((21, 21), 'Athens')
     """
     name, path = os.fspath(source), Path(source)
     data = bundled(source)
@@ -90,7 +99,8 @@ def read_distances(
     check_file(path, LOADERS, part)
     with opened(path) as file:
         found = LOADERS[file.suffix](file, Request(part=part))
-    return distance_table(name, found, allow_missing)
+        part = part or (DISTANCES if file.suffix == ".h5ad" else None)
+    return dataclasses.replace(distance_table(name, found, allow_missing), part=part)
 
 
 def distance_table(source: str, found: RawDistances, allow_missing: bool) -> Table:
@@ -224,7 +234,11 @@ def _load_npz(file: File, request: Request) -> RawDistances:
 
 
 def _load_h5ad(file: File, request: Request) -> RawDistances:
-    contents = read_h5ad(file, Request(part=request.part or "obsp/distances"))
+    return distances_in_contents(file, read_h5ad(file, Request(part=request.part or DISTANCES)))
+
+
+def distances_in_contents(file: object, contents: Contents) -> RawDistances:
+    """The distances of a part of an AnnData, with names and labels of its rows."""
     if contents.matrix is None or contents.matrix_names is not None:
         raise DataError(f"{file}: distances are in a part such as 'obsp/distances'.")
     names, labels = None, contents.frame

@@ -23,7 +23,7 @@ from lowland.io.sparse import compressed_rows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_h5ad"]
+__all__ = ["PATIENCE", "read_h5ad", "require_h5py"]
 
 # Where the names of the columns of each part are.
 NAMES_OF = {"X": "var", "layers": "var", "raw": "raw/var"}
@@ -33,12 +33,8 @@ PATIENCE = 30.0  # seconds for a look that takes less than one
 
 def read_h5ad(file: File, request: Request) -> Contents:
     """The part asked for (``X`` by default), obs_names as ids, columns of obs as labels."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise DataError(
-            f"{file}: H5AD files need the package h5py: pip install 'lowland[anndata]'."
-        ) from error
+    require_h5py(str(file))
+    import h5py
     import polars as pl
 
     if not h5py.is_hdf5(file.path):
@@ -55,6 +51,16 @@ def read_h5ad(file: File, request: Request) -> Contents:
         raise
     except broken as error:
         raise unreadable(file, "H5AD", error) from error
+
+
+def require_h5py(name: str) -> None:
+    """Refuse a file for which a package is missing."""
+    try:
+        import h5py  # noqa: F401
+    except ImportError as error:
+        raise DataError(
+            f"{name}: H5AD files need the package h5py: pip install 'lowland[anndata]'."
+        ) from error
 
 
 def _check_harmless(file: File) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import as_array
+from lowland.io.anndata_object import DISTANCES, anndata_contents, is_anndata, observations
 from lowland.io.arrays import checked_matrix
 from lowland.io.contents import Contents, Request, free_name, named_matrix, one_line
 from lowland.io.distances import (
     RawDistances,
     bundled_distances,
     distance_table,
+    distances_in_contents,
     distances_in_frame,
 )
 from lowland.io.sources import bundled_contents
@@ -37,7 +40,7 @@ def is_path(data: Any) -> bool:
 
 def has_column_names(data: Any) -> bool:
     """Whether columns of the data can be chosen by name."""
-    return is_path(data) or _is_frame(data) or hasattr(data, "feature_names")
+    return is_path(data) or _is_frame(data) or hasattr(data, "feature_names") or is_anndata(data)
 
 
 def as_table(
@@ -47,6 +50,7 @@ def as_table(
     labels: Sequence[str] = (),
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
+    part: str | None = None,
     allow_missing: bool = False,
     name: str = NAME,
 ) -> Table:
@@ -54,11 +58,12 @@ def as_table(
 
     Parameters
     ----------
-    data : data frame, array, sparse matrix or Dataset
+    data : data frame, array, sparse matrix, AnnData or Dataset
         A pandas or polars data frame (or any that offers the Arrow C stream), an array of shape
-        (n_rows, n_columns), a SciPy sparse matrix, or a data set of ``lowland.datasets``. The
-        index of a pandas data frame names the rows, unless it only counts them.
-    columns, labels, id_column, allow_missing
+        (n_rows, n_columns), a SciPy sparse matrix, an AnnData object, or a data set of
+        ``lowland.datasets``. The index of a pandas data frame names the rows, unless it only counts
+        them.
+    columns, labels, id_column, part, allow_missing
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -75,19 +80,21 @@ def as_table(
     >>> table.shape, table.labels.columns
     ((3, 3), ['kind'])
     """
-    contents = _contents(data, name)
+    _check_part(data, part, name)
+    contents = _contents(data, name, part)
     if beside:
         contents = _with_labels(contents, beside, name)
     chosen = None if columns is None else tuple(columns)
-    return make_table(
-        name, contents, Request(chosen, tuple(labels), id_column), allow_missing=allow_missing
-    )
+    request = Request(chosen, tuple(labels), id_column, part)
+    table = make_table(name, contents, request, allow_missing=allow_missing)
+    return table if part is None else dataclasses.replace(table, part=part)
 
 
 def as_distances(
     data: Any,
     *,
     beside: Mapping[str, Any] | None = None,
+    part: str | None = None,
     allow_missing: bool = False,
     name: str = NAME,
 ) -> Table:
@@ -95,14 +102,23 @@ def as_distances(
 
     Parameters
     ----------
-    data : data frame, array or sparse matrix
+    data : data frame, array, sparse matrix or AnnData
         An n x n matrix of distances, or n (n - 1) / 2 distances in SciPy's condensed order.
-    beside, allow_missing, name
-        As in :func:`as_table`.
+    beside, part, allow_missing, name
+        As in :func:`as_table`; the part of an AnnData object is ``obsp/distances`` by default.
+
+    Examples
+    --------
+    >>> as_distances([3.0, 4.0, 5.0]).features
+    array([[0., 3., 4.], [3., 0., 5.], [4., 5., 0.]])
     """
     import polars as pl
 
-    if _is_frame(data):
+    _check_part(data, part, name)
+    if is_anndata(data):
+        part = part or DISTANCES
+        found = distances_in_contents(name, _contents(data, name, part))
+    elif _is_frame(data):
         frame, id_name = as_polars(data)
         found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
     elif hasattr(data, "tocsr"):
@@ -111,7 +127,7 @@ def as_distances(
         found = bundled_distances(data)
     else:
         found = RawDistances(as_array(data, name))
-    table = distance_table(name, found, allow_missing)
+    table = dataclasses.replace(distance_table(name, found, allow_missing), part=part)
     if not beside:
         return table
     labels = [_label(name, column, beside[column], table.shape[0]) for column in beside]
@@ -165,7 +181,17 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
         return pl.Series(name, [None if value is None else str(value) for value in values])
 
 
-def _contents(data: Any, name: str) -> Contents:
+def _check_part(data: Any, part: str | None, name: str) -> None:
+    if part is not None and not is_anndata(data):
+        raise DataError(
+            f"{name}: {type(data).__name__} has no parts, so there is no part {part!r}; an AnnData "
+            "object has."
+        )
+
+
+def _contents(data: Any, name: str, part: str | None) -> Contents:
+    if is_anndata(data):
+        return anndata_contents(data, name, part, *as_polars(observations(data)))
     if hasattr(data, "feature_names") and hasattr(data, "truth"):
         return bundled_contents(data)
     if _is_frame(data):
@@ -179,8 +205,6 @@ def _contents(data: Any, name: str) -> Contents:
 
 
 def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Contents:
-    import dataclasses
-
     import polars as pl
 
     rows = contents.frame.height if contents.matrix is None else contents.matrix.shape[0]

@@ -17,6 +17,7 @@ from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
+from lowland.io.table_html import table_html
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +48,10 @@ class Table:
         Names of the columns of a sparse matrix, which has no names of its own.
     image_shape : tuple of int or None
         Height and width, and 3 for colors, when each row is an image.
+    source_rows : ndarray of int or None
+        The number of each row in the source, if some rows of the source were left out.
+    part : str or None
+        What was taken out of a container, if it was named.
     """
 
     source: str
@@ -57,10 +62,22 @@ class Table:
     notes: tuple[str, ...] = ()
     sparse_names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
+    source_rows: np.ndarray | None = None
+    part: str | None = None
 
     def __post_init__(self) -> None:
         if is_sparse(self.features):
             well_formed(self.features, self.source)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        labels = listing(self.labels.columns, 4, quote=False) or "none"
+        kind = "sparse columns" if self.is_sparse else "columns"
+        return f"Table({self.source!r}: {rows} rows, {columns} {kind}; labels: {labels})"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        return table_html(self)
 
     @property
     def is_sparse(self) -> bool:
@@ -90,7 +107,11 @@ class Table:
         # polars knows no number of rows of a frame without columns
         labels = self.labels[places] if self.labels.width else self.labels
         return dataclasses.replace(
-            self, features=self.features[places], labels=labels, ids=self.ids[places]
+            self,
+            features=self.features[places],
+            labels=labels,
+            ids=self.ids[places],
+            source_rows=places if self.source_rows is None else self.source_rows[places],
         )
 
     def with_labels(self, labels: pl.DataFrame) -> Table:
@@ -169,7 +190,8 @@ def read_table(
     name = os.fspath(source)
     chosen = None if columns is None else tuple(columns)
     request = Request(chosen, tuple(labels), id_column, part)
-    return make_table(name, read_source(source, request), request, allow_missing=allow_missing)
+    table = make_table(name, read_source(source, request), request, allow_missing=allow_missing)
+    return table if part is None else dataclasses.replace(table, part=part)
 
 
 def make_table(

@@ -35,14 +35,23 @@ WRITERS = {".csv": "write_csv", ".parquet": "write_parquet"}
 
 
 def coordinate_names(n_components: int) -> list[str]:
-    """``x``, ``y``, ``z`` for up to three dimensions, ``x1`` to ``xn`` for more."""
+    """``x``, ``y``, ``z`` for up to three dimensions, ``x1`` to ``xn`` for more.
+
+    >>> coordinate_names(2), coordinate_names(4)
+    (['x', 'y'], ['x1', 'x2', 'x3', 'x4'])
+    """
     if n_components <= 3:
         return list("xyz"[:n_components])
     return [f"x{i}" for i in range(1, n_components + 1)]
 
 
 def map_frame(table: Table, Y: np.ndarray) -> pl.DataFrame:
-    """Row id, coordinates and labels; a label with the name of one of the others is renamed."""
+    """Row id, coordinates and labels; a label with the name of one of the others is renamed.
+
+    >>> from lowland.io import read_table
+    >>> map_frame(read_table("iris"), np.zeros((150, 2))).columns
+    ['row', 'x', 'y', 'class']
+    """
     import polars as pl
 
     names = coordinate_names(Y.shape[1])
@@ -64,7 +73,13 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file name whose suffix is not that of a table."""
+    """Refuse a file name whose suffix is not that of a table.
+
+    >>> check_suffix(Path("map.csv"))
+    >>> check_suffix(Path("map.txt"))
+    Traceback (most recent call last):
+    lowland._core.errors.DataError: map.txt: maps are written to files ending in .csv or .parquet.
+    """
     if path.suffix.lower() not in WRITERS:
         raise DataError(f"{path}: maps are written to files ending in {' or '.join(WRITERS)}.")
 
@@ -73,6 +88,14 @@ def write_frame(frame: pl.DataFrame, path: Path, *, raw_text: bool = False) -> N
     """Write a data frame as CSV or Parquet, by the suffix of ``path``.
 
     In a CSV file, text that a spreadsheet would run gets an apostrophe, unless ``raw_text``.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"x": [1.5], "name": ["=A1"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_frame(frame, Path(folder, "map.csv"))
+    ...     Path(folder, "map.csv").read_text().split()
+    ['x,name', "1.5,'=A1"]
     """
     import polars as pl
 

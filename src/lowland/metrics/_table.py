@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.html import html_table
 from lowland.metrics._measured import Measured
 
 __all__ = ["Quality", "QualityRow"]
@@ -119,12 +119,4 @@ class Quality:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def line(cells: tuple[str, ...], tag: str) -> str:
-            made = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-            return f"<tr>{made}</tr>"
-
-        body = "".join(line(cells, "td") for cells in self._cells())
-        return (
-            f"<table><caption>{html.escape(self._title())}</caption>"
-            f"<thead>{line(HEADINGS, 'th')}</thead><tbody>{body}</tbody></table>"
-        )
+        return html_table(HEADINGS, self._cells(), self._title())

@@ -7,8 +7,11 @@
     >>> figure = scatter_map(PCA(2).fit_transform(data.X), data.labels, label_name="species")
 
 matplotlib is imported by the first picture, pyplot never. :func:`save_figure` writes PNG, SVG or
-PDF, the same bytes every time.
+PDF, the same bytes every time. A notebook shows the figures, which are of the class
+:class:`MapFigure`.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
 from lowland.plot.biplots import biplot
@@ -23,7 +26,11 @@ from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
 from lowland.plot.variance import scree_plot
 
+if TYPE_CHECKING:
+    from lowland.plot._map_figure import MapFigure
+
 __all__ = [
+    "MapFigure",
     "biplot",
     "compare_maps",
     "distortion_map",
@@ -38,3 +45,11 @@ __all__ = [
     "scree_plot",
     "shepard_plot",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MapFigure":  # importing it imports matplotlib
+        from lowland.plot._map_figure import MapFigure
+
+        return MapFigure
+    raise AttributeError(f"module 'lowland.plot' has no attribute {name!r}")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from lowland.plot._map_figure import MapFigure
+
 __all__ = [
     "PANEL",
     "TEXT",
@@ -51,12 +53,16 @@ METADATA: dict[str, dict[str, None]] = {
 VECTOR: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lowland", "pdf.fonttype": 42}
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, with an Agg canvas and without pyplot."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+def new_figure(width: float, height: float) -> MapFigure:
+    """An empty figure of this size in inches, with an Agg canvas and without pyplot.
 
-    figure = Figure(figsize=(width, height))
+    All pictures are made here, so that all of them show themselves in a notebook.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from lowland.plot._map_figure import MapFigure
+
+    figure = MapFigure(figsize=(width, height))
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
     FigureCanvasAgg(figure)
     return figure

@@ -32,7 +32,13 @@ class Advice(NamedTuple):
 
 
 def advise(summary: Summary) -> list[Advice]:
-    """All cautions that apply, the serious ones first."""
+    """All cautions that apply, the serious ones first.
+
+    >>> from lowland.study import make_map
+    >>> summary = make_map("digits", "pca").summary()
+    >>> [caution.kind for caution in advise(summary) if caution.serious]
+    ['low trustworthiness', 'low explained variance']
+    """
     n = len(summary["ids"])
     found = list(_about_rows(summary, n))
     for entry in summary["maps"]:

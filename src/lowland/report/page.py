@@ -44,6 +44,17 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
         See :class:`lowland.report.Summary`.
     path : path
         An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lowland.study import make_map
+    >>> summary = make_map("iris", "pca", color="class").summary()
+    >>> summary["title"] = "Three species"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(summary, Path(folder, "report.html"))
+    ...     "<title>Three species" in Path(folder, "report.html").read_text()
+    True
     """
     Path(path).write_text(render(summary), encoding="utf-8", newline="\n")
 

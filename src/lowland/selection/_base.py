@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,9 +98,7 @@ class Selector(Estimator):
 
     def _frame(self, X: Any, columns: np.ndarray) -> Any:
         """The columns of a data frame, each with its type, if output of the same kind is wanted."""
-        wanted = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if wanted is None and "sklearn" in sys.modules:
-            wanted = sys.modules["sklearn"].get_config()["transform_output"]
+        wanted = self._output()
         if wanted == "pandas" and hasattr(X, "iloc"):
             return X.iloc[:, columns]
         if wanted == "polars" and type(X).__module__.startswith("polars"):

@@ -14,6 +14,7 @@ from lowland._core.errors import DataError, LowlandError, ParameterError
 from lowland._engines.linalg.procrustes import align
 from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import NOT_MEASURED, Measures
+from lowland.study._display import ShownComparison
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, fit_method, target_values
@@ -129,7 +130,7 @@ def _attempt(
         return Attempt(name, None, NOT_MEASURED, str(error))
 
 
-class MapComparison:
+class MapComparison(ShownComparison):
     """Maps of the same rows by several methods; :func:`compare_methods` returns one.
 
     Attributes

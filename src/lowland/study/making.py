@@ -40,11 +40,12 @@ def make_map(
 
     Parameters
     ----------
-    data : path, data frame, array, sparse matrix or Dataset
+    data : path, data frame, array, sparse matrix, AnnData or Dataset
         A file, a folder of images or the name of a bundled data set (see
         :func:`lowland.io.read_table`); a pandas or polars data frame; an array of shape
-        (n_rows, n_columns); a SciPy sparse matrix; a data set of ``lowland.datasets``. Columns of
-        numbers are mapped; columns of text and dates are labels.
+        (n_rows, n_columns); a SciPy sparse matrix; an AnnData object (``X`` or the ``part`` named,
+        columns of obs as labels); a data set of ``lowland.datasets``. Columns of numbers are
+        mapped; columns of text and dates are labels.
     method : str or class, default="tsne"
         A method: its name as in ``lowland methods``, or its class.
     color : str or array of shape (n_rows,), optional

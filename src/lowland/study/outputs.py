@@ -15,15 +15,22 @@ class MapFiles(NamedTuple):
     picture: Path
     report: Path | None
     model: Path
+    h5ad: Path | None = None
 
     @classmethod
-    def in_folder(cls, folder: Path, *, file_format: str = "csv", report: bool = True) -> MapFiles:
-        """All files of a map in one folder; the format of the map is "csv" or "parquet"."""
+    def in_folder(
+        cls, folder: Path, *, file_format: str = "csv", report: bool = True, copy_of: str = ""
+    ) -> MapFiles:
+        """All files of a map in one folder; the format of the map is "csv" or "parquet".
+
+        ``copy_of`` names the H5AD file that a copy is made of, if any.
+        """
         return cls(
             folder / f"map.{file_format}",
             folder / "map.png",
             folder / "report.html" if report else None,
             folder / "model.lowland",
+            folder / f"{result_stem(copy_of)}.h5ad" if copy_of else None,
         )
 
     def paths(self) -> list[Path]:

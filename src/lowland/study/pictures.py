@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lowland.io import Table, coordinate_names
 from lowland.study.fitting import Fit
@@ -12,15 +15,13 @@ from lowland.study.summary import variance_shares
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture_of"]
+__all__ = ["picture_of", "picture_of_map"]
 
 NAMED_ROWS = 60  # with more rows, their names would cover the map
 
 
 def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     """A matplotlib figure of the map, colored by a column of the table."""
-    from lowland.plot import scatter_map, scatter_map_3d
-
     Y = fit.Y
     shares = variance_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
@@ -29,6 +30,15 @@ def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     method = type(fit.estimator).__name__
     early = ", stopped early" if fit.stopped else ""
     title = f"{Path(table.source).name}: {method} of {table.shape[0]} rows{early}"
+    return picture_of_map(table, Y, color, title, axes)
+
+
+def picture_of_map(
+    table: Table, Y: np.ndarray, color: str | None, title: str, axes: Sequence[str]
+) -> Figure:
+    """A matplotlib figure of any coordinates of the rows of a table."""
+    from lowland.plot import scatter_map, scatter_map_3d
+
     labels = None if color is None else table.column(color).to_numpy()
     if Y.shape[1] == 3:
         return scatter_map_3d(Y, labels, title=title, label_name=color, axis_names=axes)

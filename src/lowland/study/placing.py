@@ -11,9 +11,11 @@ import numpy as np
 
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError
+from lowland._core.html import html_lines
 from lowland._core.persistence.models import load
 from lowland._core.wording import count, listing
 from lowland.io import Table, map_frame
+from lowland.study._display import frame_html
 from lowland.study.preparing import read
 from lowland.study.table_options import TableOptions, takes_table_options
 
@@ -44,6 +46,16 @@ class PlacedRows(NamedTuple):
             left = listing(unused, 4, quote=False)
             notes.append(f"columns that the model does not know are left out: {left}")
         return notes
+
+    def __repr__(self) -> str:
+        rows, dimensions = self.coordinates.shape
+        return (
+            f"PlacedRows({count(rows, 'row')} in a map of {self.method}, {dimensions} dimensions)"
+        )
+
+    def _repr_html_(self) -> str:
+        """The first rows of the map, for notebooks."""
+        return frame_html(self.map, repr(self)) + (html_lines(self.notes) if self.notes else "")
 
 
 @takes_table_options(PLACING)

@@ -65,7 +65,7 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
     elif isinstance(data, Table):
         table = _with_beside(data, options.beside)
     else:
-        table = as_table(data, beside=options.beside, **how)
+        table = as_table(data, beside=options.beside, part=options.part, **how)
     return _without_columns(table, options) if options.drop else table
 
 
@@ -81,7 +81,12 @@ def _read_distances(data: Any, options: TableOptions) -> Table:
     if is_path(data):
         table = read_distances(data, part=options.part, allow_missing=options.missing_distances)
         return _with_beside(table, options.beside)
-    return as_distances(data, beside=options.beside, allow_missing=options.missing_distances)
+    return as_distances(
+        data,
+        beside=options.beside,
+        part=options.part,
+        allow_missing=options.missing_distances,
+    )
 
 
 def _with_beside(table: Table, beside: Mapping[str, Any]) -> Table:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import html
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland.io import check_suffix, map_frame, staged_outputs, write_frame
+from lowland._core.errors import ParameterError
+from lowland.io import check_free, check_suffix, map_frame, staged_outputs, write_frame
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
+from lowland.study._display import picture_html
 from lowland.study._stages import STAGES, Stages
 from lowland.study.fitting import Fit
+from lowland.study.into_anndata import add_to_anndata, write_copy
 from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
 from lowland.study.preparing import Prepared
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["MapResult"]
-
-NOTEBOOK_DPI = 72
 
 
 class MapResult:
@@ -143,6 +142,7 @@ class MapResult:
         report: bool = True,
         force: bool = False,
         raw_text: bool = False,
+        into: str | None = None,
     ) -> MapFiles:
         """Write map, picture, report and model into a folder, either all of them or none.
 
@@ -159,13 +159,21 @@ class MapResult:
         raw_text : bool, default=False
             Whether text that a spreadsheet would run as a formula is written to a CSV file as it
             is; by default it gets an apostrophe, which reading removes.
+        into : {"obsm"}, optional
+            Write a copy of the H5AD file, too, with the map; see :meth:`write_h5ad`.
 
         Returns
         -------
         MapFiles
-            The paths: ``map``, ``picture``, ``report`` and ``model``.
+            The paths: ``map``, ``picture``, ``report``, ``model`` and ``h5ad``.
         """
-        files = MapFiles.in_folder(Path(folder), file_format=file_format, report=report)
+        if into not in (None, "obsm"):
+            raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
+        source = self._prepared.table.source
+        files = MapFiles.in_folder(
+            Path(folder), file_format=file_format, report=report, copy_of=source if into else ""
+        )
+        check_free(files.paths(), force=force, sources=[source])
         self.write_files(files, force=force, raw_text=raw_text)
         return files
 
@@ -184,6 +192,30 @@ class MapResult:
             if files.report is not None:
                 self.report(by_name[files.report.name])
             self.save(by_name[files.model.name])
+            if files.h5ad is not None:
+                write_copy(self, self._prepared, by_name[files.h5ad.name], force=force)
+
+    def write_h5ad(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a copy of the H5AD file that the map was made of, with the map in it.
+
+        ``obsm["X_<method>"]`` holds the coordinates, with NaN for rows that were dropped, and
+        ``uns["<method>"]["params"]`` tells how they were made. Nothing else is changed.
+
+        Parameters
+        ----------
+        path : path
+            Where the copy goes.
+        force : bool, default=False
+            Whether an existing file, and an older map of this method, may be replaced.
+        """
+        target = Path(path)
+        check_free([target], force=force, sources=[self._prepared.table.source])
+        with staged_outputs([target], force=force) as [staged]:
+            write_copy(self, self._prepared, staged, force=force)
+
+    def add_to(self, adata: Any, *, force: bool = False) -> None:
+        """Add the map to an AnnData object in memory, as :meth:`write_h5ad` does to a file."""
+        add_to_anndata(self, self._prepared, adata, force=force)
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
@@ -219,11 +251,7 @@ class MapResult:
 
     def _repr_html_(self) -> str:
         """The picture and the quality table, for notebooks."""
-        from lowland.plot._figure import png_bytes
-
         figure = self.picture()
         with self._stages.timed("drawing"):
-            picture = base64.b64encode(png_bytes(figure, dpi=NOTEBOOK_DPI)).decode("ascii")
-        table = "" if self.quality is None else self.quality._repr_html_()
-        name = html.escape(repr(self), quote=True)
-        return f'<img alt="{name}" src="data:image/png;base64,{picture}">{table}'
+            shown = picture_html(figure, repr(self))
+        return shown + ("" if self.quality is None else self.quality._repr_html_())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from lowland.io.in_memory import is_path
 from lowland.metrics import Quality
 from lowland.report.foreign import foreign_map
 from lowland.report.measures import Measures, measure_map
+from lowland.study._display import picture_html
 from lowland.study.fitting import first_class
+from lowland.study.pictures import picture_of_map
 from lowland.study.preparing import Prepared, prepare
 from lowland.study.preparing import read as read_data
 from lowland.study.run import classes_in
 from lowland.study.summary import summarize
 from lowland.study.table_options import ENTRIES, TableOptions, takes_table_options
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MapScore", "coordinate_columns", "run_score", "score_map"]
 
@@ -35,6 +40,21 @@ class MapScore(NamedTuple):
     columns: list[str]
     measures: Measures
     quality: Quality
+
+    def picture(self) -> Figure:
+        """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
+        table, name = self.prepared.table, Path(self.map_name).name
+        return picture_of_map(table, self.coordinates, first_class(table), name, self.columns)
+
+    def __repr__(self) -> str:
+        text = f"{Path(self.map_name).name!r}, {count(len(self.coordinates), 'row')}"
+        if "trustworthiness" in self.quality.to_dict():
+            text += f", trustworthiness {self.quality['trustworthiness'].value:.3f}"
+        return f"MapScore({text})"
+
+    def _repr_html_(self) -> str:
+        """The picture and the quality table, for notebooks."""
+        return picture_html(self.picture(), repr(self)) + self.quality._repr_html_()
 
     def report(
         self, path: str | os.PathLike[str], *, command: str = "", force: bool = True

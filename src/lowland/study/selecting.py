@@ -11,6 +11,7 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.errors import DataError, ParameterError
 from lowland.io import Table, staged_outputs, write_frame
+from lowland.study._display import ranking_html
 from lowland.study._spelling import PYTHON, Spelling
 from lowland.study.preparing import read
 from lowland.study.summary import plain_value
@@ -67,6 +68,14 @@ class Selection(NamedTuple):
         """
         with staged_outputs([Path(path)], force=force) as [staged]:
             write_frame(self.frame, staged, raw_text=raw_text)
+
+    def __repr__(self) -> str:
+        kept, name = int(self.selector.support_.sum()), type(self.selector).__name__
+        return f"Selection({kept} of {self.table.shape[1]} columns by {name})"
+
+    def _repr_html_(self) -> str:
+        """The ranking, for notebooks."""
+        return ranking_html(self.ranked(), repr(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values that JSON can hold, with every column and parameter."""

@@ -1,4 +1,4 @@
-"""Nearest neighbors, as a result of their own or as input of a method instead of data."""
+"""Functions that search for nearest neighbors."""
 
 from __future__ import annotations
 

@@ -1,0 +1,187 @@
+"""The graph of nearest neighbors as a step of a pipeline, as scikit-learn and scanpy take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.constraints import Function, Integer, Mapping, Null, OneOf
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError
+from lowland._core.estimator import Estimator
+from lowland._core.meanings.contents import count, share
+from lowland._core.params import fitted, param
+from lowland._engines.distances.metrics import METRICS
+from lowland._engines.distances.precomputed import check_distances
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_query
+from lowland._engines.neighbors.search_options import METHODS, check_k, check_search
+
+__all__ = ["KNNTransformer"]
+
+
+class KNNTransformer(Estimator):
+    """G[i, j] = d(x_i, x_j) where x_j is one of the nearest rows of x_i, else not stored.
+
+    It takes the place of ``sklearn.neighbors.KNeighborsTransformer`` in a pipeline, before an
+    estimator with ``metric="precomputed"``, and in ``scanpy.pp.neighbors(transformer=...)``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Number of neighbors of each row. As in scikit-learn, a row counts as its own neighbor:
+        ``mode="distance"`` stores ``n_neighbors + 1`` entries, ``mode="connectivity"`` stores
+        ``n_neighbors``.
+    mode : {"distance", "connectivity"}, default="distance"
+        What is stored: distances, or ones.
+    algorithm : {"auto", "exact", "cells", "tree"}, default="auto"
+        How ``fit_transform`` searches, as ``method`` of :func:`knn_graph`. "auto" is exact below
+        200 000 rows, "exact" always is. ``transform`` is always exact.
+
+    Attributes
+    ----------
+    fitted_rows_ : ndarray or sparse matrix of shape (n_samples_fit, n_features), or None
+        Rows that new rows are compared with. None if X held distances.
+    n_samples_fit_ : int
+        Number of fitted rows.
+    recall_ : float or None
+        Measured share of true neighbors that ``fit_transform`` found. None if it was exact, or
+        if only ``fit`` was called, which does not search.
+
+    Notes
+    -----
+    ``fit_transform`` puts each row itself first, with the distance 0, also among equal rows. For
+    ``transform``, all rows are new rows, and of equal fitted rows those with the lowest numbers
+    are taken. Both give the same graph for the same rows, unless more than ``n_neighbors`` rows
+    are equal. Neighbors are ordered by distance, and ties by row number. The result does not
+    depend on ``n_jobs``. float32 rows give float32 distances.
+
+    Cost: as :func:`knn_graph`; memory O(n k) beside the rows.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> from lowland.neighbors import KNNTransformer
+    >>> graph = KNNTransformer(n_neighbors=3).fit_transform(iris().X)
+    >>> graph[0].indices
+    array([ 0, 17,  4, 39], dtype=int32)
+    >>> graph[0].data.round(2)
+    array([0.  , 0.1 , 0.14, 0.14])
+    """
+
+    n_neighbors: Any = param(Integer(1), default=5, kw_only=False)
+    mode: str = param(OneOf("distance", "connectivity"), default="distance")
+    algorithm: str = param(OneOf(*METHODS), default="auto")
+    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+
+    fitted_rows_: Any = fitted("n_samples_fit", "n_features", optional=True, sparse=True)
+    n_samples_fit_: int = fitted(type=int, meaning=count(1))
+    recall_: float | None = fitted(optional=True, meaning=share())
+
+    accepts_sparse = True
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """The graph of the rows of X, a CSR matrix; each row itself is its first entry."""
+        checked, _ = self._fit_checked(X, y)
+        with self._running() as run:
+            graph = self._joined(checked, run)
+        return self._in_container(graph, X)
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> None:
+        check_search(X, self.metric, self.metric_params, self.algorithm)
+        if self._has_distances:
+            check_distances(X, "X", square=True)
+        check_k(self._stored - 1 or 1, max(X.shape[0] - 1, 1), X.shape[0])
+        self.fitted_rows_ = None if self._has_distances else X.copy()
+        self.n_samples_fit_ = X.shape[0]
+        self.recall_ = None
+
+    def _transform(self, X: Any, run: FitContext) -> Any:
+        """The graph from new rows to the fitted rows."""
+        if self._has_distances:
+            found = given_neighbors(X, self._stored, monitor=run.monitor)
+        else:
+            found = neighbor_query(
+                self.fitted_rows_,
+                X,
+                self._stored,
+                metric=self.metric,
+                metric_params=self.metric_params,
+                threads=run.threads,
+                monitor=run.monitor,
+            )
+        return self._csr(found.indices, found.distances)
+
+    def _joined(self, X: Any, run: FitContext) -> Any:
+        """The graph of the fitted rows."""
+        n, dtype = X.shape[0], X.dtype
+        itself, zero = np.arange(n, dtype=np.int32)[:, None], np.zeros((n, 1), dtype)
+        if self._stored == 1:  # one entry in each row, which is the row itself
+            return self._csr(itself, zero)
+        found = neighbor_graph(
+            X,
+            self._stored - 1,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            method=self.algorithm,
+            threads=run.threads,
+            rng=run.rng,
+            monitor=run.monitor,
+        )
+        self.recall_ = found.recall_
+        return self._csr(
+            np.hstack([itself.astype(found.indices.dtype, copy=False), found.indices]),
+            np.hstack([zero, found.distances]),
+        )
+
+    def _csr(self, indices: np.ndarray, distances: np.ndarray) -> Any:
+        import scipy.sparse
+
+        rows, stored = indices.shape
+        values = distances if self.mode == "distance" else np.ones_like(distances)
+        starts = np.arange(0, rows * stored + 1, stored)
+        shape = (rows, self.n_samples_fit_)
+        return scipy.sparse.csr_matrix((values.ravel(), indices.ravel(), starts), shape=shape)
+
+    @property
+    def _stored(self) -> int:
+        """Entries in each row of the graph."""
+        return int(self.n_neighbors) + (self.mode == "distance")
+
+    @property
+    def _has_distances(self) -> bool:
+        """Whether X holds distances instead of rows."""
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the graph, one for each fitted row."""
+        self._require_fitted()
+        return np.array([f"knntransformer{i}" for i in range(self.n_samples_fit_)], dtype=object)
+
+    def _in_container(self, Y: Any, X: Any) -> Any:
+        if self._output() in ("pandas", "polars"):
+            raise DataError(
+                f"{self._output().capitalize()} output does not support sparse data. "
+                "KNNTransformer gives a sparse graph; set_output(transform='default')."
+            )
+        return Y
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: the rows that new rows are compared with."""
+        if self._has_distances != (self.fitted_rows_ is None):
+            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
+            return f"{has} with metric={self.metric!r}"
+        rows = self.n_features_in_ if self._has_distances else self.fitted_rows_.shape[0]
+        if self.n_samples_fit_ != rows:
+            return f"'n_samples_fit_' = {self.n_samples_fit_}, expected {rows}"
+        return super().inconsistency()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._has_distances
+        return tags
