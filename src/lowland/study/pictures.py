@@ -22,7 +22,7 @@ def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     from lowland.plot import scatter_map, scatter_map_3d
 
     Y = fit.Y
-    shares = variance_shares(fit.estimator)
+    shares = None if fit.is_turned else variance_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
     if shares is not None and len(shares) == len(axes):
         axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]
