@@ -13,11 +13,13 @@ PDF, the same bytes every time.
 from lowland.plot._figure import save_figure
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
+from lowland.plot.dimensions import curse
 from lowland.plot.distortion import distortion_map
 from lowland.plot.images import eigen_images, reconstruction_strip
 from lowland.plot.loss import loss_plot
 from lowland.plot.maps import scatter_map
 from lowland.plot.pairs import pairs_plot
+from lowland.plot.recognition import recognition_strip
 from lowland.plot.rnx import rnx_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
@@ -26,10 +28,12 @@ from lowland.plot.variance import scree_plot
 __all__ = [
     "biplot",
     "compare_maps",
+    "curse",
     "distortion_map",
     "eigen_images",
     "loss_plot",
     "pairs_plot",
+    "recognition_strip",
     "reconstruction_strip",
     "rnx_plot",
     "save_figure",
