@@ -81,7 +81,9 @@ def chance_shares(
     largest = np.abs(X).max(axis=0)
     X = X / np.where(largest > 0, largest, 1.0)  # squares do not overflow
     variances = X.var(axis=0, ddof=1)
-    variances = (variances > 0).astype(float) if scale else variances * (largest / largest.max())**2
+    variances = (
+        (variances > 0).astype(float) if scale else variances * (largest / largest.max()) ** 2
+    )
     if not variances.any():
         raise DataError("X: all rows are equal; there is no variance to divide.")
     if rule == "broken_stick":

@@ -62,8 +62,8 @@ def selection_curve(
 
     References
     ----------
-    Kohavi & John (1997), Wrappers for feature subset selection, Artificial Intelligence 97; Ambroise
-    & McLachlan (2002), Selection bias in gene extraction, PNAS 99.
+    Kohavi & John (1997), Wrappers for feature subset selection, Artificial Intelligence 97;
+    Ambroise & McLachlan (2002), Selection bias in gene extraction, PNAS 99.
 
     Examples
     --------

@@ -11,6 +11,7 @@ PDF, the same bytes every time.
 """
 
 from lowland.plot._figure import save_figure
+from lowland.plot.angles import angle_plot
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.dimensions import curse
@@ -21,11 +22,13 @@ from lowland.plot.maps import scatter_map
 from lowland.plot.pairs import pairs_plot
 from lowland.plot.recognition import recognition_strip
 from lowland.plot.rnx import rnx_plot
+from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
 from lowland.plot.variance import scree_plot
 
 __all__ = [
+    "angle_plot",
     "biplot",
     "compare_maps",
     "curse",
@@ -40,5 +43,6 @@ __all__ = [
     "scatter_map",
     "scatter_map_3d",
     "scree_plot",
+    "selection_plot",
     "shepard_plot",
 ]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["separate", "sides", "write_names"]
 
 GAP = 3.0  # pixels between two names
+# Sides of a point, the best first: right, above, below, left, then the corners.
+WAYS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SLACK = 0.25  # pixels more than needed, so that a row of boxes converges
 
 
@@ -25,6 +27,7 @@ def write_names(
     anchors: np.ndarray,
     *,
     outward: np.ndarray | None = None,
+    avoid: np.ndarray | None = None,
     size: float = 9.0,
     beside: float = 0.0,
 ) -> list[Any]:
@@ -32,7 +35,8 @@ def write_names(
 
     A thin line connects a name with its anchor if it was moved away. ``beside`` is the width in
     pixels of points at the anchors, which names must not cover; such names have no boxes, and lie
-    on the side of their point where they hide least.
+    on the side of their point where they hide least. With ``outward``, that is the side nearest to
+    this direction where they hide none of the places to ``avoid``.
     """
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0}
     box["alpha"] = 0.0 if beside else 0.65
@@ -56,7 +60,10 @@ def write_names(
         wanted += outward / np.abs(outward).max(axis=1)[:, None] * ((sizes + beside) / 2 + GAP)
     inside = axes.get_window_extent()
     bounds = np.array([[inside.x0, inside.y0], [inside.x1, inside.y1]])
-    if beside:
+    if avoid is not None:
+        hidden = axes.transData.transform(avoid)
+        wanted = sides(tied, sizes, bounds, GAP, toward=outward, hidden=hidden)
+    elif beside:
         wanted = sides(tied, sizes, bounds, beside / 2 + 1.0)
     points = np.full(tied.shape, beside)
     placed = separate(wanted, sizes, bounds, (tied, points) if beside else None)
@@ -114,28 +121,37 @@ def separate(
 
 
 def sides(
-    points: np.ndarray, sizes: np.ndarray, bounds: np.ndarray, radius: float, rounds: int = 50
+    points: np.ndarray,
+    sizes: np.ndarray,
+    bounds: np.ndarray,
+    radius: float,
+    *,
+    toward: np.ndarray | None = None,
+    hidden: np.ndarray | None = None,
+    rounds: int = 50,
 ) -> np.ndarray:
     """Centers of boxes beside their points, each on the one of eight sides that hides least.
 
-    A side costs the area by which the box covers points and other boxes or leaves the bounds, and
-    a little for how far it is from the best side of an empty picture, the right one. Boxes take
-    their best side in turns until none gains by a change (iterated conditional modes), first those
-    that are most in the way.
+    A side costs the area by which the box covers the ``hidden`` places (by default the points) and
+    other boxes or leaves the bounds, and a little for how far it is from the best side: the right
+    one, or the one nearest to ``toward``. Boxes take their best side in turns until none gains by
+    a change (iterated conditional modes), first those that are most in the way.
     """
-    n = len(points)
-    ways = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], float)
-    reach = sizes[:, None] / 2 + np.where(np.abs(ways).sum(axis=1) > 1, 0.5, 1.0)[:, None] * radius
-    places = points[:, None] + ways * reach
-    half = sizes[:, None] / 2
-    low, high = places - half, places + half
+    n, hidden = len(points), points if hidden is None else hidden
+    reach = sizes[:, None] / 2 + np.where(np.abs(WAYS).sum(axis=1) > 1, 0.5, 1.0)[:, None] * radius
+    places = points[:, None] + WAYS * reach
+    low, high = places - sizes[:, None] / 2, places + sizes[:, None] / 2
     area = sizes.prod(axis=1)
     outside = np.maximum(bounds[0] - low, 0) + np.maximum(high - bounds[1], 0)
-    own = 0.02 * np.arange(len(ways)) + 4 * (outside / sizes[:, None]).sum(axis=2)
-    hidden = _common_area(
-        low[:, :, None], high[:, :, None], points - radius * 0.7, points + radius * 0.7
-    )
-    own = own + 2 * hidden.sum(axis=2) / (1.4 * radius) ** 2
+    own = 4 * (outside / sizes[:, None]).sum(axis=2)
+    if toward is None:
+        own = own + 0.02 * np.arange(len(WAYS))
+    else:
+        along = toward @ (WAYS / np.hypot(*WAYS.T)[:, None]).T
+        own = own + 0.1 * (1.0 - along / np.maximum(np.hypot(*toward.T), 1e-300)[:, None])
+    spot = 1.4 * radius
+    covered = _common_area(low[:, :, None], high[:, :, None], hidden - spot / 2, hidden + spot / 2)
+    own = own + 2 * covered.sum(axis=2) / spot**2
     chosen = own.argmin(axis=1)
     order = np.argsort(-own.min(axis=1), kind="stable")
     for _ in range(rounds):

@@ -121,9 +121,7 @@ def _draw_spheres(axes: Axes) -> None:
     axes.bar(dimensions, shares, color=OKABE_ITO[0], width=0.8)
     for d, share in zip(dimensions, shares, strict=True):
         digits = 0 if d == 1 else 1 if share >= 1 else 2
-        axes.text(
-            d, share + 1.5, f"{share:.{digits}f}", ha="center", fontsize=8, color=INK, **TEXT
-        )
+        axes.text(d, share + 1.5, f"{share:.{digits}f}", ha="center", fontsize=8, color=INK, **TEXT)
     axes.set(ylim=(0, 109), xticks=dimensions)
     axes.set_title("sphere inside of a cube", fontsize=10, **TEXT)
     name_axes(axes, "dimensions", "% of the cube's volume")

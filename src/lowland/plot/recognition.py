@@ -1,4 +1,4 @@
-"""Recognition by eigen-images (Turk & Pentland 1991): the nearest known picture, and what is none."""
+"""Recognition by eigen-images (Turk & Pentland 1991): the nearest known picture of each."""
 
 from __future__ import annotations
 
