@@ -162,12 +162,31 @@ def test_maps_are_turned_to_match_the_first():
 
 
 def test_maps_of_different_dimension_are_compared():
-    figure = compare_maps([Y[:, :2], Y[:, :1], Y[:, :3], Y], ["2", "1", "3", "4"])
+    figure = compare_maps([Y[:, :2], Y[:, :3], Y], ["2", "3", "4"])
     drawn = [np.vstack([c.get_offsets() for c in axes.collections]) for axes in figure.axes]
     assert all(view.shape == (200, 2) for view in drawn)
     # what a map has beyond the first two axes of the reference does not turn it much
-    assert np.corrcoef(drawn[0][:, 0], drawn[2][:, 0])[0, 1] > 0.99
+    assert np.corrcoef(drawn[0][:, 0], drawn[1][:, 0])[0, 1] > 0.99
     assert all(axes.get_aspect() == 1.0 for axes in figure.axes)
+
+
+def test_a_map_of_one_dimension_is_a_histogram_beside_others_and_no_tilted_line():
+    kinds = np.where(Y[:, 0] > 0, "right", "left")
+    flat, line = compare_maps([Y[:, :2], -Y[:, :1]], ["2", "1"], kinds).axes
+    assert flat.collections
+    assert not line.collections
+    outlines = [stairs for stairs in line.patches if not stairs.get_fill()]
+    left, right = outlines
+    assert [to_hex(stairs.get_edgecolor()) for stairs in outlines] == list(OKABE_ITO[:2])
+    for stairs in outlines:
+        assert stairs.get_data().values.sum() == pytest.approx(1.0)
+    # mirrored to match the first axis of the first map: what is right there is right here
+    edges = right.get_data().edges
+    assert right.get_data().values[edges[1:] < 0].sum() == 0
+    assert left.get_data().values[edges[:-1] > 0].sum() == 0
+    same = compare_maps([Y[:, :2], -Y[:, :1]], ["2", "1"], kinds, aligned=False).axes[1]
+    assert same.patches[-1].get_data().values[edges[:-1] > 0].sum() == 0
+    assert line.get_xlabel() == "the only axis"
 
 
 @each("n_maps", [1, 4, 5, 9])

@@ -47,6 +47,19 @@ def test_one_dimension_is_a_strip_with_a_line_per_category():
     assert drawn[labels[rows] == "a", 1].min() > drawn[labels[rows] == "b", 1].max()
 
 
+def test_above_a_strip_is_a_histogram_of_each_category_on_the_same_axis():
+    labels = np.where(Y[:, 0] > 0, "right", "left")
+    strip, above = scatter_map(Y[:, :1], labels).axes
+    assert above.get_xlim() == strip.get_xlim()
+    left, right = (stairs.get_data() for stairs in above.patches if not stairs.get_fill())
+    for drawn in (left, right):
+        assert drawn.values.sum() == pytest.approx(1.0)
+    assert right.values[right.edges[1:] < 0].sum() == 0
+    (all_rows,) = scatter_map(Y[:, :1]).axes[1].patches
+    counts = np.histogram(Y[:, 0], all_rows.get_data().edges)[0]
+    assert all_rows.get_data().values * len(Y) == pytest.approx(counts)
+
+
 @pytest.mark.parametrize("dimensions", [3, 7])
 def test_more_dimensions_give_the_three_views_of_the_first_three(dimensions):
     figure = scatter_map(rng.standard_normal((50, dimensions)))

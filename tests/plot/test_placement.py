@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland.plot._placement import separate
+from lowland.plot._placement import separate, sides
 from support.cases import each
 
 BOUNDS = np.array([[0.0, 0.0], [500.0, 400.0]])
@@ -59,3 +59,38 @@ def test_boxes_leave_fixed_ones_where_they_are():
     for place in places:
         assert (np.abs(place - fixed) >= 19.0 - 1e-6).any(axis=1).all()
     assert (np.abs(places[0] - places[1]) >= 30.0 - 1e-6).any()
+
+
+def test_a_name_goes_to_the_side_of_its_point_that_is_free():
+    size = np.array([[60.0, 10.0]])
+    alone = sides(np.array([[250.0, 200.0]]), size, BOUNDS, 5.0)
+    assert alone[0].tolist() == [285.0, 200.0]  # to the right, if nothing is there
+    edge = sides(np.array([[480.0, 200.0]]), size, BOUNDS, 5.0)
+    assert edge[0, 0] + 30 <= 500
+    crowd = np.array([[250.0, 200.0], [275.0, 200.0], [250.0, 212.0], [250.0, 190.0]])
+    places = sides(crowd, np.tile(size, (4, 1)), BOUNDS, 5.0)
+    for place in places:  # no name hides a point
+        assert ((np.abs(place - crowd) >= [30, 5]).any(axis=1)).all()
+    assert not overlaps(places, np.tile(size, (4, 1)))
+
+
+def test_names_of_cities_hide_no_point_and_no_other_name():
+    from lowland import ClassicalMDS
+    from lowland.datasets import eurodist
+    from lowland.plot import scatter_map
+
+    data = eurodist()
+    Y = ClassicalMDS(metric="precomputed").fit_transform(data.X)
+    figure = scatter_map(Y, names=data.row_names)
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    boxes = [text.get_window_extent() for text in axes.texts]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        for x, y in axes.transData.transform(Y):
+            assert not (box.x0 < x < box.x1 and box.y0 < y < box.y1)
+    # each name is beside its own point
+    for text, (x, y) in zip(axes.texts, axes.transData.transform(Y), strict=True):
+        box = text.get_window_extent()
+        nearest = np.clip((x, y), (box.x0, box.y0), (box.x1, box.y1))
+        assert np.hypot(*(nearest - (x, y))) < 15

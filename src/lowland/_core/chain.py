@@ -58,8 +58,9 @@ class Chain:
 
     @property
     def last(self) -> Any:
-        """The method that makes the map."""
-        return self.steps[-1]
+        """The method that makes the map; a step that only turns the map may follow it."""
+        made = [step for step in self.steps if not getattr(step, "follows_map", False)]
+        return made[-1] if made else self.steps[-1]
 
     @property
     def n_features_in_(self) -> int:
@@ -74,7 +75,10 @@ class Chain:
     @property
     def embedding_(self) -> np.ndarray:
         """The map of the fitted rows, of methods that keep it."""
-        return self.last.embedding_
+        Y = self.last.embedding_
+        for step in self.steps:
+            Y = step.transform(Y) if getattr(step, "follows_map", False) else Y
+        return Y
 
     def transform(self, X: Any) -> Any:
         """Place rows in the map, each as if it came alone."""

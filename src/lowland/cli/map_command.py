@@ -54,6 +54,15 @@ def map_command(
     *,
     table: options.Table,
     pca: options.Pca = "auto",
+    orient: Annotated[
+        str | None,
+        typer.Option(
+            "--orient",
+            metavar="HOW",
+            help="Turn the map: north=ROW,west=ROW, or a file of coordinates joined by id.",
+            show_default=False,
+        ),
+    ] = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Measure the map and write a report.")
     ] = True,
@@ -90,7 +99,7 @@ def map_command(
     if copied:
         check_h5ad_target(source, registry.snake_case(cls.__name__), force=force)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
-    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
+    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
         result.write_files(files, force=force, raw_text=raw_text)

@@ -19,6 +19,7 @@ from lowland.datasets.dissimilarities import (
     morse,
     uscities,
 )
+from lowland.datasets.faces import drawn_faces
 from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
 from lowland.datasets.tables import breast_cancer, digits, iris, wine
 
@@ -32,6 +33,7 @@ __all__ = [
     "breast_cancer",
     "coffee",
     "digits",
+    "drawn_faces",
     "ekman",
     "eurodist",
     "helix",

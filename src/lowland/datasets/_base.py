@@ -22,6 +22,8 @@ ALLOWED: dict[str, Constraint] = {
     "hole": Boolean(),
     "n_clusters": Integer(1),
     "n_features": Integer(1),
+    "n_persons": Integer(1),
+    "n_pictures": Integer(1),
     "n_samples": Integer(1),
     "noise": Real(0.0, MOST, closed="left"),
     "pitch": Real(0.0, MOST),

@@ -17,6 +17,7 @@ __all__ = [
     "by_parallel_analysis",
     "by_share",
     "by_singular_value_threshold",
+    "chance_variances",
     "component_count",
 ]
 
@@ -94,16 +95,30 @@ def by_parallel_analysis(
     """Horn's rule: keep components with more variance than those of independent columns.
 
     A component is kept while its variance is above the 95th percentile (Glorfeld 1995) of the same
-    variance in data of independent columns with the same column variances. The scatter matrix of
-    such data is drawn directly as a Wishart matrix by Bartlett's decomposition: A A^T with A lower
-    triangular, chi on the diagonal and normal below. So the cost does not depend on the number of
-    rows. At least one component is kept.
+    variance in data of independent columns with the same column variances. At least one component
+    is kept.
+    """
+    threshold = chance_variances(column_variances, count, rng, n_draws)
+    if threshold.size == 0:
+        return 1
+    above = variances[: threshold.size] > threshold[: len(variances)]
+    return max(1, len(above) if above.all() else int(np.argmin(above)))
+
+
+def chance_variances(
+    column_variances: np.ndarray, count: int, rng: np.random.Generator, n_draws: int = 20
+) -> np.ndarray:
+    """The 95th percentile of each component's variance in data of independent normal columns.
+
+    The scatter matrix of such data is drawn directly as a Wishart matrix by Bartlett's
+    decomposition: A A^T with A lower triangular, chi on the diagonal and normal below. So the cost
+    does not depend on the number of rows.
     """
     deviations = np.sqrt(column_variances[column_variances > 0])
     p, freedom = len(deviations), count - 1
     rank = min(p, freedom)
     if rank == 0:
-        return 1
+        return np.empty(0)
     chance = np.empty((n_draws, rank))
     with limit_blas(1):
         for draw in chance:
@@ -112,9 +127,7 @@ def by_parallel_analysis(
             A *= deviations[:, None]
             gram = A.T @ A  # has the same nonzero eigenvalues as A A^T and is never larger
             draw[:] = np.maximum(eigenvalues(gram), 0.0) / freedom
-    threshold = np.quantile(chance, 0.95, axis=0)
-    above = variances[:rank] > threshold[: len(variances)]
-    return max(1, len(above) if above.all() else int(np.argmin(above)))
+    return np.quantile(chance, 0.95, axis=0)
 
 
 def by_singular_value_threshold(variances: np.ndarray, n_rows: int, n_columns: int) -> int:

@@ -17,6 +17,8 @@ each measure takes all rows if this is cheap, else a sample; the numbers are flo
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
 from lowland.metrics._table import Quality, QualityRow
+from lowland.metrics.barnes_hut import BarnesHutCost, barnes_hut_cost
+from lowland.metrics.components import chance_shares, elbow
 from lowland.metrics.concentration import DistanceConcentration, distance_concentration
 from lowland.metrics.coranking import RnxCurve, coranking_matrix, rnx_auc, rnx_curve
 from lowland.metrics.dimension import Dimension, intrinsic_dimension
@@ -27,6 +29,7 @@ from lowland.metrics.linear import explained_variance, reconstruction_error
 from lowland.metrics.quality import quality
 from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
 from lowland.metrics.recall import lcmc, neighbor_recall
+from lowland.metrics.selecting import SelectionCurve, selection_curve
 from lowland.metrics.shepard import (
     ShepardDiagram,
     residual_variance,
@@ -42,6 +45,7 @@ from lowland.metrics.stress import (
 from lowland.metrics.trust import continuity, point_continuity, point_trust, trustworthiness
 
 __all__ = [
+    "BarnesHutCost",
     "Comparison",
     "Dimension",
     "DistanceConcentration",
@@ -51,10 +55,14 @@ __all__ = [
     "QualityRow",
     "RankErrors",
     "RnxCurve",
+    "SelectionCurve",
     "ShepardDiagram",
+    "barnes_hut_cost",
+    "chance_shares",
     "continuity",
     "coranking_matrix",
     "distance_concentration",
+    "elbow",
     "explained_variance",
     "hubness",
     "intrinsic_dimension",
@@ -75,6 +83,7 @@ __all__ = [
     "rnx_curve",
     "sammon_stress",
     "scale_normalized_stress",
+    "selection_curve",
     "shepard_correlation",
     "shepard_diagram",
     "silhouette",

@@ -14,14 +14,18 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
+from lowland.plot.angles import angle_plot
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
+from lowland.plot.dimensions import curse
 from lowland.plot.distortion import distortion_map
 from lowland.plot.images import eigen_images, reconstruction_strip
 from lowland.plot.loss import loss_plot
 from lowland.plot.maps import scatter_map
 from lowland.plot.pairs import pairs_plot
+from lowland.plot.recognition import recognition_strip
 from lowland.plot.rnx import rnx_plot
+from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
 from lowland.plot.variance import scree_plot
@@ -31,18 +35,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MapFigure",
+    "angle_plot",
     "biplot",
     "compare_maps",
+    "curse",
     "distortion_map",
     "eigen_images",
     "loss_plot",
     "pairs_plot",
+    "recognition_strip",
     "reconstruction_strip",
     "rnx_plot",
     "save_figure",
     "scatter_map",
     "scatter_map_3d",
     "scree_plot",
+    "selection_plot",
     "shepard_plot",
 ]
 

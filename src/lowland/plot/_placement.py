@@ -13,9 +13,11 @@ from lowland.plot.palettes import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["separate", "write_names"]
+__all__ = ["separate", "sides", "write_names"]
 
 GAP = 3.0  # pixels between two names
+# Sides of a point, the best first: right, above, below, left, then the corners.
+WAYS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SLACK = 0.25  # pixels more than needed, so that a row of boxes converges
 
 
@@ -25,13 +27,16 @@ def write_names(
     anchors: np.ndarray,
     *,
     outward: np.ndarray | None = None,
+    avoid: np.ndarray | None = None,
     size: float = 9.0,
     beside: float = 0.0,
 ) -> list[Any]:
     """Names on white boxes at the anchors, or beside them on the ``outward`` side.
 
     A thin line connects a name with its anchor if it was moved away. ``beside`` is the width in
-    pixels of points at the anchors, which names must not cover; such names have no boxes.
+    pixels of points at the anchors, which names must not cover; such names have no boxes, and lie
+    on the side of their point where they hide least. With ``outward``, that is the side nearest to
+    this direction where they hide none of the places to ``avoid``.
     """
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0}
     box["alpha"] = 0.0 if beside else 0.65
@@ -55,6 +60,11 @@ def write_names(
         wanted += outward / np.abs(outward).max(axis=1)[:, None] * ((sizes + beside) / 2 + GAP)
     inside = axes.get_window_extent()
     bounds = np.array([[inside.x0, inside.y0], [inside.x1, inside.y1]])
+    if avoid is not None:
+        hidden = axes.transData.transform(avoid)
+        wanted = sides(tied, sizes, bounds, GAP, toward=outward, hidden=hidden)
+    elif beside:
+        wanted = sides(tied, sizes, bounds, beside / 2 + 1.0)
     points = np.full(tied.shape, beside)
     placed = separate(wanted, sizes, bounds, (tied, points) if beside else None)
     to_data = axes.transData.inverted().transform
@@ -108,3 +118,58 @@ def separate(
             push[:, axis] = (mine * side * (overlap[:, :, axis] * share + SLACK)).sum(axis=1)
         places = np.clip(places + push, low, high)
     return places[:n]
+
+
+def sides(
+    points: np.ndarray,
+    sizes: np.ndarray,
+    bounds: np.ndarray,
+    radius: float,
+    *,
+    toward: np.ndarray | None = None,
+    hidden: np.ndarray | None = None,
+    rounds: int = 50,
+) -> np.ndarray:
+    """Centers of boxes beside their points, each on the one of eight sides that hides least.
+
+    A side costs the area by which the box covers the ``hidden`` places (by default the points) and
+    other boxes or leaves the bounds, and a little for how far it is from the best side: the right
+    one, or the one nearest to ``toward``. Boxes take their best side in turns until none gains by
+    a change (iterated conditional modes), first those that are most in the way.
+    """
+    n, hidden = len(points), points if hidden is None else hidden
+    reach = sizes[:, None] / 2 + np.where(np.abs(WAYS).sum(axis=1) > 1, 0.5, 1.0)[:, None] * radius
+    places = points[:, None] + WAYS * reach
+    low, high = places - sizes[:, None] / 2, places + sizes[:, None] / 2
+    area = sizes.prod(axis=1)
+    outside = np.maximum(bounds[0] - low, 0) + np.maximum(high - bounds[1], 0)
+    own = 4 * (outside / sizes[:, None]).sum(axis=2)
+    if toward is None:
+        own = own + 0.02 * np.arange(len(WAYS))
+    else:
+        along = toward @ (WAYS / np.hypot(*WAYS.T)[:, None]).T
+        own = own + 0.1 * (1.0 - along / np.maximum(np.hypot(*toward.T), 1e-300)[:, None])
+    spot = 1.4 * radius
+    covered = _common_area(low[:, :, None], high[:, :, None], hidden - spot / 2, hidden + spot / 2)
+    own = own + 2 * covered.sum(axis=2) / spot**2
+    chosen = own.argmin(axis=1)
+    order = np.argsort(-own.min(axis=1), kind="stable")
+    for _ in range(rounds):
+        before = chosen.copy()
+        for i in order:
+            others = np.arange(n) != i
+            rest = np.flatnonzero(others), chosen[others]
+            covered = _common_area(low[i][:, None], high[i][:, None], low[rest], high[rest])
+            shares = covered / np.minimum(area[i], area[others])
+            chosen[i] = (own[i] + 6 * shares.sum(axis=1) + 0.5 * (shares > 0).sum(axis=1)).argmin()
+        if np.array_equal(before, chosen):
+            break
+    return places[np.arange(n), chosen]
+
+
+def _common_area(
+    low: np.ndarray, high: np.ndarray, other_low: np.ndarray, other_high: np.ndarray
+) -> np.ndarray:
+    """The area that two boxes share, by their corners."""
+    common = np.minimum(high, other_high) - np.maximum(low, other_low)
+    return np.maximum(common, 0.0).prod(axis=-1)

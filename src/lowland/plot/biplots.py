@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.plot._figure import PANEL, check_map, clean, name_axes, new_figure, write_title
+from lowland.plot._figure import (
+    PANEL,
+    check_map,
+    check_vector,
+    clean,
+    name_axes,
+    new_figure,
+    write_title,
+)
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
@@ -29,6 +37,7 @@ def biplot(
     labels: Sequence[Any] | np.ndarray | None = None,
     *,
     n_arrows: int = 12,
+    shares: Sequence[float] | np.ndarray | None = None,
     title: str | None = None,
     label_name: str | None = None,
     axis_names: Sequence[str] | None = None,
@@ -52,6 +61,9 @@ def biplot(
         See :func:`scatter_map`.
     n_arrows : int, default=12
         How many variables to draw, the longest first.
+    shares : array of shape (n_components,), optional
+        Shares of the variance, as ``PCA.explained_variance_ratio_``, written beside the axes
+        unless these have ``axis_names``.
 
     Returns
     -------
@@ -68,9 +80,12 @@ def biplot(
     >>> from lowland.datasets import iris
     >>> data = iris()
     >>> pca = PCA(2).fit(data.X)
-    >>> figure = biplot(pca.transform(data.X), pca.components_.T, data.feature_names, data.labels)
-    >>> len(figure.axes[0].texts)
-    4
+    >>> shares = pca.explained_variance_ratio_
+    >>> figure = biplot(
+    ...     pca.transform(data.X), pca.components_.T, data.feature_names, data.labels, shares=shares
+    ... )
+    >>> figure.axes[0].get_xlabel()
+    'component 1: 92.5 % of the variance'
     """
     from matplotlib.patches import FancyArrowPatch
 
@@ -90,7 +105,7 @@ def biplot(
     strongest = strongest[length[strongest] > 0]
     reach = float(np.abs(Y).max()) or 1.0
     tips = L[strongest] * (0.75 * reach / (float(length.max()) or 1.0))
-    frame(axes, np.vstack([Y, 1.3 * tips, [[0.0, 0.0]]]))  # with room for names
+    frame(axes, np.vstack([Y, 1.4 * tips, [[0.0, 0.0]]]))  # with room for names
     draw_points(axes, Y, coloring, PANEL, density=density)
     axes.axhline(0, color="#d0d0d0", linewidth=0.6, zorder=0)
     axes.axvline(0, color="#d0d0d0", linewidth=0.6, zorder=0)
@@ -107,12 +122,25 @@ def biplot(
         )
         arrow.set_in_layout(False)
         axes.add_patch(arrow)
+    if shares is not None and axis_names is None:
+        axis_names = _shared(shares, np.shape(scores)[1])
     name_axes(axes, *axis_labels(axis_names, np.shape(scores)[1])[:2])
     add_legend(figure, [axes], coloring, label_name)
     write_title(figure, title)
     outward = tips / np.maximum(np.hypot(*tips.T), np.finfo(float).tiny)[:, None]
-    write_names(axes, [clean(names[i], 24) for i in strongest], tips, outward=outward)
+    along = np.linspace(0.0, 1.0, 40)[:, None, None] * tips  # names must not cover arrows
+    written = [clean(names[i], 24) for i in strongest]
+    write_names(axes, written, tips, outward=outward, avoid=along.reshape(-1, 2))
     return figure
+
+
+def _shared(shares: Any, n: int) -> list[str]:
+    """Names of the axes with their shares of the variance."""
+    shares = check_vector(shares, "shares", n)
+    return [
+        f"component {i + 1}: {share:.1%} of the variance".replace("%", " %")
+        for i, share in enumerate(shares)
+    ]
 
 
 def _plane(values: np.ndarray, name: str) -> np.ndarray:

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._engines.linalg.procrustes import align
-from lowland.plot._figure import TEXT, check_map, clean, new_figure, note, write_title
+from lowland._engines.linalg.procrustes import turned_like
+from lowland.plot._distribution import draw_distribution
+from lowland.plot._figure import (
+    TEXT,
+    check_map,
+    clean,
+    name_axes,
+    new_figure,
+    note,
+    write_title,
+)
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._points import draw_points, frame, is_dense
 from lowland.plot.colors import encode_labels
@@ -36,7 +45,8 @@ def compare_maps(
 
     A map may be turned, mirrored, moved and scaled without saying anything else. By default all are
     turned to match the first (Procrustes); each fills its panel, with equal scales on both axes. Of
-    maps with more than two axes the first two are drawn, after turning.
+    maps with more than two axes the first two are drawn, after turning. A map of one dimension is
+    a histogram, by category where there are categories.
 
     Parameters
     ----------
@@ -77,8 +87,14 @@ def compare_maps(
     )
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, Y, name in zip(panels, views, titles, strict=False):
-        frame(axes, Y)
-        draw_points(axes, Y, coloring, TILE, density=density, remark=False)
+        if Y.shape[1] == 1:
+            frame(axes, np.column_stack([Y, Y]), equal=False)
+            draw_distribution(axes, Y[:, 0], coloring, filled=True)
+            axes.set_box_aspect(1)
+            name_axes(axes, "the only axis", "share" if coloring is None else "share of the class")
+        else:
+            frame(axes, Y)
+            draw_points(axes, Y, coloring, TILE, density=density, remark=False)
         axes.set_title(clean(name, 40), fontsize=10, **TEXT)
     for unused in panels[len(views) :]:
         unused.set_visible(False)
@@ -90,18 +106,12 @@ def compare_maps(
 
 
 def _views(maps: list[np.ndarray], aligned: bool) -> list[np.ndarray]:
-    """Two columns of each map, after rotation."""
+    """Two columns of each map, or its only one, after rotation."""
     if not maps:
         raise DataError("there are no maps to compare.")
     for i, Y in enumerate(maps):
         if len(Y) != len(maps[0]):
             raise DataError(f"map {i} has {len(Y)} rows, but map 0 has {len(maps[0])}.")
-    views = [_plane(maps[0])]
-    for Y in maps[1:]:
-        # The scale is not changed: each panel has its own limits.
-        views.append(_plane(align(views[0], Y).aligned if aligned else Y))
-    return views
-
-
-def _plane(Y: np.ndarray) -> np.ndarray:
-    return Y[:, :2] if Y.shape[1] >= 2 else np.column_stack([Y[:, 0], np.zeros(len(Y))])
+    # The scale is not changed: each panel has its own limits.
+    others = [turned_like(maps[0][:, :2], Y) if aligned else Y for Y in maps[1:]]
+    return [Y[:, :2] for Y in (maps[0], *others)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["eigen_images", "reconstruction_strip"]
+__all__ = ["check_axes", "close_up", "eigen_images", "reconstruction_strip", "show_image"]
 
 TILE = 1.3  # inches
 DIVERGING = "RdBu_r"  # white in the middle: pixels with weight 0 are not visible
@@ -63,7 +63,7 @@ def eigen_images(
     >>> [axes.get_title() for axes in figure.axes[:3]]
     ['mean', '1', '2']
     """
-    mean, components, shape = _checked(mean, components, image_shape)
+    mean, components, shape = check_axes(mean, components, image_shape)
     if n_images < 0:
         raise ParameterError(f"n_images={n_images} must be 0 or more.")
     components = components[:n_images]
@@ -73,14 +73,14 @@ def eigen_images(
         if len(percent) < len(components):
             raise DataError(f"there are {len(components)} components, but {len(percent)} shares.")
     figure, tiles = _tiles(1 + len(components), title)
-    _show(tiles[0], mean, shape, "mean", (float(mean.min()), float(mean.max())))
+    show_image(tiles[0], mean, shape, "mean", (float(mean.min()), float(mean.max())))
     for i, component in enumerate(components):
         reach = float(np.abs(component).max()) or 1.0
         name = f"{i + 1}{percent[i]}"
         if len(shape) == 3:
-            _show(tiles[i + 1], 0.5 + component / (2 * reach), shape, name, (0.0, 1.0))
+            show_image(tiles[i + 1], 0.5 + component / (2 * reach), shape, name, (0.0, 1.0))
         else:
-            _show(tiles[i + 1], component, shape, name, (-reach, reach), DIVERGING)
+            show_image(tiles[i + 1], component, shape, name, (-reach, reach), DIVERGING)
     return figure
 
 
@@ -123,7 +123,7 @@ def reconstruction_strip(
     >>> [axes.get_title() for axes in figure.axes[:3]]
     ['original', '10', 'all 40']
     """
-    mean, components, shape = _checked(mean, components, image_shape)
+    mean, components, shape = check_axes(mean, components, image_shape)
     X = check_table(X, "X")
     if X.shape[1] != mean.size:
         raise DataError(f"X has {X.shape[1]} columns, but the mean has {mean.size} pixels.")
@@ -136,20 +136,21 @@ def reconstruction_strip(
     names = ["original", *map(str, sizes[:-1]), f"all {sizes[-1]}"]
     scores = (X - mean) @ components.T
     figure = new_figure(TILE * len(names) + 0.2, _height(len(X), shape, title))
-    _close(figure)
+    close_up(figure)
     grid = figure.subplots(len(X), len(names), squeeze=False)
     for row, (original, own) in enumerate(zip(X, scores, strict=True)):
         rebuilt = [mean + own[:k] @ components[:k] for k in sizes]
         limits = float(original.min()), float(original.max())
         for axes, pixels, name in zip(grid[row], [original, *rebuilt], names, strict=True):
-            _show(axes, pixels, shape, name if row == 0 else "", limits)
+            show_image(axes, pixels, shape, name if row == 0 else "", limits)
     write_title(figure, title)
     return figure
 
 
-def _checked(
+def check_axes(
     mean: Any, components: Any, image_shape: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Mean, components and shape of images, if they fit each other."""
     mean, components = check_vector(mean, "mean"), check_table(components, "components")
     shape = tuple(int(side) for side in image_shape)
     if len(shape) not in (2, 3) or min(shape) < 1 or (len(shape) == 3 and shape[2] != 3):
@@ -167,14 +168,15 @@ def _tiles(n: int, title: str | None) -> tuple[Figure, list[Axes]]:
     rows = -(-n // columns)
     figure = new_figure(TILE * columns + 0.2, (TILE + 0.25) * rows + 0.2 + 0.3 * bool(title))
     tiles = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    _close(figure)
+    close_up(figure)
     for unused in tiles[n:]:
         unused.set_axis_off()
     write_title(figure, title)
     return figure, tiles
 
 
-def _close(figure: Figure) -> None:
+def close_up(figure: Figure) -> None:
+    """Leave little room between images."""
     engine: Any = figure.get_layout_engine()
     if engine is not None:
         engine.set(w_pad=0.04, h_pad=0.04, wspace=0.0, hspace=0.0)
@@ -184,7 +186,7 @@ def _height(rows: int, shape: tuple[int, ...], title: str | None) -> float:
     return TILE * rows * shape[0] / shape[1] + 0.1 * rows + 0.3 + 0.3 * bool(title)
 
 
-def _show(
+def show_image(
     axes: Axes,
     pixels: np.ndarray,
     shape: tuple[int, ...],
@@ -192,6 +194,7 @@ def _show(
     limits: tuple[float, float],
     color_map: str = "gray",
 ) -> None:
+    """Draw one image with its name above it; ``limits`` are black and white."""
     low, high = limits
     image = pixels.reshape(shape)
     if len(shape) == 3:

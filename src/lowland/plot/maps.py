@@ -40,7 +40,7 @@ def scatter_map(
     """Draw a map, one point per row.
 
     Two dimensions give one picture with equal scales. Three or more give the three views of the
-    first three axes. One dimension gives a strip, a line per category where there are categories.
+    first three axes. One dimension gives a histogram above a strip of points, both by category.
     More than 100 000 points are shaded by density: a place has the color of the category most of
     its points have, or of their mean value, the stronger the more points there are.
 
@@ -95,19 +95,8 @@ def scatter_map(
             raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
         if Y.shape[1] == 2:
             written = [clean(str(name), NAME_LENGTH) for name in names]
-            outward = _away_from_others(Y)
-            write_names(figure.axes[0], written, Y, outward=outward, size=8.0, beside=POINT)
+            write_names(figure.axes[0], written, Y, size=8.0, beside=POINT)
     return figure
-
-
-def _away_from_others(Y: np.ndarray) -> np.ndarray:
-    """For each point, a direction in which there are few others; near ones count most."""
-    away = Y[:, None] - Y[None]
-    squares = (away**2).sum(axis=2)
-    squares[squares == 0] = np.inf
-    outward = (away / squares[:, :, None]).sum(axis=1)
-    outward[~outward.any(axis=1)] = (0.0, 1.0)
-    return outward
 
 
 def draw_map(
@@ -130,12 +119,13 @@ def draw_map(
         beside, legend_height = 1.3 if min(coloring.present()) < 0 else 0.3, 0.0
     height = strip_height(coloring) if dimensions == 1 else PANEL
     figure = new_figure(len(views) * PANEL + beside, max(height, legend_height))
-    panels = np.atleast_1d(figure.subplots(1, len(views)))
-    for axes, (i, j) in zip(panels, views, strict=True):
-        if dimensions == 1:
-            draw_strip(axes, Y[:, 0], coloring, density=density)
-            name_axes(axes, names[0], (label_name or "") if named_inside else "")
-            continue
+    if dimensions == 1:
+        panels = np.array(draw_strip(figure, Y[:, 0], coloring, density=density))
+        name_axes(panels[0], names[0], (label_name or "") if named_inside else "")
+        views = []
+    else:
+        panels = np.atleast_1d(figure.subplots(1, len(views)))
+    for axes, (i, j) in zip(panels, views, strict=False):
         frame(axes, Y[:, [i, j]])
         remark = axes is panels[-1]
         draw_points(axes, Y[:, [i, j]], coloring, PANEL, density=density, remark=remark)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import ParameterError
+from lowland.plot._distribution import draw_distribution
 from lowland.plot._figure import check_map, name_axes, new_figure, write_title
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._points import draw_points, frame
-from lowland.plot.colors import Categories, Coloring, encode_labels
+from lowland.plot.colors import encode_labels
 from lowland.plot.maps import axis_labels
-from lowland.plot.palettes import OKABE_ITO
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["pairs_plot"]
@@ -77,7 +76,7 @@ def pairs_plot(
                 axes.set_visible(False)
             elif column == row:
                 frame(axes, Y[:, [row, row]], equal=False)
-                _distribution(axes, Y[:, row], coloring)
+                draw_distribution(axes, Y[:, row], coloring)
             else:
                 both = Y[:, [column, row]]
                 frame(axes, both, equal=False)
@@ -89,18 +88,3 @@ def pairs_plot(
     add_legend(figure, bars, coloring, label_name)
     write_title(figure, title)
     return figure
-
-
-def _distribution(axes: Axes, x: np.ndarray, coloring: Coloring) -> None:
-    """Shares of the points of each category, all with the same area."""
-    groups = {OKABE_ITO[0]: np.ones(x.size, bool)}
-    if isinstance(coloring, Categories):
-        groups = {coloring.color(code): coloring.codes == code for code in coloring.present()}
-    n_bins = int(np.clip(5 + np.sqrt(x.size / len(groups)), 8, 30))
-    edges = np.linspace(*axes.get_xlim(), n_bins + 1)
-    highest = 0.0
-    for color, members in groups.items():
-        share = np.histogram(x[members], edges)[0] / members.sum()
-        axes.stairs(share, edges, color=color, fill=len(groups) == 1, linewidth=1.0)
-        highest = max(highest, float(share.max()))
-    axes.set_ylim(0, 1.1 * highest)

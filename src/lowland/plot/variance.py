@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._engines.linalg.scree import elbow
 from lowland.plot._figure import TEXT, bare, check_vector, name_axes, new_figure, write_title
 from lowland.plot.palettes import INK, OKABE_ITO
 
@@ -22,6 +23,8 @@ def scree_plot(
     shares: Sequence[float] | np.ndarray,
     *,
     marks: Sequence[float] = (0.9, 0.95, 0.99),
+    chance: Sequence[float] | np.ndarray | None = None,
+    show_elbow: bool = False,
     title: str | None = None,
 ) -> Figure:
     """Draw the share of the variance of each component, and the share of the first k together.
@@ -33,6 +36,13 @@ def scree_plot(
         to 1.
     marks : sequence of float, default=(0.9, 0.95, 0.99)
         For each that is reached, the number of components is written down.
+    chance : array, optional
+        Shares that the components would have by chance, as
+        :func:`lowland.metrics.chance_shares` gives them, drawn as a line; the number of components
+        before the first that chance would give as well is written down.
+    show_elbow : bool, default=False
+        Whether to mark the elbow: the component farthest below the line from the first to the
+        last one, after which the shares fall slowly.
     title : str, optional
         Written above the picture.
 
@@ -61,6 +71,14 @@ def scree_plot(
         each.plot(number, 100 * shares, color=OKABE_ITO[0])
         each.fill_between(number, 0, 100 * shares, color=OKABE_ITO[0], alpha=0.25, linewidth=0)
     each.set_ylim(bottom=0)
+    if chance is not None:
+        _draw_chance(each, shares, check_vector(chance, "chance")[: shares.size])
+    if show_elbow:
+        _draw_elbow(each, shares)
+    if each.get_legend_handles_labels()[0]:
+        legend = each.legend(frameon=False, fontsize=9)
+        for text in legend.get_texts():
+            text.set(**TEXT)
     name_axes(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
@@ -69,6 +87,22 @@ def scree_plot(
         axes.xaxis.get_major_locator().set_params(integer=True)
     write_title(figure, title)
     return figure
+
+
+def _draw_chance(axes: Axes, shares: np.ndarray, chance: np.ndarray) -> None:
+    above = shares[: chance.size] > chance
+    k = int(above.size if above.all() else np.argmin(above))
+    label = f"chance: {k} component{'s' * (k != 1)} above it"
+    number = np.arange(1, chance.size + 1)
+    axes.plot(number, 100 * chance, "--", color=OKABE_ITO[1], linewidth=1.6, label=label)
+
+
+def _draw_elbow(axes: Axes, shares: np.ndarray) -> None:
+    k = elbow(shares)
+    color = OKABE_ITO[3]
+    axes.plot([1, shares.size], [100 * shares[0], 100 * shares[-1]], ":", color=color, linewidth=1)
+    label = f"elbow: component {k}"
+    axes.plot(k, 100 * shares[k - 1], "o", color=color, markersize=7, label=label, zorder=5)
 
 
 def _together(

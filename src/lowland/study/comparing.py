@@ -11,7 +11,7 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.errors import DataError, LowlandError, ParameterError
-from lowland._engines.linalg.procrustes import align
+from lowland._engines.linalg.procrustes import turned_like
 from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import NOT_MEASURED, Measures
 from lowland.study._display import ShownComparison
@@ -255,7 +255,7 @@ class MapComparison(ShownComparison):
             if reference is None:
                 reference = fit.Y
             else:
-                entry["coordinates"] = align(reference, fit.Y).aligned
+                entry["coordinates"] = turned_like(reference, fit.Y)
             entries.append(entry)
         return entries
 

@@ -46,6 +46,7 @@ class Fit(NamedTuple):
     peak_bytes: int | None
     stopped: bool
     log: list[str]
+    is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
 
 
 def fit_method(

@@ -27,6 +27,7 @@ def make_map(
     color: Any = None,
     table: TableOptions,
     pca: int | str = "auto",
+    orient: Any = None,
     measure: bool = True,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -53,6 +54,11 @@ def make_map(
         label whose values recur.
     pca : int, "auto" or "none", default="auto"
         Columns to reduce to by PCA before the method; "auto" is 50 for neighbor methods.
+    orient : str, mapping, path, data frame or array, optional
+        How the map is turned, mirrored if need be: rows and their directions, such as
+        "north=Stockholm,west=Lisbon" or {"north": "Stockholm"}; or known coordinates of some rows,
+        joined by id, which the map is turned to match (Procrustes). Distances in the map stay as
+        they are, and the model places new rows in the turned map.
     measure : bool, default=True
         Whether to measure the map.
     seed : int, default=0
@@ -84,9 +90,13 @@ def make_map(
     cls = method_class(method)
     given = method_parameters(cls, parameters)
     table, color = table.naming(color, "color")
-    command = _call(data, cls, {"seed": seed, "pca": pca, "scale": table.scale, **parameters})
+    shown = {"seed": seed, "pca": pca, "scale": table.scale, **parameters}
+    if orient is not None:
+        shown["orient"] = orient if isinstance(orient, str | dict) else np.array([orient], object)
+    command = _call(data, cls, shown)
     fit = FitOptions(seed, n_jobs, verbose, str(pca))
-    return run_map(data, cls, given, RunOptions(table, fit, color, measure, command))
+    options = RunOptions(table, fit, color, measure, command, orient=orient)
+    return run_map(data, cls, given, options)
 
 
 def method_class(method: str | type[Reducer]) -> type[Reducer]:

@@ -23,7 +23,7 @@ NAMED_ROWS = 60  # with more rows, their names would cover the map
 def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     """A matplotlib figure of the map, colored by a column of the table."""
     Y = fit.Y
-    shares = variance_shares(fit.estimator)
+    shares = None if fit.is_turned else variance_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
     if shares is not None and len(shares) == len(axes):
         axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]

@@ -14,6 +14,7 @@ from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
+from lowland.study.orienting import orientation_goal, turned
 from lowland.study.preparing import Prepared, prepare, read
 from lowland.study.result import MapResult
 from lowland.study.table_options import TableOptions
@@ -37,6 +38,7 @@ class RunOptions:
     measure: bool = True
     command: str = ""  # reproduces the run; shown in the report
     note: Callable[[str], None] = ignore  # told what a person should know while the run goes on
+    orient: Any = None  # see ``orientation_goal``
 
 
 def run_map(
@@ -49,10 +51,17 @@ def run_map(
     prepared, color = prepare_run(data, options, stages)
     target = table_options.target
     y = target_values(prepared.table, cls, target, table_options.spelling)
+    goal = orientation_goal(options.orient, prepared.table, options.fit.spelling)
+    if goal is not None and isinstance(asked := parameters.get("n_components"), int):
+        goal.check(asked)  # before the fit, which may take long
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
     fit = fit_method(shared, cls, parameters, y, options.fit, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
+    if goal is not None:
+        fit = turned(fit, goal)
+        if not fit.is_turned:
+            options.note(fit.log[-1])
     measures = NOT_MEASURED
     if options.measure:
         with stages.timed("measuring"):

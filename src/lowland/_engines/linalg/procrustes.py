@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._engines.linalg.eigen import thin_svd
 
-__all__ = ["Alignment", "align"]
+__all__ = ["Alignment", "align", "turned_like"]
 
 
 class Alignment(NamedTuple):
@@ -72,6 +72,18 @@ def align(reference: Any, Y: Any, *, scaling: bool = True, reflection: bool = Tr
     # from the centered map: large means would cancel the digits of small distances
     aligned = (scale * y_norm) * (Y0 @ rotation) + a_mean
     return Alignment(aligned, rotation, scale, translation, disparity)
+
+
+def turned_like(reference: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Y aligned with a reference, in as many columns as the wider of the two.
+
+    A map of one dimension keeps its one column and is only mirrored where that brings it nearer to
+    the first axis of the reference: as a line in the plane its slope would mean nothing.
+    """
+    if Y.shape[1] == 1:
+        reference = reference[:, :1]
+        return Y * (1.0 if align(reference, Y).rotation[0, 0] > 0 else -1.0)
+    return align(reference, Y).aligned
 
 
 def _checked(Y: Any, name: str) -> np.ndarray:

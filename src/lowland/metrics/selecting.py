@@ -1,0 +1,123 @@
+"""How well a model predicts from the columns that a selector keeps, by their number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.constraints import Integer, Seed
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.validation import check_matrix
+from lowland.selection._wrapper import default_model, fitted_copy
+
+__all__ = ["SelectionCurve", "selection_curve"]
+
+
+class SelectionCurve(NamedTuple):
+    """Numbers of columns, the mean score with so many, and its standard error over the folds."""
+
+    sizes: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+
+
+def selection_curve(
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    sizes: Any = None,
+    estimator: Any = None,
+    cv: int = 5,
+    random_state: Any = 0,
+) -> SelectionCurve:
+    """Accuracy on rows that neither the selector nor the model has seen, by number of columns.
+
+    In each fold the selector is fitted to the other folds, the model is fitted to its best k
+    columns, and the model is scored on the fold. So a selector that tries many sets of columns
+    is not rewarded for what it found by chance, as the scores in its own ``path_`` are.
+
+    Parameters
+    ----------
+    selector : selector
+        A filter or a wrapper of ``lowland``, such as ``MutualInformation()``. It is copied, and
+        keeps the largest of ``sizes``.
+    X : array or data frame of shape (n_rows, n_columns)
+        The table.
+    y : array of shape (n_rows,)
+        The classes.
+    sizes : sequence of int, optional
+        Numbers of columns; None takes 1 to 10, or all there are.
+    estimator : classifier, optional
+        The model; None takes logistic regression on standardized columns.
+    cv : int, default=5
+        Number of folds, which keep the proportions of the classes.
+    random_state : None, int, Generator or RandomState, default=0
+        Seed of the folds.
+
+    Returns
+    -------
+    SelectionCurve
+
+    References
+    ----------
+    Kohavi & John (1997), Wrappers for feature subset selection, Artificial Intelligence 97;
+    Ambroise & McLachlan (2002), Selection bias in gene extraction, PNAS 99.
+
+    Examples
+    --------
+    >>> from lowland import AnovaF
+    >>> from lowland.datasets import wine
+    >>> data = wine()
+    >>> curve = selection_curve(AnovaF(), data.X, data.y, sizes=[1, 6])
+    >>> curve.sizes, bool(curve.scores[1] > curve.scores[0])
+    (array([1, 6]), True)
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
+
+    X = check_matrix(X, owner="selection_curve", min_rows=2)
+    y = np.asarray(y)
+    if y.shape != (len(X),):
+        raise DataError(f"y must hold {len(X)} classes, but has shape {y.shape}.")
+    if not Integer(2).allows(cv) or not Seed().allows(random_state):
+        raise ParameterError(
+            f"selection_curve: cv={cv!r} with random_state={random_state!r} is not allowed; "
+            "expected 2 folds or more and a seed."
+        )
+    wanted = _sizes(sizes, X.shape[1])
+    model = default_model(True, False) if estimator is None else estimator
+    rarest = int(np.unique(y, return_counts=True)[1].min())
+    if rarest < cv:
+        raise DataError(f"y: a class has {rarest} rows, fewer than the cv={cv} folds.")
+    seed = random_state if isinstance(random_state, int) else None
+    folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    scores = np.empty((int(cv), len(wanted)))
+    for fold, (train, test) in enumerate(folds.split(X, y)):
+        chosen = clone(selector).set_params(n_features=int(wanted[-1])).fit(X[train], y[train])
+        for place, size in enumerate(wanted):
+            columns = _columns(chosen, int(size))
+            fitted = fitted_copy(model, X[train][:, columns], y[train])
+            scores[fold, place] = fitted.score(X[test][:, columns], y[test])
+    errors = scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
+    return SelectionCurve(wanted, scores.mean(axis=0), errors)
+
+
+def _sizes(sizes: Any, p: int) -> np.ndarray:
+    if sizes is None:
+        return np.arange(1, min(p, 10) + 1)
+    wanted = np.unique(np.asarray(sizes, dtype=np.int64))
+    if wanted.size == 0 or wanted[0] < 1 or wanted[-1] > p:
+        raise ParameterError(
+            f"selection_curve: sizes={sizes!r} is not allowed; expected numbers from 1 to {p}."
+        )
+    return wanted
+
+
+def _columns(selector: Any, size: int) -> np.ndarray:
+    """The best set of this size: what a wrapper found, or the columns of the best ranks."""
+    found = getattr(selector, "path_", None)
+    if found is not None and size in found.sizes:
+        return np.flatnonzero(found.support[list(found.sizes).index(size)])
+    return np.flatnonzero(selector.ranking_ <= size)
