@@ -58,7 +58,7 @@ def map_command(
     'lowland methods METHOD' lists them.
     """
     from lowland._core import registry
-    from lowland.io import check_free
+    from lowland.io import check_free, check_writable
     from lowland.study._spelling import COMMAND_LINE
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import MapFiles, result_folder
@@ -70,15 +70,16 @@ def map_command(
     written_as = file_format.value if file_format else _format_like(source)
     files = MapFiles.in_folder(folder, file_format=written_as, report=report)
     check_free(files.paths(), force=force, sources=[source])
+    check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
-        result.write_files(files, force=force, raw_text=raw_text)
+        files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files), found)
-    return STOPPED if result.stopped_early else 0
+    return STOPPED if result.stopped_early or result.not_made else 0
 
 
 def _format_like(source: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland.io import Table
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.study._keeping import Keeper
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
@@ -53,13 +54,23 @@ def run_map(
     fit = fit_method(shared, cls, parameters, y, options.fit, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    measures = NOT_MEASURED
+    keeper, measures = Keeper(), NOT_MEASURED
     if options.measure:
-        with stages.timed("measuring"):
+
+        def measured() -> Measures:
             # the estimate, not the measured time: the same run measures the same rows everywhere
             seconds = cls.estimate(*prepared.X.shape).seconds
-            measures = measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
-    return MapResult(prepared, fit, measures, color=color, command=options.command, stages=stages)
+            return measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
+
+        with stages.timed("measuring"):
+            measures = keeper.attempt("measures", measured, NOT_MEASURED)
+    return MapResult(
+        *(prepared, fit, measures),
+        color=color,
+        command=options.command,
+        stages=stages,
+        keeper=keeper,
+    )
 
 
 def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
