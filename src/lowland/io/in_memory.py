@@ -20,7 +20,7 @@ from lowland.io.distances import (
 )
 from lowland.io.sources import bundled_contents
 from lowland.io.sparse import compressed_rows
-from lowland.io.tables import Table, make_table
+from lowland.io.tables import Table, as_declared, make_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +47,8 @@ def as_table(
     labels: Sequence[str] = (),
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
+    missing_values: Sequence[str] = (),
+    transpose: bool = False,
     allow_missing: bool = False,
     name: str = NAME,
 ) -> Table:
@@ -58,7 +60,7 @@ def as_table(
         A pandas or polars data frame (or any that offers the Arrow C stream), an array of shape
         (n_rows, n_columns), a SciPy sparse matrix, or a data set of ``lowland.datasets``. The
         index of a pandas data frame names the rows, unless it only counts them.
-    columns, labels, id_column, allow_missing
+    columns, labels, id_column, missing_values, transpose, allow_missing
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -76,12 +78,13 @@ def as_table(
     ((3, 3), ['kind'])
     """
     contents = _contents(data, name)
+    chosen = None if columns is None else tuple(columns)
+    request = Request(chosen, tuple(labels), id_column, None, tuple(missing_values), transpose)
+    if transpose:  # the labels beside it are those of the rows of the result
+        contents, request = as_declared(name, contents, request)
     if beside:
         contents = _with_labels(contents, beside, name)
-    chosen = None if columns is None else tuple(columns)
-    return make_table(
-        name, contents, Request(chosen, tuple(labels), id_column), allow_missing=allow_missing
-    )
+    return make_table(name, contents, request, allow_missing=allow_missing)
 
 
 def as_distances(
@@ -89,6 +92,7 @@ def as_distances(
     *,
     beside: Mapping[str, Any] | None = None,
     allow_missing: bool = False,
+    similarities: bool = False,
     name: str = NAME,
 ) -> Table:
     """The table that :func:`read_distances` would return for the same matrix in a file.
@@ -99,6 +103,8 @@ def as_distances(
         An n x n matrix of distances, or n (n - 1) / 2 distances in SciPy's condensed order.
     beside, allow_missing, name
         As in :func:`as_table`.
+    similarities : bool, default=False
+        As in :func:`read_distances`.
     """
     import polars as pl
 
@@ -111,7 +117,7 @@ def as_distances(
         found = bundled_distances(data)
     else:
         found = RawDistances(as_array(data, name))
-    table = distance_table(name, found, allow_missing)
+    table = distance_table(name, found, allow_missing, similarities=similarities)
     if not beside:
         return table
     labels = [_label(name, column, beside[column], table.shape[0]) for column in beside]
