@@ -118,7 +118,7 @@ def test_a_table_without_labels_and_names_loses_rows_too(run, tables, tmp_path):
 def test_categories_and_values_beside_an_array_lose_the_same_rows(tables):
     frame, whole = tables
     one_hot = {"columns": ["a", "b", "kind"], "one_hot": "kind", "id_column": "name"}
-    found = make_map(frame, "pca", impute="drop-rows", measure=False, **one_hot)
+    found = make_map(frame, "pca", missing="drop", measure=False, **one_hot)
     assert found.map.equals(make_map(whole, "pca", measure=False, **one_hot).map)
 
     def values(table):
@@ -126,7 +126,7 @@ def test_categories_and_values_beside_an_array_lose_the_same_rows(tables):
         beside = {"kind": table["kind"].to_numpy(), "weight": table["weight"].to_numpy()}
         return {"data": numbers, "labels": beside, "target": table["kind"].to_numpy()}
 
-    found = make_map(**values(frame), method="lda", impute="drop-rows", measure=False)
+    found = make_map(**values(frame), method="lda", missing="drop", measure=False)
     expected = make_map(**values(whole), method="lda", measure=False)
     assert found.map.drop("row").equals(expected.map.drop("row"))
     assert found.map["row"].to_list() == [i for i in range(40) if i not in HOLES]

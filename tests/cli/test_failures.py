@@ -74,7 +74,7 @@ def test_each_kind_of_failure_has_its_exit_code(run, monkeypatch, tmp_path, erro
         raise error
 
     monkeypatch.setattr(registry.get("pca"), "fit_transform", fail)
-    outcome = run("map", "iris")
+    outcome = run("map", "iris", "-m", "pca")
     assert outcome.code == code
     assert outcome.out == ""
     assert message in outcome.err

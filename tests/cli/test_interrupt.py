@@ -75,6 +75,11 @@ def test_a_signal_at_any_time_ends_in_one_line_and_no_half_written_file(tmp_path
             assert err == ""
             assert len(files) == 4
             continue
+        if number == signal.SIGINT and process.returncode == 1:  # the map was made already
+            assert err.startswith("lowland: warning: the ")
+            assert err.endswith("it was stopped by Ctrl-C; the map is kept\n")
+            assert {"map.csv", "model.lowland"} <= set(files)
+            continue
         assert process.returncode == code, err
         assert err.startswith(f"lowland: error: {word}; ")
         assert err.count("\n") == 1

@@ -121,7 +121,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
     assert result.keys() == {
         "command", "input", "rows", "columns", "features", "labels", "id", "color", "method",
         "parameters", "dimensions", "explained_variance_ratio", "seconds", "outputs", "notes",
-        "preparation", "dropped_rows", "stopped_early", "quality", "stages",
+        "preparation", "dropped_rows", "stopped_early", "quality", "stages", "not_made",
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
@@ -180,19 +180,19 @@ def test_results_are_replaced_only_by_force(run, refused, tmp_path):
 
 def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
     def full(*_, **__):
-        raise OSError(28, "No space left on device", "model.lowland")
+        raise OSError(28, "No space left on device", "map.csv")
 
-    monkeypatch.setattr(registry.get("pca"), "save", full)
+    monkeypatch.setattr("lowland.study.result.write_frame", full)
     outcome = run("map", "iris", "-m", "pca")
     assert outcome.code == 2
-    assert outcome.err == "lowland: error: model.lowland: No space left on device.\n"
+    assert outcome.err == "lowland: error: map.csv: No space left on device.\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failure_midway_leaves_earlier_results_alone(run, tmp_path, monkeypatch):
     assert run("map", "iris", "-o", "out").code == 0
     before = contents(tmp_path / "out")
-    monkeypatch.setattr(registry.get("pca"), "save", lambda *_: 1 / 0)
+    monkeypatch.setattr("lowland.study.result.write_frame", lambda *_, **__: 1 / 0)
     assert run("map", "digits", "-m", "pca", "-o", "out", "--force").code == 3
     assert contents(tmp_path / "out") == before
 
@@ -244,7 +244,7 @@ def test_names_of_rows_are_no_classes(run, tmp_path):
 def test_rows_that_are_all_equal_make_a_map_without_numbers(run, tmp_path):
     np.save(tmp_path / "t.npy", np.ones((20, 3)))
     outcome = run("map", "t.npy", "-m", "pca", "-o", "out")
-    assert outcome.code == 0
+    assert outcome.code == 1
     assert "the map was not measured: X: all rows are equal" in outcome.err
     assert (tmp_path / "out" / "report.html").exists()
 

@@ -203,7 +203,7 @@ def test_unknown_distances_are_for_methods_that_do_without(run, refused, tmp_pat
     D[2, 5] = D[5, 2] = np.nan
     np.save(tmp_path / "d.npy", D)
     outcome = run("map", "d.npy", "--distances", "-m", "mds", "-o", "out")
-    assert outcome.code == 0
+    assert outcome.code == 1
     assert "distances between 40 rows, as they are; 1 of them not known" in outcome.out
     assert "the map was not measured" in outcome.err
     assert run("transform", "out/model.lowland", "d.npy", "-o", "again.csv").code == 0

@@ -78,14 +78,14 @@ def test_principal_variables_give_the_other_columns_back_by_regression(scale, ru
 # --- Preparation ------------------------------------------------------------------------------
 
 
-def prepared(X, new, levels_of_new, levels_of_X, scale, impute):
+def prepared(X, new, levels_of_new, levels_of_X, scale, missing):
     """Column by column, from the known values of the fitted rows."""
     names = sorted(set(levels_of_X)) if levels_of_X is not None else []
     done = []
     for j in range(X.shape[1] + len(names)):
         if j < X.shape[1]:
             known = [v for v in X[:, j] if not np.isnan(v)]
-            fill = np.mean(known) if impute == "mean" else np.median(known)
+            fill = np.mean(known) if missing == "mean" else np.median(known)
             fitted = np.array([fill if np.isnan(v) else v for v in X[:, j]])
             column = np.array([fill if np.isnan(v) else v for v in new[:, j]])
         else:
@@ -105,26 +105,26 @@ def prepared(X, new, levels_of_new, levels_of_X, scale, impute):
 
 
 @each("scale", ["none", "standard", "robust"])
-@each("impute", ["mean", "median"])
-def test_new_rows_are_filled_encoded_and_scaled_by_what_was_fitted(scale, impute):
+@each("missing", ["mean", "median"])
+def test_new_rows_are_filled_encoded_and_scaled_by_what_was_fitted(scale, missing):
     numbers = X[:, :3] * [1, 100, 1]
     fitted, new = numbers.copy(), NEW[:, :3] * [1, 100, 1]
     fitted[::4, 1] = fitted[::7, 0] = new[::3, 1] = new[1, 2] = np.nan
     fitted[3, 2] = np.nan
     colors = RNG.choice(["red", "green", "blue"], len(fitted)).tolist()
     others = RNG.choice(["red", "green"], len(new)).tolist()
-    model = Preparation(scale=scale, impute=impute).fit(fitted)
-    expected = prepared(fitted, new, None, None, scale, impute)
+    model = Preparation(scale=scale, missing=missing).fit(fitted)
+    expected = prepared(fitted, new, None, None, scale, missing)
     np.testing.assert_allclose(model.transform(new), expected, atol=1e-6)
-    model = Preparation(scale=scale, impute=impute)
+    model = Preparation(scale=scale, missing=missing)
     with_text = model.fit(pl_table(fitted, colors)).transform(pl_table(new, others))
-    expected = prepared(fitted, new, others, colors, scale, impute)
+    expected = prepared(fitted, new, others, colors, scale, missing)
     np.testing.assert_allclose(with_text, expected, atol=1e-6)
     others[2] = "violet"
     with pytest.warns(UserWarning, match="violet"):
         unknown = model.transform(pl_table(new, others))
     np.testing.assert_allclose(
-        unknown, prepared(fitted, new, others, colors, scale, impute), atol=1e-6
+        unknown, prepared(fitted, new, others, colors, scale, missing), atol=1e-6
     )
 
 

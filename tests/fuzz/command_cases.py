@@ -183,6 +183,9 @@ SHARED: dict[str, list[str]] = {
     "--color": ["kind", "height", "nothing"],
     "--scale": ["auto", "none", "standard", "robust", "x"],
     "--impute": ["mean", "median", "drop-rows", "x"],
+    "--missing": ["refuse", "drop", "mean", "median", "neighbors", "x"],
+    "--missing-values": ["-999", "?,-1", "a=1", "=", "a=", "nan"],
+    "--normalize": ["cpm", "log1p", "l2", "cpm,log1p,l2", "none", "none,l2", "x", ","],
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
     "--part": ["X", "y", "obs", "layers/x", "x"],
     "--format": ["csv", "parquet", "x"],
@@ -191,13 +194,18 @@ SHARED: dict[str, list[str]] = {
     "--coordinates": ["height,width", "x,y", "nothing"],
     "-k": ["1", "2", "0.5", "0", "100", "x"],
 }
-FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
+FLAGS = [
+    *("--distances", "--transpose", "--similarities", "--force", "--quiet", "--json", "--json"),
+    *("--help", "--no-such-option"),
+]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
-    "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
+            "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
+            "--format", "--seed", "--jobs"),
+    "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
+                "--normalize", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
-    "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
+    "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--missing", "--one-hot"),
     "select": ("--target", "-k", "--label", "--id", "--seed", "--jobs"),
     "transform": ("--label", "--id", "--part", "--jobs"),
     "methods": (),

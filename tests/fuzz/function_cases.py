@@ -180,7 +180,10 @@ def preparation_case(rng: np.random.Generator) -> None:
     if not fits or np.ndim(data.X) != 2 or data.container == "polars lazy":
         return  # the command line makes tables of these kinds only
     scale = pick(rng, ["auto", "none", "standard", "robust", "x", None])
-    model = Preparation(scale=scale, impute=pick(rng, ["mean", "median", None, "x"]))
+    plan = pick(rng, ["mean", "median", "neighbors", "refuse", "x"])
+    steps = pick(rng, [None, ["log1p"], ["cpm", "l2"], "x"])
+    codes = pick(rng, [None, None, ["0", "1"], ["a=0"], ["="]])
+    model = Preparation(scale=scale, missing=plan, normalize=steps, missing_values=codes)
     before = contents(data.X)
     ready = attempt(model.fit_transform, data.X)
     unchanged(before, data.X)
@@ -203,14 +206,22 @@ def study_case(rng: np.random.Generator) -> None:
     arguments: list[Any] = [data.X]
     if name == "make_map":
         arguments.append(pick(rng, [*registry.names(), "nonsense", None]))
-        options = {"measure": chance(rng, 0.2), "impute": pick(rng, [None, "mean", "drop-rows"])}
+        options = {
+            "measure": chance(rng, 0.2),
+            "missing": pick(rng, ["refuse", "mean", "neighbors", "drop", "x"]),
+            "normalize": pick(rng, [None, None, "cpm,log1p", ["l2"], "x"]),
+            "transpose": chance(rng, 0.1),
+        }
         options["scale"] = pick(rng, ["auto", "none", "standard", "robust", "x"])
         options["pca"] = pick(rng, ["auto", "none", 2, 50, 0, -1])
         options["labels"] = labels(rng, len(data.plain)) if chance(rng, 0.4) else None
     elif name == "compare_methods":
         known = ["pca", "isomap", "lle", "classical_mds", "lda", "nonsense"]
         arguments.append([pick(rng, known) for _ in range(int(rng.integers(0, 3)))])
-        options = {"scale": pick(rng, ["auto", "none"]), "impute": pick(rng, [None, "mean"])}
+        options = {
+            "scale": pick(rng, ["auto", "none"]),
+            "missing": pick(rng, ["refuse", "mean", "neighbors"]),
+        }
     elif name == "select_columns":
         arguments.append(pick(rng, [None, *registry.selector_names(), "x"]))
         options["n_features"] = pick(rng, [None, 1, 2, 0.5, 0, 100, "2"])

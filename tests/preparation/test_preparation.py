@@ -56,7 +56,7 @@ def test_the_input_is_left_alone():
     Preparation(scale="robust").fit_transform(X)
     holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
     kept = holes.copy()
-    Preparation(impute="median").fit_transform(holes)
+    Preparation(missing="median").fit_transform(holes)
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(holes, kept)
 
@@ -94,10 +94,10 @@ def test_units_are_told_by_deviations_names_and_floors(columns, names, kind, rea
     assert reason in chosen.reason
 
 
-@each(("impute", "fill"), [("median", [3.0, 4.0]), ("mean", [6.0, 5.0])])
-def test_missing_values_are_filled_from_the_fitted_rows(impute, fill):
+@each(("missing", "fill"), [("median", [3.0, 4.0]), ("mean", [6.0, 5.0])])
+def test_missing_values_are_filled_from_the_fitted_rows(missing, fill):
     holes = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, 11.0], [14.0, 0.0]])
-    ready = Preparation(scale="none", impute=impute).fit(holes)
+    ready = Preparation(scale="none", missing=missing).fit(holes)
     assert ready.n_filled_ == 2
     np.testing.assert_array_equal(ready.fill_, fill)
     np.testing.assert_array_equal(ready.transform(np.array([[np.nan, np.nan]])), [fill])
@@ -109,15 +109,20 @@ def test_missing_values_without_a_plan_are_refused():
     holes = np.array([[1.0, np.nan], [3.0, 4.0]])
     with pytest.raises(DataError, match=r"missing values in 1 columns: 'column 1'"):
         Preparation().fit(holes)
-    ready = Preparation(impute="mean").fit(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(DataError, match="but the fitted rows had none"):
+    ready = Preparation().fit(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(DataError, match="'column 1'; the model was fitted with missing='refuse'"):
         ready.transform(holes)
+
+
+def test_a_plan_holds_for_new_rows_also_if_the_fitted_rows_had_no_gaps():
+    ready = Preparation(scale="none", missing="mean").fit(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(ready.transform([[np.nan, 7.0]]), [[2.0, 7.0]])
 
 
 def test_a_column_without_any_value_is_refused():
     empty = np.array([[1.0, np.nan], [3.0, np.nan]])
     with pytest.raises(DataError, match="all values are missing in 'column 1'"):
-        Preparation(impute="mean").fit(empty)
+        Preparation(missing="mean").fit(empty)
 
 
 def test_other_columns_than_the_fitted_ones_are_refused():
@@ -225,10 +230,10 @@ NO_TABLES = {
 @each(("bad", "message"), NO_TABLES.values(), ids=list(NO_TABLES))
 def test_what_is_not_a_table_is_refused(bad, message):
     with pytest.raises(DataError, match=message):
-        Preparation(impute="mean").fit(bad)
+        Preparation(missing="mean").fit(bad)
     if message != "0 sample":
         with pytest.raises(DataError):
-            Preparation(impute="mean").fit(np.eye(3)).transform(bad)
+            Preparation(missing="mean").fit(np.eye(3)).transform(bad)
 
 
 def test_preparation_before_fit_says_so():

@@ -94,7 +94,7 @@ def test_columns_of_pandas_keep_their_meaning():
         }
     )
     before = frame.copy()
-    made = make_map(frame, "pca", impute="mean", measure=False)
+    made = make_map(frame, "pca", missing="mean", measure=False)
     assert list(made.model.feature_names_in_) == ["a", "b", "c"]
     assert made.map.columns == ["row", "x", "y", "kind", "day", "mixed"]
     assert made.map["kind"].to_list() == ["u", "v", None] * 4
@@ -185,7 +185,7 @@ def test_parameters_of_the_method_are_keywords():
     assert "quality" in made.to_dict()
 
 
-def test_the_files_are_all_written_or_none(result, tmp_path, monkeypatch):
+def test_the_files_are_all_written_or_none_if_the_map_cannot_be(result, tmp_path, monkeypatch):
     files = result.write(tmp_path / "out", file_format="parquet")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "map.parquet", "map.png", "model.lowland", "report.html",
@@ -194,7 +194,7 @@ def test_the_files_are_all_written_or_none(result, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="exists already"):
         result.write(tmp_path / "out", file_format="parquet")
     result.write(tmp_path / "out", file_format="parquet", force=True)
-    monkeypatch.setattr(type(result.model), "save", lambda *_: 1 / 0)
+    monkeypatch.setattr("lowland.study.result.write_frame", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         result.write(tmp_path / "other")
     assert not (tmp_path / "other").exists()
@@ -243,7 +243,7 @@ def test_the_picture_is_a_figure(result):
         ("iris", {"random_state": 3}, "random_state: a run calls this parameter seed"),
         ("iris", {"color": "clas"}, "unknown column 'clas'; did you mean 'class'?"),
         ("iris", {"scale": "much"}, "scale: 'much' is not allowed; expected auto, none"),
-        ("iris", {"impute": "zero"}, "impute: 'zero' is not allowed; expected mean, median"),
+        ("iris", {"missing": "zero"}, "missing: 'zero' is not allowed; expected refuse, drop"),
         ("iris", {"pca": 0}, "pca: '0' is not allowed"),
         ("iris", {"labels": np.arange(3)}, "label 'label' has 3 values for 150 rows"),
         ("nowhere.csv", {}, "nowhere.csv: no such file"),
@@ -251,7 +251,7 @@ def test_the_picture_is_a_figure(result):
         (np.ones((0, 3)), {}, "data: is empty"),
         ([[1.0, 2.0], [3.0]], {}, "data cannot be read as an array"),
         (np.array([["a", "b"]]), {}, "data: holds <U1, expected real numbers"),
-        (np.array([[1.0, np.nan], [2.0, 3.0]]), {}, "choose impute='mean', impute='median'"),
+        (np.array([[1.0, np.nan], [2.0, 3.0]]), {}, "choose missing='mean', missing='median'"),
         (np.array([[1.0, np.inf], [2.0, 3.0]]), {}, "infinite values"),
         (pl.DataFrame({"a": ["x", "y"]}), {}, "data: no column of numbers"),
     ],

@@ -228,8 +228,10 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     },
     "VarianceScore": FILTER,
     "Preparation": {
-        "scale": Change("robust", {"scale": "standard", "impute": "mean"}, "gaps"),
-        "impute": Change("mean", {"impute": "median"}, "gaps"),
+        "scale": Change("robust", {"scale": "standard", "missing": "mean"}, "gaps"),
+        "missing": Change("mean", {"missing": "median"}, "gaps"),
+        "missing_values": Change(["6"], {"missing": "mean", "missing_values": ["5"]}, "counts"),
+        "normalize": Change(["log1p"], {"missing": "mean", "normalize": ["l2"]}, "gaps"),
     },
 }
 

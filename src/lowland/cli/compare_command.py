@@ -25,7 +25,11 @@ def compare_command(
     methods: Annotated[
         str,
         typer.Option(
-            "--methods", "-m", metavar="METHODS", help="Comma-separated; see 'lowland methods'."
+            "--methods",
+            "-m",
+            metavar="METHODS",
+            help="Comma-separated, with parameters after colons: pca,tsne:perplexity=5; see "
+            "'lowland methods'.",
         ),
     ] = "pca,tsne",
     output: options.ResultFolder = None,
@@ -40,13 +44,19 @@ def compare_command(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> int:
-    """Map a table by several methods: one table of time, memory and quality, and one report.
+    """Map a table by several methods, or by one with several parameters: one table of time, memory
+    and quality, and one report.
 
-    Each method has its default parameters; the maps are rotated and scaled to resemble the first.
+    -m pca,tsne:perplexity=5,tsne:perplexity=50:max_iter=500 makes three maps; parameters that are
+    not given have their defaults. Picture and report show the maps rotated, reflected and scaled to
+    resemble the first; map-*.csv has each map as its method made it.
+
+    Ctrl-C stops the method that runs and keeps its map so far; where there is none yet, or pressed
+    again, it ends the comparison and keeps the maps made before.
     """
-    from lowland._core import registry
     from lowland._core.errors import ParameterError
-    from lowland.io import check_free
+    from lowland.io import check_free, check_writable
+    from lowland.study._entries import comparison_entries, split_entries
     from lowland.study._spelling import COMMAND_LINE
     from lowland.study.comparing import ComparisonFiles, run_comparison
     from lowland.study.fitting import FitOptions
@@ -54,28 +64,30 @@ def compare_command(
     from lowland.study.run import RunOptions
 
     console = Console(quiet=quiet, as_json=as_json)
-    classes = [registry.get(name) for name in options.split([methods])]
-    if not classes:
+    entries = comparison_entries(split_entries(methods), "--methods")
+    if not entries:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
-    names = [registry.snake_case(cls.__name__) for cls in classes]
-    files = ComparisonFiles.in_folder(output or result_folder(source, "compare"), names)
+    folder = output or result_folder(source, "compare")
+    files = ComparisonFiles.in_folder(folder, entries)
     check_free(files.paths(), force=force, sources=[source])
+    check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():
-        result = run_comparison(source, classes, run)
-        result.write_files(files, force=force, raw_text=raw_text)
+        result = run_comparison(source, entries, run)
+        files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = result.to_dict()
         console.result(
-            lines(found, files), {"command": "compare", **found, "outputs": named(files, found)}
+            lines(found, files), {"command": "compare", **found, "outputs": named(files)}
         )
-    return STOPPED if result.failures or result.stopped_early else 0
+    incomplete = result.failures or result.not_made or result.stopped_early
+    return STOPPED if incomplete else 0
 
 
 def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
     """The table for a person."""
-    from lowland.study.comparing import SHOWN
+    from lowland.study.comparison import SHOWN
 
     cells = [["method", "seconds", "peak MB", *(name.replace("_", " ") for name in SHOWN)]]
     for row in found["methods"]:
@@ -89,8 +101,10 @@ def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
         f"{found['input']}: {first}",
         *(f"  {line}" for line in rest),
         *aligned(cells),
-        *(f"  {kind:<8} {path}" for kind, path in shown.items()),
-        f"  maps     {files.table.parent / 'map-METHOD.csv'}",
+        *(f"  {kind:<8} {path}" for kind, path in shown.items() if path is not None),
+        *(f"  {'maps' if i == 0 else '':<8} {path}" for i, path in enumerate(files.maps.values())),
+        "  picture and report show the maps turned to resemble the first; the files of the maps do "
+        "not",
     ]
 
 
@@ -100,12 +114,10 @@ def _with_error(value: float | None, error: float | None) -> str:
     return f"{value:.3f} +- {1.96 * error:.3f}" if error else f"{value:.3f}"
 
 
-def named(files: ComparisonFiles, found: dict[str, Any]) -> dict[str, Any]:
+def named(files: ComparisonFiles) -> dict[str, Any]:
     """The files that were written, for ``--json``."""
-    made = [row["method"] for row in found["methods"] if row["failed"] is None]
+    single = {"table": files.table, "picture": files.picture, "report": files.report}
     return {
-        "table": str(files.table),
-        "picture": str(files.picture),
-        "report": str(files.report),
-        "maps": {name: str(files.maps[name]) for name in made},
+        **{kind: str(path) for kind, path in single.items() if path is not None},
+        "maps": {name: str(path) for name, path in files.maps.items()},
     }

@@ -82,7 +82,7 @@ def map_command(
     'lowland methods METHOD' lists them.
     """
     from lowland._core import registry
-    from lowland.io import check_free
+    from lowland.io import check_free, check_writable
     from lowland.io.h5ad_writing import check_h5ad_target
     from lowland.study._spelling import COMMAND_LINE
     from lowland.study.fitting import FitOptions
@@ -98,15 +98,16 @@ def map_command(
     check_free(files.paths(), force=force, sources=[source])
     if copied:
         check_h5ad_target(source, registry.snake_case(cls.__name__), force=force)
+    check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
     with console.warnings_as_notes():
         result = run_map(source, cls, chosen_parameters(ctx), run)
-        result.write_files(files, force=force, raw_text=raw_text)
+        files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files), found)
-    return STOPPED if result.stopped_early else 0
+    return STOPPED if result.stopped_early or result.not_made else 0
 
 
 def _format_like(source: str) -> str:

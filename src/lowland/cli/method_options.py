@@ -69,16 +69,9 @@ class MethodOption:
 
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
-        try:
-            value = self.constraint.parse(text)
-        except ValueError:
-            pass
-        else:
-            if self.constraint.allows(value):
-                return value
-        raise ParameterError(
-            f"{self.name}: {text!r} is not allowed; expected {self.constraint.describe()}."
-        )
+        from lowland.study._parameters import read_value
+
+        return read_value(self.name, self.constraint, text)
 
 
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
@@ -86,13 +79,13 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     from lowland._core.base import Reducer
     from lowland._core.constraints import Boolean
     from lowland._core.docstrings import short
-    from lowland.study._parameters import MAP_DEFAULTS
+    from lowland.study._parameters import MAP_DEFAULTS, text_constraint
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
     options = {}
     for name, field in cls.parameters().items():
-        constraint = _typed_constraint(field.metadata["constraint"])
+        constraint = text_constraint(field.metadata["constraint"])
         if name in spelled or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
@@ -102,17 +95,6 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
         if is_flag:
             options[option.negated] = option
     return options
-
-
-def _typed_constraint(constraint: Constraint) -> Constraint | None:
-    """The part of a constraint that text can express; None if that is only the value None."""
-    from lowland._core.constraints import Array, Either, Function, Mapping, Null
-
-    parts = getattr(constraint, "options", (constraint,))
-    typed = tuple(part for part in parts if not isinstance(part, Array | Function | Mapping))
-    if all(isinstance(part, Null) for part in typed):
-        return None
-    return typed[0] if len(typed) == 1 else Either(typed)
 
 
 class PlainCommand(TyperCommand):

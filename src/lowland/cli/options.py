@@ -16,7 +16,6 @@ __all__ = [
     "Color",
     "Force",
     "Format",
-    "Imputing",
     "Input",
     "Jobs",
     "Json",
@@ -52,14 +51,6 @@ class Scaling(enum.StrEnum):
     NONE = "none"
     STANDARD = "standard"
     ROBUST = "robust"
-
-
-class Imputing(enum.StrEnum):
-    """What to do about missing values."""
-
-    MEAN = "mean"
-    MEDIAN = "median"
-    DROP_ROWS = "drop-rows"
 
 
 def split(names: list[str] | None) -> list[str]:
@@ -200,16 +191,47 @@ TABLE = {
         Scaling.AUTO,
         _value,
     ),
-    "impute": TableOption(
+    "missing": TableOption(
         Annotated[
-            Imputing | None,
+            str,
             typer.Option(
+                "--missing",
                 "--impute",
-                help="What missing values become; default: refuse them.",
+                metavar="refuse|drop|mean|median|neighbors",
+                help="What to do about missing values: drop their rows, or fill them.",
+            ),
+        ],
+        "refuse",
+        lambda given: "drop" if given == "drop-rows" else given,
+    ),
+    "missing_values": TableOption(
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--missing-values",
+                metavar="VALUES",
+                help="Values that mean missing, comma-separated: -999,? or, in one column, age=-1.",
                 show_default=False,
             ),
         ],
-        read=_value,
+        read=_split_names,
+    ),
+    "normalize": TableOption(
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--normalize",
+                metavar="STEPS",
+                help="Normalize each row: cpm (to the sum 1e6), log1p, l2 (to the length 1), "
+                "comma-separated, in this order; or none.",
+                show_default=False,
+            ),
+        ],
+        read=_split_names,
+    ),
+    "transpose": _flag("--transpose", "Rows of INPUT are the columns to reduce (genes in rows)."),
+    "similarities": _flag(
+        "--similarities", "INPUT is a square matrix of similarities, such as correlations."
     ),
     "distances": _flag("--distances", "INPUT is a square matrix of distances."),
     "part": _text(
@@ -218,8 +240,11 @@ TABLE = {
         "What to take from a container: an array of an NPZ; layers/NAME or obsm/NAME of an H5AD.",
     ),
 }
-READING = ("columns", "drop", "labels", "id_column", "distances", "part")
-SELECTING = ("target", *(name for name in READING if name != "distances"))
+READING = (
+    *("columns", "drop", "labels", "id_column", "distances", "part"),
+    *("missing_values", "transpose", "similarities"),
+)
+SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 
 
 def about_table(names: Sequence[str] = tuple(TABLE)) -> Callable[[Command], Command]:

@@ -7,6 +7,7 @@ from lowland.io.tables import Table, read_table
 from lowland.io.writing import (
     check_free,
     check_suffix,
+    check_writable,
     coordinate_names,
     map_frame,
     staged_outputs,
@@ -19,6 +20,7 @@ __all__ = [
     "as_table",
     "check_free",
     "check_suffix",
+    "check_writable",
     "coordinate_names",
     "holds_distances",
     "map_frame",

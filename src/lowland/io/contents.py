@@ -19,12 +19,19 @@ class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.
 
     ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
+    ``missing_values`` and ``transpose`` are for the table that is made of the contents.
     """
 
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    missing_values: tuple[str, ...] = ()
+    transpose: bool = False
+
+    def for_reader(self) -> Request:
+        """What the reader may rely on: names of columns mean other things before transposing."""
+        return Request(part=self.part) if self.transpose else self
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

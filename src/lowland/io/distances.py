@@ -24,6 +24,7 @@ from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
 from lowland.io.opening import File, opened
 from lowland.io.records import first_record, is_number
+from lowland.io.similarities import distances_of
 from lowland.io.sources import bundled, check_file
 from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
@@ -53,7 +54,11 @@ class RawDistances(NamedTuple):
 
 
 def read_distances(
-    source: str | os.PathLike[str], *, part: str | None = None, allow_missing: bool = False
+    source: str | os.PathLike[str],
+    *,
+    part: str | None = None,
+    allow_missing: bool = False,
+    similarities: bool = False,
 ) -> Table:
     """Read a matrix of distances, for ``metric="precomputed"``.
 
@@ -72,6 +77,9 @@ def read_distances(
         The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
     allow_missing : bool, default=False
         Whether distances may be unknown; they are NaN then.
+    similarities : bool, default=False
+        Whether the numbers are similarities, such as correlations or inner products, which become
+        the distances d_ij = sqrt(s_ii + s_jj - 2 s_ij); that is sqrt(2 (1 - r)) for correlations.
 
     Returns
     -------
@@ -93,21 +101,28 @@ def read_distances(
     name, path = os.fspath(source), Path(source)
     data = bundled(source)
     if data is not None:
-        return distance_table(name, bundled_distances(data), allow_missing)
+        found = bundled_distances(data)
+        return distance_table(name, found, allow_missing, similarities=similarities)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
     check_file(path, LOADERS, part)
     with opened(path) as file:
         found = LOADERS[file.suffix](file, Request(part=part))
         part = part or (DISTANCES if file.suffix == ".h5ad" else None)
-    return dataclasses.replace(distance_table(name, found, allow_missing), part=part)
+    table = distance_table(name, found, allow_missing, similarities=similarities)
+    return dataclasses.replace(table, part=part)
 
 
-def distance_table(source: str, found: RawDistances, allow_missing: bool) -> Table:
+def distance_table(
+    source: str, found: RawDistances, allow_missing: bool, *, similarities: bool = False
+) -> Table:
     """The table of a matrix of distances, once they are checked."""
     import polars as pl
 
     D, notes = found.values, []
+    if similarities:
+        D = distances_of(source, D, found.names)
+        notes.append("similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)")
     if is_sparse(D):
         D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
     else:

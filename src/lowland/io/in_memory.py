@@ -23,7 +23,7 @@ from lowland.io.distances import (
 )
 from lowland.io.sources import bundled_contents
 from lowland.io.sparse import compressed_rows
-from lowland.io.tables import Table, make_table
+from lowland.io.tables import Table, as_declared, make_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +51,8 @@ def as_table(
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
     part: str | None = None,
+    missing_values: Sequence[str] = (),
+    transpose: bool = False,
     allow_missing: bool = False,
     name: str = NAME,
 ) -> Table:
@@ -63,7 +65,7 @@ def as_table(
         (n_rows, n_columns), a SciPy sparse matrix, an AnnData object, or a data set of
         ``lowland.datasets``. The index of a pandas data frame names the rows, unless it only counts
         them.
-    columns, labels, id_column, part, allow_missing
+    columns, labels, id_column, part, missing_values, transpose, allow_missing
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -82,10 +84,18 @@ def as_table(
     """
     _check_part(data, part, name)
     contents = _contents(data, name, part)
+    request = Request(
+        columns=None if columns is None else tuple(columns),
+        labels=tuple(labels),
+        id_column=id_column,
+        part=part,
+        missing_values=tuple(missing_values),
+        transpose=transpose,
+    )
+    if transpose:  # the labels beside it are those of the rows of the result
+        contents, request = as_declared(name, contents, request)
     if beside:
         contents = _with_labels(contents, beside, name)
-    chosen = None if columns is None else tuple(columns)
-    request = Request(chosen, tuple(labels), id_column, part)
     table = make_table(name, contents, request, allow_missing=allow_missing)
     return table if part is None else dataclasses.replace(table, part=part)
 
@@ -96,6 +106,7 @@ def as_distances(
     beside: Mapping[str, Any] | None = None,
     part: str | None = None,
     allow_missing: bool = False,
+    similarities: bool = False,
     name: str = NAME,
 ) -> Table:
     """The table that :func:`read_distances` would return for the same matrix in a file.
@@ -106,6 +117,8 @@ def as_distances(
         An n x n matrix of distances, or n (n - 1) / 2 distances in SciPy's condensed order.
     beside, part, allow_missing, name
         As in :func:`as_table`; the part of an AnnData object is ``obsp/distances`` by default.
+    similarities : bool, default=False
+        As in :func:`read_distances`.
 
     Examples
     --------
@@ -127,7 +140,8 @@ def as_distances(
         found = bundled_distances(data)
     else:
         found = RawDistances(as_array(data, name))
-    table = dataclasses.replace(distance_table(name, found, allow_missing), part=part)
+    table = distance_table(name, found, allow_missing, similarities=similarities)
+    table = dataclasses.replace(table, part=part)
     if not beside:
         return table
     labels = [_label(name, column, beside[column], table.shape[0]) for column in beside]

@@ -13,6 +13,10 @@ __all__ = ["checked_dense", "checked_sparse"]
 
 # d_ij and d_ji may differ by rounding, for example in files with six digits or from float32.
 SAME = 1e-5
+SELF = (
+    "but a row is at distance 0 from itself; if these are similarities, say so "
+    "(similarities=True, --similarities)"
+)
 BLOCK = 1 << 22  # numbers compared at a time: 32 MB
 
 
@@ -37,7 +41,7 @@ def checked_dense(
     bad = np.flatnonzero(diagonal > SAME * largest)
     if bad.size:
         i = int(bad[0])
-        raise place.error(i, i, f"is {diagonal[i]:g}, but a row is at distance 0 from itself")
+        raise place.error(i, i, f"is {diagonal[i]:g}, {SELF}")
     step = max(1, BLOCK // D.shape[0])
     for start in range(0, D.shape[0], step):
         rows = slice(start, start + step)
@@ -80,7 +84,7 @@ def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_mi
     diagonal = np.flatnonzero(D.diagonal() > SAME * D.data.max(initial=0.0))
     if diagonal.size:
         i = int(diagonal[0])
-        raise place.error(i, i, f"is {D[i, i]:g}, but a row is at distance 0 from itself")
+        raise place.error(i, i, f"is {D[i, i]:g}, {SELF}")
     keys, mirror = rows * n + columns, columns * n + rows  # keys ascend: CSR is sorted
     there = np.minimum(np.searchsorted(keys, mirror), max(keys.size - 1, 0))
     both = keys[there] == mirror

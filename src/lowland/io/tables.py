@@ -13,16 +13,19 @@ from lowland._core.errors import DataError, unknown_name
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
 from lowland._core.wording import listing
+from lowland.io.coded import coded_as_missing
 from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
 from lowland.io.table_html import table_html
+from lowland.io.transposing import transposed
+from lowland.preparation._coded import parse_codes
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "make_table", "read_table"]
+__all__ = ["Table", "as_declared", "make_table", "read_table"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -143,6 +146,8 @@ def read_table(
     labels: Sequence[str] = (),
     id_column: str | None = None,
     part: str | None = None,
+    missing_values: Sequence[str] = (),
+    transpose: bool = False,
     allow_missing: bool = False,
 ) -> Table:
     """Read a bundled data set, a file, or a folder of images.
@@ -167,6 +172,12 @@ def read_table(
     part : str, optional
         What to take out of a container: the name of an array of an NPZ file; ``X``,
         ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file.
+    missing_values : sequence of str
+        Values that mean "missing", such as ``-999`` or ``unknown``; ``age=-1`` means those of one
+        column.
+    transpose : bool, default=False
+        Whether the columns of the source are the rows of the table. The names of its rows
+        (``id_column``, or the first column of text) become names of columns.
     allow_missing : bool, default=False
         Whether features may have missing values, which become NaN. Infinite values are always
         refused.
@@ -188,9 +199,16 @@ def read_table(
     ((150, 4), ['class'])
     """
     name = os.fspath(source)
-    chosen = None if columns is None else tuple(columns)
-    request = Request(chosen, tuple(labels), id_column, part)
-    table = make_table(name, read_source(source, request), request, allow_missing=allow_missing)
+    request = Request(
+        columns=None if columns is None else tuple(columns),
+        labels=tuple(labels),
+        id_column=id_column,
+        part=part,
+        missing_values=tuple(missing_values),
+        transpose=transpose,
+    )
+    contents = read_source(source, request.for_reader())
+    table = make_table(name, contents, request, allow_missing=allow_missing)
     return table if part is None else dataclasses.replace(table, part=part)
 
 
@@ -198,6 +216,7 @@ def make_table(
     name: str, contents: Contents, request: Request, *, allow_missing: bool = False
 ) -> Table:
     """The table of what a source holds, each column in its role."""
+    contents, request = as_declared(name, contents, request)
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
     roles = Roles.assign(name, contents, request)
@@ -218,6 +237,19 @@ def make_table(
         sparse_names,
         contents.image_shape,
     )
+
+
+def as_declared(name: str, contents: Contents, request: Request) -> tuple[Contents, Request]:
+    """The contents with coded values missing, and transposed, as the user declares them."""
+    codes = parse_codes(request.missing_values)
+    if request.transpose:  # a code for one column means a column of the result
+        everywhere = [code for code in codes if code.column is None]
+        contents = coded_as_missing(contents, everywhere)
+        contents = transposed(name, contents, request)
+        request = request._replace(id_column=None, transpose=False, missing_values=())
+        codes = [code for code in codes if code.column is not None]
+    kept = {*request.labels, *contents.labels, request.id_column, contents.id_name}
+    return coded_as_missing(contents, codes, kept), request
 
 
 def _features(

@@ -8,7 +8,7 @@ import shutil
 import signal
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_free",
     "check_suffix",
+    "check_writable",
     "coordinate_names",
     "map_frame",
     "staged_outputs",
@@ -125,12 +126,31 @@ def check_free(
             raise DataError(f"{target}: exists already; overwrite it with force=True (--force).")
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written, before the work whose results go there."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise DataError(f"{folder}: cannot be made: {there} is a file.")
+    trial = there / f".lowland-{uuid.uuid4().hex[:12]}.part"
+    try:
+        trial.mkdir()  # permissions tell little: a disk may be full, or readable only
+        trial.rmdir()
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be written: {error.strerror}; choose another output."
+        ) from error
+
+
 @contextlib.contextmanager
-def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
+def staged_outputs(
+    targets: Sequence[Path], *, force: bool = False, optional: Collection[Path] = ()
+) -> Iterator[list[Path]]:
     """Yield one temporary path per target; move all files into place if the block succeeds.
 
     All targets lie in one folder. A new folder appears in one step; into an existing one the files
-    are moved, and if the block or a move fails, the folder is as it was before.
+    are moved, and if the block or a move fails, the folder is as it was before. The block need
+    not write ``optional`` files; an old file in the place of one would belong to other results and
+    is removed.
     """
     check_free(targets, force=force)
     folder = targets[0].parent
@@ -148,7 +168,7 @@ def staged_outputs(targets: Sequence[Path], *, force: bool = False) -> Iterator[
             if is_new:
                 os.rename(stage, folder)
             else:
-                _move_all(staged, targets, stage)
+                _move_all(staged, targets, stage, optional)
                 shutil.rmtree(stage, ignore_errors=True)
             stage = None
     except BaseException as error:
@@ -198,7 +218,9 @@ def _make_folders(folder: Path) -> list[Path]:
     return missing
 
 
-def _move_all(staged: list[Path], targets: Sequence[Path], stage: Path) -> None:
+def _move_all(
+    staged: list[Path], targets: Sequence[Path], stage: Path, optional: Collection[Path]
+) -> None:
     """Move every staged file into place; if one fails, restore the old files and raise."""
     undo: list[tuple[Path, Path | None]] = []
     try:
@@ -207,7 +229,8 @@ def _move_all(staged: list[Path], targets: Sequence[Path], stage: Path) -> None:
             undo.append((target, backup))
             if backup is not None:
                 os.replace(target, backup)
-            os.replace(new, target)
+            if target not in optional or new.exists():
+                os.replace(new, target)
     except BaseException:
         for target, backup in undo:
             if backup is None:

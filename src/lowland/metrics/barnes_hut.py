@@ -81,12 +81,13 @@ def barnes_hut_cost(
             f"barnes_hut_cost: n_repeats={n_repeats!r} is not allowed; expected 1 or more."
         )
     threads = resolve_n_jobs(n_jobs)
+    n, d = Y.shape
     with limit_blas(1):
         exact, exact_seconds = _timed(pairwise_repulsion(1.0, threads), Y, n_repeats)
         found = [
             _timed(
                 choose_repulsion(
-                    "barnes_hut", *Y.shape, 1.0, float(angle), threads, owner="barnes_hut_cost"
+                    "barnes_hut", n, d, 1.0, float(angle), threads, owner="barnes_hut_cost"
                 ),
                 Y,
                 n_repeats,

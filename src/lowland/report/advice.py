@@ -61,6 +61,8 @@ def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
             "the map was made; if they have something in common, the map does not show it."
         )
         yield Advice("rows dropped", True, text, None)
+    for kind, name, share in summary["input"].get("dominant", ()):
+        yield Advice(f"one {kind} dominates", True, _dominance(kind, name, share), None)
     if n > MOST_POINTS:
         text = (
             f"The interactive map shows {count(MOST_POINTS)} of {count(n)} points, drawn at "
@@ -68,6 +70,20 @@ def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
             "and the map file are about all rows."
         )
         yield Advice("sample displayed", False, text, None)
+
+
+def _dominance(kind: str, name: str, share: float) -> str:
+    what = name if name.startswith("column ") else f"{kind.capitalize()} {name!r}"
+    text = (
+        f"{what[0].upper()}{what[1:]} carries {percent(share)} of the variance: the map shows "
+        f"little else than this {kind}."
+    )
+    if kind == "row":
+        return f"{text} If it is an error or an outlier, make the map without it."
+    return (
+        f"{text} If the units of the columns differ, scale them (--scale standard, "
+        "scale='standard'); if it is no measurement, leave it out (--drop, drop=)."
+    )
 
 
 def _stopped(entry: Map, n: int) -> Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import column_names
-from lowland.report.measures import Measures, measure_map
+from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary
 
@@ -83,7 +84,11 @@ def make_report(
         raise DataError(f"Y holds NaN or infinity, first in row {row}; leave such rows out.")
     columns = label_columns(labels, len(Y))
     classes = next((values for values in columns.values() if is_class_column(values)), None)
-    measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
+    measures = NOT_MEASURED
+    try:
+        measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
+    except (DataError, MemoryError) as error:  # the map itself is still of use
+        warnings.warn(f"the map was not measured: {error}", stacklevel=2)
     title = title or f"a map of {len(Y)} rows"
     names = column_names(X)
     summary = Summary(

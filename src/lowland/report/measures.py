@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
 from lowland.metrics import Comparison, Quality, point_continuity, point_trust, quality
 from lowland.neighbors import NeighborGraph
 
@@ -38,7 +36,7 @@ def measure_map(
     map_seconds: float | None = None,
     n_jobs: int | None = None,
 ) -> Measures:
-    """Measure a map against its data; a map that cannot be measured gives a warning.
+    """Measure a map against its data; a map of very few rows is not measured.
 
     Parameters
     ----------
@@ -58,12 +56,8 @@ def measure_map(
     """
     if len(Y) < FEWEST_ROWS:
         return NOT_MEASURED
-    try:
-        both = Comparison(X, Y, metric=metric, n_jobs=n_jobs, graph=graph, map_seconds=map_seconds)
-        table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
-    except DataError as error:  # the map itself is still of use
-        warnings.warn(f"the map was not measured: {error}", stacklevel=2)
-        return NOT_MEASURED
+    both = Comparison(X, Y, metric=metric, n_jobs=n_jobs, graph=graph, map_seconds=map_seconds)
+    table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
     k = table.n_neighbors
     per_point = {
         "trustworthiness": point_trust(both, None, k),

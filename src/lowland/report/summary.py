@@ -22,6 +22,7 @@ class Input(TypedDict):
     rows: int  # before any was dropped
     columns: int  # that were reduced
     features: Sequence[str] | None  # their names
+    dominant: NotRequired[Sequence[tuple[str, str, float]]]  # kind, name, share of the variance
 
 
 class Card(TypedDict):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from lowland.study._keeping import on_interrupt
 
 __all__ = ["Stop", "stopped_by_interrupt"]
 
@@ -24,24 +24,12 @@ def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
     Signals reach the main thread only; in another thread nothing is changed.
     """
     stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
 
-    def on_interrupt(number: int, frame: Any) -> None:
+    def cancel(before: Callable[[], None]) -> None:
         if not stop.asked and estimator.cancel():
             stop.asked = True
-        elif callable(before):
-            before(number, frame)
         else:
-            raise KeyboardInterrupt
+            before()
 
-    before = signal.getsignal(signal.SIGINT)
-    if before in (None, signal.SIG_IGN):  # as the shell decided for a job in the background
+    with on_interrupt(cancel):
         yield stop
-        return
-    signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DEFAULT_METHOD", "MAP_DEFAULTS", "RENAMED", "RUN_PARAMETERS", "method_parameters"]
+if TYPE_CHECKING:
+    from lowland._core.constraints import Constraint
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "MAP_DEFAULTS",
+    "RENAMED",
+    "RUN_PARAMETERS",
+    "method_parameters",
+    "read_value",
+    "text_constraint",
+]
 
 DEFAULT_METHOD = "tsne"
 # A run makes a map to look at, whatever the default of the estimator is.
@@ -27,3 +38,28 @@ def method_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise ParameterError(f"{cls.__name__}: {unknown_name('parameter', name, known)}")
     return {called[name]: value for name, value in given.items()}
+
+
+def text_constraint(constraint: Constraint) -> Constraint | None:
+    """The part of a constraint that text can express; None if that is only the value None."""
+    from lowland._core.constraints import Array, Either, Function, Mapping, Null
+
+    parts = getattr(constraint, "options", (constraint,))
+    typed = tuple(part for part in parts if not isinstance(part, Array | Function | Mapping))
+    if all(isinstance(part, Null) for part in typed):
+        return None
+    return typed[0] if len(typed) == 1 else Either(typed)
+
+
+def read_value(name: str, constraint: Constraint, text: str) -> Any:
+    """The value that a text stands for; refused if the parameter does not allow it."""
+    from lowland._core.errors import ParameterError
+
+    try:
+        value = constraint.parse(text)
+    except ValueError:
+        pass
+    else:
+        if constraint.allows(value):
+            return value
+    raise ParameterError(f"{name}: {text!r} is not allowed; expected {constraint.describe()}.")

@@ -16,7 +16,7 @@ class Spelling(NamedTuple):
     command_line: bool
 
     def option(self, name: str, value: str | None = None) -> str:
-        """``impute='mean'`` in Python, ``--impute mean`` on the command line."""
+        """``missing='mean'`` in Python, ``--missing mean`` on the command line."""
         if not self.command_line:
             return name if value is None else f"{name}={value!r}"
         option = "--" + OPTION_NAMES.get(name, name).replace("_", "-")

@@ -3,64 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from lowland._core import registry
 from lowland._core.base import Reducer
-from lowland._core.errors import DataError, LowlandError, ParameterError
-from lowland._engines.linalg.procrustes import turned_like
-from lowland.io import map_frame, staged_outputs, write_frame
-from lowland.report.measures import NOT_MEASURED, Measures
-from lowland.study._display import ShownComparison
+from lowland._core.errors import DataError, LowlandError, ParameterError, StoppedError
+from lowland.report.measures import NOT_MEASURED
+from lowland.study._entries import Entry, comparison_entries
+from lowland.study._keeping import STOPPED, Interrupted, Keeper, interruptible, reason_of
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
-from lowland.study.fitting import Fit, FitOptions, fit_method, target_values
-from lowland.study.making import method_class
-from lowland.study.preparing import Prepared
+from lowland.study.comparison import Attempt, ComparisonFiles, MapComparison
+from lowland.study.fitting import FitOptions, fit_method, target_values
 from lowland.study.run import RunOptions, measure_fit, prepare_run
-from lowland.study.summary import map_entry, summarize
 from lowland.study.table_options import TableOptions, takes_table_options
 
 __all__ = ["ComparisonFiles", "MapComparison", "compare_methods", "run_comparison"]
-
-SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
-
-
-class Attempt(NamedTuple):
-    """One method: its fit and measures, or the reason why it failed."""
-
-    name: str
-    fit: Fit | None
-    measures: Measures
-    reason: str = ""
-
-
-class ComparisonFiles(NamedTuple):
-    """The files of a comparison."""
-
-    table: Path
-    picture: Path
-    report: Path
-    maps: dict[str, Path]
-
-    @classmethod
-    def in_folder(cls, folder: Path, names: Sequence[str]) -> ComparisonFiles:
-        """All files in one folder."""
-        maps = {name: folder / f"map-{name}.csv" for name in dict.fromkeys(names)}
-        return cls(folder / "comparison.csv", folder / "maps.png", folder / "report.html", maps)
-
-    def paths(self) -> list[Path]:
-        """All files that may be written."""
-        return [self.table, self.picture, self.report, *self.maps.values()]
 
 
 @takes_table_options()
 def compare_methods(
     data: Any,
-    methods: Sequence[str | type[Reducer]] = ("pca", "tsne"),
+    methods: Sequence[str | type[Reducer] | tuple[Any, dict[str, Any]]] = ("pca", "tsne"),
     *,
     color: Any = None,
     table: TableOptions,
@@ -69,17 +32,19 @@ def compare_methods(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> MapComparison:
-    """Map a table by several methods with their default parameters, and measure each map.
+    """Map a table by several methods, or by one with several parameters, and measure each map.
 
     A method that cannot map the table does not stop the others: its row of the table is empty,
-    and ``failures`` has the reason.
+    and ``failures`` has the reason. Ctrl-C stops the method that runs and keeps its map so far. If
+    there is none yet, or Ctrl-C is pressed again, the comparison ends with the maps made before.
 
     Parameters
     ----------
     data : path, data frame, array, sparse matrix or Dataset
         The table, as in :func:`make_map`.
-    methods : sequence of str or class, default=("pca", "tsne")
-        Methods: their names as in ``lowland methods``, or their classes.
+    methods : sequence of entries, default=("pca", "tsne")
+        An entry is the name of a method, ``"tsne:perplexity=5"`` (more parameters follow after
+        colons), a class, or a tuple of a name or a class and a dictionary of parameters.
     color, pca, seed, n_jobs, verbose
         As in :func:`make_map`.
 
@@ -92,188 +57,68 @@ def compare_methods(
     >>> from lowland.study import compare_methods
     >>> compare_methods("iris", ["pca", "classical_mds"]).table["method"].to_list()
     ['pca', 'classical_mds']
+    >>> found = compare_methods("iris", ["tsne:perplexity=5", ("tsne", {"perplexity": 40})])
+    >>> list(found.maps)
+    ['tsne:perplexity=5', 'tsne:perplexity=40']
     """
-    classes = [method_class(method) for method in methods]
-    if not classes:
+    entries = comparison_entries(methods)
+    if not entries:
         raise ParameterError("methods: () is empty; give at least one method.")
     table, color = table.naming(color, "color")
     fit = FitOptions(seed, n_jobs, verbose, str(pca))
     command = "lowland.study.compare_methods(data)"
-    return run_comparison(data, classes, RunOptions(table, fit, color, True, command))
+    return run_comparison(data, entries, RunOptions(table, fit, color, True, command))
 
 
-def run_comparison(
-    data: Any, classes: Sequence[type[Reducer]], options: RunOptions
-) -> MapComparison:
-    """Fit and measure every method on the same prepared rows."""
+def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> MapComparison:
+    """Fit and measure every entry on the same prepared rows."""
     prepared, color = prepare_run(data, options, Stages())
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
-    attempts = [_attempt(shared, cls, color, options) for cls in classes]
-    if all(attempt.fit is None for attempt in attempts):
+    attempts: list[Attempt] = []
+    ended = False
+    for entry in entries:
+        if ended:
+            attempts.append(Attempt(entry, None, NOT_MEASURED, "the comparison was ended before"))
+            continue
+        nothing = not any(attempt.fit for attempt in attempts)
+        attempt, ended = _attempt(shared, entry, color, options, first=nothing)
+        attempts.append(attempt)
+    made = [attempt for attempt in attempts if attempt.fit is not None]
+    if not made and any(attempt.reason == STOPPED for attempt in attempts):
+        raise KeyboardInterrupt  # there is nothing to keep
+    if not made:
         reasons = "; ".join(f"{attempt.name}: {attempt.reason}" for attempt in attempts)
         raise DataError(f"no method could do it: {reasons}")
+    if ended:
+        kept = ", ".join(attempt.name for attempt in made)
+        options.note(f"the comparison was ended by Ctrl-C; these maps are kept: {kept}")
     return MapComparison(prepared, attempts, color=color, command=options.command)
 
 
 def _attempt(
-    shared: SharedWork, cls: type[Reducer], color: str | None, options: RunOptions
-) -> Attempt:
-    name = registry.snake_case(cls.__name__)
-    table = options.table
+    shared: SharedWork, entry: Entry, color: str | None, options: RunOptions, *, first: bool
+) -> tuple[Attempt, bool]:
+    """The map of an entry, or why there is none; and whether the user ended the comparison."""
+    table, name = options.table, entry.name
     try:
-        y = target_values(shared.prepared.table, cls, table.target, table.spelling)
-        fit = fit_method(shared, cls, {}, y, options.fit, Stages())
-        # all maps on the same rows, however long each of them takes
-        return Attempt(name, fit, measure_fit(shared, fit, color, options.fit.n_jobs))
-    except LowlandError as error:
-        options.note(f"{name}: {error}")
-        return Attempt(name, None, NOT_MEASURED, str(error))
-
-
-class MapComparison(ShownComparison):
-    """Maps of the same rows by several methods; :func:`compare_methods` returns one.
-
-    Attributes
-    ----------
-    table : polars.DataFrame
-        One row per method: seconds, peak memory and the most telling measures.
-    maps : dict of str to polars.DataFrame
-        The maps by method, as ``map.csv`` has them.
-    models : dict of str to model
-        What places new rows, by method.
-    failures : dict of str to str
-        Methods that could not map the table, and why.
-    stopped_early : bool
-        Whether Ctrl-C stopped one of the optimizations.
-    log : list of str
-        Every decision about the data.
-    """
-
-    def __init__(
-        self, prepared: Prepared, attempts: Sequence[Attempt], *, color: str | None, command: str
-    ) -> None:
-        self._prepared, self._attempts = prepared, list(attempts)
-        self._color, self._command = color, command
-
-    @property
-    def table(self) -> Any:
-        import polars as pl
-
-        return pl.DataFrame(self.rows())
-
-    @property
-    def maps(self) -> dict[str, Any]:
-        table = self._prepared.table
-        return {name: map_frame(table, fit.Y) for name, fit, _ in self._made()}
-
-    @property
-    def models(self) -> dict[str, Any]:
-        return {name: fit.model for name, fit, _ in self._made()}
-
-    @property
-    def failures(self) -> dict[str, str]:
-        return {attempt.name: attempt.reason for attempt in self._attempts if attempt.fit is None}
-
-    @property
-    def stopped_early(self) -> bool:
-        return any(fit.stopped for _, fit, _ in self._made())
-
-    @property
-    def log(self) -> list[str]:
-        return [*self._prepared.table.notes, *self._prepared.log]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table as plain values."""
-        return [_row(attempt) for attempt in self._attempts]
-
-    def write(
-        self, folder: str | Path, *, force: bool = False, raw_text: bool = False
-    ) -> ComparisonFiles:
-        """Write table, picture, report and maps into a folder, either all of them or none.
-
-        Parameters are those of :meth:`MapResult.write`.
-        """
-        names = [attempt.name for attempt in self._attempts]
-        files = ComparisonFiles.in_folder(Path(folder), names)
-        self.write_files(files, force=force, raw_text=raw_text)
-        return files
-
-    def write_files(
-        self, files: ComparisonFiles, *, force: bool = False, raw_text: bool = False
-    ) -> None:
-        """Write the given files, which lie in one folder, either all of them or none."""
-        from lowland.plot import compare_maps, save_figure
-        from lowland.report import write_report
-
-        failed = [files.maps[name] for name in self.failures]
-        color, table = self._color, self._prepared.table
-        values = None if color is None else table.column(color).to_numpy()
-        entries = self._entries()
-        with staged_outputs([p for p in files.paths() if p not in failed], force=force) as staged:
-            by_name = {path.name: path for path in staged}
-            write_frame(self.table, by_name[files.table.name])
-            figure = compare_maps(
-                [entry["coordinates"] for entry in entries],
-                [entry["title"] for entry in entries],
-                values,
-                label_name=color,
-            )
-            save_figure(figure, by_name[files.picture.name])
-            summary = summarize(self._prepared, entries, self._fit_log(), self._command, color)
-            write_report(summary, by_name[files.report.name])
-            for name, frame in self.maps.items():
-                write_frame(frame, by_name[files.maps[name].name], raw_text=raw_text)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result without the maps, in plain values that JSON can hold."""
-        table = self._prepared.table
-        return {
-            "input": table.source,
-            "rows": table.shape[0],
-            "columns": table.shape[1],
-            "preparation": self._prepared.log,
-            "dropped_rows": self._prepared.dropped,
-            "methods": [
-                {
-                    **_row(attempt),
-                    "failed": attempt.reason or None,
-                    "quality": attempt.measures.table and attempt.measures.table.to_dict(),
-                }
-                for attempt in self._attempts
-            ],
-        }
-
-    def _made(self) -> list[tuple[str, Fit, Measures]]:
-        return [(a.name, a.fit, a.measures) for a in self._attempts if a.fit is not None]
-
-    def _entries(self) -> list[dict[str, Any]]:
-        """Entries of the summary; every map is rotated and scaled to resemble the first."""
-        reference: np.ndarray | None = None
-        entries = []
-        for _, fit, measures in self._made():
-            entry = map_entry(fit, measures)
-            if reference is None:
-                reference = fit.Y
-            else:
-                entry["coordinates"] = turned_like(reference, fit.Y)
-            entries.append(entry)
-        return entries
-
-    def _fit_log(self) -> list[str]:
-        log = [f"{name}: {line}" for name, fit, _ in self._made() for line in fit.log]
-        return log + [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
-
-
-def _row(attempt: Attempt) -> dict[str, Any]:
-    fit, table = attempt.fit, attempt.measures.table
-    found: dict[str, Any] = {
-        "method": attempt.name,
-        "seconds": None if fit is None else round(fit.seconds, 3),
-        "peak_mb": None if fit is None or fit.peak_bytes is None else fit.peak_bytes // 10**6,
-    }
-    measured = {} if table is None else {line.name: line.value for line in table}
-    for name in SHOWN:
-        value = measured.get(name)
-        found[name] = None if value is None else float(value)
-        found[f"{name}_error"] = None if value is None else value.standard_error
-    return found
+        with interruptible():
+            y = target_values(shared.prepared.table, entry.cls, table.target, table.spelling)
+            fit = fit_method(shared, entry.cls, entry.parameters, y, options.fit, Stages())
+    except (Interrupted, KeyboardInterrupt, StoppedError):
+        options.note(f"{name}: {STOPPED}, and has no map yet")
+        return Attempt(entry, None, NOT_MEASURED, STOPPED), True
+    except Exception as error:
+        if first and not isinstance(error, LowlandError | MemoryError):
+            raise  # a defect, and there is no map yet that it could destroy
+        options.note(f"{name}: {reason_of(error)}")
+        return Attempt(entry, None, NOT_MEASURED, reason_of(error)), False
+    if fit.stopped:
+        options.note(f"{name}: stopped; the map computed so far is kept")
+    keeper = Keeper()
+    # all maps on the same rows, however long each of them takes
+    measures = keeper.attempt(
+        f"{name} was not measured",
+        lambda: measure_fit(shared, fit, color, options.fit.n_jobs),
+        NOT_MEASURED,
+    )
+    return Attempt(entry, fit, measures, not_measured=" ".join(keeper.lost.values())), False

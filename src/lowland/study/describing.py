@@ -67,7 +67,7 @@ def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None)
     if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
-    preparation = Preparation(impute="mean" if missing.any() else None).fit(features)
+    preparation = Preparation(missing="mean" if missing.any() else "refuse").fit(features)
     X = preparation.transform(features)
     return {
         **facts,

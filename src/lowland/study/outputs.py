@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,12 +10,12 @@ __all__ = ["MapFiles", "result_folder", "result_stem"]
 
 
 class MapFiles(NamedTuple):
-    """The files of one map."""
+    """The files of one map; None for those that were not asked for or could not be made."""
 
     map: Path
-    picture: Path
+    picture: Path | None
     report: Path | None
-    model: Path
+    model: Path | None
     h5ad: Path | None = None
 
     @classmethod
@@ -32,6 +33,11 @@ class MapFiles(NamedTuple):
             folder / "model.lowland",
             folder / f"{result_stem(copy_of)}.h5ad" if copy_of else None,
         )
+
+    def without(self, kinds: Iterable[str]) -> MapFiles:
+        """The same files without some kinds."""
+        left = dict.fromkeys(kind for kind in kinds if kind in self._fields)
+        return self._replace(**left)
 
     def paths(self) -> list[Path]:
         """The files that will be written."""

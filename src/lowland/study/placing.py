@@ -22,7 +22,7 @@ from lowland.study.table_options import TableOptions, takes_table_options
 __all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
 
 # The model decides which columns are read and how they are prepared.
-PLACING = ("labels", "id_column", "part")
+PLACING = ("labels", "id_column", "part", "transpose")
 
 
 class PlacedRows(NamedTuple):
@@ -112,6 +112,8 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     fills = getattr(first, "fill_", None) is not None
     precomputed = getattr(first, "metric", "") == "precomputed"
     allow_missing = fills or (precomputed and type(first).accepts_missing)
+    codes = getattr(first, "missing_values", None)
+    options = dataclasses.replace(options, missing_values=tuple(codes or ()))
     if names is not None:
         texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
         numbers = tuple(name for name in names if name not in texts)

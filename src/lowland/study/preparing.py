@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
-from lowland._core.validation import all_finite, is_sparse
+from lowland._core.memory import format_bytes
 from lowland._core.wording import count, listing
 from lowland.io import (
     Table,
@@ -19,7 +19,13 @@ from lowland.io import (
     read_table,
 )
 from lowland.io.in_memory import is_path
+from lowland.preparation._coded import parse_codes
+from lowland.preparation._neighbors_fill import N_NEIGHBORS
 from lowland.preparation.preparation import Preparation
+from lowland.study._counts import count_notes
+from lowland.study._missing import without_missing
+from lowland.study._sentinels import sentinel_notes
+from lowland.study._variance import Dominant, dominating
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -28,6 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["Prepared", "prepare", "read"]
 
 LISTED = 4  # names in a line of the log
+STEPS_IN_WORDS = {
+    "cpm": "scaled to the sum 1e6 (counts per million)",
+    "log1p": "log(1 + x)",
+    "l2": "scaled to the length 1",
+}
 
 
 class Prepared(NamedTuple):
@@ -40,6 +51,7 @@ class Prepared(NamedTuple):
     dropped: list[Any]
     rows_read: int
     distances: bool
+    dominant: Sequence[Dominant] = ()  # what carries nearly all variance
 
     @property
     def metric(self) -> str:
@@ -58,6 +70,8 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
         "columns": columns or None,
         "labels": [name for name in labels if name not in options.beside],
         "id_column": options.id_column,
+        "missing_values": options.missing_values,
+        "transpose": options.transpose,
         "allow_missing": allow_missing,
     }
     if is_path(data):
@@ -66,27 +80,28 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
         table = _with_beside(data, options.beside)
     else:
         table = as_table(data, beside=options.beside, part=options.part, **how)
-    return _without_columns(table, options) if options.drop else table
+    table = _without_columns(table, options) if options.drop else table
+    hints = [*sentinel_notes(table, options), *count_notes(table, options)]
+    return dataclasses.replace(table, notes=(*table.notes, *hints)) if hints else table
 
 
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
-    given = [options.columns, options.drop, options.one_hot, options.impute]
-    if any(given) or options.scale not in ("auto", "none"):
-        raise DataError(
-            f"{say('distances')}: a matrix of distances has no columns to choose, fill or scale; "
-            f"leave {say('columns')}, {say('drop')}, {say('one_hot')}, {say('impute')} and "
-            f"{say('scale')} out."
-        )
+    usual = {"scale": ("auto", "none"), "missing": ("refuse",), "normalize": ((), ("none",))}
+    for name in ("columns", "drop", "one_hot", "missing_values", "transpose", *usual):
+        value = getattr(options, name)
+        if value not in usual.get(name, ((), False)):
+            raise DataError(
+                f"{say('similarities' if options.similarities else 'distances')}: a matrix of "
+                f"distances has no columns to choose, fill or scale; leave {say(name)} out."
+            )
+    how: dict[str, Any] = {
+        "allow_missing": options.missing_distances,
+        "similarities": options.similarities,
+    }
     if is_path(data):
-        table = read_distances(data, part=options.part, allow_missing=options.missing_distances)
-        return _with_beside(table, options.beside)
-    return as_distances(
-        data,
-        beside=options.beside,
-        part=options.part,
-        allow_missing=options.missing_distances,
-    )
+        return _with_beside(read_distances(data, part=options.part, **how), options.beside)
+    return as_distances(data, beside=options.beside, part=options.part, **how)
 
 
 def _with_beside(table: Table, beside: Mapping[str, Any]) -> Table:
@@ -106,9 +121,11 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
     log = [_columns_used(table)]
-    table, dropped = _without_missing(table, options, log)
+    table, dropped = without_missing(table, options, log)
     X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
-    return Prepared(table, X, preparation, log, dropped, rows_read, False)
+    names = table.feature_names if preparation is None else preparation.column_names_out()
+    dominant = dominating(X, names, table.ids)
+    return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant)
 
 
 def _n_unknown(D: Any) -> str:
@@ -155,44 +172,6 @@ def _columns_used(table: Table) -> str:
     return "; ".join(parts)
 
 
-def _without_missing(
-    table: Table, options: TableOptions, log: list[str]
-) -> tuple[Table, list[Any]]:
-    """The table without rows that have missing values, if that was asked for; and their ids.
-
-    Missing values are refused, with their columns, if nothing was said about them.
-    """
-    say = options.spelling.option
-    if is_sparse(table.features) or all_finite(np.asarray(table.features)):
-        return table, []
-    missing = np.isnan(np.asarray(table.features))
-    if options.impute is None:
-        names = table.feature_names or [f"column {i}" for i in range(table.shape[1])]
-        counts = missing.sum(axis=0)
-        shown = [f"{names[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
-        raise DataError(
-            f"{table.source}: missing values in {count(len(shown), 'column')}: "
-            f"{listing(shown, quote=False)}; choose {say('impute', 'mean')}, "
-            f"{say('impute', 'median')} or {say('impute', 'drop-rows')}, or leave columns out with "
-            f"{say('drop')}."
-        )
-    if options.impute != "drop-rows":
-        return table, []
-    bad = missing.any(axis=1)
-    if bad.all():
-        raise DataError(
-            f"{table.source}: every row has a missing value, so {say('impute', 'drop-rows')} "
-            f"leaves none; use {say('impute', 'mean')} or {say('impute', 'median')}, or leave the "
-            f"emptiest columns out with {say('drop')}."
-        )
-    dropped = table.ids.filter(bad).to_list()
-    log.append(
-        f"dropped {count(len(dropped), 'row')} with missing values: "
-        f"{listing([str(row) for row in dropped], quote=False)}"
-    )
-    return table.with_rows(~bad), dropped
-
-
 def _with_categories(table: Table, options: TableOptions) -> Any:
     """The features, followed by the columns of text that become 0 and 1."""
     import polars as pl
@@ -211,23 +190,53 @@ def _with_categories(table: Table, options: TableOptions) -> Any:
     return table.features.hstack(table.labels.select(pl.col(one_hot).cast(pl.String)))
 
 
+def _codes_of(features: Any, codes: Sequence[str]) -> list[str]:
+    """The codes for missing values that concern the features; the others were for labels."""
+    names = getattr(features, "columns", None)
+    parsed = zip(codes, parse_codes(codes), strict=True)
+    return [
+        text
+        for text, code in parsed
+        if code.column is None or names is None or code.column in names
+    ]
+
+
+def _filled_with(preparation: Preparation) -> str:
+    """How missing values were filled, in words, and what that costs."""
+    if preparation.donors_ is None:
+        return f"with the column's {preparation.missing}"
+    held = format_bytes(preparation.donors_.nbytes)
+    return (
+        f"from the {N_NEIGHBORS} nearest rows; the model keeps the fitted rows ({held}) to fill "
+        "new ones"
+    )
+
+
 def _prepared_numbers(
     features: pl.DataFrame | Any, options: TableOptions, log: list[str]
 ) -> tuple[Any, Preparation | None]:
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
-    fills = options.impute in ("mean", "median")
-    preparation = Preparation(scale=options.scale, impute=options.impute if fills else None).fit(
-        features
-    )
+    fills = options.missing if options.missing not in ("drop", "refuse") else "refuse"
+    preparation = Preparation(
+        scale=options.scale,
+        missing=fills,
+        missing_values=_codes_of(features, options.missing_values) or None,
+        normalize=options.steps or None,
+    ).fit(features)
     if len(preparation.levels_):
         columns = ", ".join(dict.fromkeys(preparation.level_columns_))
         log.append(f"turned {columns} into {len(preparation.levels_)} columns of 0 and 1")
     if preparation.n_filled_:
         filled = count(preparation.n_filled_, "missing value")
-        log.append(f"filled {filled} with the column's {options.impute}")
+        log.append(f"filled {filled} {_filled_with(preparation)}")
+    if options.steps:
+        empty = f"; {count(preparation.n_empty_, 'row')} of zeros stay as they are"
+        steps = f"normalized each row: {', then '.join(map(STEPS_IN_WORDS.get, options.steps))}"
+        log.append(steps + (empty if preparation.n_empty_ else ""))
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
     log.append(f"{verb} ({preparation.reason_})")
-    changed = len(preparation.levels_) or preparation.n_filled_ or preparation.spread_ is not None
-    if not changed:
+    # What was declared holds for new rows, too, also if the fitted rows needed none of it.
+    changed = len(preparation.levels_) or fills != "refuse" or preparation.spread_ is not None
+    if not (changed or preparation.missing_values or preparation.normalize):
         return features, None
     return preparation.transform(features), preparation

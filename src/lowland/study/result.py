@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from lowland.io import check_free, check_suffix, map_frame, staged_outputs, writ
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.study._display import picture_html
+from lowland.study._keeping import Keeper
 from lowland.study._stages import STAGES, Stages
 from lowland.study.fitting import Fit
 from lowland.study.into_anndata import add_to_anndata, write_copy
@@ -53,7 +55,7 @@ class MapResult:
         What places new rows: the estimator, after the preparation and the reduction by PCA where
         there were any. ``model.transform`` takes the columns of the original table.
     quality : Quality or None
-        The quality table; None if the map was not measured.
+        The quality table; None if the map was not measured or could not be.
     log : list of str
         Every decision about the data, in order.
     dropped_rows : list
@@ -65,6 +67,9 @@ class MapResult:
     seconds : dict
         Seconds by stage: reading, preparing, fitting, measuring, drawing, writing. A stage that
         has not run yet is left out.
+    not_made : dict of str to str
+        Parts that could not be made after the map was finished ("measures", "picture", "report",
+        "model"), and why. The map itself is never lost.
     """
 
     def __init__(
@@ -76,9 +81,11 @@ class MapResult:
         color: str | None,
         command: str,
         stages: Stages,
+        keeper: Keeper | None = None,
     ) -> None:
         self._prepared, self._fit, self._measures = prepared, fit, measures
         self._command, self._stages = command, stages
+        self._keeper = keeper or Keeper()
         self.color = color
 
     @functools.cached_property
@@ -103,7 +110,11 @@ class MapResult:
 
     @property
     def log(self) -> list[str]:
-        return [*self._prepared.table.notes, *self._prepared.log, *self._fit.log]
+        return [*self._prepared.table.notes, *self._prepared.log, *self._later_log()]
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        return dict(self._keeper.lost)
 
     @property
     def dropped_rows(self) -> list[Any]:
@@ -144,7 +155,10 @@ class MapResult:
         raw_text: bool = False,
         into: str | None = None,
     ) -> MapFiles:
-        """Write map, picture, report and model into a folder, either all of them or none.
+        """Write map, model, picture and report into a folder in one step.
+
+        If the map cannot be written, nothing is. If one of the others cannot be made, a warning
+        says so, and the rest is written.
 
         Parameters
         ----------
@@ -165,7 +179,8 @@ class MapResult:
         Returns
         -------
         MapFiles
-            The paths: ``map``, ``picture``, ``report``, ``model`` and ``h5ad``.
+            The paths that were written: ``map``, ``picture``, ``report``, ``model`` and ``h5ad``;
+            None for a file that was not.
         """
         if into not in (None, "obsm"):
             raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
@@ -174,26 +189,48 @@ class MapResult:
             Path(folder), file_format=file_format, report=report, copy_of=source if into else ""
         )
         check_free(files.paths(), force=force, sources=[source])
-        self.write_files(files, force=force, raw_text=raw_text)
-        return files
+        return self.write_files(files, force=force, raw_text=raw_text)
 
-    def write_files(self, files: MapFiles, *, force: bool = False, raw_text: bool = False) -> None:
-        """Write the given files, which lie in one folder, either all of them or none."""
-        from lowland.plot import save_figure
-
+    def write_files(
+        self, files: MapFiles, *, force: bool = False, raw_text: bool = False
+    ) -> MapFiles:
+        """Write the given files, which lie in one folder; the result has those written."""
         check_suffix(files.map)
-        with staged_outputs(files.paths(), force=force) as staged:
+        keeper = self._keeper
+        stages: dict[str, Callable[[Path], None]] = {
+            "model": self.save,
+            "picture": self._draw,
+            "report": self.report,
+            "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
+        }
+        for kind in stages:
+            keeper.lost.pop(kind, None)  # of an earlier attempt
+        paths = files.paths()
+        with (
+            keeper.patience(),
+            staged_outputs(paths, force=force, optional=paths[1:]) as staged,
+        ):
             by_name = {path.name: path for path in staged}
             with self._stages.timed("writing"):
                 write_frame(self.map, by_name[files.map.name], raw_text=raw_text)
-            figure = self.picture()
-            with self._stages.timed("drawing"):
-                save_figure(figure, by_name[files.picture.name])
-            if files.report is not None:
-                self.report(by_name[files.report.name])
-            self.save(by_name[files.model.name])
-            if files.h5ad is not None:
-                write_copy(self, self._prepared, by_name[files.h5ad.name], force=force)
+            for kind, write in stages.items():
+                path: Path | None = getattr(files, kind)
+                if path is not None:
+                    place = by_name[path.name]
+                    work = functools.partial(write, place)
+                    keeper.attempt(kind, work, None, path=place, patient=kind == "model")
+        return files.without(keeper.lost)
+
+    def _draw(self, path: Path) -> None:
+        from lowland.plot import save_figure
+
+        figure = self.picture()
+        with self._stages.timed("drawing"):
+            save_figure(figure, path)
+
+    def _later_log(self) -> list[str]:
+        """What was decided after the preparation, and what could not be made."""
+        return [*self._fit.log, *self._keeper.log()]
 
     def write_h5ad(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a copy of the H5AD file that the map was made of, with the map in it.
@@ -220,7 +257,7 @@ class MapResult:
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
         entry = map_entry(self._fit, self._measures)
-        return summarize(self._prepared, [entry], self._fit.log, self._command, self.color)
+        return summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
@@ -229,7 +266,7 @@ class MapResult:
         return {
             **table_facts(table),
             "color": self.color,
-            "preparation": [*self._prepared.log, *fit.log],
+            "preparation": [*self._prepared.log, *self._later_log()],
             "dropped_rows": self._prepared.dropped,
             "method": fit.name,
             "parameters": {name: plain_value(value) for name, value in parameters},
@@ -240,6 +277,7 @@ class MapResult:
             "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
             "quality": None if self.quality is None else self.quality.to_dict(),
             "notes": list(table.notes),
+            "not_made": self.not_made,
         }
 
     def __repr__(self) -> str:

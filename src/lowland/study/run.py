@@ -11,8 +11,10 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland.io import Table
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.study._keeping import Keeper
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
+from lowland.study._variance import dominating_note
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
 from lowland.study.orienting import orientation_goal, turned
 from lowland.study.preparing import Prepared, prepare, read
@@ -62,13 +64,23 @@ def run_map(
         fit = turned(fit, goal)
         if not fit.is_turned:
             options.note(fit.log[-1])
-    measures = NOT_MEASURED
+    keeper, measures = Keeper(), NOT_MEASURED
     if options.measure:
-        with stages.timed("measuring"):
+
+        def measured() -> Measures:
             # the estimate, not the measured time: the same run measures the same rows everywhere
             seconds = cls.estimate(*prepared.X.shape).seconds
-            measures = measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
-    return MapResult(prepared, fit, measures, color=color, command=options.command, stages=stages)
+            return measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
+
+        with stages.timed("measuring"):
+            measures = keeper.attempt("measures", measured, NOT_MEASURED)
+    return MapResult(
+        *(prepared, fit, measures),
+        color=color,
+        command=options.command,
+        stages=stages,
+        keeper=keeper,
+    )
 
 
 def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
@@ -81,6 +93,10 @@ def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepare
     with stages.timed("preparing"):
         prepared = prepare(table, how)
         color = choose_color(prepared.table, options.color or options.table.target)
+    if how.scale != "none":  # who asks for it knows the columns
+        scaled = prepared.preparation is not None and prepared.preparation.spread_ is not None
+        for found in prepared.dominant:
+            options.note(dominating_note(found, scaled, how.spelling.option))
     return prepared, color
 
 

@@ -20,7 +20,7 @@ from lowland.study.table_options import READING, TableOptions, takes_table_optio
 __all__ = ["Selection", "run_selection", "select_columns"]
 
 # Distances have no columns to select.
-SELECTING = ("target", *(name for name in READING if name != "distances"))
+SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"
 
 

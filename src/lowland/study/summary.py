@@ -56,6 +56,7 @@ def summarize(
             "rows": prepared.rows_read,
             "columns": table.shape[1],
             "features": None if names is None else list(names),
+            "dominant": [tuple(found) for found in prepared.dominant],
         },
         "preparation": [*table.notes, *prepared.log, *log],
         "dropped_rows": prepared.dropped,

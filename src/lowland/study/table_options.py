@@ -8,20 +8,27 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lowland._core.docstrings import complete, entries
 from lowland._core.errors import ParameterError
 from lowland.io import holds_distances
 from lowland.io.in_memory import has_column_names, is_path
+from lowland.preparation._coded import parse_codes
+from lowland.preparation._normalizing import STEPS
 from lowland.study._spelling import PYTHON, Spelling
 
 __all__ = ["READING", "TableOptions", "takes_table_options"]
 
 CHOICES = {
     "scale": ("auto", "none", "standard", "robust"),
-    "impute": (None, "mean", "median", "drop-rows"),
+    "missing": ("refuse", "drop", "mean", "median", "neighbors"),
 }
 # Options that decide what is read; the others decide how it is prepared for a map.
-READING = ("columns", "drop", "labels", "id_column", "part", "distances")
+READING = (
+    *("columns", "drop", "labels", "id_column", "part", "distances"),
+    *("missing_values", "transpose", "similarities"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,10 +50,24 @@ class TableOptions:
         What to take from a container, as in :func:`lowland.io.read_table`.
     distances : bool, default=False
         Whether the data are a square matrix of distances.
+    missing_values : value, sequence of values or mapping, optional
+        Values that mean "missing", such as ``[-999, "?"]``; ``{"age": -1}`` or ``"age=-1"`` means
+        those of one column. Columns of text that have only numbers left become numbers.
+    transpose : bool, default=False
+        Whether the rows of the data are the columns to map, such as genes in rows and cells in
+        columns. Names of rows (``id_column``, or the first column of text) become names of columns.
+    similarities : bool, default=False
+        Whether the data are a square matrix of similarities, such as correlations; they become the
+        distances sqrt(s_ii + s_jj - 2 s_ij).
     one_hot : names of columns, optional
         Columns of text to map as 0/1 columns, one per value.
-    impute : {"mean", "median", "drop-rows"}, optional
-        What to do about missing values; by default they are refused.
+    missing : {"refuse", "drop", "mean", "median", "neighbors"}, default="refuse"
+        What to do about missing values: refuse them, drop their rows, or fill them with the mean or
+        the median of the column, or with the mean of the 5 nearest rows that have a value there.
+    normalize : str or sequence of {"cpm", "log1p", "l2"}, optional
+        Steps applied to each row, in this order: "cpm" scales it to the sum 1e6 (counts per
+        million), "log1p" replaces x by log(1 + x), "l2" scales it to the length 1.
+        ``"cpm,log1p"`` is usual for counts; "none" does nothing, and suppresses the suggestion.
     scale : {"auto", "none", "standard", "robust"}, default="auto"
         How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
     target : str or array of shape (n_rows,), optional
@@ -60,8 +81,12 @@ class TableOptions:
     id_column: str | None = None
     part: str | None = None
     distances: bool = False
+    missing_values: tuple[str, ...] = ()
+    transpose: bool = False
+    similarities: bool = False
     one_hot: tuple[str, ...] = ()
-    impute: str | None = None
+    missing: str = "refuse"
+    normalize: tuple[str, ...] = ()  # "none" is a step of its own, that nothing else goes with
     scale: str = "auto"
     target: str | None = None
     # Not for the user: values of labels, and what the caller knows.
@@ -73,10 +98,22 @@ class TableOptions:
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
             if value not in allowed:
-                shown = ", ".join(choice for choice in allowed if choice is not None)
                 raise ParameterError(
-                    f"{self.spelling.option(name)}: {value!r} is not allowed; expected {shown}."
+                    f"{self.spelling.option(name)}: {value!r} is not allowed; "
+                    f"expected {', '.join(allowed)}."
                 )
+        steps = self.normalize
+        if set(steps) - {*STEPS, "none"} or ("none" in steps and len(steps) > 1):
+            raise ParameterError(
+                f"{self.spelling.option('normalize')}: {', '.join(map(str, steps))!r} is not "
+                f"allowed; expected {', '.join(STEPS)} or several of them, or none."
+            )
+        parse_codes(self.missing_values)
+
+    @property
+    def steps(self) -> list[str]:
+        """Steps of the normalization of rows."""
+        return [step for step in self.normalize if step != "none"]
 
     @classmethod
     def from_keywords(cls, data: Any, given: Mapping[str, Any]) -> TableOptions:
@@ -85,6 +122,10 @@ class TableOptions:
         for name in ("columns", "drop", "one_hot"):
             if name in found:
                 found[name] = _names(found[name])
+        if "missing_values" in found:
+            found["missing_values"] = missing_codes(found["missing_values"])
+        if "normalize" in found:
+            found["normalize"] = normalize_steps(found["normalize"])
         labels, beside = _labels(data, found.pop("labels", None))
         target = found.pop("target", None)
         options, target = cls(**found, labels=labels, beside=beside).naming(target, "target")
@@ -100,7 +141,9 @@ class TableOptions:
     def for_data(self, data: Any) -> TableOptions:
         """The same options; bundled tables of distances need not be declared as such."""
         known = holds_distances(data) if is_path(data) else getattr(data, "distances", False)
-        return dataclasses.replace(self, distances=True) if known is True else self
+        if known is not True and not self.similarities:
+            return self
+        return dataclasses.replace(self, distances=True)
 
 
 ENTRIES = entries(TableOptions.__doc__, "Parameters")
@@ -139,6 +182,39 @@ def takes_table_options(
         return with_options
 
     return decorate
+
+
+def missing_codes(given: Any) -> tuple[str, ...]:
+    """Values that mean missing as texts: ``value`` or ``column=value``."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    if isinstance(given, Mapping):
+        pairs = given.items()
+        return tuple(f"{name}={_plain(v)}" for name, each in pairs for v in _several(each))
+    return tuple(_plain(value) for value in _several(given))
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple | set | np.ndarray) else [value]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, str | int | float):
+        raise ParameterError(f"missing_values: {value!r} is not allowed; expected numbers or text.")
+    return value.strip() if isinstance(value, str) else repr(value)
+
+
+def normalize_steps(given: Any) -> tuple[str, ...]:
+    """Steps of a normalization, given as one text or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(given)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

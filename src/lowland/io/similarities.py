@@ -1,0 +1,56 @@
+"""Similarities between rows as distances: d_ij = sqrt(s_ii + s_jj - 2 s_ij).
+
+This is the distance between two points whose inner products are the similarities (Gower 1966). For
+correlations, whose diagonal is 1, it is sqrt(2 (1 - r)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
+from lowland.io.budget import require_for_table
+from lowland.io.square import SAME
+
+__all__ = ["distances_of"]
+
+
+def distances_of(source: str, S: Any, names: Sequence[str] | None) -> np.ndarray:
+    """The distances of a square matrix of similarities; in a sparse one, absent pairs have 0."""
+    if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
+        shape = " x ".join(map(str, S.shape))
+        raise DataError(f"{source}: is {shape}; a matrix of similarities is square.")
+    n = S.shape[0]
+    require_for_table(source, n, n, 3 * 8 * n)
+    if is_sparse(S):
+        S = S.toarray()
+    if S.dtype.kind not in "biuf":
+        raise DataError(f"{source}: holds {S.dtype}, expected real numbers.")
+    S = np.where(np.isnan(S), S.T, S) if S.dtype.kind == "f" else S
+    S = S.astype(np.float64)
+
+    def refuse(bad: np.ndarray, what: str) -> None:
+        if bad.any():
+            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            row, column = (str(k) if names is None else repr(names[k]) for k in (i, j))
+            more = f"; this is the first of {int(bad.sum())} such places" if bad.sum() > 1 else ""
+            place = f"{source}: the similarity in row {row}, column {column} ({S[i, j]:g})"
+            raise DataError(f"{place} {what}{more}.")
+
+    refuse(~np.isfinite(S), "is missing or infinite")
+    greatest = float(np.abs(S).max())
+    refuse(np.abs(S - S.T) > SAME * greatest, "is another one the other way round")
+    diagonal = np.diagonal(S)
+    squares = diagonal[:, None] + diagonal - 2.0 * S
+    refuse(
+        squares < -4.0 * SAME * greatest,
+        "is larger than those of the two rows with themselves; distances need no conversion",
+    )
+    np.maximum(squares, 0.0, out=squares)
+    squares = np.maximum(squares, squares.T)  # of two that differ by rounding
+    np.fill_diagonal(squares, 0.0)
+    return np.sqrt(squares, out=squares)

@@ -1,0 +1,161 @@
+"""The entries of a comparison: methods, each with the parameters that were given for it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core import registry
+from lowland._core.base import Reducer
+from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.params import same_value
+from lowland.study._parameters import (
+    RENAMED,
+    RUN_PARAMETERS,
+    method_parameters,
+    read_value,
+    text_constraint,
+)
+
+__all__ = ["Entry", "comparison_entries", "split_entries"]
+
+TELLING = ("perplexity", "n_neighbors", "gamma")  # parameters that people compare
+LONGEST = 60  # characters of a value in a name
+
+
+class Entry(NamedTuple):
+    """A method and its parameters, as the estimator calls them."""
+
+    cls: type[Reducer]
+    parameters: dict[str, Any]
+    number: int = 1  # among entries whose values cannot be told apart in a name, such as arrays
+
+    @property
+    def name(self) -> str:
+        """The entry as it is typed: ``tsne:perplexity=5``."""
+        method = registry.snake_case(self.cls.__name__)
+        given = (f"{RENAMED.get(key, key)}={_text(v)}" for key, v in self.parameters.items())
+        return ":".join([method, *given, *([f"number={self.number}"] if self.number > 1 else [])])
+
+    @property
+    def stem(self) -> str:
+        """The entry in the name of a file: ``tsne-perplexity-5``."""
+        return re.sub(r"[^A-Za-z0-9._+-]+", "-", re.sub("[:=]", "-", self.name)).strip("-")
+
+    @property
+    def title(self) -> str:
+        """The entry as a person reads it: ``TSNE, perplexity 5``."""
+        given = (f"{RENAMED.get(key, key)} {_text(v)}" for key, v in self.parameters.items())
+        more = [f"number {self.number}"] if self.number > 1 else []
+        return ", ".join([self.cls.__name__, *given, *more])
+
+
+def split_entries(text: str) -> list[str]:
+    """``pca,tsne:perplexity=5`` are two entries; an entry with a comma is quoted."""
+    try:
+        records = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise ParameterError(f"methods: {text!r} is not a list of methods: {error}.") from error
+    return [part.strip() for record in records for part in record if part.strip()]
+
+
+def comparison_entries(methods: Sequence[Any], option: str = "methods") -> list[Entry]:
+    """The entries of a comparison, each checked; equal ones are refused."""
+    found: list[Entry] = []
+    for method in methods:
+        entry = _entry(method, option)
+        alike = [other for other in found if other._replace(number=1).stem == entry.stem]
+        if any(_equal(entry.parameters, other.parameters) for other in alike):
+            raise ParameterError(
+                f"{option}: {entry.name!r} is given twice; compare values of a parameter as "
+                f"name:parameter=value, such as {_example(entry)}."
+            )
+        found.append(entry._replace(number=1 + len(alike)))
+    return found
+
+
+def _equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    def same(value: Any, beside: Any) -> bool:
+        numbers = all(isinstance(each, int | float) for each in (value, beside))
+        return value == beside if numbers else same_value(value, beside)
+
+    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+
+
+def _entry(method: Any, option: str) -> Entry:
+    given: Mapping[str, Any] = {}
+    if isinstance(method, tuple) and len(method) == 2 and isinstance(method[1], Mapping):
+        method, given = method
+    if isinstance(method, type) and issubclass(method, Reducer):
+        entry = Entry(method, method_parameters(method, dict(given)))
+    elif isinstance(method, str):
+        name, *settings = [part.strip() for part in method.split(":")]
+        cls = registry.get(name)
+        entry = Entry(cls, {**_typed(cls, settings, option), **method_parameters(cls, dict(given))})
+    else:
+        raise ParameterError(
+            f"{option}: {method!r} is not allowed; expected the name or the class of a method, "
+            "'name:parameter=value', or a tuple of a method and a dictionary of parameters."
+        )
+    entry.cls(**entry.parameters).check_params()
+    return entry
+
+
+def _typed(cls: type[Reducer], settings: list[str], option: str) -> dict[str, Any]:
+    """Parameters typed as ``perplexity=5``, by the name that the estimator has for them."""
+    called = {RENAMED.get(name, name): name for name in cls.parameters()}
+    constraints = {
+        name: text_constraint(cls.parameters()[own].metadata["constraint"])
+        for name, own in called.items()
+    }
+    known = [n for n, c in constraints.items() if c is not None and called[n] not in RUN_PARAMETERS]
+    method = registry.snake_case(cls.__name__)
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip().lstrip("-").replace("-", "_")
+        if not equals:
+            raise ParameterError(
+                f"{option}: {setting!r} of {method} is no setting; write name:parameter=value, "
+                f"such as {_example(Entry(cls, {}))}."
+            )
+        constraint = constraints.get(name)
+        if name in RUN_PARAMETERS and name not in known:
+            raise ParameterError(
+                f"{option}: {method}: {name} is the same for all maps; it is the option "
+                f"{RUN_PARAMETERS[name]}."
+            )
+        if constraint is None or name not in known:
+            raise ParameterError(f"{option}: {method}: {unknown_name('parameter', name, known)}")
+        if called[name] in found:
+            raise ParameterError(f"{option}: {method}: {name} is given twice in one entry.")
+        found[called[name]] = read_value(f"{option}: {method}: {name}", constraint, text.strip())
+    return found
+
+
+def _example(entry: Entry) -> str:
+    """Two entries of the same method that differ."""
+    parameters = entry.cls.parameters()
+    for name in TELLING:
+        field = parameters.get(name)
+        if field is not None and isinstance(field.default, int | float) and field.default > 1:
+            method = registry.snake_case(entry.cls.__name__)
+            return f"{method}:{name}={field.default / 2:g},{method}:{name}={field.default * 2:g}"
+    return "tsne:perplexity=5,tsne:perplexity=50"
+
+
+def _text(value: Any) -> str:
+    """A value in a name: short, and without what separates entries."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if hasattr(value, "shape") and np.ndim(value):
+        return "x".join(["array", *map(str, value.shape)])
+    if isinstance(value, list | tuple):
+        return "+".join(_text(item) for item in value)
+    text = getattr(value, "__name__", None) or str(value)
+    return re.sub(r"[\s,:=]+", "-", text)[:LONGEST]

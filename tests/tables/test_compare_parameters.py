@@ -1,0 +1,139 @@
+"""``compare`` over parameters: entries, their names, files and titles, and what is refused."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lowland
+from lowland.cli import main
+from lowland.errors import ParameterError
+from lowland.study import compare_methods, make_map
+from lowland.study._entries import comparison_entries, split_entries
+from support.cases import each
+
+TABLE = "a,b,c,d\n" + "".join(
+    f"{i % 7 + i / 50:.2f},{i * i % 13},{i * 5 % 11},{i % 3}.5\n" for i in range(60)
+)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_one_method_with_several_parameters(table, capsys):
+    entries = "pca,tsne:perplexity=5:max_iter=300,tsne:perplexity=15,isomap:n-neighbors=8"
+    assert main(["compare", "t.csv", "-m", entries, "-o", "out", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = [
+        "pca", "tsne:perplexity=5:max_iter=300", "tsne:perplexity=15", "isomap:n_neighbors=8",
+    ]  # fmt: skip
+    assert [row["method"] for row in found["methods"]] == names
+    assert found["methods"][1]["parameters"] == {"perplexity": 5.0, "max_iter": 300}
+    files = sorted(path.name for path in (table / "out").iterdir())
+    assert files == [
+        "comparison.csv", "map-isomap-n_neighbors-8.csv", "map-pca.csv",
+        "map-tsne-perplexity-15.csv", "map-tsne-perplexity-5-max_iter-300.csv", "maps.png",
+        "report.html",
+    ]  # fmt: skip
+    assert pl.read_csv("out/comparison.csv")["method"].to_list() == names
+    page = html.unescape((table / "out" / "report.html").read_text())
+    for title in ("PCA", "TSNE, perplexity 5, max_iter 300", "TSNE, perplexity 15"):
+        assert title in page
+    assert "rotated, reflected and scaled to resemble the first; the files" in page
+    # each file holds the map of the method with these parameters, as the method made it
+    made = make_map("t.csv", "tsne", perplexity=5, max_iter=300, measure=False)
+    held = pl.read_csv("out/map-tsne-perplexity-5-max_iter-300.csv").select("x", "y").to_numpy()
+    np.testing.assert_allclose(held, made.coordinates, rtol=1e-6, atol=1e-6)
+
+
+def test_the_screen_lists_the_files_and_says_which_maps_are_turned(table, capsys):
+    assert main(["compare", "t.csv", "-m", "pca,pca:whiten=true", "-o", "out"]) == 0
+    out = capsys.readouterr().out
+    assert "out/map-pca-whiten-True.csv" in out
+    assert "turned to resemble the first; the files of the maps do not" in " ".join(out.split())
+
+
+def test_entries_from_python(table):
+    given = ["pca", ("pca", {"whiten": True}), (lowland.Isomap, {"n_neighbors": 7}), lowland.LLE]
+    found = compare_methods("t.csv", given)
+    names = ["pca", "pca:whiten=True", "isomap:n_neighbors=7", "lle"]
+    assert list(found.maps) == names
+    assert found.table["method"].to_list() == names
+    assert found.models["isomap:n_neighbors=7"] is not None
+    plain, whitened = (found.maps[name]["x"].to_numpy() for name in names[:2])
+    assert np.std(plain) != pytest.approx(np.std(whitened), rel=0.01)
+    files = found.write("out")
+    assert files.maps["pca:whiten=True"].name == "map-pca-whiten-True.csv"
+
+
+@each(
+    ("entries", "message"),
+    [
+        ("pca,pca", "'pca' is given twice; compare values of a parameter as name:parameter=value"),
+        ("tsne,t-sne", "'tsne' is given twice"),
+        (
+            "tsne:perplexity=5,tsne:perplexity=5.0",
+            "'tsne:perplexity=5' is given twice; compare values of a parameter as "
+            "name:parameter=value, such as tsne:perplexity=15,tsne:perplexity=60.",
+        ),
+        ("tsna", "unknown method 'tsna'; did you mean 'tsne'?"),
+        ("tsne:perplexty=5", "tsne: unknown parameter 'perplexty'; did you mean 'perplexity'?"),
+        ("tsne:perplexity=many", "tsne: perplexity: 'many' is not allowed; expected a number"),
+        ("tsne:perplexity=-5", "tsne: perplexity: '-5' is not allowed"),
+        ("tsne:perplexity", "'perplexity' of tsne is no setting; write name:parameter=value"),
+        ("tsne:perplexity=5:perplexity=6", "perplexity is given twice in one entry"),
+        ("tsne:random_state=5", "random_state is the same for all maps; it is the option seed"),
+        ("tsne:callback=x", "unknown parameter 'callback'"),
+        (":", "unknown method ''"),
+        (",", "names no method"),
+        ('"tsne', "unknown method"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_entries_are_refused_before_anything_is_read(entries, message, tmp_path, capsys):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        assert main(["compare", "absent.csv", "-m", entries]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    if '"' not in entries:
+        assert message in err
+
+
+@each(
+    ("methods", "message"),
+    [
+        ([5], "methods: 5 is not allowed; expected the name or the class of a method"),
+        ([("tsne", 5)], "is not allowed"),
+        ([("tsne", {"perplexty": 5})], "did you mean 'perplexity'?"),
+        ([("tsne", {"perplexity": -5})], "TSNE: perplexity=-5 is not allowed"),
+        (["pca", lowland.PCA], "'pca' is given twice"),
+        ([("tsne", {"perplexity": 5}), "tsne:perplexity=5"], "is given twice"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_wrong_entries_are_refused_in_python(methods, message):
+    with pytest.raises(ParameterError) as caught:
+        compare_methods("iris", methods)
+    assert message in str(caught.value)
+
+
+def test_values_that_look_alike_are_numbered_and_lists_are_quoted():
+    one, other = np.zeros((60, 2)), np.ones((60, 2))
+    entries = comparison_entries([("tsne", {"init": one}), ("tsne", {"init": other})])
+    assert [entry.name for entry in entries] == [
+        "tsne:init=arrayx60x2", "tsne:init=arrayx60x2:number=2",
+    ]  # fmt: skip
+    assert len({entry.stem for entry in entries}) == 2
+    assert split_entries('pca,"tsne:perplexity=5,50",') == ["pca", "tsne:perplexity=5,50"]
+    [entry] = comparison_entries(split_entries('"tsne:perplexity=5,50"'))
+    assert entry.parameters == {"perplexity": [5.0, 50.0]}
+    assert entry.stem == "tsne-perplexity-5+50"
