@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._core.errors import DataError
+from lowland._core.wording import PYTHON, Spelling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,12 +20,17 @@ class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.
 
     ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
+    ``use`` are features although they look like ids or classes; with ``guess`` false, none does.
     """
 
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    use: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    guess: bool = True
+    spelling: Spelling = PYTHON  # of options in notes and errors
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,7 +39,8 @@ class Contents:
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
-    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for.
+    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for. ``declared``
+    says that the source itself tells features from labels.
     """
 
     frame: pl.DataFrame
@@ -44,6 +51,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
+    declared: bool = False
 
     @property
     def is_named(self) -> bool:
@@ -96,7 +104,10 @@ def named_matrix(
         return Contents(frame, matrix, tuple(names), tuple(frame.columns), id_name, tuple(notes))
     # Columns in Fortran order are copied neither here nor by an estimator.
     features = pl.from_numpy(np.asfortranarray(matrix), schema=names, orient="row")
-    return Contents(features.hstack(frame), None, None, tuple(frame.columns), id_name, tuple(notes))
+    beside = tuple(frame.columns)
+    return Contents(
+        features.hstack(frame), None, None, beside, id_name, tuple(notes), declared=True
+    )
 
 
 def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:

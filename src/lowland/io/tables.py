@@ -12,9 +12,10 @@ import numpy as np
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
-from lowland._core.wording import listing
+from lowland._core.wording import PYTHON, Spelling
 from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
+from lowland.io.guessing import Guess
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
 
@@ -47,6 +48,12 @@ class Table:
         Names of the columns of a sparse matrix, which has no names of its own.
     image_shape : tuple of int or None
         Height and width, and 3 for colors, when each row is an image.
+    guesses : tuple of Guess
+        Columns that were set aside because they look like ids or classes, with the reasons.
+    by_type : tuple of str
+        Labels that nobody chose: columns that are no numbers.
+    left_out : tuple of str
+        Columns of nested or binary values, which have no role.
     """
 
     source: str
@@ -57,6 +64,10 @@ class Table:
     notes: tuple[str, ...] = ()
     sparse_names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
+    guesses: tuple[Guess, ...] = ()
+    by_type: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    has_ids: bool = False  # whether the ids are more than numbers of rows
 
     def __post_init__(self) -> None:
         if is_sparse(self.features):
@@ -123,6 +134,10 @@ def read_table(
     id_column: str | None = None,
     part: str | None = None,
     allow_missing: bool = False,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    guess: bool = True,
+    spelling: Spelling = PYTHON,
 ) -> Table:
     """Read a bundled data set, a file, or a folder of images.
 
@@ -149,6 +164,16 @@ def read_table(
     allow_missing : bool, default=False
         Whether features may have missing values, which become NaN. Infinite values are always
         refused.
+    use : sequence of str
+        Features, although they look like ids or classes.
+    drop : sequence of str
+        Columns that get no role.
+    guess : bool, default=True
+        Whether whole numbers that look like ids (``article_id``, or numbers in sequence) or classes
+        (``type``, ``cluster``) are set aside; ``guesses`` of the table tells which and why. An array
+        has no names, and nothing in it is set aside.
+    spelling : Spelling
+        How notes name the option that takes a guess back.
 
     Returns
     -------
@@ -168,7 +193,9 @@ def read_table(
     """
     name = os.fspath(source)
     chosen = None if columns is None else tuple(columns)
-    request = Request(chosen, tuple(labels), id_column, part)
+    request = Request(
+        chosen, tuple(labels), id_column, part, tuple(use), tuple(drop), guess, spelling
+    )
     return make_table(name, read_source(source, request), request, allow_missing=allow_missing)
 
 
@@ -180,12 +207,7 @@ def make_table(
         raise DataError(f"{name}: there are no rows.")
     roles = Roles.assign(name, contents, request)
     features, sparse_names = _features(name, contents, roles, request, allow_missing)
-    notes = contents.notes
-    if roles.dropped:
-        notes = (
-            *notes,
-            f"columns of nested or binary values are left out: {listing(roles.dropped)}",
-        )
+    notes = (*contents.notes, *roles.notes(contents, request))
     return Table(
         name,
         features,
@@ -195,6 +217,10 @@ def make_table(
         notes,
         sparse_names,
         contents.image_shape,
+        roles.guesses,
+        roles.by_type,
+        tuple(roles.dropped),
+        has_ids=roles.id_name is not None,
     )
 
 
