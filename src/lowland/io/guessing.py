@@ -6,9 +6,9 @@ Only whole numbers (or text, for an id) are looked at: a column with fractions i
 | --- | --- | --- |
 | an id | article_id, barcode, zip | any |
 | an id | index, case, event, oil_no | all different |
-| an id | not that of time, place or a grid | a count of 20 rows or more: see ``_runs_in_sequence`` |
+| an id | any but of time, place, grids | a sequence over 20 rows or more: see ``_order`` |
 | a class | class, label, cluster, leiden | any |
-| a class | type, region, target, y without x | at most sqrt(rows) values and at most 30, recurring |
+| a class | type, region, target, y without x | at most sqrt(rows) and 30, and recurring |
 | perhaps a class | any other but a quantity | 3 to 10 codes, from 0 or 1 without a gap |
 
 Measurements come first in doubt: several columns in sequence are ranks, and stay features.
@@ -51,7 +51,7 @@ class Guess(NamedTuple):
     def note(self, spelling: Spelling = PYTHON) -> str:
         """The guess for a person, with the option that takes it back."""
         role = {"id": "the row id", "identifier": "a label", "class": "a label"}[self.role]
-        back = "" if self.is_text else f"; {spelling.columns('use', [self.name])} maps it"
+        back = f"; {spelling.columns('use', [self.name])} maps it"
         return f"column {self.name!r} is taken as {role}: {self.reason}{back}"
 
 
@@ -162,10 +162,10 @@ def _is_whole(column: pl.Series) -> bool:
 
 def _sequences(frame: pl.DataFrame, names: list[str]) -> list[str]:
     """Columns that count the rows; none if several do so in different orders, as ranks do."""
-    if frame.height < FEWEST_ROWS:
+    if frame.height < FEWEST_ROWS or not names:
         return []
     # Most columns of a wide table repeat a value, or have fractions, within a few rows.
-    head = frame.select(names).head(SCREENED).to_numpy().astype(np.float64, copy=False)
+    head = frame.head(SCREENED)[names].to_numpy().astype(np.float64, copy=False)
     ordered = np.sort(head, axis=0)  # NaN comes last
     with np.errstate(invalid="ignore"):
         whole = (np.isfinite(head) & (head == np.floor(head))).all(axis=0)

@@ -26,7 +26,7 @@ from lowland.io.tables import Table, make_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_distances", "as_polars", "as_table", "has_column_names", "is_path"]
+__all__ = ["as_distances", "as_polars", "as_table", "contents_of", "has_column_names", "is_path"]
 
 NAME = "data"  # what messages and titles call a table that has no file name
 
@@ -80,7 +80,7 @@ def as_table(
     >>> table.shape, table.labels.columns
     ((3, 3), ['kind'])
     """
-    contents = _contents(data, name)
+    contents = contents_of(data, name)
     if beside:
         contents = _with_labels(contents, beside, name)
     chosen = None if columns is None else tuple(columns)
@@ -171,7 +171,7 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
         return pl.Series(name, [None if value is None else str(value) for value in values])
 
 
-def _contents(data: Any, name: str) -> Contents:
+def contents_of(data: Any, name: str) -> Contents:
     if hasattr(data, "feature_names") and hasattr(data, "truth"):
         return bundled_contents(data)
     if _is_frame(data):

@@ -12,6 +12,7 @@ __all__ = [
     "codes_a_class",
     "counts_or_rates",
     "is_measured",
+    "is_the_class",
     "may_be_id",
     "names_a_class",
     "names_an_id",
@@ -19,276 +20,66 @@ __all__ = [
     "words_of",
 ]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 # The last word of an id, whatever the values are, as long as they are whole numbers or text.
-ID_WORDS = frozenset(
-    [
-        "id",
-        "uuid",
-        "guid",
-        "barcode",
-        "isbn",
-        "ean",
-        "ssn",
-        "zip",
-        "zipcode",
-        "postcode",
-        "plz",
-        "rownames",
-        "rowname",
-        "rowid",
-        "userid",
-        "patientid",
-        "customerid",
-        "sampleid",
-        "cellid",
-        "recordid",
-        "caseid",
-        "subjectid",
-        "studentid",
-        "orderid",
-        "productid",
-        "itemid",
-        "eventid",
-        "passengerid",
-    ]
+ID_WORDS = _words(
+    "id uuid guid barcode isbn ean ssn zip zipcode postcode plz rownames rowname rowid userid "
+    "patientid customerid sampleid cellid recordid caseid subjectid studentid orderid "
+    "productid itemid eventid passengerid"
 )
 ID_PAIRS = frozenset(
     [("zip", "code"), ("postal", "code"), ("post", "code"), ("row", "names"), ("row", "name")]
 )
 # Names that are those of an id only if no value occurs twice.
-COUNTER_NAMES = frozenset(
-    [
-        "index",
-        "idx",
-        "row",
-        "case",
-        "event",
-        "sample",
-        "record",
-        "observation",
-        "obs",
-        "key",
-        "number",
-        "no",
-        "nr",
-        "num",
-        "phone",
-        "telephone",
-        "ticket",
-        "serial",
-        "rownumber",
-    ]
+COUNTER_NAMES = _words(
+    "index idx row case event sample record observation obs key number no nr num phone "
+    "telephone ticket serial rownumber"
 )
 COUNTER_ENDS = frozenset(["no", "nr", "idx", "key"])  # oil_no, house nr
 NUMBER_ENDS = frozenset(["number", "num"])  # case_number, but not Reynolds number
-NUMBERED = frozenset(
-    [
-        "row",
-        "case",
-        "event",
-        "sample",
-        "record",
-        "serial",
-        "account",
-        "order",
-        "ticket",
-        "invoice",
-        "customer",
-        "patient",
-        "student",
-        "phone",
-        "line",
-        "item",
-        "subject",
-    ]
+NUMBERED = _words(
+    "row case event sample record serial account order ticket invoice customer patient "
+    "student phone line item subject"
 )
 UNNAMED = "unnamed"  # pandas writes an index without a name as "Unnamed: 0"
 
 # The last word of a class, whatever the values are, as long as they are whole numbers.
-CLASS_WORDS = frozenset(["class", "classes", "label", "labels", "cluster", "clusters", "species"])
+CLASS_WORDS = frozenset(["class", "label", "cluster"])
 CLUSTERINGS = frozenset(["leiden", "louvain", "snn"])  # leiden_0.5, RNA_snn_res.0.8
 # The last word of a class if the column has few values.
-FEW_VALUED = frozenset(
-    [
-        "type",
-        "region",
-        "area",
-        "target",
-        "group",
-        "grp",
-        "category",
-        "outcome",
-        "diagnosis",
-        "code",
-        "gender",
-        "sex",
-        "kind",
-        "variety",
-        "cultivar",
-        "strain",
-        "batch",
-        "digit",
-        "fold",
-        "split",
-        "stratum",
-        "country",
-        "district",
-        "zone",
-        "sector",
-        "race",
-        "ethnicity",
-        "nationality",
-        "religion",
-    ]
+FEW_VALUED = _words(
+    "classes labels clusters species type region area target group grp category outcome "
+    "diagnosis code gender sex kind "
+    "variety cultivar strain batch digit fold split stratum country district zone sector race "
+    "ethnicity nationality religion"
 )
+# Of several labels, the one that colors a map.
+THE_CLASS = _words("class classes label labels cluster clusters target species diagnosis type y")
 CODES = frozenset(["id", "code", "no", "nr", "number", "index", "idx", "num"])  # after such a word
 
 # Variables of time, place or a grid: they may run in sequence and are measured all the same.
-MEASURED = frozenset(
-    [
-        "time",
-        "t",
-        "timestamp",
-        "ts",
-        "date",
-        "year",
-        "yr",
-        "years",
-        "quarter",
-        "month",
-        "week",
-        "day",
-        "days",
-        "hour",
-        "hours",
-        "minute",
-        "minutes",
-        "second",
-        "seconds",
-        "sec",
-        "s",
-        "ms",
-        "age",
-        "depth",
-        "height",
-        "altitude",
-        "elevation",
-        "distance",
-        "dist",
-        "position",
-        "pos",
-        "x",
-        "y",
-        "z",
-        "u",
-        "v",
-        "w",
-        "lat",
-        "latitude",
-        "lon",
-        "lng",
-        "longitude",
-        "angle",
-        "deg",
-        "degree",
-        "degrees",
-        "temperature",
-        "temp",
-        "pressure",
-        "dose",
-        "concentration",
-        "conc",
-        "wavelength",
-        "wavenumber",
-        "nm",
-        "mz",
-        "frequency",
-        "freq",
-        "hz",
-        "energy",
-        "voltage",
-        "volt",
-        "current",
-        "step",
-        "epoch",
-        "iteration",
-        "iter",
-        "generation",
-        "cycle",
-        "lag",
-        "length",
-        "width",
-        "size",
-        "weight",
-        "mass",
-        "speed",
-        "count",
-        "level",
-        "atomic",
-        "n",
-        "k",
-        "jahr",
-        "monat",
-        "woche",
-        "tag",
-        "tage",
-        "stunde",
-        "stunden",
-        "zeit",
-        "alter",
-        "tiefe",
-        "annee",
-        "mois",
-        "jour",
-        "heure",
-        "temps",
-        "ano",
-        "mes",
-        "dia",
-        "hora",
-        "tiempo",
-    ]
+MEASURED = _words(
+    "time t timestamp ts date year yr years quarter month week day days hour hours minute "
+    "minutes second seconds sec s ms age depth height altitude elevation distance dist "
+    "position pos x y z u v w lat latitude lon lng longitude angle deg degree degrees "
+    "temperature temp pressure dose concentration conc wavelength wavenumber nm mz frequency "
+    "freq hz energy voltage volt current step epoch iteration iter generation cycle lag "
+    "length width size weight mass speed count level atomic n k jahr monat woche tag tage "
+    "stunde stunden zeit alter tiefe annee mois jour heure temps ano mes dia hora tiempo"
 )
 # Whole numbers of few values that are quantities, not codes.
-QUANTITIES = frozenset(
-    [
-        "num",
-        "number",
-        "rating",
-        "score",
-        "grade",
-        "rank",
-        "quality",
-        "stars",
-        "points",
-        "children",
-        "kids",
-        "rooms",
-        "bedrooms",
-        "bathrooms",
-        "floors",
-        "doors",
-        "weekday",
-        "stage",
-        "severity",
-        "degree",
-        "pain",
-        "satisfaction",
-        "frequency",
-        "persons",
-        "people",
-        "household",
-        "dependents",
-        "siblings",
-        "parity",
-        "visits",
-        "items",
-        "pieces",
-    ]
+QUANTITIES = _words(
+    "num number rating score grade rank quality stars points children kids rooms bedrooms "
+    "bathrooms floors doors weekday stage severity degree pain satisfaction frequency persons "
+    "people household dependents siblings parity visits items pieces"
 )
-NOT_THE_ID = frozenset(["n", "num", "number", "count", "has", "is", "with"])  # n_id, has_id
+COUNTING = frozenset(["n", "num", "number", "count", "has", "is"])  # n_id, has_id, n_clusters
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -302,7 +93,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 def names_an_id(words: tuple[str, ...]) -> bool:
     """Whether the name alone says that the column identifies something."""
-    if not words or (len(words) > 1 and words[0] in NOT_THE_ID):
+    if not words or _is_counted(words):
         return False
     if words[-1] in ID_WORDS or words[-2:] in ID_PAIRS:
         return True
@@ -318,17 +109,24 @@ def may_be_id(words: tuple[str, ...]) -> bool:
     if words[0] == UNNAMED and words[-1].isdecimal():
         return True
     numbered = words[-1] in NUMBER_ENDS and words[-2] in NUMBERED
-    return numbered or (words[-1] in COUNTER_ENDS and not MEASURED & {*words})
+    return numbered or (words[-1] in COUNTER_ENDS and MEASURED.isdisjoint(words))
 
 
 def names_a_class(words: tuple[str, ...]) -> bool:
     """Whether whole numbers under this name are classes."""
-    return bool(words) and (_main_word(words) in CLASS_WORDS or bool(CLUSTERINGS & {*words}))
+    if not words or _is_counted(words):
+        return False
+    return _main_word(words) in CLASS_WORDS or not CLUSTERINGS.isdisjoint(words)
 
 
 def codes_a_class(words: tuple[str, ...]) -> bool:
     """Whether few whole numbers under this name are classes."""
-    return bool(words) and _main_word(words) in FEW_VALUED
+    return bool(words) and not _is_counted(words) and _main_word(words) in FEW_VALUED
+
+
+def _is_counted(words: tuple[str, ...]) -> bool:
+    """Whether the column says how many there are, or whether there is one."""
+    return len(words) > 1 and words[0] in COUNTING
 
 
 def _main_word(words: tuple[str, ...]) -> str:
@@ -340,12 +138,18 @@ def _main_word(words: tuple[str, ...]) -> str:
 
 def is_measured(words: tuple[str, ...]) -> bool:
     """Whether the name is that of a variable that may run in sequence, such as a year."""
-    return bool(MEASURED & {*words})
+    return not MEASURED.isdisjoint(words)
 
 
 def counts_or_rates(words: tuple[str, ...]) -> bool:
     """Whether few whole numbers under this name are a quantity."""
-    return bool((MEASURED | QUANTITIES) & {*words})
+    return not (MEASURED.isdisjoint(words) and QUANTITIES.isdisjoint(words))
+
+
+def is_the_class(name: str) -> bool:
+    """Whether a label of this name is what the rows are about."""
+    words = words_of(name)
+    return bool(words) and (_main_word(words) in THE_CLASS or not CLUSTERINGS.isdisjoint(words))
 
 
 def speaks_of_a_role(name: str) -> bool:

@@ -63,7 +63,8 @@ class Roles(NamedTuple):
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean) and name not in apart
         ]
-        features = list(request.columns or numeric) if contents.is_named else []
+        wanted = [name for name in request.columns or numeric if name not in request.drop]
+        features = wanted if contents.is_named else []
         features += [name for name in request.use if name not in features]
         if contents.is_named:
             _check_features(source, schema, features, numeric, guesses, request)
@@ -80,7 +81,8 @@ class Roles(NamedTuple):
         if request.columns is not None:
             return []
         say = request.spelling
-        notes = [guess.note(say) for guess in self.guesses]
+        # text is no feature at any rate, so nothing is lost if it names the rows
+        notes = [guess.note(say) for guess in self.guesses if not guess.is_text]
         coded = (
             coded_columns(contents.frame, self.features) if _may_guess(contents, request) else []
         )
@@ -170,9 +172,9 @@ def _check_features(
         )
     if features:
         return
-    if request.drop and not guesses:
-        raise DataError(f"{source}: {request.spelling.option('drop')} leaves no column of numbers.")
     apart = [guess for guess in guesses if not guess.is_text]
+    if request.drop and not apart:
+        raise DataError(f"{source}: {request.spelling.option('drop')} leaves no column of numbers.")
     if apart:
         reasons = "; ".join(f"{guess.name!r}: {guess.reason}" for guess in apart)
         raise DataError(

@@ -169,9 +169,9 @@ def read_table(
     drop : sequence of str
         Columns that get no role.
     guess : bool, default=True
-        Whether whole numbers that look like ids (``article_id``, or numbers in sequence) or classes
-        (``type``, ``cluster``) are set aside; ``guesses`` of the table tells which and why. An array
-        has no names, and nothing in it is set aside.
+        Whether whole numbers that look like ids (``article_id``, or numbers in sequence) or
+        classes (``type``, ``cluster``) are set aside; ``guesses`` of the table tells which and
+        why. An array has no names, and nothing in it is set aside.
     spelling : Spelling
         How notes name the option that takes a guess back.
 

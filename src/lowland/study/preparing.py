@@ -19,7 +19,9 @@ from lowland.io import (
     read_table,
 )
 from lowland.io.in_memory import is_path
+from lowland.io.label_file import read_labels
 from lowland.preparation.preparation import Preparation
+from lowland.study._refusal import refuse_remains
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -47,31 +49,46 @@ class Prepared(NamedTuple):
         return "precomputed" if self.distances else "euclidean"
 
 
-def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Table:
-    """The table with the columns that were asked for, and missing values where allowed."""
+def read(
+    data: Any, options: TableOptions, *, allow_missing: bool = True, guess: bool = True
+) -> Table:
+    """The table with the columns that were asked for, and missing values where allowed.
+
+    Without ``guess``, ids and classes that only look like such are features.
+    """
     if options.distances:
-        return _read_distances(data, options)
+        table = _read_distances(data, options)
+        if options.label_file is None:
+            return table
+        return read_labels(options.label_file).joined_to(table, options.spelling)
+    beside = read_labels(options.label_file) if options.label_file else None
+    joined = [] if beside is None else beside.names
     labels = [*options.labels, *([options.target] if options.target else [])]
     labels = [name for name in dict.fromkeys(labels) if name not in options.drop]
     columns = [name for name in options.columns if name not in options.one_hot]
     how: dict[str, Any] = {
         "columns": columns or None,
-        "labels": [name for name in labels if name not in options.beside],
+        "labels": [name for name in labels if name not in {*options.beside, *joined}],
         "id_column": options.id_column,
+        "use": options.use,
+        "drop": options.drop,
+        "guess": guess,
+        "spelling": options.spelling,
         "allow_missing": allow_missing,
     }
     if is_path(data):
         table = _with_beside(read_table(data, part=options.part, **how), options.beside)
     elif isinstance(data, Table):
         table = _with_beside(data, options.beside)
+        table = _without_columns(table, options) if options.drop else table
     else:
         table = as_table(data, beside=options.beside, **how)
-    return _without_columns(table, options) if options.drop else table
+    return table if beside is None else beside.joined_to(table, options.spelling)
 
 
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
-    given = [options.columns, options.drop, options.one_hot, options.impute]
+    given = [options.columns, options.drop, options.one_hot, options.impute, options.use]
     if any(given) or options.scale not in ("auto", "none"):
         raise DataError(
             f"{say('distances')}: a matrix of distances has no columns to choose, fill or scale; "
@@ -100,6 +117,7 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     if options.distances:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
+    refuse_remains(table, options)
     log = [_columns_used(table)]
     table, dropped = _without_missing(table, options, log)
     X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
@@ -143,6 +161,8 @@ def _columns_used(table: Table) -> str:
     rows, columns = table.shape
     parts = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
     parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
+    if table.has_ids:
+        parts.append(f"row id: {table.ids.name}")
     if table.labels.width:
         parts.append(f"kept as labels: {names(table.labels.columns)}")
     if table.unused:
