@@ -125,7 +125,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
-    assert result["labels"] == ["sample", "kind", "day"]
+    assert (result["id"], result["labels"]) == ("sample", ["kind", "day"])
     assert result["color"] == "day"
     assert result["parameters"]["random_state"] == 7
     assert result["outputs"] == {

@@ -36,7 +36,9 @@ def info_command(
         found_table = read(source, choices)
         for note in found_table.notes:
             console.note(note)
-        found = {"command": "info", **description_of(found_table, choices.distances, seed, jobs)}
+        found = {"command": "info", **description_of(found_table, choices, seed, jobs)}
+        if found["refused"]:
+            console.note(f"'lowland map' refuses this table as it is: {found['refused']}")
     console.result(lines(found), found)
 
 
@@ -51,8 +53,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     if found["distances"]:
         what = f"{'sparse ' if found['sparse'] else ''}distances between them"
     told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
-    if found["labels"]:
-        told.append(f"  labels: {listing(found['labels'])}")
+    told += _role_lines(found["roles"])
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
     told.append(f"  missing values: {listing(holes) if holes else 'none'}")
     if found["constant"]:
@@ -72,6 +73,20 @@ def lines(found: dict[str, Any]) -> list[str]:
             ]
         )
     return [*told, "estimates, right within a factor of about 3:", *aligned(cells)]
+
+
+def _role_lines(roles: dict[str, Any]) -> list[str]:
+    """What the columns that are not mapped are taken for."""
+    told = [f"  row id: {roles['id']}"] if roles["id"] else []
+    if roles["labels"]:
+        told.append(f"  labels: {listing(roles['labels'])}")
+    told += [
+        f"  set aside: {apart['column']}, because {apart['reason']}" for apart in roles["set_aside"]
+    ]
+    for name, what in (("not_used", "not used"), ("left_out", "nested or binary, left out")):
+        if roles[name]:
+            told.append(f"  {what}: {listing(roles[name])}")
+    return told
 
 
 def _dimension_lines(found: dict[str, Any]) -> list[str]:

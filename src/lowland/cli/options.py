@@ -103,7 +103,7 @@ Color = Annotated[
     typer.Option(
         "--color",
         metavar="COLUMN",
-        help="The column that colors the pictures; default the first label.",
+        help="The column that colors the pictures; default a label of classes.",
         show_default=False,
     ),
 ]
@@ -170,12 +170,18 @@ def _flag(option: str, text: str) -> TableOption:
 # Every option about the table, by the field of TableOptions that it sets.
 TABLE = {
     "columns": _names("--columns", "The columns to reduce, comma-separated; default all."),
+    "use": _names("--use", "Columns to reduce although they look like ids or classes."),
     "drop": _names("--drop", "Columns to leave out."),
     "labels": _names(
         "--label", "Columns of numbers that are labels, not features; may be repeated."
     ),
+    "label_file": _text(
+        "--labels", "FILE", "A table of labels, joined by the row ids, or by order without ids."
+    ),
     "one_hot": _names("--one-hot", "Columns of text to reduce as 0/1 columns, one per value."),
-    "id_column": _text("--id", "COLUMN", "The column that names the rows."),
+    "id_column": _text(
+        "--id", "COLUMN", "The column that names the rows; default what looks like an id."
+    ),
     "target": _text(
         "--target",
         "COLUMN",
@@ -241,7 +247,7 @@ TABLE = {
     ),
 }
 READING = (
-    *("columns", "drop", "labels", "id_column", "distances", "part"),
+    *("columns", "use", "drop", "labels", "label_file", "id_column", "distances", "part"),
     *("missing_values", "transpose", "similarities"),
 )
 SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))

@@ -33,7 +33,7 @@ def score_command(
         typer.Option(
             "--coordinates",
             metavar="COLUMNS",
-            help="Columns of MAP; default x, y, z or x1, x2, ..., or all of numbers.",
+            help="Columns of MAP; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +56,7 @@ def score_command(
 ) -> None:
     """Measure a map that any tool has made: trustworthiness and more, beside PCA and chance.
 
-    Rows are matched by --id if both files have that column, else by their order.
+    Rows are matched by their ids if both files have some, else by their order.
     """
     from lowland._core.errors import DataError
     from lowland.io import check_free
@@ -74,6 +74,9 @@ def score_command(
         for note in prepared.table.notes:
             console.note(note)
         score = run_score(prepared, map_file, options.split(coordinates), table, jobs)
+        for note in score.notes:
+            if note.startswith("caution"):
+                console.note(note)
         if report is not None:
             score.report(report, command=typed_command(ctx), force=force)
     with after_writing() if report is not None else contextlib.nullcontext():
@@ -81,6 +84,7 @@ def score_command(
             f"{source}: {prepared.log[0]}",
             *(f"  {line}" for line in prepared.log[1:]),
             f"{map_file}: {listing(score.columns)}",
+            *(f"  {note}" for note in score.notes if not note.startswith("caution")),
             *str(score.quality).split("\n"),
             *([f"  report   {report}"] if report is not None else []),
         ]
@@ -94,6 +98,7 @@ def score_command(
                 "rows": len(score.coordinates),
                 "preparation": prepared.log,
                 "dropped_rows": prepared.dropped,
+                "notes": [*prepared.table.notes, *score.notes],
                 "quality": score.quality.to_dict(),
                 "outputs": {} if report is None else {"report": str(report)},
             },

@@ -14,7 +14,7 @@ from lowland.cli.failures import after_writing
 __all__ = ["transform_command"]
 
 
-@options.about_table(["labels", "id_column", "part", "transpose"])
+@options.about_table(["labels", "label_file", "id_column", "part", "transpose"])
 def transform_command(
     model: Annotated[
         Path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lowland._core.errors import DataError
 from lowland.io.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.name_rules import speaks_of_a_role
 from lowland.io.opening import File
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     import polars as pl
 
     schema = lazy.collect_schema()
-    asked = {*(request.columns or schema), *request.labels, request.id_column}
+    asked = {*(request.columns or schema), *request.labels, request.id_column, *request.use}
     unread = [
         name
         for name, dtype in schema.items()
         if (dtype.is_numeric() or dtype == pl.Boolean)
         and name not in asked
         and name != PANDAS_INDEX
+        and not (request.guess and speaks_of_a_role(name))
     ]
     kept = [name for name in schema if name not in unread]
     rows = lazy.select(pl.len()).collect().item()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._core.errors import DataError
+from lowland._core.wording import PYTHON, Spelling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,7 @@ class Request(NamedTuple):
 
     ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
     ``missing_values`` and ``transpose`` are for the table that is made of the contents.
+    ``use`` are features although they look like ids or classes; with ``guess`` false, none does.
     """
 
     columns: tuple[str, ...] | None = None
@@ -28,10 +30,16 @@ class Request(NamedTuple):
     part: str | None = None
     missing_values: tuple[str, ...] = ()
     transpose: bool = False
+    use: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    guess: bool = True
+    spelling: Spelling = PYTHON  # of options in notes and errors
 
     def for_reader(self) -> Request:
         """What the reader may rely on: names of columns mean other things before transposing."""
-        return Request(part=self.part) if self.transpose else self
+        if not self.transpose:
+            return self
+        return Request(part=self.part, guess=False, spelling=self.spelling)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,7 +48,8 @@ class Contents:
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
-    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for.
+    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for. ``declared``
+    says that the source itself tells features from labels.
     """
 
     frame: pl.DataFrame
@@ -51,6 +60,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
+    declared: bool = False
 
     @property
     def is_named(self) -> bool:
@@ -103,7 +113,10 @@ def named_matrix(
         return Contents(frame, matrix, tuple(names), tuple(frame.columns), id_name, tuple(notes))
     # Columns in Fortran order are copied neither here nor by an estimator.
     features = pl.from_numpy(np.asfortranarray(matrix), schema=names, orient="row")
-    return Contents(features.hstack(frame), None, None, tuple(frame.columns), id_name, tuple(notes))
+    beside = tuple(frame.columns)
+    return Contents(
+        features.hstack(frame), None, None, beside, id_name, tuple(notes), declared=True
+    )
 
 
 def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:

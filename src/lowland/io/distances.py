@@ -137,7 +137,7 @@ def distance_table(
             notes.append(f"{mirrored} distances are given on one side of the diagonal only")
     ids = pl.Series("row", np.arange(D.shape[0]) if found.names is None else found.names)
     labels = pl.DataFrame(found.labels)
-    return Table(source, D, labels, ids, notes=tuple(notes))
+    return Table(source, D, labels, ids, notes=tuple(notes), has_ids=found.names is not None)
 
 
 def bundled_distances(data: Dataset) -> RawDistances:

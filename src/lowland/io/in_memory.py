@@ -11,6 +11,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import as_array
+from lowland._core.wording import PYTHON, Spelling
 from lowland.io.anndata_object import DISTANCES, anndata_contents, is_anndata, observations
 from lowland.io.arrays import checked_matrix
 from lowland.io.contents import Contents, Request, free_name, named_matrix, one_line
@@ -28,7 +29,7 @@ from lowland.io.tables import Table, as_declared, make_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_distances", "as_polars", "as_table", "has_column_names", "is_path"]
+__all__ = ["as_distances", "as_polars", "as_table", "contents_of", "has_column_names", "is_path"]
 
 NAME = "data"  # what messages and titles call a table that has no file name
 
@@ -54,6 +55,10 @@ def as_table(
     missing_values: Sequence[str] = (),
     transpose: bool = False,
     allow_missing: bool = False,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    guess: bool = True,
+    spelling: Spelling = PYTHON,
     name: str = NAME,
 ) -> Table:
     """The table that :func:`read_table` would return for the same values in a file.
@@ -65,7 +70,9 @@ def as_table(
         (n_rows, n_columns), a SciPy sparse matrix, an AnnData object, or a data set of
         ``lowland.datasets``. The index of a pandas data frame names the rows, unless it only counts
         them.
-    columns, labels, id_column, part, missing_values, transpose, allow_missing
+    columns, labels, id_column, part, missing_values, transpose, use, drop, guess, allow_missing
+        As in :func:`read_table`.
+    spelling
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -83,7 +90,7 @@ def as_table(
     ((3, 3), ['kind'])
     """
     _check_part(data, part, name)
-    contents = _contents(data, name, part)
+    contents = contents_of(data, name, part)
     request = Request(
         columns=None if columns is None else tuple(columns),
         labels=tuple(labels),
@@ -91,6 +98,10 @@ def as_table(
         part=part,
         missing_values=tuple(missing_values),
         transpose=transpose,
+        use=tuple(use),
+        drop=tuple(drop),
+        guess=guess,
+        spelling=spelling,
     )
     if transpose:  # the labels beside it are those of the rows of the result
         contents, request = as_declared(name, contents, request)
@@ -130,7 +141,7 @@ def as_distances(
     _check_part(data, part, name)
     if is_anndata(data):
         part = part or DISTANCES
-        found = distances_in_contents(name, _contents(data, name, part))
+        found = distances_in_contents(name, contents_of(data, name, part))
     elif _is_frame(data):
         frame, id_name = as_polars(data)
         found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
@@ -203,7 +214,8 @@ def _check_part(data: Any, part: str | None, name: str) -> None:
         )
 
 
-def _contents(data: Any, name: str, part: str | None) -> Contents:
+def contents_of(data: Any, name: str, part: str | None = None) -> Contents:
+    """What data in memory hold, before their columns get their roles."""
     if is_anndata(data):
         return anndata_contents(data, name, part, *as_polars(observations(data)))
     if hasattr(data, "feature_names") and hasattr(data, "truth"):

@@ -12,10 +12,11 @@ import numpy as np
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
-from lowland._core.wording import listing
+from lowland._core.wording import PYTHON, Spelling, listing
 from lowland.io.coded import coded_as_missing
 from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
+from lowland.io.guessing import Guess
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
 from lowland.io.table_html import table_html
@@ -55,6 +56,12 @@ class Table:
         The number of each row in the source, if some rows of the source were left out.
     part : str or None
         What was taken out of a container, if it was named.
+    guesses : tuple of Guess
+        Columns that were set aside because they look like ids or classes, with the reasons.
+    by_type : tuple of str
+        Labels that nobody chose: columns that are no numbers.
+    left_out : tuple of str
+        Columns of nested or binary values, which have no role.
     """
 
     source: str
@@ -67,6 +74,10 @@ class Table:
     image_shape: tuple[int, ...] | None = None
     source_rows: np.ndarray | None = None
     part: str | None = None
+    guesses: tuple[Guess, ...] = ()
+    by_type: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    has_ids: bool = False  # whether the ids are more than numbers of rows
 
     def __post_init__(self) -> None:
         if is_sparse(self.features):
@@ -149,6 +160,10 @@ def read_table(
     missing_values: Sequence[str] = (),
     transpose: bool = False,
     allow_missing: bool = False,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    guess: bool = True,
+    spelling: Spelling = PYTHON,
 ) -> Table:
     """Read a bundled data set, a file, or a folder of images.
 
@@ -181,6 +196,16 @@ def read_table(
     allow_missing : bool, default=False
         Whether features may have missing values, which become NaN. Infinite values are always
         refused.
+    use : sequence of str
+        Features, although they look like ids or classes.
+    drop : sequence of str
+        Columns that get no role.
+    guess : bool, default=True
+        Whether whole numbers that look like ids (``article_id``, or numbers in sequence) or
+        classes (``type``, ``cluster``) are set aside; ``guesses`` of the table tells which and
+        why. An array has no names, and nothing in it is set aside.
+    spelling : Spelling
+        How notes name the option that takes a guess back.
 
     Returns
     -------
@@ -206,6 +231,10 @@ def read_table(
         part=part,
         missing_values=tuple(missing_values),
         transpose=transpose,
+        use=tuple(use),
+        drop=tuple(drop),
+        guess=guess,
+        spelling=spelling,
     )
     contents = read_source(source, request.for_reader())
     table = make_table(name, contents, request, allow_missing=allow_missing)
@@ -221,12 +250,7 @@ def make_table(
         raise DataError(f"{name}: there are no rows.")
     roles = Roles.assign(name, contents, request)
     features, sparse_names = _features(name, contents, roles, request, allow_missing)
-    notes = contents.notes
-    if roles.dropped:
-        notes = (
-            *notes,
-            f"columns of nested or binary values are left out: {listing(roles.dropped)}",
-        )
+    notes = (*contents.notes, *roles.notes(contents, request))
     return Table(
         name,
         features,
@@ -236,6 +260,10 @@ def make_table(
         notes,
         sparse_names,
         contents.image_shape,
+        roles.guesses,
+        roles.by_type,
+        tuple(roles.dropped),
+        has_ids=roles.id_name is not None,
     )
 
 

@@ -17,6 +17,7 @@ from lowland.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.study._refusal import why_refused
 from lowland.study.preparing import read
 from lowland.study.summary import table_facts
 from lowland.study.table_options import READING, TableOptions, takes_table_options
@@ -54,13 +55,22 @@ def describe_table(
     (150, {'90%': 1, '95%': 2, '99%': 3})
     """
     options = dataclasses.replace(table, missing_distances=True).for_data(data)
-    return description_of(read(data, options), options.distances, seed, n_jobs)
+    return description_of(read(data, options), options, seed, n_jobs)
 
 
-def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def description_of(
+    table: Table, options: TableOptions, seed: int, n_jobs: int | None
+) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
-    facts = {**table_facts(table), "distances": distances, "sparse": is_sparse(table.features)}
-    if distances:
+    facts = {
+        **table_facts(table),
+        "roles": _roles(table),
+        "refused": why_refused(table, options),
+        "notes": list(table.notes),
+        "distances": options.distances,
+        "sparse": is_sparse(table.features),
+    }
+    if options.distances:
         return {**facts, **_of_distances(table, seed, n_jobs)}
     features, names = table.features, table.feature_names
     missing = np.zeros(table.shape[1], int)
@@ -77,6 +87,22 @@ def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None)
         "scale_reason": preparation.reason_,
         **_dimensions(X, seed, n_jobs),
         "methods": _estimates(*X.shape, "sparse" if is_sparse(X) else ""),
+    }
+
+
+def _roles(table: Table) -> dict[str, Any]:
+    """What every column is taken for; ``set_aside`` are those that only look like that."""
+    names = table.feature_names
+    return {
+        "features": None if names is None else list(names),
+        "labels": table.labels.columns,
+        "id": table.ids.name if table.has_ids else None,
+        "set_aside": [
+            {"column": guess.name, "role": guess.role, "reason": guess.reason}
+            for guess in table.guesses
+        ],
+        "not_used": list(table.unused),
+        "left_out": list(table.left_out),
     }
 
 

@@ -12,6 +12,7 @@ from lowland._core.base import Reducer
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError, ParameterError
 from lowland.io import Table
+from lowland.io.name_rules import is_the_class
 from lowland.study._interrupt import stopped_by_interrupt
 from lowland.study._parameters import MAP_DEFAULTS
 from lowland.study._peak import peak_memory
@@ -194,8 +195,15 @@ def target_values(
 
 
 def first_class(table: Table) -> str | None:
-    """The first label whose values recur, as classes do; names of rows do not."""
-    for name in table.labels.columns:
+    """The label that is most likely the classes: one whose values recur, as names of rows do not.
+
+    Labels called class, target, species or the like come first, and what looks like an id last.
+    """
+    ids = {guess.name for guess in table.guesses if guess.role != "class"}
+    ranks = {
+        name: 2 if name in ids else 0 if is_the_class(name) else 1 for name in table.labels.columns
+    }
+    for name in sorted(ranks, key=ranks.__getitem__):
         if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
             return name
     return None

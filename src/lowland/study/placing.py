@@ -22,7 +22,7 @@ from lowland.study.table_options import TableOptions, takes_table_options
 __all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
 
 # The model decides which columns are read and how they are prepared.
-PLACING = ("labels", "id_column", "part", "transpose")
+PLACING = ("labels", "label_file", "id_column", "part", "transpose")
 
 
 class PlacedRows(NamedTuple):
@@ -121,6 +121,8 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
         table = read(data, chosen, allow_missing=allow_missing)
         return _with_texts(table, texts, list(names)) if texts else table
     table = read(data, options, allow_missing=allow_missing)
+    if table.shape[1] < model.n_features_in_ and table.guesses:
+        table = read(data, options, allow_missing=allow_missing, guess=False)
     if table.shape[1] != model.n_features_in_:
         raise DataError(
             f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
@@ -134,8 +136,9 @@ def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
     """The table with the columns of text that the model turns into numbers among its features."""
     import polars as pl
 
-    missing = [name for name in texts if name not in table.labels.columns]
+    known = {column.name: column for column in (table.ids, *table.labels.get_columns())}
+    missing = [name for name in texts if name not in known]
     if missing:
         raise DataError(f"{table.source}: needed columns are missing: {listing(missing)}.")
-    columns = table.labels.select(pl.col(texts).cast(pl.String))
+    columns = [known[name].cast(pl.String) for name in texts]
     return dataclasses.replace(table, features=table.features.hstack(columns).select(names))

@@ -19,11 +19,13 @@ from lowland.io import (
     read_table,
 )
 from lowland.io.in_memory import is_path
+from lowland.io.label_file import read_labels
 from lowland.preparation._coded import parse_codes
 from lowland.preparation._neighbors_fill import N_NEIGHBORS
 from lowland.preparation.preparation import Preparation
 from lowland.study._counts import count_notes
 from lowland.study._missing import without_missing
+from lowland.study._refusal import refuse_remains
 from lowland.study._sentinels import sentinel_notes
 from lowland.study._variance import Dominant, dominating
 from lowland.study.table_options import TableOptions
@@ -59,36 +61,51 @@ class Prepared(NamedTuple):
         return "precomputed" if self.distances else "euclidean"
 
 
-def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Table:
-    """The table with the columns that were asked for, and missing values where allowed."""
+def read(
+    data: Any, options: TableOptions, *, allow_missing: bool = True, guess: bool = True
+) -> Table:
+    """The table with the columns that were asked for, and missing values where allowed.
+
+    Without ``guess``, ids and classes that only look like such are features.
+    """
     if options.distances:
-        return _read_distances(data, options)
+        table = _read_distances(data, options)
+        if options.label_file is None:
+            return table
+        return read_labels(options.label_file).joined_to(table, options.spelling)
+    beside = read_labels(options.label_file) if options.label_file else None
+    joined = [] if beside is None else beside.names
     labels = [*options.labels, *([options.target] if options.target else [])]
     labels = [name for name in dict.fromkeys(labels) if name not in options.drop]
     columns = [name for name in options.columns if name not in options.one_hot]
     how: dict[str, Any] = {
         "columns": columns or None,
-        "labels": [name for name in labels if name not in options.beside],
+        "labels": [name for name in labels if name not in {*options.beside, *joined}],
         "id_column": options.id_column,
         "missing_values": options.missing_values,
         "transpose": options.transpose,
+        "use": options.use,
+        "drop": options.drop,
+        "guess": guess,
+        "spelling": options.spelling,
         "allow_missing": allow_missing,
     }
     if is_path(data):
         table = _with_beside(read_table(data, part=options.part, **how), options.beside)
     elif isinstance(data, Table):
         table = _with_beside(data, options.beside)
+        table = _without_columns(table, options) if options.drop else table
     else:
         table = as_table(data, beside=options.beside, part=options.part, **how)
-    table = _without_columns(table, options) if options.drop else table
     hints = [*sentinel_notes(table, options), *count_notes(table, options)]
-    return dataclasses.replace(table, notes=(*table.notes, *hints)) if hints else table
+    table = dataclasses.replace(table, notes=(*table.notes, *hints)) if hints else table
+    return table if beside is None else beside.joined_to(table, options.spelling)
 
 
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
     usual = {"scale": ("auto", "none"), "missing": ("refuse",), "normalize": ((), ("none",))}
-    for name in ("columns", "drop", "one_hot", "missing_values", "transpose", *usual):
+    for name in ("columns", "use", "drop", "one_hot", "missing_values", "transpose", *usual):
         value = getattr(options, name)
         if value not in usual.get(name, ((), False)):
             raise DataError(
@@ -120,6 +137,7 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     if options.distances:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
+    refuse_remains(table, options)
     log = [_columns_used(table)]
     table, dropped = without_missing(table, options, log)
     X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
@@ -165,6 +183,8 @@ def _columns_used(table: Table) -> str:
     rows, columns = table.shape
     parts = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
     parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
+    if table.has_ids:
+        parts.append(f"row id: {table.ids.name}")
     if table.labels.width:
         parts.append(f"kept as labels: {names(table.labels.columns)}")
     if table.unused:

@@ -13,6 +13,7 @@ from lowland._core.errors import DataError, ParameterError
 from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._display import ranking_html
 from lowland.study._spelling import PYTHON, Spelling
+from lowland.study.fitting import first_class
 from lowland.study.preparing import read
 from lowland.study.summary import plain_value
 from lowland.study.table_options import READING, TableOptions, takes_table_options
@@ -117,7 +118,7 @@ def select_columns(
     method : str, optional
         A selector; by default mutual information with a target, principal variables without.
     target : str or array of shape (n_rows,), optional
-        The column that the kept columns are to tell about; by default the first label.
+        The column that the kept columns are to tell about; by default a label of classes.
     n_features : int, float or None, default=None
         How many columns to keep, or which share; None leaves it to the selector.
     seed, n_jobs, verbose
@@ -148,7 +149,7 @@ def choose_selector(
     method: str | None, target: str | None, table: Table, spelling: Spelling
 ) -> tuple[Any, str | None]:
     """The class of the selector, and the target if it needs one."""
-    found = target or next(iter(table.labels.columns), None)
+    found = target or first_class(table) or next(iter(table.labels.columns), None)
     if method is None:
         method = WITHOUT_TARGET if found is None else WITH_TARGET
     cls = registry.get_selector(method)

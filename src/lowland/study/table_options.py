@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ CHOICES = {
 }
 # Options that decide what is read; the others decide how it is prepared for a map.
 READING = (
-    *("columns", "drop", "labels", "id_column", "part", "distances"),
+    *("columns", "use", "drop", "labels", "label_file", "id_column", "part", "distances"),
     *("missing_values", "transpose", "similarities"),
 )
 
@@ -38,14 +39,19 @@ class TableOptions:
     Parameters
     ----------
     columns : names of columns, optional
-        Columns to map; by default all columns of numbers.
+        Columns to map; by default all columns of numbers that do not look like ids or classes.
+    use : names of columns, optional
+        Columns to map although they look like ids or classes.
     drop : names of columns, optional
         Columns to leave out.
     labels : names of columns, array of shape (n_rows,), mapping or data frame, optional
         Columns of numbers that are labels and not mapped; or labels that are not part of the
         data: values (called ``label``), or several columns by name.
+    label_file : path, optional
+        A table of labels of the same rows, joined by the row ids (its column of that name, what
+        looks like an id in it, or its first column), or by order if the data have no ids.
     id_column : str, optional
-        The column that names the rows.
+        The column that names the rows; by default what the file offers or what looks like an id.
     part : str, optional
         What to take from a container, as in :func:`lowland.io.read_table`.
     distances : bool, default=False
@@ -71,13 +77,15 @@ class TableOptions:
     scale : {"auto", "none", "standard", "robust"}, default="auto"
         How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
     target : str or array of shape (n_rows,), optional
-        The classes that a supervised method learns from; by default the first label whose values
-        recur.
+        The classes that a supervised method learns from; by default a label called class, target,
+        species or the like, or the first label whose values recur.
     """
 
     columns: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    label_file: str | os.PathLike[str] | None = None
     id_column: str | None = None
     part: str | None = None
     distances: bool = False
@@ -119,7 +127,7 @@ class TableOptions:
     def from_keywords(cls, data: Any, given: Mapping[str, Any]) -> TableOptions:
         """Keywords of a function; labels given as values are told from names of columns."""
         found = dict(given)
-        for name in ("columns", "drop", "one_hot"):
+        for name in ("columns", "use", "drop", "one_hot"):
             if name in found:
                 found[name] = _names(found[name])
         if "missing_values" in found:
