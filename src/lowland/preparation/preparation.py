@@ -5,15 +5,14 @@ Everything is learned from the fitted rows and kept, so that new rows are treate
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from lowland._core.constraints import Null, OneOf
 from lowland._core.errors import DataError
 from lowland._core.meanings.contents import Names, above, count
-from lowland._core.params import Declared, fitted, param
+from lowland._core.params import fitted, param
 from lowland._core.validation import (
     all_finite,
     check_columns,
@@ -25,29 +24,32 @@ from lowland._core.validation import (
 )
 from lowland._core.wording import listing
 from lowland.preparation._scales import Scale, choose_scale, robust_scale, standard_scale
-
-if TYPE_CHECKING:
-    import polars as pl
+from lowland.preparation._weights import beside_numbers, gower_scale, keep_binary
+from lowland.preparation.encoding import Encoding
 
 __all__ = ["Preparation"]
 
 
-class Preparation(Declared):
-    """x -> (filled(x) - center) / spread, column by column, after one-hot encoding of categories.
+class Preparation(Encoding):
+    """x -> (filled(x) - center) / spread, column by column, after encoding of text and dates.
 
     Parameters
     ----------
-    scale : {"auto", "none", "standard", "robust"}, default="auto"
+    scale : {"auto", "none", "standard", "robust", "gower"}, default="auto"
         How columns are scaled. "standard" gives mean 0 and deviation 1, "robust" median 0 and the
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
-        columns seem to differ, else "none"; see :func:`lowland.preparation._scales.choose_scale`.
+        columns seem to differ or categories take part, else "none"; see
+        :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
+        categories are weighted, not scaled; see :mod:`lowland.preparation._weights`. With "gower"
+        the Manhattan distance of two rows is Gower's distance.
     impute : {"mean", "median"} or None, default=None
-        Value that replaces a missing value. None refuses missing values.
+        Value that replaces a missing value. None refuses missing values. A missing category is a
+        category of its own.
 
     Attributes
     ----------
     chosen_ : str
-        Scale in use: "none", "standard" or "robust".
+        Scale in use: "none", "standard", "robust" or "gower".
     reason_ : str
         Reason for this scale.
     fill_ : ndarray of shape (n_numbers,) or None
@@ -58,10 +60,6 @@ class Preparation(Declared):
         Value that is subtracted from each column. None subtracts nothing.
     spread_ : ndarray of shape (n_columns,) or None
         Value that each column is divided by; 1 for constant columns. None divides by nothing.
-    level_columns_ : ndarray of shape (n_levels,)
-        Name of the text column of each 0/1 column. The 0/1 columns follow the columns of numbers.
-    levels_ : ndarray of shape (n_levels,)
-        Text value of each 0/1 column.
 
     Examples
     --------
@@ -72,17 +70,15 @@ class Preparation(Declared):
     array([[-1.22, -1.22], [ 0.  ,  0.  ], [ 1.22,  1.22]])
     """
 
-    scale: str = param(OneOf("auto", "none", "standard", "robust"), default="auto")
+    scale: str = param(OneOf("auto", "none", "standard", "robust", "gower"), default="auto")
     impute: str | None = param(OneOf("mean", "median") | Null(), default=None)
 
-    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust")))
+    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust", "gower")))
     reason_: str = fitted(type=str)
     fill_: np.ndarray | None = fitted("n_numbers", optional=True)
     n_filled_: int = fitted(type=int, meaning=count())
     center_: np.ndarray | None = fitted("n_columns", optional=True)
     spread_: np.ndarray | None = fitted("n_columns", optional=True, meaning=above(0))
-    level_columns_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
-    levels_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
@@ -91,12 +87,12 @@ class Preparation(Declared):
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
-        self.level_columns_, self.levels_ = _levels(X)
+        self._fit_encoding(X)
         numbers = self._numbers(X)
         self.n_filled_ = _n_missing(numbers)
         self.fill_ = self._fill_values(numbers) if self.n_filled_ else None
         ready = self._with_levels(self._filled(numbers), X)
-        found = self._scale(ready, names)
+        found = self._scale(ready)
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
         return self
@@ -125,47 +121,22 @@ class Preparation(Declared):
         """The prepared fitted rows."""
         return self.fit(X).transform(X)
 
-    @property
-    def _n_features_out(self) -> int:
-        texts = len(set(self.level_columns_))
-        return self.n_features_in_ - texts + len(self.levels_)
-
-    def column_names_out(self) -> list[str] | None:
-        """Names of the columns of the result; None if X had no names."""
-        if "feature_names_in_" not in vars(self):
-            return None
-        texts = set(self.level_columns_)
-        numbers = [name for name in self.feature_names_in_ if name not in texts]
-        pairs = zip(self.level_columns_, self.levels_, strict=True)
-        return [*numbers, *(f"{column}={level}" for column, level in pairs)]
-
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the columns that the rows have after encoding."""
-        texts = set(self.level_columns_)
-        if unknown := sorted(texts - set(vars(self).get("feature_names_in_", ()))):
-            return f"'level_columns_' with {unknown[0][:80]!r}, which is no column"
-        if len({*zip(self.level_columns_, self.levels_, strict=True)}) < len(self.levels_):
-            return "'levels_' with a value twice in one column"
         if (self.chosen_ == "none") != (self.spread_ is None):
             has = "no" if self.spread_ is None else "a"
             return f"'chosen_' = {self.chosen_!r} with {has} 'spread_'"
         if self.spread_ is None and self.center_ is not None:
             return "'center_', but no 'spread_'"
-        n_numbers = self.n_features_in_ - len(texts)
-        sizes = {"fill_": n_numbers, "center_": n_numbers + len(self.levels_)}
-        sizes["spread_"] = sizes["center_"]
+        if flaw := super().inconsistency():
+            return flaw
+        columns = self._n_features_out
+        sizes = {"fill_": self._n_numbers, "center_": columns, "spread_": columns}
         for name, size in sizes.items():
             found = getattr(self, name)
             if found is not None and len(found) != size:
                 return f"{name!r} of {len(found)} values, expected {size}"
-        return super().inconsistency()
-
-    def _numbers(self, X: Any) -> Any:
-        """The columns of numbers; a data frame is copied into one C-ordered array."""
-        if not hasattr(X, "columns"):
-            return X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
-        texts = set(self.level_columns_)
-        return X.select([name for name in X.columns if name not in texts]).to_numpy(order="c")
+        return None
 
     def _filled(self, numbers: Any) -> Any:
         if is_sparse(numbers) or all_finite(numbers):
@@ -200,35 +171,24 @@ class Preparation(Declared):
         names = self.column_names_out()
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
-    def _with_levels(self, numbers: Any, X: Any) -> Any:
-        if not len(self.levels_):
-            return numbers
-        if not hasattr(X, "columns"):
-            raise DataError(
-                f"Preparation was fitted with the text column {self.level_columns_[0]!r}, but X "
-                "has no named columns; give a data frame with the same columns."
-            )
-        parts = [numbers]
-        for column in dict.fromkeys(self.level_columns_):
-            levels = self.levels_[self.level_columns_ == column]
-            values = _text(X[column])
-            unknown = sorted({*values} - {*levels})
-            if unknown:
-                warnings.warn(
-                    f"column {column!r} has values that the model does not know, which have 0 "
-                    f"in all of its columns: {listing(unknown)}",
-                    stacklevel=2,
-                )
-            parts.append((values[:, None] == levels).astype(numbers.dtype))
-        return np.hstack(parts)
-
-    def _scale(self, ready: Any, names: np.ndarray | None) -> Scale:
+    def _scale(self, ready: Any) -> Scale:
         if self.scale == "none":
             return Scale("none", "as asked")
-        if self.scale == "auto":
-            return choose_scale(ready, self.column_names_out())
-        make = standard_scale if self.scale == "standard" else robust_scale
-        return make(ready, "as asked")
+        if self.scale == "gower":
+            return gower_scale(ready, self)
+        coded = ready.shape[1] - self._n_plain
+        numbers = ready[:, : self._n_plain] if coded else ready
+        if self.scale == "auto" and not coded:
+            found = choose_scale(numbers, self.column_names_out())
+        elif numbers.shape[1]:
+            make = robust_scale if self.scale == "robust" else standard_scale
+            found = make(numbers, "categories take part" if self.scale == "auto" else "as asked")
+        else:
+            kind = "robust" if self.scale == "robust" else "standard"
+            found = Scale(kind, "every column is a category")
+        if self.scale == "auto" and found.center is not None:
+            found = keep_binary(found, numbers)
+        return beside_numbers(found, self) if coded else found
 
 
 def _entered(X: Any) -> Any:
@@ -243,21 +203,3 @@ def _n_missing(numbers: Any) -> int:
     if is_sparse(numbers) or all_finite(numbers):
         return 0
     return int(np.isnan(numbers).sum())
-
-
-def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Column and value of each level of the text columns, sorted within a column."""
-    found: list[tuple[str, str]] = []
-    if hasattr(X, "columns"):
-        for column in X.columns:
-            if not X[column].dtype.is_numeric():
-                found += [(column, level) for level in sorted({*_text(X[column])})]
-    columns, levels = zip(*found, strict=True) if found else ((), ())
-    return np.array(columns, dtype=object), np.array(levels, dtype=object)
-
-
-def _text(column: pl.Series) -> np.ndarray:
-    """Values as text; missing values become the level "missing"."""
-    import polars as pl
-
-    return column.cast(pl.String).fill_null("missing").to_numpy().astype(object)
