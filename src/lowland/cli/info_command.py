@@ -13,7 +13,7 @@ __all__ = ["info_command"]
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 
 
-@options.about_table(options.READING)
+@options.about_table([*options.READING, "categories"])
 def info_command(
     source: options.Input,
     *,
@@ -36,7 +36,7 @@ def info_command(
         found_table = read(source, choices)
         for note in found_table.notes:
             console.note(note)
-        found = {"command": "info", **description_of(found_table, choices.distances, seed, jobs)}
+        found = {"command": "info", **description_of(found_table, choices, seed, jobs)}
     console.result(lines(found), found)
 
 
@@ -51,8 +51,11 @@ def lines(found: dict[str, Any]) -> list[str]:
     if found["distances"]:
         what = f"{'sparse ' if found['sparse'] else ''}distances between them"
     told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
+    if found["taking_part"]:
+        told.append(f"  taking part: {listing(found['taking_part'])}")
     if found["labels"]:
         told.append(f"  labels: {listing(found['labels'])}")
+    told += [f"  {line}" for line in found["choices"]]
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
     told.append(f"  missing values: {listing(holes) if holes else 'none'}")
     if found["constant"]:

@@ -25,6 +25,7 @@ class Request(NamedTuple):
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    allow_text: bool = False  # whether columns of text may take part, so that numbers may lack
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -48,6 +48,7 @@ def as_table(
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
     allow_missing: bool = False,
+    allow_text: bool = False,
     name: str = NAME,
 ) -> Table:
     """The table that :func:`read_table` would return for the same values in a file.
@@ -58,7 +59,7 @@ def as_table(
         A pandas or polars data frame (or any that offers the Arrow C stream), an array of shape
         (n_rows, n_columns), a SciPy sparse matrix, or a data set of ``lowland.datasets``. The
         index of a pandas data frame names the rows, unless it only counts them.
-    columns, labels, id_column, allow_missing
+    columns, labels, id_column, allow_missing, allow_text
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -79,9 +80,8 @@ def as_table(
     if beside:
         contents = _with_labels(contents, beside, name)
     chosen = None if columns is None else tuple(columns)
-    return make_table(
-        name, contents, Request(chosen, tuple(labels), id_column), allow_missing=allow_missing
-    )
+    request = Request(chosen, tuple(labels), id_column, allow_text=allow_text)
+    return make_table(name, contents, request, allow_missing=allow_missing)
 
 
 def as_distances(

@@ -46,9 +46,12 @@ class Roles(NamedTuple):
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean) and name not in apart
         ]
-        features = list(request.columns or numeric) if contents.is_named else []
+        asked_for = numeric if request.columns is None else list(request.columns)
+        features = asked_for if contents.is_named else []
         if contents.is_named:
-            _check_features(source, schema, features, numeric)
+            _check_features(source, schema, features, numeric, request)
+            numbers = set(numeric)
+            features = [name for name in features if name in numbers]
         chosen = set(features)
         unused = [name for name in numeric if name not in chosen]
         taken = {*features, *unused, *dropped, id_name}
@@ -65,7 +68,11 @@ def _check_names(source: str, known: list[str], asked: Sequence[str]) -> None:
 
 
 def _check_features(
-    source: str, schema: Mapping[str, pl.DataType], features: list[str], numeric: list[str]
+    source: str,
+    schema: Mapping[str, pl.DataType],
+    features: list[str],
+    numeric: list[str],
+    request: Request,
 ) -> None:
     missing = [name for name in features if name not in schema]
     if missing:
@@ -73,10 +80,10 @@ def _check_features(
         raise DataError(f"{source}: {len(missing)} needed {noun} missing: {listing(missing)}.")
     numbers = set(numeric)
     text = [name for name in features if name not in numbers]
-    if text:
+    if text and not request.allow_text:
         raise DataError(
             f"{source}: column {text[0]!r} must hold numbers, but its type is {schema[text[0]]}."
         )
-    if not features:
+    if not features and not request.allow_text:
         found = [f"{name!r} ({dtype})" for name, dtype in schema.items()]
         raise DataError(f"{source}: no column of numbers; found {listing(found, quote=False)}.")

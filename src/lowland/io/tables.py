@@ -123,6 +123,7 @@ def read_table(
     id_column: str | None = None,
     part: str | None = None,
     allow_missing: bool = False,
+    allow_text: bool = False,
 ) -> Table:
     """Read a bundled data set, a file, or a folder of images.
 
@@ -149,6 +150,9 @@ def read_table(
     allow_missing : bool, default=False
         Whether features may have missing values, which become NaN. Infinite values are always
         refused.
+    allow_text : bool, default=False
+        Whether there may be no column of numbers, and ``columns`` may name text, which is a label
+        all the same.
 
     Returns
     -------
@@ -168,7 +172,7 @@ def read_table(
     """
     name = os.fspath(source)
     chosen = None if columns is None else tuple(columns)
-    request = Request(chosen, tuple(labels), id_column, part)
+    request = Request(chosen, tuple(labels), id_column, part, allow_text=allow_text)
     return make_table(name, read_source(source, request), request, allow_missing=allow_missing)
 
 
@@ -203,6 +207,8 @@ def _features(
 ) -> tuple[Any, tuple[str, ...] | None]:
     """The features, and their names if they are sparse."""
     matrix = contents.matrix
+    if matrix is None and not roles.features:
+        return np.empty((contents.frame.height, 0)), None  # a frame would not know its rows
     if matrix is None:
         frame = contents.frame.select(roles.features)
         return float_frame(source, frame, allow_missing=allow_missing), None

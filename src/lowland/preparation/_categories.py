@@ -26,9 +26,10 @@ def as_text(column: pl.Series) -> pl.Series:
     """Values as text; a whole number has no decimals, so that 1 and 1.0 are the same level."""
     import polars as pl
 
-    if column.dtype.is_float() and (column.is_null() | (column == column.round(0))).all():
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
         whole = column.cast(pl.Int64, strict=False)
-        if whole.null_count() == column.null_count():
+        if (whole == column).all() and whole.null_count() == column.null_count():
             column = whole
     return column.cast(pl.String)
 

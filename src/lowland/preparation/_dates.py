@@ -41,12 +41,15 @@ PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "ye
 _UNITS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 
 
-def unit_of(span: float) -> tuple[str, float]:
-    """Name and seconds of the unit in which a span of time has a convenient number."""
-    for name, seconds in _UNITS.items():
-        if span >= 2 * seconds:
-            return name, seconds
-    return "seconds", 1.0
+def unit_of(span: float) -> float:
+    """Seconds of the unit in which a span of time is a convenient number."""
+    return next((seconds for seconds in _UNITS.values() if span >= 2 * seconds), 1.0)
+
+
+def unit_name(unit: float) -> str:
+    """``days`` for a unit of 86400 seconds."""
+    known = {seconds: name for name, seconds in _UNITS.items()}
+    return known.get(unit, f"{unit:g} seconds")
 
 
 def looks_like_dates(column: pl.Series) -> bool:

@@ -52,7 +52,8 @@ CIRCLE = np.sqrt(8.0)  # at most so far are two points of the unit circle in Man
 
 def keep_binary(found: Scale, numbers: np.ndarray) -> Scale:
     """The scale of numbers, where columns of only 0 and 1 are switches."""
-    assert found.center is not None and found.spread is not None
+    assert found.center is not None
+    assert found.spread is not None
     center, spread = found.center.copy(), found.spread.copy()
     # Most columns have another least or greatest value, which is found faster.
     ends = np.flatnonzero((numbers.min(axis=0) == 0) & (numbers.max(axis=0) == 1))

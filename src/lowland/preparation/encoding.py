@@ -31,7 +31,7 @@ from lowland.preparation._dates import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Encoding"]
+__all__ = ["Cycles", "Encoding", "Orders"]
 
 PERIOD = Real(0)
 
@@ -141,27 +141,29 @@ class Encoding(Declared):
 
     def _fit_encoding(self, X: Any) -> None:
         """Learn which columns become what."""
-        columns = [X[name] for name in X.columns] if hasattr(X, "columns") else []
-        self._check_mentioned([column.name for column in columns])
+        schema = X.schema if hasattr(X, "columns") else {}
+        self._check_mentioned(list(schema))
+        mentioned = {*(self.order or ()), *(self.dates or ())}
         levels, switches, steps, dates = [], [], [], []
-        for column in columns:
-            name = column.name
+        for name, dtype in schema.items():
+            if dtype.is_numeric() and name not in mentioned:
+                continue
+            column = X[name]
             if name in (self.order or {}):
                 steps += [(name, value) for value in (self.order or {})[name]]
-            elif column.dtype.is_temporal() or name in (self.dates or ()):
+            elif dtype.is_temporal() or name in (self.dates or ()):
                 dates.append((name, *self._fit_date(column)))
-            elif not column.dtype.is_numeric():
-                if (pair := switch_in(column)) is not None:
-                    switches.append((name, *pair))
-                else:
-                    levels += [(name, level) for level in levels_in(column)]
+            elif (pair := switch_in(column)) is not None:
+                switches.append((name, *pair))
+            else:
+                levels += [(name, level) for level in levels_in(column)]
         self.level_columns_, self.levels_ = _texts(levels, 2)
         self.switch_columns_, self.switch_off_, self.switch_on_ = _texts(switches, 3)
         self.step_columns_, self.steps_ = _texts(steps, 2)
         self.date_columns_, self.date_formats_ = _texts([date[:2] for date in dates], 2)
         self.date_origins_ = np.array([date[2] for date in dates], np.float64)
         self.date_units_ = np.array([date[3] for date in dates], np.float64)
-        cycles = [self._fit_cycle(column) for column in columns if column.name in self._cycles]
+        cycles = [self._fit_cycle(X[name]) for name in self._cycles]
         self.cycle_columns_ = np.array([name for name, _ in cycles], dtype=object)
         self.cycle_lengths_ = np.array([length for _, length in cycles], np.float64)
 
@@ -189,7 +191,7 @@ class Encoding(Declared):
         if column.name in self._cycles:
             return form, 0.0, 1.0  # of the calendar, not of the first date
         origin = float(known.min())
-        return form, origin, unit_of(float(known.max()) - origin)[1]
+        return form, origin, unit_of(float(known.max()) - origin)
 
     def _fit_cycle(self, column: pl.Series) -> tuple[str, float]:
         """The period, in the unit of the column."""
@@ -223,7 +225,7 @@ class Encoding(Declared):
         names = [name for name in X.columns if name not in apart]
         if not made and not len(self.cycle_columns_):
             return X.select(names).to_numpy(order="c") if names else np.empty((X.height, 0))
-        numeric = [X[name].dtype for name in X.columns if X[name].dtype.is_numeric()]
+        numeric = [dtype for dtype in X.schema.values() if dtype.is_numeric()]
         single = numeric and all(dtype == pl.Float32 for dtype in numeric)
         parts = [self._as_number(X[name]) for name in names]
         for name, length in zip(self.cycle_columns_, self.cycle_lengths_, strict=True):

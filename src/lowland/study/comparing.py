@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,6 +106,8 @@ def run_comparison(
     data: Any, classes: Sequence[type[Reducer]], options: RunOptions
 ) -> MapComparison:
     """Fit and measure every method on the same prepared rows."""
+    table = dataclasses.replace(options.table, learns=any(cls.needs_target for cls in classes))
+    options = dataclasses.replace(options, table=table)
     prepared, color = prepare_run(data, options, Stages())
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
     attempts = [_attempt(shared, cls, color, options) for cls in classes]

@@ -17,6 +17,7 @@ from lowland.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.study.categories import frame_of, take_part
 from lowland.study.preparing import read
 from lowland.study.summary import table_facts
 from lowland.study.table_options import READING, TableOptions, takes_table_options
@@ -28,7 +29,7 @@ UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
-@takes_table_options(READING)
+@takes_table_options((*READING, "categories"))
 def describe_table(
     data: Any, *, table: TableOptions, seed: int = 0, n_jobs: int | None = None
 ) -> dict[str, Any]:
@@ -54,25 +55,35 @@ def describe_table(
     (150, {'90%': 1, '95%': 2, '99%': 3})
     """
     options = dataclasses.replace(table, missing_distances=True).for_data(data)
-    return description_of(read(data, options), options.distances, seed, n_jobs)
+    return description_of(read(data, options), options, seed, n_jobs)
 
 
-def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def description_of(
+    table: Table, options: TableOptions, seed: int, n_jobs: int | None
+) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
+    distances = options.distances
     facts = {**table_facts(table), "distances": distances, "sparse": is_sparse(table.features)}
     if distances:
-        return {**facts, **_of_distances(table, seed, n_jobs)}
+        return {**facts, "taking_part": [], "choices": [], **_of_distances(table, seed, n_jobs)}
+    part = take_part(table, options)
     features, names = table.features, table.feature_names
     missing = np.zeros(table.shape[1], int)
     if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
-    preparation = Preparation(impute="mean" if missing.any() else None).fit(features)
-    X = preparation.transform(features)
+    frame = frame_of(part.table, part.names, part.dates)
+    preparation = Preparation(
+        impute="mean" if missing.any() else None, dates=part.dates or None
+    ).fit(frame)
+    X = preparation.transform(frame)
     return {
         **facts,
+        "labels": [name for name in part.table.labels.columns if name not in part.names],
+        "taking_part": part.names,
+        "choices": part.log,
         "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
-        "constant": _constant_columns(X, named),
+        "constant": _constant_columns(X, preparation.column_names_out() or named),
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,
         **_dimensions(X, seed, n_jobs),

@@ -101,12 +101,13 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     precomputed = getattr(first, "metric", "") == "precomputed"
     allow_missing = fills or (precomputed and type(first).accepts_missing)
     if names is not None:
-        texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
-        numbers = tuple(name for name in names if name not in texts)
-        chosen = dataclasses.replace(options, columns=numbers)
-        table = read(data, chosen, allow_missing=allow_missing)
-        return _with_texts(table, texts, list(names)) if texts else table
-    table = read(data, options, allow_missing=allow_missing)
+        texts = list(getattr(first, "text_columns", ()))
+        chosen = dataclasses.replace(options, columns=tuple(names))
+        # a missing category is a category; the preparation refuses other missing values
+        may_miss = allow_missing or bool(texts)
+        table = read(data, chosen, allow_missing=may_miss, allow_text=bool(texts))
+        return _with_texts(table, list(names)) if texts else table
+    table = read(data, options, allow_missing=allow_missing, allow_text=False)
     if table.shape[1] != model.n_features_in_:
         raise DataError(
             f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
@@ -116,12 +117,8 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     return table.without_names()
 
 
-def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
+def _with_texts(table: Table, names: list[str]) -> Table:
     """The table with the columns of text that the model turns into numbers among its features."""
-    import polars as pl
-
-    missing = [name for name in texts if name not in table.labels.columns]
-    if missing:
-        raise DataError(f"{table.source}: needed columns are missing: {listing(missing)}.")
-    columns = table.labels.select(pl.col(texts).cast(pl.String))
-    return dataclasses.replace(table, features=table.features.hstack(columns).select(names))
+    columns = table.labels.select([name for name in names if name in table.labels.columns])
+    features = columns if not table.shape[1] else table.features.hstack(columns)
+    return dataclasses.replace(table, features=features.select(names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,13 @@ from lowland.io import (
 )
 from lowland.io.in_memory import is_path
 from lowland.preparation.preparation import Preparation
+from lowland.study.categories import (
+    TakingPart,
+    encoding_log,
+    frame_of,
+    missing_in,
+    take_part,
+)
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -44,21 +51,32 @@ class Prepared(NamedTuple):
     @property
     def metric(self) -> str:
         """The distance between rows that the map is measured against."""
+        if self.preparation is not None and self.preparation.chosen_ == "gower":
+            return "manhattan"
         return "precomputed" if self.distances else "euclidean"
 
 
-def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Table:
-    """The table with the columns that were asked for, and missing values where allowed."""
+def read(
+    data: Any, options: TableOptions, *, allow_missing: bool = True, allow_text: bool = True
+) -> Table:
+    """The table with the columns that were asked for, and missing values where allowed.
+
+    With ``allow_text`` the table may have no column of numbers.
+    """
     if options.distances:
         return _read_distances(data, options)
     labels = [*options.labels, *([options.target] if options.target else [])]
     labels = [name for name in dict.fromkeys(labels) if name not in options.drop]
-    columns = [name for name in options.columns if name not in options.one_hot]
+    # as labels they keep their values as they are written
+    coded = [*options.one_hot, *(options.order or ())]
+    columns = [name for name in options.columns if name not in coded]
+    labels = [*dict.fromkeys([*labels, *coded])]
     how: dict[str, Any] = {
-        "columns": columns or None,
+        "columns": columns if options.columns else None,
         "labels": [name for name in labels if name not in options.beside],
         "id_column": options.id_column,
         "allow_missing": allow_missing,
+        "allow_text": allow_text,
     }
     if is_path(data):
         table = _with_beside(read_table(data, part=options.part, **how), options.beside)
@@ -71,12 +89,13 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
 
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
-    given = [options.columns, options.drop, options.one_hot, options.impute]
+    given = [options.columns, options.drop, options.one_hot, options.impute, options.order]
+    given += [options.cyclic, options.use]
     if any(given) or options.scale not in ("auto", "none"):
         raise DataError(
             f"{say('distances')}: a matrix of distances has no columns to choose, fill or scale; "
-            f"leave {say('columns')}, {say('drop')}, {say('one_hot')}, {say('impute')} and "
-            f"{say('scale')} out."
+            f"leave {say('columns')}, {say('drop')}, {say('use')}, {say('one_hot')}, "
+            f"{say('order')}, {say('cyclic')}, {say('impute')} and {say('scale')} out."
         )
     if is_path(data):
         table = read_distances(data, part=options.part, allow_missing=options.missing_distances)
@@ -100,9 +119,11 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     if options.distances:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
-    log = [_columns_used(table)]
-    table, dropped = _without_missing(table, options, log)
-    X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
+    part = take_part(table, options)
+    table = part.table
+    log = [_columns_used(table, part.names), *part.log]
+    table, dropped = _without_missing(table, part, options, log)
+    X, preparation = _prepared_numbers(frame_of(table, part.names, part.dates), part, options, log)
     return Prepared(table, X, preparation, log, dropped, rows_read, False)
 
 
@@ -120,9 +141,14 @@ def _without_columns(table: Table, options: TableOptions) -> Table:
         if name not in known:
             raise DataError(f"{table.source}: {say('drop')}: {unknown_name('column', name, known)}")
     kept = [] if names is None else [name for name in names if name not in drop]
-    if names is not None and not kept:
-        raise DataError(f"{table.source}: {say('drop')} leaves no column of numbers.")
     labels = table.labels.drop(drop, strict=False)
+    if names and not kept:
+        if not labels.width:
+            raise DataError(f"{table.source}: {say('drop')} leaves no column of numbers.")
+        features = np.empty((table.shape[0], 0))
+        return dataclasses.replace(
+            table, features=features, labels=labels, image_shape=None, sparse_names=None
+        )
     if names is None or len(kept) == len(names):
         return dataclasses.replace(table, labels=labels)
     if table.sparse_names is not None:
@@ -136,33 +162,44 @@ def _without_columns(table: Table, options: TableOptions) -> Table:
     )
 
 
-def _columns_used(table: Table) -> str:
+def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
     def names(given: Any) -> str:
         return listing(list(given), LISTED, quote=False)
 
     rows, columns = table.shape
     parts = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
     parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
-    if table.labels.width:
-        parts.append(f"kept as labels: {names(table.labels.columns)}")
+    if taking_part:
+        parts.append(f"{count(len(taking_part), 'other')} ({names(taking_part)})")
+    labels = [name for name in table.labels.columns if name not in taking_part]
+    if labels:
+        parts.append(f"kept as labels: {names(labels)}")
     if table.unused:
         parts.append(f"not used: {names(table.unused)}")
     return "; ".join(parts)
 
 
 def _without_missing(
-    table: Table, options: TableOptions, log: list[str]
+    table: Table, part: TakingPart, options: TableOptions, log: list[str]
 ) -> tuple[Table, list[Any]]:
     """The table without rows that have missing values, if that was asked for; and their ids.
 
-    Missing values are refused, with their columns, if nothing was said about them.
+    Missing values are refused, with their columns, if nothing was said about them. A missing
+    category is a category.
     """
     say = options.spelling.option
-    if is_sparse(table.features) or all_finite(np.asarray(table.features)):
+    coded = missing_in(table, part, options)
+    finite = is_sparse(table.features) or all_finite(np.asarray(table.features))
+    if finite and not coded:
         return table, []
-    missing = np.isnan(np.asarray(table.features))
+    missing = np.zeros((table.shape[0], 0), bool)
+    names: list[str] = []
+    if not finite:
+        missing = np.isnan(np.asarray(table.features))
+        names += table.feature_names or [f"column {i}" for i in range(table.shape[1])]
+    missing = np.column_stack([missing, *coded.values()])
+    names += coded
     if options.impute is None:
-        names = table.feature_names or [f"column {i}" for i in range(table.shape[1])]
         counts = missing.sum(axis=0)
         shown = [f"{names[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
         raise DataError(
@@ -188,41 +225,27 @@ def _without_missing(
     return table.with_rows(~bad), dropped
 
 
-def _with_categories(table: Table, options: TableOptions) -> Any:
-    """The features, followed by the columns of text that become 0 and 1."""
-    import polars as pl
-
-    one_hot, say = options.one_hot, options.spelling.option
-    if not one_hot:
-        return table.features
-    known = list(table.labels.columns)
-    for name in one_hot:
-        if name not in known:
-            raise DataError(
-                f"{table.source}: {say('one_hot')}: {unknown_name('column of text', name, known)}"
-            )
-    if not isinstance(table.features, pl.DataFrame):
-        raise DataError(f"{table.source}: {say('one_hot')} needs a table whose columns have names.")
-    return table.features.hstack(table.labels.select(pl.col(one_hot).cast(pl.String)))
-
-
 def _prepared_numbers(
-    features: pl.DataFrame | Any, options: TableOptions, log: list[str]
+    features: pl.DataFrame | Any, part: TakingPart, options: TableOptions, log: list[str]
 ) -> tuple[Any, Preparation | None]:
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
     fills = options.impute in ("mean", "median")
-    preparation = Preparation(scale=options.scale, impute=options.impute if fills else None).fit(
-        features
-    )
-    if len(preparation.levels_):
-        columns = ", ".join(dict.fromkeys(preparation.level_columns_))
-        log.append(f"turned {columns} into {len(preparation.levels_)} columns of 0 and 1")
+    preparation = Preparation(
+        scale=options.scale,
+        impute=options.impute if fills else None,
+        order=None if options.order is None else dict(options.order),
+        cyclic=None if options.cyclic is None else dict(options.cyclic),
+        dates=part.dates or None,
+    ).fit(features)
+    log += encoding_log(preparation)
     if preparation.n_filled_:
         filled = count(preparation.n_filled_, "missing value")
         log.append(f"filled {filled} with the column's {options.impute}")
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
     log.append(f"{verb} ({preparation.reason_})")
-    changed = len(preparation.levels_) or preparation.n_filled_ or preparation.spread_ is not None
+    changed = (
+        preparation.encoded_columns or preparation.n_filled_ or preparation.spread_ is not None
+    )
     if not changed:
         return features, None
     return preparation.transform(features), preparation

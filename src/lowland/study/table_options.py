@@ -10,16 +10,21 @@ from typing import Any
 
 from lowland._core.docstrings import complete, entries
 from lowland._core.errors import ParameterError
+from lowland._core.wording import shown as shown_value
 from lowland.io import holds_distances
 from lowland.io.in_memory import has_column_names, is_path
+from lowland.preparation.encoding import Cycles, Orders
 from lowland.study._spelling import PYTHON, Spelling
 
 __all__ = ["READING", "TableOptions", "takes_table_options"]
 
 CHOICES = {
     "scale": ("auto", "none", "standard", "robust"),
+    "categories": ("auto", "one-hot", "label", "drop"),
     "impute": (None, "mean", "median", "drop-rows"),
 }
+GOWER = "gower"  # the scale of metric="gower", which the user does not choose
+MAPPINGS = {"order": Orders(), "cyclic": Cycles()}
 # Options that decide what is read; the others decide how it is prepared for a map.
 READING = ("columns", "drop", "labels", "id_column", "part", "distances")
 
@@ -43,12 +48,27 @@ class TableOptions:
         What to take from a container, as in :func:`lowland.io.read_table`.
     distances : bool, default=False
         Whether the data are a square matrix of distances.
+    use : names of columns, optional
+        Columns to map although they look like ids, classes or dates. Dates and times become
+        numbers, in a unit that the log states.
+    categories : {"auto", "one-hot", "label", "drop"}, default="auto"
+        What becomes of columns of text. "one-hot" maps those whose values recur, at most 50 of
+        them, as 0/1 columns, one per value; "label" keeps text as labels; "drop" leaves it out.
+        "auto" is "label" if there are at least two columns of numbers, else "one-hot" without
+        a column that is called class, type, species or the like, if there are others.
     one_hot : names of columns, optional
-        Columns of text to map as 0/1 columns, one per value.
+        Columns to map as 0/1 columns, one per value, and no others.
+    order : dict of str to sequence of str, optional
+        Columns of text whose values are ordered, such as ``{"size": ["low", "medium", "high"]}``;
+        they are mapped as equally spaced numbers.
+    cyclic : dict of str to number or str, optional
+        Columns that repeat, with their period: a number, such as ``{"hour": 24}``, or for dates
+        and times "minute", "hour", "day", "week" or "year". Each is mapped as a point on a circle.
     impute : {"mean", "median", "drop-rows"}, optional
         What to do about missing values; by default they are refused.
     scale : {"auto", "none", "standard", "robust"}, default="auto"
-        How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
+        How columns are scaled; "auto" is "standard" if the units seem to differ or categories
+        take part, else "none". Categories themselves are not scaled.
     target : str or array of shape (n_rows,), optional
         The classes that a supervised method learns from; by default the first label whose values
         recur.
@@ -60,29 +80,43 @@ class TableOptions:
     id_column: str | None = None
     part: str | None = None
     distances: bool = False
+    use: tuple[str, ...] = ()
+    categories: str = "auto"
     one_hot: tuple[str, ...] = ()
+    order: Mapping[str, Sequence[str]] | None = None
+    cyclic: Mapping[str, Any] | None = None
     impute: str | None = None
     scale: str = "auto"
     target: str | None = None
     # Not for the user: values of labels, and what the caller knows.
     beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     missing_distances: bool = False  # whether the method accepts unknown distances
+    kept: tuple[str, ...] = ()  # labels that other options name
+    learns: bool = False  # whether the method learns from a label
     spelling: Spelling = PYTHON
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
-            if value not in allowed:
+            if value not in allowed and (name, value) != ("scale", GOWER):
                 shown = ", ".join(choice for choice in allowed if choice is not None)
                 raise ParameterError(
                     f"{self.spelling.option(name)}: {value!r} is not allowed; expected {shown}."
+                )
+
+        for name, allowed in MAPPINGS.items():
+            value = getattr(self, name)
+            if value is not None and not allowed.allows(value):
+                raise ParameterError(
+                    f"{self.spelling.option(name)}: {shown_value(value)} is not allowed; expected "
+                    f"{allowed.describe()}."
                 )
 
     @classmethod
     def from_keywords(cls, data: Any, given: Mapping[str, Any]) -> TableOptions:
         """Keywords of a function; labels given as values are told from names of columns."""
         found = dict(given)
-        for name in ("columns", "drop", "one_hot"):
+        for name in ("columns", "drop", "one_hot", "use"):
             if name in found:
                 found[name] = _names(found[name])
         labels, beside = _labels(data, found.pop("labels", None))
