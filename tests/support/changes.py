@@ -230,6 +230,9 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     "Preparation": {
         "scale": Change("robust", {"scale": "standard", "impute": "mean"}, "gaps"),
         "impute": Change("mean", {"impute": "median"}, "gaps"),
+        "order": Change({"size": ["low", "medium", "high"]}, data="mixed"),
+        "cyclic": Change({"hour": 24}, data="mixed"),
+        "dates": Change(["day"], data="mixed"),
     },
 }
 

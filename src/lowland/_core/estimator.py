@@ -122,12 +122,12 @@ class Estimator(Declared):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: ranges of columns belong to Gower's distance."""
-        wanted = (
-            getattr(self, "metric", None) == GOWER and vars(self).get("fitted_rows_") is not None
-        )
-        if wanted != ("column_ranges_" in vars(self)):
-            has = "no 'column_ranges_'" if wanted else "'column_ranges_'"
-            return f"{has} with metric={getattr(self, 'metric', None)!r}"
+        gower = getattr(self, "metric", None) == GOWER
+        if "column_ranges_" in vars(self) and not gower:
+            return "'column_ranges_' with another metric than 'gower'"
+        has_rows = vars(self).get("fitted_rows_") is not None
+        if gower and has_rows and "column_ranges_" not in vars(self):
+            return "no 'column_ranges_' with metric='gower'"
         return super().inconsistency()
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:

@@ -62,7 +62,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         told.append(f"  constant columns, which tell nothing: {listing(found['constant'])}")
     scale = "not scaled" if found["scale"] == "none" else f"scaled: {found['scale']}"
     told.append(f"  would be {scale} ({found['scale_reason']})")
-    if found["intrinsic_dimension"] is not None:
+    if found["concentration"] is not None:
         told += _dimension_lines(found)
     cells = [["method", "about", "memory", ""]]
     for method in found["methods"]:
@@ -81,8 +81,9 @@ def _dimension_lines(found: dict[str, Any]) -> list[str]:
     sampled = found["rows_measured"] < found["rows"]
     where = f" (of {found['rows_measured']} sampled rows)" if sampled else ""
     needed = ", ".join(f"{number} for {share}" for share, number in found["components"].items())
+    dimension = found["intrinsic_dimension"]
     return [
-        f"  intrinsic dimension about {found['intrinsic_dimension']:.1f}{where}",
+        *([f"  intrinsic dimension about {dimension:.1f}{where}"] if dimension else []),
         *([f"  principal components needed: {needed} of the variance"] if needed else []),
         f"  other rows are on average {found['concentration']:.1f} times as far as the nearest one"
         + ("; such flat distances say little" if found["concentration"] < FLAT else ""),

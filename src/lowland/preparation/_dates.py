@@ -18,6 +18,7 @@ __all__ = [
     "TYPED",
     "date_format",
     "looks_like_dates",
+    "period_name",
     "seconds_in",
     "unit_of",
 ]
@@ -50,6 +51,12 @@ def unit_name(unit: float) -> str:
     """``days`` for a unit of 86400 seconds."""
     known = {seconds: name for name, seconds in _UNITS.items()}
     return known.get(unit, f"{unit:g} seconds")
+
+
+def period_name(seconds: float) -> str:
+    """``week`` for a period of 604800 seconds."""
+    known = {length: name for name, length in PERIODS.items()}
+    return known.get(seconds, f"{seconds:g} seconds")
 
 
 def looks_like_dates(column: pl.Series) -> bool:

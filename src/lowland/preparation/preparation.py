@@ -29,6 +29,8 @@ from lowland.preparation.encoding import Encoding
 
 __all__ = ["Preparation"]
 
+BESIDE = "categories or cycles take part, and numbers are to weigh the same"
+
 
 class Preparation(Encoding):
     """x -> (filled(x) - center) / spread, column by column, after encoding of text and dates.
@@ -182,10 +184,12 @@ class Preparation(Encoding):
             found = choose_scale(numbers, self.column_names_out())
         elif numbers.shape[1]:
             make = robust_scale if self.scale == "robust" else standard_scale
-            found = make(numbers, "categories take part" if self.scale == "auto" else "as asked")
+            found = make(numbers, BESIDE if self.scale == "auto" else "as asked")
+        elif not len(self.switch_columns_):
+            return Scale("none", "every column is a category or a cycle")
         else:
             kind = "robust" if self.scale == "robust" else "standard"
-            found = Scale(kind, "every column is a category")
+            found = Scale(kind, "every column is a category or a cycle, and all weigh the same")
         if self.scale == "auto" and found.center is not None:
             found = keep_binary(found, numbers)
         return beside_numbers(found, self) if coded else found

@@ -92,7 +92,7 @@ def few_values(column: pl.Series) -> bool:
 
 def encoding_log(preparation: Preparation) -> list[str]:
     """What became of columns that are not numbers."""
-    from lowland.preparation._dates import unit_name
+    from lowland.preparation._dates import period_name, unit_name
 
     lines = []
     levels, switches = preparation.levels_, preparation.switch_columns_
@@ -110,8 +110,11 @@ def encoding_log(preparation: Preparation) -> list[str]:
         if name not in cycles:
             lines.append(f"{name} is mapped as the number of {unit_name(unit)} since its first")
     for name, length in cycles.items():
-        unit = " seconds" if name in preparation.date_columns_ else ""
-        lines.append(f"{name} is mapped as a point on a circle (sin, cos); period {length:g}{unit}")
+        dated = name in preparation.date_columns_
+        period = period_name(length) if dated else f"{length:g}"
+        lines.append(
+            f"{name} is mapped as a point on a circle (sin, cos), with the period {period}"
+        )
     return lines
 
 
@@ -177,7 +180,8 @@ def _chosen(
             f"({say('categories', 'label')} maps no text)"
         )
     if kept is not None:
-        log.append(f"{kept} stays a label ({_naming(options, 'one_hot', few)} maps it, too)")
+        way = "" if options.learns else f" ({say('categories', 'one-hot')} maps it, too)"
+        log.append(f"{kept} stays a label{way}")
     return chosen
 
 
@@ -249,13 +253,6 @@ def order_option(options: TableOptions, name: str, order: Sequence[str]) -> str:
     if options.spelling.command_line:
         return f"--order '{name}={','.join(order)}'"
     return f"order={ {name: list(order)}!r}"
-
-
-def _naming(options: TableOptions, option: str, names: Sequence[str]) -> str:
-    """An option with names of columns."""
-    if options.spelling.command_line:
-        return options.spelling.option(option, ",".join(names))
-    return f"{option}={list(names)!r}"
 
 
 def missing_in(table: Table, part: TakingPart, options: TableOptions) -> dict[str, np.ndarray]:

@@ -26,6 +26,7 @@ __all__ = ["describe_table", "description_of"]
 
 SHARES = (0.9, 0.95, 0.99)
 UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "components": {}}
+TIED = 4  # times the number of columns: an estimate beyond it comes from tied distances
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
@@ -132,7 +133,7 @@ def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean"
     except DataError:  # all rows are equal, or so many that no neighbors are left
         return UNKNOWN
     return {
-        "intrinsic_dimension": float(dimension),
+        "intrinsic_dimension": float(dimension) if dimension <= TIED * X.shape[1] else None,
         "concentration": float(concentration.relative_contrast),
         "components": {} if metric == "precomputed" else _components(some, seed, n_jobs),
         "rows_measured": len(rows),
