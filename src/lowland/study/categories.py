@@ -112,9 +112,7 @@ def encoding_log(preparation: Preparation) -> list[str]:
     for name, length in cycles.items():
         dated = name in preparation.date_columns_
         period = period_name(length) if dated else f"{length:g}"
-        lines.append(
-            f"{name} is mapped as a point on a circle (sin, cos), with the period {period}"
-        )
+        lines.append(f"{name} is mapped as a point on a circle (sin, cos); its period is {period}")
     return lines
 
 

@@ -107,7 +107,7 @@ def _with_beside(table: Table, beside: Mapping[str, Any]) -> Table:
     """The table with labels that were given as values."""
     if not beside:
         return table
-    rows = np.empty((table.shape[0], 1))  # only its number of rows is used
+    rows = np.zeros((table.shape[0], 1))  # only its number of rows is used
     given = as_table(rows, beside=beside, name=table.source).labels
     taken = {*table.labels.columns, *(table.feature_names or ())}
     return table.with_labels(given.rename({n: f"{n}_label" for n in given.columns if n in taken}))
@@ -231,7 +231,7 @@ def _prepared_numbers(
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
     fills = options.impute in ("mean", "median")
     preparation = Preparation(
-        scale=options.scale,
+        scale="gower" if options.gower else options.scale,
         impute=options.impute if fills else None,
         order=None if options.order is None else dict(options.order),
         cyclic=None if options.cyclic is None else dict(options.cyclic),

@@ -78,7 +78,7 @@ def with_gower(
         raise ParameterError(
             f"{say('metric', 'gower')} divides each column by its range; leave {other} out."
         )
-    return {**parameters, "metric": "manhattan"}, dataclasses.replace(table, scale="gower")
+    return {**parameters, "metric": "manhattan"}, dataclasses.replace(table, gower=True)
 
 
 def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:

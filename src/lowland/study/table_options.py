@@ -23,7 +23,6 @@ CHOICES = {
     "categories": ("auto", "one-hot", "label", "drop"),
     "impute": (None, "mean", "median", "drop-rows"),
 }
-GOWER = "gower"  # the scale of metric="gower", which the user does not choose
 MAPPINGS = {"order": Orders(), "cyclic": Cycles()}
 # Options that decide what is read; the others decide how it is prepared for a map.
 READING = ("columns", "drop", "labels", "id_column", "part", "distances")
@@ -93,12 +92,13 @@ class TableOptions:
     missing_distances: bool = False  # whether the method accepts unknown distances
     kept: tuple[str, ...] = ()  # labels that other options name
     learns: bool = False  # whether the method learns from a label
+    gower: bool = False  # whether rows are compared by Gower's distance
     spelling: Spelling = PYTHON
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
-            if value not in allowed and (name, value) != ("scale", GOWER):
+            if value not in allowed:
                 shown = ", ".join(choice for choice in allowed if choice is not None)
                 raise ParameterError(
                     f"{self.spelling.option(name)}: {value!r} is not allowed; expected {shown}."
