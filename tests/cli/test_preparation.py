@@ -114,10 +114,10 @@ def test_text_becomes_numbers_only_on_request(run, refused, mixed, tmp_path):
     made = pl.read_csv(tmp_path / "hot" / "map.csv").select("x", "y").to_numpy()
     np.testing.assert_allclose(again, made, atol=1e-9)
     mixed.drop("kind").write_csv(tmp_path / "less.csv")
-    assert "needed columns are missing: 'kind'" in refused(
+    assert "1 needed column is missing: 'kind'" in refused(
         "transform", "hot/model.lowland", "less.csv"
     )
-    assert "unknown column of text 'mass'" in refused(*base, "--one-hot", "mass")
+    assert "unknown column 'kinds'" in refused(*base, "--one-hot", "kinds")
 
 
 def test_a_value_that_the_model_does_not_know_is_said(run, mixed, tmp_path):

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -40,9 +41,22 @@ def columns_of(kind: str) -> Data:
     y = np.digitize(score, np.quantile(score, [0.2, 0.4, 0.6, 0.8] if kind == "levels" else [0.5]))
     if kind == "counts":
         X, new = np.round(X), np.round(new)
+    if kind == "mixed":
+        return Data(mixed_columns(X), mixed_columns(new), y)
     if kind == "gaps":
         X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     return Data(X, new, y)
+
+
+def mixed_columns(X: np.ndarray) -> pl.DataFrame:
+    """Numbers beside text, hours and days."""
+    rows = range(len(X))
+    frame = pl.DataFrame(X[:, :2], schema=["a", "b"], orient="row")
+    return frame.with_columns(
+        size=pl.Series([["low", "medium", "high"][i % 3] for i in rows]),
+        hour=pl.Series([i * 7.0 % 24 for i in rows]),
+        day=pl.Series([f"2020-12-{1 + i % 5:02d}" for i in rows]),
+    )
 
 
 def usual(cls: type) -> dict[str, Any]:

@@ -93,10 +93,10 @@ def prepared(X, new, levels_of_new, levels_of_X, scale, missing):
             fitted = np.array([float(level == name) for level in levels_of_X])
             column = np.array([float(level == name) for level in levels_of_new])
         middle, spread = 0.0, 1.0
-        if scale == "standard":
+        if scale == "standard" and j < X.shape[1]:  # categories are not scaled
             middle = sum(fitted) / len(fitted)
             spread = np.sqrt(sum((fitted - middle) ** 2) / len(fitted))
-        if scale == "robust":
+        if scale == "robust" and j < X.shape[1]:
             low, middle, high = np.quantile(fitted, [0.25, 0.5, 0.75])
             spread = (high - low) / 1.3489795003921634
             spread = spread if spread > 0 else fitted.std()

@@ -42,7 +42,19 @@ def _fitted(cls: type) -> bytes:
     if cls is Preparation:
         frame = pl.DataFrame(X[:, :2], schema=["a", "b"], orient="row")
         frame = frame.with_columns(pl.Series("a", [None, *X[1:, 0]]), kind=pl.lit("x"))
-        return pickle.dumps(cls(scale="standard", missing="mean").fit(frame))
+        frame = frame.with_columns(
+            answer=pl.Series(["yes", "no"] * 20),
+            size=pl.Series(["low", "high"] * 20),
+            hour=pl.Series([float(i % 24) for i in range(40)]),
+            day=pl.Series([f"{1 + i % 28}.12.2020" for i in range(40)]),
+            clock=pl.Series([f"{i % 24}:30" for i in range(40)]),
+        )
+        encoding = {
+            "order": {"size": ["low", "high"]},
+            "cyclic": {"hour": 24, "clock": "day"},
+            "dates": ["day", "clock"],
+        }
+        return pickle.dumps(cls(scale="standard", missing="mean", **encoding).fit(frame))
     params = small(cls)
     names = cls.parameters()
     params |= {"on_disconnected": "largest"} if "on_disconnected" in names else {}

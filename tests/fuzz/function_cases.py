@@ -21,7 +21,8 @@ MEASURES = [name for name in metrics.__all__ if name[0].islower()]
 GENERATORS = ["bent_sheet", "blobs", "helix", "s_curve", "sphere", "swiss_roll", "torus"]
 GENERATORS += ["two_rings", "load_dataset", "breakfast"]
 METRICS = ["euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev"]
-METRICS += ["minkowski", "canberra", "braycurtis", "hamming", "jaccard", "precomputed", "l3"]
+METRICS += ["minkowski", "canberra", "braycurtis", "hamming", "jaccard", "gower", "precomputed"]
+METRICS += ["l3"]
 
 
 def function_case(rng: np.random.Generator) -> None:
@@ -179,7 +180,7 @@ def preparation_case(rng: np.random.Generator) -> None:
     fits = isinstance(data.X, np.ndarray) or data.container.startswith(("polars", "csr", "csc"))
     if not fits or np.ndim(data.X) != 2 or data.container == "polars lazy":
         return  # the command line makes tables of these kinds only
-    scale = pick(rng, ["auto", "none", "standard", "robust", "x", None])
+    scale = pick(rng, ["auto", "none", "standard", "robust", "gower", "x", None])
     plan = pick(rng, ["mean", "median", "neighbors", "refuse", "x"])
     steps = pick(rng, [None, ["log1p"], ["cpm", "l2"], "x"])
     codes = pick(rng, [None, None, ["0", "1"], ["a=0"], ["="]])

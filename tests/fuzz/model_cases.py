@@ -91,6 +91,7 @@ def variants() -> tuple[tuple[str, str], ...]:
     made += [("KernelPCA", "landmarks"), ("Isomap", "landmarks"), ("Isomap", "groups")]
     made += [("LaplacianEigenmaps", "groups"), ("Isomap", "scaled"), ("MDS", "scaled")]
     made += [("Preparation", "rows"), ("Preparation", "text"), ("Chain", "rows")]
+    made += [("Preparation", "mixed"), ("MDS", "gower")]
     return tuple(made)
 
 
@@ -127,6 +128,8 @@ def _fitted(name: str, kind: str) -> tuple[Any, np.ndarray]:
     if kind == "distances":
         D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
         return cls(**params, metric="precomputed").fit(D), D[:5]
+    if kind == "gower":
+        return cls(**params, metric="gower").fit(X), X[:5]
     if kind == "graph":
         return cls(**params).fit(knn_graph(X, 20)), X[:5]
     if kind == "sparse":
@@ -144,7 +147,15 @@ def _preparation(X: np.ndarray, kind: str) -> tuple[Any, np.ndarray]:
     if kind == "rows":
         return Preparation(scale="robust").fit(X), X[:5]
     frame = polars.DataFrame(X[:, :3], schema=list("abc"))
-    return Preparation().fit(frame.with_columns(d=polars.Series(["u", "v"] * 20))), X[:5]
+    if kind == "text":
+        return Preparation().fit(frame.with_columns(d=polars.Series(["u", "v"] * 20))), X[:5]
+    mixed = frame.with_columns(
+        d=polars.Series(["no", "yes"] * 20),
+        e=polars.Series(["low", "high"] * 20),
+        f=polars.Series([f"2020-01-{1 + i % 28:02d}" for i in range(ROWS)]),
+    )
+    encoding = {"order": {"e": ["low", "high"]}, "cyclic": {"c": 2.5}, "dates": ["f"]}
+    return Preparation(**encoding).fit(mixed), X[:5]
 
 
 # --- ways to spoil a model file -------------------------------------------------------------------

@@ -10,7 +10,7 @@ from lowland.cli import options
 from lowland.study import compare_methods, describe_table, make_map, place_rows, score_map
 from lowland.study.table_options import ENTRIES, READING, TableOptions
 
-INTERNAL = {"beside", "missing_distances", "spelling"}
+INTERNAL = {"beside", "gower", "kept", "learns", "missing_distances", "spelling"}
 
 
 def test_every_field_is_documented_and_has_an_option():

@@ -232,6 +232,9 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "missing": Change("mean", {"missing": "median"}, "gaps"),
         "missing_values": Change(["6"], {"missing": "mean", "missing_values": ["5"]}, "counts"),
         "normalize": Change(["log1p"], {"missing": "mean", "normalize": ["l2"]}, "gaps"),
+        "order": Change({"size": ["low", "medium", "high"]}, data="mixed"),
+        "cyclic": Change({"hour": 24}, data="mixed"),
+        "dates": Change(["day"], data="mixed"),
     },
 }
 

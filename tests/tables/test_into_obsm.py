@@ -118,7 +118,7 @@ def test_uns_tells_how_the_map_was_made(cells):
 
 
 def test_dropped_rows_are_nan_in_their_places(cells):
-    result = make_map(cells, "pca", part="obsm/holes", impute="drop-rows")
+    result = make_map(cells, "pca", part="obsm/holes", missing="drop")
     result.write_h5ad("copy.h5ad")
     data = read("copy.h5ad")
     missing = np.isnan(data.obsm["holes"]).any(axis=1)
@@ -165,7 +165,7 @@ def test_a_compressed_file_gives_a_plain_copy(cells, tmp_path):
 
 def test_results_that_are_not_of_a_file_are_added_to_the_object(cells):
     data = read(cells)
-    result = make_map(data, "pca", part="obsm/holes", impute="drop-rows")
+    result = make_map(data, "pca", part="obsm/holes", missing="drop")
     with pytest.raises(DataError, match=r"add_to\(adata\)"):
         result.write_h5ad("copy.h5ad")
     result.add_to(data)

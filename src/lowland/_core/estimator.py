@@ -23,6 +23,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
 from lowland._core.random import generator
+from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
@@ -97,6 +98,8 @@ class Estimator(Declared):
     def transform(self, X: Any) -> Any:
         """Place rows in the fitted map, each as if it came alone. Changes nothing."""
         checked = self._check_new_rows(X)
+        if "column_ranges_" in vars(self):
+            checked = in_ranges(checked, self.column_ranges_)
         with self._running(bound_blas=self.transform_uses_blas) as run:
             return self._in_container(self._place_rows(checked, run), X)
 
@@ -110,9 +113,22 @@ class Estimator(Declared):
         checked = self._check_training_rows(X)
         self._forget()
         self._remember_columns(X, checked)
+        if needs_ranges(checked, getattr(self, "metric", None)):
+            self.column_ranges_ = column_ranges(checked)
+            checked = in_ranges(checked, self.column_ranges_)
         with self._running() as run:
             embedding = fit_in_unit(self, checked, y, run)
         return checked, embedding
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: ranges of columns belong to Gower's distance."""
+        gower = getattr(self, "metric", None) == GOWER
+        if "column_ranges_" in vars(self) and not gower:
+            return "'column_ranges_' with another metric than 'gower'"
+        has_rows = vars(self).get("fitted_rows_") is not None
+        if gower and has_rows and "column_ranges_" not in vars(self):
+            return "no 'column_ranges_' with metric='gower'"
+        return super().inconsistency()
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         """The power of the unit of X in each declared unit; None: ``_fit`` gets X as it is."""

@@ -13,7 +13,7 @@ __all__ = ["info_command"]
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 
 
-@options.about_table(options.READING)
+@options.about_table([*options.READING, "categories"])
 def info_command(
     source: options.Input,
     *,
@@ -54,13 +54,16 @@ def lines(found: dict[str, Any]) -> list[str]:
         what = f"{'sparse ' if found['sparse'] else ''}distances between them"
     told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
     told += _role_lines(found["roles"])
+    if found["taking_part"]:
+        told.append(f"  taking part: {listing(found['taking_part'])}")
+    told += [f"  {line}" for line in found["choices"]]
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
     told.append(f"  missing values: {listing(holes) if holes else 'none'}")
     if found["constant"]:
         told.append(f"  constant columns, which tell nothing: {listing(found['constant'])}")
     scale = "not scaled" if found["scale"] == "none" else f"scaled: {found['scale']}"
     told.append(f"  would be {scale} ({found['scale_reason']})")
-    if found["intrinsic_dimension"] is not None:
+    if found["concentration"] is not None:
         told += _dimension_lines(found)
     cells = [["method", "about", "memory", ""]]
     for method in found["methods"]:
@@ -93,8 +96,9 @@ def _dimension_lines(found: dict[str, Any]) -> list[str]:
     sampled = found["rows_measured"] < found["rows"]
     where = f" (of {found['rows_measured']} sampled rows)" if sampled else ""
     needed = ", ".join(f"{number} for {share}" for share, number in found["components"].items())
+    dimension = found["intrinsic_dimension"]
     return [
-        f"  intrinsic dimension about {found['intrinsic_dimension']:.1f}{where}",
+        *([f"  intrinsic dimension about {dimension:.1f}{where}"] if dimension else []),
         *([f"  principal components needed: {needed} of the variance"] if needed else []),
         f"  other rows are on average {found['concentration']:.1f} times as far as the nearest one"
         + ("; such flat distances say little" if found["concentration"] < FLAT else ""),

@@ -53,6 +53,15 @@ class Scaling(enum.StrEnum):
     ROBUST = "robust"
 
 
+class Categories(enum.StrEnum):
+    """What becomes of columns of text."""
+
+    AUTO = "auto"
+    ONE_HOT = "one-hot"
+    LABEL = "label"
+    DROP = "drop"
+
+
 def split(names: list[str] | None) -> list[str]:
     """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
     import csv
@@ -75,6 +84,41 @@ def _split_names(names: list[str] | None) -> tuple[str, ...]:
 
 def _value(member: enum.Enum | None) -> Any:
     return None if member is None else member.value
+
+
+def _orders(given: list[str] | None) -> dict[str, list[str]] | None:
+    """``--order size=low,high --order rank=a,b`` is the order of two columns."""
+    from lowland._core.errors import ParameterError
+
+    found: dict[str, list[str]] = {}
+    for text in given or ():
+        name, equals, values = text.partition("=")
+        if not name.strip() or not equals or len(split([values])) < 2:
+            raise ParameterError(
+                f"--order: {text!r} is not allowed; expected a column and its values in their "
+                "order, such as 'size=low,medium,high'."
+            )
+        found[name.strip()] = split([values])
+    return found or None
+
+
+def _cycles(given: list[str] | None) -> dict[str, Any] | None:
+    """``--cyclic hour=24,when=week`` are the periods of two columns."""
+    from lowland._core.errors import ParameterError
+
+    found: dict[str, Any] = {}
+    for text in split(given):
+        name, equals, period = (part.strip() for part in text.rpartition("="))
+        if not name or not equals or not period:
+            raise ParameterError(
+                f"--cyclic: {text!r} is not allowed; expected a column and its period, such as "
+                "'hour=24' or 'when=week'."
+            )
+        try:
+            found[name] = float(period)
+        except ValueError:
+            found[name] = period
+    return found or None
 
 
 def _as_it_is(value: Any) -> Any:
@@ -163,6 +207,11 @@ def _text(option: str, metavar: str, text: str) -> TableOption:
     return TableOption(Annotated[str | None, info])
 
 
+def _several(option: str, metavar: str, text: str, read: Callable[[Any], Any]) -> TableOption:
+    info = typer.Option(option, metavar=metavar, help=text, show_default=False)
+    return TableOption(Annotated[list[str] | None, info], read=read)
+
+
 def _flag(option: str, text: str) -> TableOption:
     return TableOption(Annotated[bool, typer.Option(option, help=text)], default=False)
 
@@ -170,7 +219,7 @@ def _flag(option: str, text: str) -> TableOption:
 # Every option about the table, by the field of TableOptions that it sets.
 TABLE = {
     "columns": _names("--columns", "The columns to reduce, comma-separated; default all."),
-    "use": _names("--use", "Columns to reduce although they look like ids or classes."),
+    "use": _names("--use", "Columns to map although they look like ids, classes or dates."),
     "drop": _names("--drop", "Columns to leave out."),
     "labels": _names(
         "--label", "Columns of numbers that are labels, not features; may be repeated."
@@ -178,7 +227,25 @@ TABLE = {
     "label_file": _text(
         "--labels", "FILE", "A table of labels, joined by the row ids, or by order without ids."
     ),
-    "one_hot": _names("--one-hot", "Columns of text to reduce as 0/1 columns, one per value."),
+    "categories": TableOption(
+        Annotated[
+            Categories,
+            typer.Option(
+                "--categories",
+                help="What to do with text of few values; auto: label if there are two columns of "
+                "numbers.",
+            ),
+        ],
+        Categories.AUTO,
+        _value,
+    ),
+    "one_hot": _names("--one-hot", "Columns to reduce as 0/1 columns, one per value."),
+    "order": _several(
+        "--order", "ORDER", "Text in order: 'size=low,medium,high'; may be repeated.", _orders
+    ),
+    "cyclic": _several(
+        "--cyclic", "PERIODS", "Columns that repeat: 'hour=24', or dates 'when=week'.", _cycles
+    ),
     "id_column": _text(
         "--id", "COLUMN", "The column that names the rows; default what looks like an id."
     ),

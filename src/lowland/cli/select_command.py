@@ -98,7 +98,7 @@ def select_command(
     check_suffix(output)
     check_free([output], force=force, sources=[source])
     with console.warnings_as_notes():
-        found_table = read(source, table, allow_missing=False)
+        found_table = read(source, table, allow_missing=False, allow_text=False)
         for note in found_table.notes:
             console.note(note)
         cls, target = choose_selector(method, table.target, found_table, COMMAND_LINE)

@@ -81,7 +81,8 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     import polars as pl
 
     schema = lazy.collect_schema()
-    asked = {*(request.columns or schema), *request.labels, request.id_column, *request.use}
+    wanted = schema if request.columns is None else request.columns
+    asked = {*wanted, *request.labels, request.id_column, *request.use}
     unread = [
         name
         for name, dtype in schema.items()

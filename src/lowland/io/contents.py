@@ -33,6 +33,7 @@ class Request(NamedTuple):
     use: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     guess: bool = True
+    allow_text: bool = False  # whether columns of text may take part, so that numbers may lack
     spelling: Spelling = PYTHON  # of options in notes and errors
 
     def for_reader(self) -> Request:

@@ -59,6 +59,7 @@ def as_table(
     drop: Sequence[str] = (),
     guess: bool = True,
     spelling: Spelling = PYTHON,
+    allow_text: bool = False,
     name: str = NAME,
 ) -> Table:
     """The table that :func:`read_table` would return for the same values in a file.
@@ -72,7 +73,7 @@ def as_table(
         them.
     columns, labels, id_column, part, missing_values, transpose, use, drop, guess, allow_missing
         As in :func:`read_table`.
-    spelling
+    allow_text, spelling
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -101,6 +102,7 @@ def as_table(
         use=tuple(use),
         drop=tuple(drop),
         guess=guess,
+        allow_text=allow_text,
         spelling=spelling,
     )
     if transpose:  # the labels beside it are those of the rows of the result

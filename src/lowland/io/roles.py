@@ -63,11 +63,14 @@ class Roles(NamedTuple):
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean) and name not in apart
         ]
-        wanted = [name for name in request.columns or numeric if name not in request.drop]
+        wanted = numeric if request.columns is None else request.columns
+        wanted = [name for name in wanted if name not in request.drop]
         features = wanted if contents.is_named else []
         features += [name for name in request.use if name not in features]
         if contents.is_named:
             _check_features(source, schema, features, numeric, guesses, request)
+            numbers = set(numeric)
+            features = [name for name in features if name in numbers]
         chosen = set(features)
         unused = [name for name in numeric if name not in chosen]
         taken = {*features, *unused, *dropped, id_name}
@@ -165,12 +168,12 @@ def _check_features(
         noun = "column is" if len(missing) == 1 else "columns are"
         raise DataError(f"{source}: {len(missing)} needed {noun} missing: {listing(missing)}.")
     numbers = set(numeric)
-    text = [name for name in [*features, *request.use] if name not in numbers]
-    if text:
+    text = [name for name in features if name not in numbers]
+    if text and not request.allow_text:
         raise DataError(
             f"{source}: column {text[0]!r} must hold numbers, but its type is {schema[text[0]]}."
         )
-    if features:
+    if features or request.allow_text:
         return
     apart = [guess for guess in guesses if not guess.is_text]
     if request.drop and not apart:

@@ -164,6 +164,7 @@ def read_table(
     drop: Sequence[str] = (),
     guess: bool = True,
     spelling: Spelling = PYTHON,
+    allow_text: bool = False,
 ) -> Table:
     """Read a bundled data set, a file, or a folder of images.
 
@@ -206,6 +207,9 @@ def read_table(
         why. An array has no names, and nothing in it is set aside.
     spelling : Spelling
         How notes name the option that takes a guess back.
+    allow_text : bool, default=False
+        Whether there may be no column of numbers, and ``columns`` may name text, which is a label
+        all the same.
 
     Returns
     -------
@@ -234,6 +238,7 @@ def read_table(
         use=tuple(use),
         drop=tuple(drop),
         guess=guess,
+        allow_text=allow_text,
         spelling=spelling,
     )
     contents = read_source(source, request.for_reader())
@@ -260,9 +265,9 @@ def make_table(
         notes,
         sparse_names,
         contents.image_shape,
-        roles.guesses,
-        roles.by_type,
-        tuple(roles.dropped),
+        guesses=roles.guesses,
+        by_type=roles.by_type,
+        left_out=tuple(roles.dropped),
         has_ids=roles.id_name is not None,
     )
 
@@ -285,6 +290,8 @@ def _features(
 ) -> tuple[Any, tuple[str, ...] | None]:
     """The features, and their names if they are sparse."""
     matrix = contents.matrix
+    if matrix is None and not roles.features:
+        return np.empty((contents.frame.height, 0)), None  # a frame would not know its rows
     if matrix is None:
         frame = contents.frame.select(roles.features)
         return float_frame(source, frame, allow_missing=allow_missing), None

@@ -13,6 +13,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
+from lowland._core.ranges import GOWER
 from lowland._core.units import largest_value, unit_powers
 from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
 from lowland._engines.linalg import products
@@ -80,7 +81,7 @@ class LinearMDS(StressReducer, Invertible):
 
     power: int = param(Integer(0, 2), default=1)
     metric: Any = param(
-        OneOf(*(name for name in METRICS if name != "precomputed")) | Function(),
+        OneOf(*(name for name in METRICS if name not in ("precomputed", GOWER))) | Function(),
         default="euclidean",
     )
     init: Any = param(OneOf("pca", "random") | Array(), default="pca", unit="d/x")

@@ -14,6 +14,7 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
+from lowland._core.ranges import column_ranges, in_ranges, needs_ranges
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
@@ -88,7 +89,7 @@ class Options:
             threads=self.threads,
         )
         check_metric(X, self.metric, self.metric_params)
-        return X
+        return in_ranges(X, column_ranges(X)) if needs_ranges(X, self.metric) else X
 
     @property
     def automatic(self) -> bool:

@@ -8,8 +8,9 @@ from lowland._core.constraints import Boolean
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
+from lowland._core.ranges import column_ranges, in_ranges, needs_ranges
 from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.validation import check_matrix
+from lowland._core.validation import check_columns, check_matrix
 from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
@@ -45,9 +46,10 @@ def knn_graph(
     metric : str or callable, default="euclidean"
         "euclidean" ("l2"), "sqeuclidean", "cosine", "correlation", "manhattan" ("cityblock",
         "l1"), "chebyshev", "minkowski" (``metric_params={"p": 3}``), "canberra", "braycurtis"
-        (values >= 0), "hamming", "jaccard" (0/1 data), "precomputed", or a Python function of two
-        rows, which is slow: it is called n^2 times. It gets read-only rows and must return a finite
-        number >= 0; it should be symmetric, and is called with the row first, its neighbor second.
+        (values >= 0), "hamming", "jaccard" (0/1 data), "gower" (the mean difference in units of
+        the range that each column has in X), "precomputed", or a Python function of two rows, which
+        is slow: it is called n^2 times. It gets read-only rows and must return a finite number
+        >= 0; it should be symmetric, and is called with the row first, its neighbor second.
         For sparse data the Euclidean ones and cosine.
     method : {"auto", "exact", "cells", "tree"}, default="auto"
         "tree" for few columns, "exact" for all pairs, "cells" for very many rows.
@@ -68,6 +70,8 @@ def knn_graph(
     """
     threads = resolve_n_jobs(n_jobs)
     checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
+    if needs_ranges(checked, metric):
+        checked = in_ranges(checked, column_ranges(checked))
     monitor = Monitor("knn_graph", verbose=_flag(verbose))
     with limit_blas(1), monitor:
         return neighbor_graph(
@@ -108,6 +112,10 @@ def knn_query(
     asked = check_matrix(
         queries, owner="knn_query", argument="queries", accept_sparse=True, threads=threads
     )
+    if needs_ranges(rows, metric) and needs_ranges(asked, metric):
+        check_columns(asked, rows.shape[1], owner="knn_query")
+        ranges = column_ranges(rows)
+        rows, asked = in_ranges(rows, ranges), in_ranges(asked, ranges)
     monitor = Monitor("knn_query", verbose=_flag(verbose))
     with limit_blas(1), monitor:
         return neighbor_query(

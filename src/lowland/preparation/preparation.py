@@ -5,15 +5,14 @@ Everything is learned from the fitted rows and kept, so that new rows are treate
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from lowland._core.constraints import Null, OneOf, Several, Text
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.meanings.contents import Names, above, count
-from lowland._core.params import Declared, fitted, param
+from lowland._core.params import fitted, param
 from lowland._core.threads import resolve_n_jobs
 from lowland._core.validation import (
     all_finite,
@@ -29,30 +28,35 @@ from lowland.preparation._coded import parse_codes, without_codes
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
 from lowland.preparation._normalizing import STEPS, normalized
 from lowland.preparation._scales import Scale, choose_scale, robust_scale, standard_scale
-
-if TYPE_CHECKING:
-    import polars as pl
+from lowland.preparation._weights import beside_numbers, gower_scale, keep_binary
+from lowland.preparation.encoding import Encoding
 
 __all__ = ["Preparation"]
 
+BESIDE = "categories or cycles take part, and numbers are to weigh the same"
 
-class Preparation(Declared):
-    """x -> (filled(x) - center) / spread, column by column, after one-hot encoding of categories.
+
+class Preparation(Encoding):
+    """x -> (filled(x) - center) / spread, column by column, after encoding of text and dates.
 
     The order is: coded values become missing, missing values are filled, rows are normalized,
     categories are encoded, columns are scaled.
 
     Parameters
     ----------
-    scale : {"auto", "none", "standard", "robust"}, default="auto"
+    scale : {"auto", "none", "standard", "robust", "gower"}, default="auto"
         How columns are scaled. "standard" gives mean 0 and deviation 1, "robust" median 0 and the
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
-        columns seem to differ, else "none"; see :func:`lowland.preparation._scales.choose_scale`.
+        columns seem to differ or categories take part, else "none"; see
+        :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
+        categories are weighted, not scaled; see :mod:`lowland.preparation._weights`. With "gower"
+        the Manhattan distance of two rows is Gower's distance.
     missing : {"refuse", "mean", "median", "neighbors"}, default="refuse"
         What replaces a missing value: the mean or the median of the column, or the mean of the
         5 nearest fitted rows that have a value there. "neighbors" measures distances over the
         columns that both rows have, in units of their deviations, as scikit-learn's KNNImputer
-        does after scaling; the model keeps the fitted rows for it. "refuse" raises an error.
+        does after scaling; the model keeps the fitted rows for it. "refuse" raises an error. A
+        missing category is a category of its own.
     missing_values : list of str or None, default=None
         Values that mean "missing", such as "-999"; "age=-1" means only those of one column. A
         column without a name is called by its number, from 0.
@@ -64,7 +68,7 @@ class Preparation(Declared):
     Attributes
     ----------
     chosen_ : str
-        Scale in use: "none", "standard" or "robust".
+        Scale in use: "none", "standard", "robust" or "gower".
     reason_ : str
         Reason for this scale.
     fill_ : ndarray of shape (n_numbers,) or None
@@ -82,10 +86,6 @@ class Preparation(Declared):
         Value that is subtracted from each column. None subtracts nothing.
     spread_ : ndarray of shape (n_columns,) or None
         Value that each column is divided by; 1 for constant columns. None divides by nothing.
-    level_columns_ : ndarray of shape (n_levels,)
-        Name of the text column of each 0/1 column. The 0/1 columns follow the columns of numbers.
-    levels_ : ndarray of shape (n_levels,)
-        Text value of each 0/1 column.
 
     Examples
     --------
@@ -96,14 +96,14 @@ class Preparation(Declared):
     array([[-1.22, -1.22], [ 0.  ,  0.  ], [ 1.22,  1.22]])
     """
 
-    scale: str = param(OneOf("auto", "none", "standard", "robust"), default="auto")
+    scale: str = param(OneOf("auto", "none", "standard", "robust", "gower"), default="auto")
     missing: str = param(OneOf("refuse", "mean", "median", "neighbors"), default="refuse")
     missing_values: list[str] | None = param(
         Several(Text("a value or column=value")) | Null(), default=None
     )
     normalize: list[str] | None = param(Several(OneOf(*STEPS)) | Null(), default=None)
 
-    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust")))
+    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust", "gower")))
     reason_: str = fitted(type=str)
     fill_: np.ndarray | None = fitted("n_numbers", optional=True)
     n_filled_: int = fitted(type=int, meaning=count())
@@ -112,8 +112,6 @@ class Preparation(Declared):
     n_empty_: int = fitted(type=int, meaning=count())
     center_: np.ndarray | None = fitted("n_columns", optional=True)
     spread_: np.ndarray | None = fitted("n_columns", optional=True, meaning=above(0))
-    level_columns_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
-    levels_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
@@ -122,16 +120,15 @@ class Preparation(Declared):
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
-        self.level_columns_, self.levels_ = _levels(X)
+        self._fit_encoding(X)
         numbers = self._numbers(X)
         self.n_filled_ = _n_missing(numbers)
         self.fill_ = self.donors_ = self.donor_spread_ = None
         if self.missing != "refuse" and not is_sparse(numbers):
             self._learn_fill(numbers)
-        filled = self._filled(numbers)
-        filled, self.n_empty_ = normalized(filled, self.normalize or (), self._number_names())
+        filled, self.n_empty_ = self._normalized(self._filled(numbers))
         ready = self._with_levels(filled, X)
-        found = self._scale(ready, names)
+        found = self._scale(ready)
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
         return self
@@ -146,8 +143,7 @@ class Preparation(Declared):
         if "feature_names_in_" in vars(self):
             check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
-        numbers = self._filled(self._numbers(X))
-        numbers, _ = normalized(numbers, self.normalize or (), self._number_names())
+        numbers, _ = self._normalized(self._filled(self._numbers(X)))
         ready = self._with_levels(numbers, X)
         if self.spread_ is None:
             return ready
@@ -162,42 +158,22 @@ class Preparation(Declared):
         """The prepared fitted rows."""
         return self.fit(X).transform(X)
 
-    @property
-    def _n_features_out(self) -> int:
-        texts = len(set(self.level_columns_))
-        return self.n_features_in_ - texts + len(self.levels_)
-
-    def column_names_out(self) -> list[str] | None:
-        """Names of the columns of the result; None if X had no names."""
-        if "feature_names_in_" not in vars(self):
-            return None
-        texts = set(self.level_columns_)
-        numbers = [name for name in self.feature_names_in_ if name not in texts]
-        pairs = zip(self.level_columns_, self.levels_, strict=True)
-        return [*numbers, *(f"{column}={level}" for column, level in pairs)]
-
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the columns that the rows have after encoding."""
-        texts = set(self.level_columns_)
-        if unknown := sorted(texts - set(vars(self).get("feature_names_in_", ()))):
-            return f"'level_columns_' with {unknown[0][:80]!r}, which is no column"
-        if len({*zip(self.level_columns_, self.levels_, strict=True)}) < len(self.levels_):
-            return "'levels_' with a value twice in one column"
         if (self.chosen_ == "none") != (self.spread_ is None):
             has = "no" if self.spread_ is None else "a"
             return f"'chosen_' = {self.chosen_!r} with {has} 'spread_'"
         if self.spread_ is None and self.center_ is not None:
             return "'center_', but no 'spread_'"
-        if wrong := self._wrong_filling():
-            return wrong
-        n_numbers = self.n_features_in_ - len(texts)
-        sizes = {"fill_": n_numbers, "center_": n_numbers + len(self.levels_)}
-        sizes["spread_"] = sizes["center_"]
+        if flaw := super().inconsistency() or self._wrong_filling():
+            return flaw
+        columns = self._n_features_out
+        sizes = {"fill_": self._n_numbers, "center_": columns, "spread_": columns}
         for name, size in sizes.items():
             found = getattr(self, name)
             if found is not None and len(found) != size:
                 return f"{name!r} of {len(found)} values, expected {size}"
-        return super().inconsistency()
+        return None
 
     def _wrong_filling(self) -> str | None:
         """What of the values and rows that fill missing values contradicts the parameters."""
@@ -217,23 +193,34 @@ class Preparation(Declared):
         return None
 
     def _numbers(self, X: Any) -> Any:
-        """The columns of numbers; a data frame is copied into one C-ordered array."""
+        """The columns of numbers and the cycles; coded values are missing."""
         codes = parse_codes(self.missing_values)
+        if not codes or is_sparse(X):
+            return super()._numbers(X)
         if not hasattr(X, "columns"):
-            X = X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
-            return X if is_sparse(X) else without_codes(X, None, codes)[0]
-        texts = set(self.level_columns_)
-        names = [name for name in X.columns if name not in texts]
+            return without_codes(super()._numbers(X), None, codes)[0]
+        import polars as pl
+
+        names = [name for name, dtype in X.schema.items() if dtype.is_numeric()]
+        codes = [code for code in codes if code.column is None or code.column in names]
         numbers = X.select(names).to_numpy(order="c")
         if numbers.dtype.kind != "f":
             numbers = numbers.astype(np.float64)
-        codes = [code for code in codes if code.column not in texts]
-        return without_codes(numbers, names, codes)[0]
+        known, _ = without_codes(numbers, names, codes)
+        return super()._numbers(X.with_columns(pl.from_numpy(known, schema=names, orient="row")))
 
-    def _number_names(self) -> np.ndarray | None:
-        """Names of the columns of numbers, if X had names."""
-        names = self.column_names_out()
-        return None if names is None else np.array(names[: len(names) - len(self.levels_)])
+    def _normalized(self, numbers: Any) -> tuple[Any, int]:
+        """Each row after the steps of ``normalize``, without the cycles; and how many are 0."""
+        if not self.normalize:
+            return numbers, 0
+        names, plain = self.column_names_out(), self._n_plain
+        apart = len(self.cycle_columns_) > 0
+        found, n_empty = normalized(
+            numbers[:, :plain] if apart else numbers,
+            self.normalize,
+            None if names is None else np.array(names[:plain]),
+        )
+        return (np.hstack([found, numbers[:, plain:]]) if apart else found), n_empty
 
     def _filled(self, numbers: Any) -> Any:
         if is_sparse(numbers) or all_finite(numbers):
@@ -275,37 +262,28 @@ class Preparation(Declared):
         names = self.column_names_out()
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
-    def _with_levels(self, numbers: Any, X: Any) -> Any:
-        if not len(self.levels_):
-            return numbers
-        if not hasattr(X, "columns"):
-            raise DataError(
-                f"Preparation was fitted with the text column {self.level_columns_[0]!r}, but X "
-                "has no named columns; give a data frame with the same columns."
-            )
-        parts = [numbers]
-        for column in dict.fromkeys(self.level_columns_):
-            levels = self.levels_[self.level_columns_ == column]
-            values = _text(X[column])
-            unknown = sorted({*values} - {*levels})
-            if unknown:
-                warnings.warn(
-                    f"column {column!r} has values that the model does not know, which have 0 "
-                    f"in all of its columns: {listing(unknown)}",
-                    stacklevel=2,
-                )
-            parts.append((values[:, None] == levels).astype(numbers.dtype))
-        return np.hstack(parts)
-
-    def _scale(self, ready: Any, names: np.ndarray | None) -> Scale:
+    def _scale(self, ready: Any) -> Scale:
         if self.scale == "none":
             return Scale("none", "as asked")
-        if self.scale == "auto" and self.normalize:
+        if self.scale == "gower":
+            return gower_scale(ready, self)
+        coded = ready.shape[1] - self._n_plain
+        if self.scale == "auto" and self.normalize and not coded:
             return Scale("none", "the rows were normalized, which gives all columns one unit")
-        if self.scale == "auto":
-            return choose_scale(ready, self.column_names_out())
-        make = standard_scale if self.scale == "standard" else robust_scale
-        return make(ready, "as asked")
+        numbers = ready[:, : self._n_plain] if coded else ready
+        if self.scale == "auto" and not coded:
+            found = choose_scale(numbers, self.column_names_out())
+        elif numbers.shape[1]:
+            make = robust_scale if self.scale == "robust" else standard_scale
+            found = make(numbers, BESIDE if self.scale == "auto" else "as asked")
+        elif not len(self.switch_columns_):
+            return Scale("none", "every column is a category or a cycle")
+        else:
+            kind = "robust" if self.scale == "robust" else "standard"
+            found = Scale(kind, "every column is a category or a cycle, and all weigh the same")
+        if self.scale == "auto" and found.center is not None:
+            found = keep_binary(found, numbers)
+        return beside_numbers(found, self) if coded else found
 
 
 def _entered(X: Any) -> Any:
@@ -320,21 +298,3 @@ def _n_missing(numbers: Any) -> int:
     if is_sparse(numbers) or all_finite(numbers):
         return 0
     return int(np.isnan(numbers).sum())
-
-
-def _levels(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Column and value of each level of the text columns, sorted within a column."""
-    found: list[tuple[str, str]] = []
-    if hasattr(X, "columns"):
-        for column in X.columns:
-            if not X[column].dtype.is_numeric():
-                found += [(column, level) for level in sorted({*_text(X[column])})]
-    columns, levels = zip(*found, strict=True) if found else ((), ())
-    return np.array(columns, dtype=object), np.array(levels, dtype=object)
-
-
-def _text(column: pl.Series) -> np.ndarray:
-    """Values as text; missing values become the level "missing"."""
-    import polars as pl
-
-    return column.cast(pl.String).fill_null("missing").to_numpy().astype(object)

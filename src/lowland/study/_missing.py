@@ -11,25 +11,34 @@ from lowland._core.errors import DataError
 from lowland._core.validation import all_finite, is_sparse
 from lowland._core.wording import count, listing
 from lowland.io import Table
+from lowland.study.categories import TakingPart, missing_in
 from lowland.study.table_options import TableOptions
 
 __all__ = ["without_missing"]
 
 
-def without_missing(table: Table, options: TableOptions, log: list[str]) -> tuple[Table, list[Any]]:
+def without_missing(
+    table: Table, part: TakingPart, options: TableOptions, log: list[str]
+) -> tuple[Table, list[Any]]:
     """The table without rows that have missing values, if that was asked for; and their ids.
 
     A column without any value is left out. Missing values are refused, with their columns and what
-    each option would do, if nothing was said about them.
+    each option would do, if nothing was said about them. A missing category is a category.
     """
-    if is_sparse(table.features) or all_finite(np.asarray(table.features)):
+    coded = missing_in(table, part, options)
+    finite = is_sparse(table.features) or all_finite(np.asarray(table.features))
+    if finite and not coded:
         return table, []
-    table = _without_empty_columns(table, options, log)
-    missing = np.isnan(np.asarray(table.features))
+    missing, names = np.zeros((table.shape[0], 0), bool), [*map(repr, coded)]
+    if not finite:
+        table = _without_empty_columns(table, options, log)
+        missing = np.isnan(np.asarray(table.features))
+        names = [*(_name(table, i) for i in range(table.shape[1])), *map(repr, coded)]
+    missing = np.column_stack([missing, *coded.values()])
     if not missing.any():
         return table, []
     if options.missing == "refuse":
-        raise DataError(_refusal(table, missing, options))
+        raise DataError(_refusal(table, missing, names, options))
     if options.missing != "drop":
         return table, []
     bad = missing.any(axis=1)
@@ -77,11 +86,11 @@ def _without_empty_columns(table: Table, options: TableOptions, log: list[str]) 
     return dataclasses.replace(table, features=kept, unused=unused, image_shape=None)
 
 
-def _refusal(table: Table, missing: np.ndarray, options: TableOptions) -> str:
+def _refusal(table: Table, missing: np.ndarray, names: list[str], options: TableOptions) -> str:
     """Where values are missing, and what each option would do about them."""
     say = options.spelling.option
     counts = missing.sum(axis=0)
-    shown = [f"{_name(table, i)} ({counts[i]})" for i in np.flatnonzero(counts)]
+    shown = [f"{names[i]} ({counts[i]})" for i in np.flatnonzero(counts)]
     rows, lost = len(missing), int(missing.any(axis=1).sum())
     drop = f"{say('missing', 'drop')} (loses {lost} of {count(rows, 'row')}, {lost / rows:.1%})"
     if lost == rows:

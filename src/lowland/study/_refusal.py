@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from lowland._core.errors import DataError
 from lowland._core.wording import count, listing
 from lowland.io import Table
 from lowland.study.table_options import TableOptions
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["refuse_remains", "why_refused"]
 
@@ -42,22 +40,25 @@ class SetAside(NamedTuple):
         return len(self.numbers) + len(self.texts) - names + len(self.nested) + labels
 
 
-def refuse_remains(table: Table, options: TableOptions) -> None:
-    """Refuse to map a table of which more columns were set aside in doubt than would be mapped."""
-    reason = why_refused(table, options)
+def refuse_remains(table: Table, options: TableOptions, taking_part: Sequence[str]) -> None:
+    """Refuse to map a table of which more columns were set aside in doubt than would be mapped.
+
+    ``taking_part`` are columns of text or dates that are mapped beside the numbers.
+    """
+    reason = why_refused(table, options, taking_part)
     if reason is not None:
         raise DataError(reason)
 
 
-def why_refused(table: Table, options: TableOptions) -> str | None:
+def why_refused(table: Table, options: TableOptions, taking_part: Sequence[str] = ()) -> str | None:
     """Why the table would not be mapped, or None.
 
     A single column that is left of several is refused, too: a map of it says nothing.
     """
     if options.columns or options.distances or table.feature_names is None:
         return None
-    n_features = table.shape[1] + len(options.one_hot)
-    unasked = [name for name in table.by_type if name not in options.one_hot]
+    n_features = table.shape[1] + len(taking_part)
+    unasked = [name for name in table.by_type if name not in taking_part]
     n_apart = len(unasked) + len(table.left_out)
     if n_features > 1 and n_apart <= n_features:
         return None

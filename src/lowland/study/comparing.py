@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,9 @@ def compare_methods(
 
 def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> MapComparison:
     """Fit and measure every entry on the same prepared rows."""
+    learns = any(entry.cls.needs_target for entry in entries)
+    table = dataclasses.replace(options.table, learns=learns)
+    options = dataclasses.replace(options, table=table)
     prepared, color = prepare_run(data, options, Stages())
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
     attempts: list[Attempt] = []

@@ -18,6 +18,7 @@ from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.study._refusal import why_refused
+from lowland.study.categories import frame_of, take_part
 from lowland.study.preparing import read
 from lowland.study.summary import table_facts
 from lowland.study.table_options import READING, TableOptions, takes_table_options
@@ -26,10 +27,11 @@ __all__ = ["describe_table", "description_of"]
 
 SHARES = (0.9, 0.95, 0.99)
 UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "components": {}}
+TIED = 4  # times the number of columns: an estimate beyond it comes from tied distances
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
-@takes_table_options(READING)
+@takes_table_options((*READING, "categories"))
 def describe_table(
     data: Any, *, table: TableOptions, seed: int = 0, n_jobs: int | None = None
 ) -> dict[str, Any]:
@@ -65,24 +67,32 @@ def description_of(
     facts = {
         **table_facts(table),
         "roles": _roles(table),
-        "refused": why_refused(table, options),
         "notes": list(table.notes),
         "distances": options.distances,
         "sparse": is_sparse(table.features),
     }
     if options.distances:
-        return {**facts, **_of_distances(table, seed, n_jobs)}
+        nothing = {"taking_part": [], "choices": [], "refused": None}
+        return {**facts, **nothing, **_of_distances(table, seed, n_jobs)}
+    part = take_part(table, options)
+    facts["refused"] = why_refused(table, options, part.names)
     features, names = table.features, table.feature_names
     missing = np.zeros(table.shape[1], int)
     if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
-    preparation = Preparation(missing="mean" if missing.any() else "refuse").fit(features)
-    X = preparation.transform(features)
+    frame = frame_of(part.table, part.names, part.dates)
+    preparation = Preparation(
+        missing="mean" if missing.any() else "refuse", dates=part.dates or None
+    ).fit(frame)
+    X = preparation.transform(frame)
     return {
         **facts,
+        "labels": [name for name in part.table.labels.columns if name not in part.names],
+        "taking_part": part.names,
+        "choices": part.log,
         "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
-        "constant": _constant_columns(X, named),
+        "constant": _constant_columns(X, preparation.column_names_out() or named),
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,
         **_dimensions(X, seed, n_jobs),
@@ -147,7 +157,7 @@ def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean"
     except DataError:  # all rows are equal, or so many that no neighbors are left
         return UNKNOWN
     return {
-        "intrinsic_dimension": float(dimension),
+        "intrinsic_dimension": float(dimension) if dimension <= TIED * X.shape[1] else None,
         "concentration": float(concentration.relative_contrast),
         "components": {} if metric == "precomputed" else _components(some, seed, n_jobs),
         "rows_measured": len(rows),

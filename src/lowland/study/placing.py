@@ -115,14 +115,16 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     codes = getattr(first, "missing_values", None)
     options = dataclasses.replace(options, missing_values=tuple(codes or ()))
     if names is not None:
-        texts = list(dict.fromkeys(getattr(first, "level_columns_", ())))
-        numbers = tuple(name for name in names if name not in texts)
-        chosen = dataclasses.replace(options, columns=numbers)
-        table = read(data, chosen, allow_missing=allow_missing)
-        return _with_texts(table, texts, list(names)) if texts else table
-    table = read(data, options, allow_missing=allow_missing)
+        texts = list(getattr(first, "text_columns", ()))
+        chosen = dataclasses.replace(options, columns=tuple(names))
+        # a missing category is a category; the preparation refuses other missing values
+        may_miss = allow_missing or bool(texts)
+        table = read(data, chosen, allow_missing=may_miss, allow_text=bool(texts))
+        return _with_texts(table, list(names)) if texts else table
+    how = {"allow_missing": allow_missing, "allow_text": False}
+    table = read(data, options, **how)
     if table.shape[1] < model.n_features_in_ and table.guesses:
-        table = read(data, options, allow_missing=allow_missing, guess=False)
+        table = read(data, options, **how, guess=False)
     if table.shape[1] != model.n_features_in_:
         raise DataError(
             f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
@@ -132,13 +134,12 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
     return table.without_names()
 
 
-def _with_texts(table: Table, texts: list[str], names: list[str]) -> Table:
+def _with_texts(table: Table, names: list[str]) -> Table:
     """The table with the columns of text that the model turns into numbers among its features."""
     import polars as pl
 
     known = {column.name: column for column in (table.ids, *table.labels.get_columns())}
-    missing = [name for name in texts if name not in known]
-    if missing:
-        raise DataError(f"{table.source}: needed columns are missing: {listing(missing)}.")
-    columns = [known[name].cast(pl.String) for name in texts]
-    return dataclasses.replace(table, features=table.features.hstack(columns).select(names))
+    numbers = {*(table.feature_names or ())}
+    columns = [known[name] for name in names if name not in numbers]
+    features = table.features.hstack(columns) if table.shape[1] else pl.DataFrame(columns)
+    return dataclasses.replace(table, features=features.select(names))

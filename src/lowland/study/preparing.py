@@ -28,6 +28,7 @@ from lowland.study._missing import without_missing
 from lowland.study._refusal import refuse_remains
 from lowland.study._sentinels import sentinel_notes
 from lowland.study._variance import Dominant, dominating
+from lowland.study.categories import TakingPart, encoding_log, frame_of, take_part
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -58,15 +59,23 @@ class Prepared(NamedTuple):
     @property
     def metric(self) -> str:
         """The distance between rows that the map is measured against."""
+        if self.preparation is not None and self.preparation.chosen_ == "gower":
+            return "manhattan"
         return "precomputed" if self.distances else "euclidean"
 
 
 def read(
-    data: Any, options: TableOptions, *, allow_missing: bool = True, guess: bool = True
+    data: Any,
+    options: TableOptions,
+    *,
+    allow_missing: bool = True,
+    allow_text: bool = True,
+    guess: bool = True,
 ) -> Table:
     """The table with the columns that were asked for, and missing values where allowed.
 
-    Without ``guess``, ids and classes that only look like such are features.
+    With ``allow_text`` the table may have no column of numbers. Without ``guess``, ids and classes
+    that only look like such are features.
     """
     if options.distances:
         table = _read_distances(data, options)
@@ -77,9 +86,12 @@ def read(
     joined = [] if beside is None else beside.names
     labels = [*options.labels, *([options.target] if options.target else [])]
     labels = [name for name in dict.fromkeys(labels) if name not in options.drop]
-    columns = [name for name in options.columns if name not in options.one_hot]
+    # as labels they keep their values as they are written
+    coded = [*options.one_hot, *(options.order or ())]
+    columns = [name for name in options.columns if name not in coded]
+    labels = [*dict.fromkeys([*labels, *coded])]
     how: dict[str, Any] = {
-        "columns": columns or None,
+        "columns": columns if options.columns else None,
         "labels": [name for name in labels if name not in {*options.beside, *joined}],
         "id_column": options.id_column,
         "missing_values": options.missing_values,
@@ -89,6 +101,7 @@ def read(
         "guess": guess,
         "spelling": options.spelling,
         "allow_missing": allow_missing,
+        "allow_text": allow_text,
     }
     if is_path(data):
         table = _with_beside(read_table(data, part=options.part, **how), options.beside)
@@ -105,9 +118,10 @@ def read(
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
     usual = {"scale": ("auto", "none"), "missing": ("refuse",), "normalize": ((), ("none",))}
-    for name in ("columns", "use", "drop", "one_hot", "missing_values", "transpose", *usual):
+    unused = ("columns", "use", "drop", "one_hot", "order", "cyclic", "missing_values", "transpose")
+    for name in (*unused, *usual):
         value = getattr(options, name)
-        if value not in usual.get(name, ((), False)):
+        if value not in usual.get(name, ((), False, None)):
             raise DataError(
                 f"{say('similarities' if options.similarities else 'distances')}: a matrix of "
                 f"distances has no columns to choose, fill or scale; leave {say(name)} out."
@@ -125,7 +139,7 @@ def _with_beside(table: Table, beside: Mapping[str, Any]) -> Table:
     """The table with labels that were given as values."""
     if not beside:
         return table
-    rows = np.empty((table.shape[0], 1))  # only its number of rows is used
+    rows = np.zeros((table.shape[0], 1))  # only its number of rows is used
     given = as_table(rows, beside=beside, name=table.source).labels
     taken = {*table.labels.columns, *(table.feature_names or ())}
     return table.with_labels(given.rename({n: f"{n}_label" for n in given.columns if n in taken}))
@@ -137,10 +151,12 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     if options.distances:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
-    refuse_remains(table, options)
-    log = [_columns_used(table)]
-    table, dropped = without_missing(table, options, log)
-    X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
+    part = take_part(table, options)
+    refuse_remains(table, options, part.names)
+    table = part.table
+    log = [_columns_used(table, part.names), *part.log]
+    table, dropped = without_missing(table, part, options, log)
+    X, preparation = _prepared_numbers(frame_of(table, part.names, part.dates), part, options, log)
     names = table.feature_names if preparation is None else preparation.column_names_out()
     dominant = dominating(X, names, table.ids)
     return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant)
@@ -160,9 +176,14 @@ def _without_columns(table: Table, options: TableOptions) -> Table:
         if name not in known:
             raise DataError(f"{table.source}: {say('drop')}: {unknown_name('column', name, known)}")
     kept = [] if names is None else [name for name in names if name not in drop]
-    if names is not None and not kept:
-        raise DataError(f"{table.source}: {say('drop')} leaves no column of numbers.")
     labels = table.labels.drop(drop, strict=False)
+    if names and not kept:
+        if not labels.width:
+            raise DataError(f"{table.source}: {say('drop')} leaves no column of numbers.")
+        features = np.empty((table.shape[0], 0))
+        return dataclasses.replace(
+            table, features=features, labels=labels, image_shape=None, sparse_names=None
+        )
     if names is None or len(kept) == len(names):
         return dataclasses.replace(table, labels=labels)
     if table.sparse_names is not None:
@@ -176,38 +197,23 @@ def _without_columns(table: Table, options: TableOptions) -> Table:
     )
 
 
-def _columns_used(table: Table) -> str:
+def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
     def names(given: Any) -> str:
         return listing(list(given), LISTED, quote=False)
 
     rows, columns = table.shape
     parts = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
     parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
+    if taking_part:
+        parts.append(f"{count(len(taking_part), 'other')} ({names(taking_part)})")
     if table.has_ids:
         parts.append(f"row id: {table.ids.name}")
-    if table.labels.width:
-        parts.append(f"kept as labels: {names(table.labels.columns)}")
+    labels = [name for name in table.labels.columns if name not in taking_part]
+    if labels:
+        parts.append(f"kept as labels: {names(labels)}")
     if table.unused:
         parts.append(f"not used: {names(table.unused)}")
     return "; ".join(parts)
-
-
-def _with_categories(table: Table, options: TableOptions) -> Any:
-    """The features, followed by the columns of text that become 0 and 1."""
-    import polars as pl
-
-    one_hot, say = options.one_hot, options.spelling.option
-    if not one_hot:
-        return table.features
-    known = list(table.labels.columns)
-    for name in one_hot:
-        if name not in known:
-            raise DataError(
-                f"{table.source}: {say('one_hot')}: {unknown_name('column of text', name, known)}"
-            )
-    if not isinstance(table.features, pl.DataFrame):
-        raise DataError(f"{table.source}: {say('one_hot')} needs a table whose columns have names.")
-    return table.features.hstack(table.labels.select(pl.col(one_hot).cast(pl.String)))
 
 
 def _codes_of(features: Any, codes: Sequence[str]) -> list[str]:
@@ -233,19 +239,20 @@ def _filled_with(preparation: Preparation) -> str:
 
 
 def _prepared_numbers(
-    features: pl.DataFrame | Any, options: TableOptions, log: list[str]
+    features: pl.DataFrame | Any, part: TakingPart, options: TableOptions, log: list[str]
 ) -> tuple[Any, Preparation | None]:
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
     fills = options.missing if options.missing not in ("drop", "refuse") else "refuse"
     preparation = Preparation(
-        scale=options.scale,
+        scale="gower" if options.gower else options.scale,
         missing=fills,
         missing_values=_codes_of(features, options.missing_values) or None,
         normalize=options.steps or None,
+        order=None if options.order is None else dict(options.order),
+        cyclic=None if options.cyclic is None else dict(options.cyclic),
+        dates=part.dates or None,
     ).fit(features)
-    if len(preparation.levels_):
-        columns = ", ".join(dict.fromkeys(preparation.level_columns_))
-        log.append(f"turned {columns} into {len(preparation.levels_)} columns of 0 and 1")
+    log += encoding_log(preparation)
     if preparation.n_filled_:
         filled = count(preparation.n_filled_, "missing value")
         log.append(f"filled {filled} {_filled_with(preparation)}")
@@ -256,7 +263,7 @@ def _prepared_numbers(
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
     log.append(f"{verb} ({preparation.reason_})")
     # What was declared holds for new rows, too, also if the fitted rows needed none of it.
-    changed = len(preparation.levels_) or fills != "refuse" or preparation.spread_ is not None
+    changed = preparation.encoded_columns or fills != "refuse" or preparation.spread_ is not None
     if not (changed or preparation.missing_values or preparation.normalize):
         return features, None
     return preparation.transform(features), preparation

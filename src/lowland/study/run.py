@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Reducer
+from lowland._core.errors import ParameterError
 from lowland.io import Table
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._keeping import Keeper
@@ -48,7 +49,10 @@ def run_map(
 ) -> MapResult:
     """Make one map."""
     stages = Stages()
-    table_options = dataclasses.replace(options.table, missing_distances=cls.accepts_missing)
+    table_options = dataclasses.replace(
+        options.table, missing_distances=cls.accepts_missing, learns=cls.needs_target
+    )
+    parameters, table_options = with_gower(parameters, table_options)
     options = dataclasses.replace(options, table=table_options)
     prepared, color = prepare_run(data, options, stages)
     target = table_options.target
@@ -83,9 +87,26 @@ def run_map(
     )
 
 
+def with_gower(
+    parameters: dict[str, Any], table: TableOptions
+) -> tuple[dict[str, Any], TableOptions]:
+    """Gower's distance as the Manhattan distance of columns that are prepared for it."""
+    if parameters.get("metric") != "gower":
+        return parameters, table
+    say = table.spelling.option
+    if table.distances or table.scale != "auto":
+        other = say("distances") if table.distances else say("scale", table.scale)
+        raise ParameterError(
+            f"{say('metric', 'gower')} divides each column by its range; leave {other} out."
+        )
+    return {**parameters, "metric": "manhattan"}, dataclasses.replace(table, gower=True)
+
+
 def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
     """The prepared rows and the column that colors the map."""
     how = options.table.for_data(data)
+    if options.color is not None:
+        how = dataclasses.replace(how, kept=(options.color,))
     with stages.timed("reading"):
         table = read(data, how)
     for note in table.notes:

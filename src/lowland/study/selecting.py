@@ -131,7 +131,7 @@ def select_columns(
     >>> select_columns("iris", n_features=2).frame.columns
     ['petal length (cm)', 'petal width (cm)', 'class']
     """
-    found = read(data, table, allow_missing=False)
+    found = read(data, table, allow_missing=False, allow_text=False)
     cls, target = choose_selector(method, table.target, found, PYTHON)
     run = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
     return run_selection(found, cls(n_features=n_features, **parameters, **run), target)

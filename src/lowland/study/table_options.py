@@ -13,10 +13,12 @@ import numpy as np
 
 from lowland._core.docstrings import complete, entries
 from lowland._core.errors import ParameterError
+from lowland._core.wording import shown as shown_value
 from lowland.io import holds_distances
 from lowland.io.in_memory import has_column_names, is_path
 from lowland.preparation._coded import parse_codes
 from lowland.preparation._normalizing import STEPS
+from lowland.preparation.encoding import Cycles, Orders
 from lowland.study._spelling import PYTHON, Spelling
 
 __all__ = ["READING", "TableOptions", "takes_table_options"]
@@ -24,7 +26,9 @@ __all__ = ["READING", "TableOptions", "takes_table_options"]
 CHOICES = {
     "scale": ("auto", "none", "standard", "robust"),
     "missing": ("refuse", "drop", "mean", "median", "neighbors"),
+    "categories": ("auto", "one-hot", "label", "drop"),
 }
+MAPPINGS = {"order": Orders(), "cyclic": Cycles()}
 # Options that decide what is read; the others decide how it is prepared for a map.
 READING = (
     *("columns", "use", "drop", "labels", "label_file", "id_column", "part", "distances"),
@@ -41,7 +45,8 @@ class TableOptions:
     columns : names of columns, optional
         Columns to map; by default all columns of numbers that do not look like ids or classes.
     use : names of columns, optional
-        Columns to map although they look like ids or classes.
+        Columns to map although they look like ids, classes or dates. Dates and times become
+        numbers, in a unit that the log states.
     drop : names of columns, optional
         Columns to leave out.
     labels : names of columns, array of shape (n_rows,), mapping or data frame, optional
@@ -65,8 +70,19 @@ class TableOptions:
     similarities : bool, default=False
         Whether the data are a square matrix of similarities, such as correlations; they become the
         distances sqrt(s_ii + s_jj - 2 s_ij).
+    categories : {"auto", "one-hot", "label", "drop"}, default="auto"
+        What becomes of columns of text. "one-hot" maps those whose values recur, at most 50 of
+        them, as 0/1 columns, one per value; "label" keeps text as labels; "drop" leaves it out.
+        "auto" is "label" if there are at least two columns of numbers, else "one-hot" without
+        a column that is called class, type, species or the like, if there are others.
     one_hot : names of columns, optional
-        Columns of text to map as 0/1 columns, one per value.
+        Columns to map as 0/1 columns, one per value, and no others.
+    order : dict of str to sequence of str, optional
+        Columns of text whose values are ordered, such as ``{"size": ["low", "medium", "high"]}``;
+        they are mapped as equally spaced numbers.
+    cyclic : dict of str to number or str, optional
+        Columns that repeat, with their period: a number, such as ``{"hour": 24}``, or for dates
+        and times "minute", "hour", "day", "week" or "year". Each is mapped as a point on a circle.
     missing : {"refuse", "drop", "mean", "median", "neighbors"}, default="refuse"
         What to do about missing values: refuse them, drop their rows, or fill them with the mean or
         the median of the column, or with the mean of the 5 nearest rows that have a value there.
@@ -75,7 +91,8 @@ class TableOptions:
         million), "log1p" replaces x by log(1 + x), "l2" scales it to the length 1.
         ``"cpm,log1p"`` is usual for counts; "none" does nothing, and suppresses the suggestion.
     scale : {"auto", "none", "standard", "robust"}, default="auto"
-        How columns are scaled; "auto" is "standard" if the units seem to differ, else "none".
+        How columns are scaled; "auto" is "standard" if the units seem to differ or categories
+        take part, else "none". Categories themselves are not scaled.
     target : str or array of shape (n_rows,), optional
         The classes that a supervised method learns from; by default a label called class, target,
         species or the like, or the first label whose values recur.
@@ -92,7 +109,10 @@ class TableOptions:
     missing_values: tuple[str, ...] = ()
     transpose: bool = False
     similarities: bool = False
+    categories: str = "auto"
     one_hot: tuple[str, ...] = ()
+    order: Mapping[str, Sequence[str]] | None = None
+    cyclic: Mapping[str, Any] | None = None
     missing: str = "refuse"
     normalize: tuple[str, ...] = ()  # "none" is a step of its own, that nothing else goes with
     scale: str = "auto"
@@ -100,6 +120,9 @@ class TableOptions:
     # Not for the user: values of labels, and what the caller knows.
     beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     missing_distances: bool = False  # whether the method accepts unknown distances
+    kept: tuple[str, ...] = ()  # labels that other options name
+    learns: bool = False  # whether the method learns from a label
+    gower: bool = False  # whether rows are compared by Gower's distance
     spelling: Spelling = PYTHON
 
     def __post_init__(self) -> None:
@@ -117,6 +140,13 @@ class TableOptions:
                 f"allowed; expected {', '.join(STEPS)} or several of them, or none."
             )
         parse_codes(self.missing_values)
+        for name, mapping in MAPPINGS.items():
+            value = getattr(self, name)
+            if value is not None and not mapping.allows(value):
+                raise ParameterError(
+                    f"{self.spelling.option(name)}: {shown_value(value)} is not allowed; expected "
+                    f"{mapping.describe()}."
+                )
 
     @property
     def steps(self) -> list[str]:

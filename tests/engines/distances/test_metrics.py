@@ -21,7 +21,7 @@ from lowland._engines.distances.metrics import (
 )
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 
-SCIPY = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
+SCIPY = {"manhattan": "cityblock", "gower": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 OF_ROWS = [name for name in METRICS if name != "precomputed"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError, ModelFileError
-from lowland._core.meanings.contents import Interval, State, count, size_of
+from lowland._core.meanings.contents import Interval, State, above, count, size_of
 from lowland._core.params import Declared, Fitted
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
@@ -24,6 +24,8 @@ LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
 REQUIRED = {"n_features_in_": Fitted(None, int, meaning=(count(1),))}
 POSSIBLE = {
     "feature_names_in_": Fitted(("n_features",), str),
+    # of metric="gower"
+    "column_ranges_": Fitted(("n_features",), float, meaning=(above(0),)),
     # of the unit that extreme data were fitted in
     "unit_exponent_": Fitted(
         None, int, meaning=(Interval(-LARGEST_EXPONENT, LARGEST_EXPONENT, what="an exponent"),)

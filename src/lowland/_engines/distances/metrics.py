@@ -83,6 +83,8 @@ _TABLE = (
     Metric("correlation", scipy="correlation", products=True, unit_power=0),
     Metric("cosine", scipy="cosine", products=True, sparse=True, unit_power=0),
     Metric("euclidean", ("l2",), "euclidean", products=True, sparse=True, unit_power=1, tree=2.0),
+    # of rows that _core/ranges.py has divided by the ranges of their columns
+    Metric("gower", scipy="cityblock", tree=1.0),
     Metric("hamming", scipy="hamming"),
     Metric("jaccard", scipy="jaccard", values="boolean"),
     Metric("manhattan", ("cityblock", "l1"), "cityblock", unit_power=1, tree=1.0),

@@ -1,0 +1,151 @@
+"""Dates and times as numbers: seconds, read from typed columns or from text of a known form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.wording import listing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "FORMATS",
+    "PERIODS",
+    "TYPED",
+    "date_format",
+    "looks_like_dates",
+    "period_name",
+    "seconds_in",
+    "unit_of",
+]
+
+TYPED = ""  # instead of a format: the fitted column had a type of dates or times
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
+_CLOCKS = ("%H:%M:%S%.f", "%H:%M")
+# The forms of text that are read as dates. A fraction of a second may be left out.
+FORMATS = (
+    *_DAYS,
+    *(f"{day} {clock}" for day in _DAYS for clock in _CLOCKS),
+    *(f"%Y-%m-%dT{clock}{zone}" for clock in _CLOCKS for zone in ("", "Z")),
+    *_CLOCKS,
+)
+# Only the order of day and month differs; a day above 12 tells which one it is.
+_TWINS = {"%m/%d/%Y": "%d/%m/%Y", "%d/%m/%Y": "%m/%d/%Y"}
+LOOKED_AT = 100  # values, before the whole column is read
+
+# Seconds of the periods that dates and times repeat in; a year is the mean Gregorian year.
+PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31556952.0}
+_UNITS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+
+
+def unit_of(span: float) -> float:
+    """Seconds of the unit in which a span of time is a convenient number."""
+    return next((seconds for seconds in _UNITS.values() if span >= 2 * seconds), 1.0)
+
+
+def unit_name(unit: float) -> str:
+    """``days`` for a unit of 86400 seconds."""
+    known = {seconds: name for name, seconds in _UNITS.items()}
+    return known.get(unit, f"{unit:g} seconds")
+
+
+def period_name(seconds: float) -> str:
+    """``week`` for a period of 604800 seconds."""
+    known = {length: name for name, length in PERIODS.items()}
+    return known.get(seconds, f"{seconds:g} seconds")
+
+
+def looks_like_dates(column: pl.Series) -> bool:
+    """Whether a column has a type of dates or times, or text that can be read as such."""
+    if column.dtype.is_temporal():
+        return True
+    return bool(_formats_of(column))
+
+
+def date_format(column: pl.Series) -> str:
+    """The form of the dates in a column: TYPED, or one of FORMATS; else it is refused."""
+    if column.dtype.is_temporal():
+        return TYPED
+    found = _formats_of(column)
+    if not found:
+        values = column.drop_nulls()
+        first = values[0] if len(values) else "no value"
+        raise DataError(
+            f"column {column.name!r}: its values are not dates or times of one form, such as "
+            f"{first!r}; write them as 2020-12-31, 2020-12-31 23:59:59 or 23:59."
+        )
+    if len(found) > 1:
+        raise DataError(
+            f"column {column.name!r}: {column.drop_nulls()[0]!r} may be day/month or month/day, "
+            "and no value tells which; write dates as 2020-12-31."
+        )
+    return found[0]
+
+
+def seconds_in(column: pl.Series, form: str) -> np.ndarray:
+    """Seconds since 1970 in local time, since midnight, or of a duration; NaN where missing.
+
+    Text is read in the given form (ISO dates where it is TYPED); other text is refused.
+    """
+    import polars as pl
+
+    if not column.dtype.is_temporal():
+        column = _read(column, form)
+    kind = column.dtype
+    if kind == pl.Duration:
+        numbers = column.dt.total_microseconds() / 1e6
+    elif kind == pl.Time:
+        numbers = column.cast(pl.Int64) / 1e9
+    elif kind == pl.Date:
+        numbers = column.cast(pl.Int64) * 86400.0
+    else:  # the time of the clock, whatever its zone
+        numbers = column.dt.replace_time_zone(None).dt.timestamp("us") / 1e6
+    return numbers.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _read(column: pl.Series, form: str) -> pl.Series:
+    import polars as pl
+
+    texts = column.cast(pl.String).str.strip_chars()
+    for tried in (form,) if form != TYPED else FORMATS[:1] + _iso():
+        found = _parsed(texts, tried)
+        if found.null_count() == texts.null_count():
+            return found
+    wrong = texts.filter(found.is_null() & texts.is_not_null()).unique(maintain_order=True)
+    raise DataError(
+        f"column {column.name!r}: not dates or times in the form of the fitted rows: "
+        f"{listing(wrong.to_list(), 4)}."
+    )
+
+
+def _iso() -> tuple[str, ...]:
+    return tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d ", "%Y-%m-%dT", "%H")))
+
+
+def _formats_of(column: pl.Series) -> list[str]:
+    """The forms in which all values can be read; two if day and month cannot be told apart."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return []
+    texts = column.drop_nulls().str.strip_chars()
+    head = texts.head(LOOKED_AT)
+    if not len(head) or not head.str.contains(r"^\d").all():
+        return []
+    tried = [form for form in FORMATS if not _parsed(head, form).has_nulls()]
+    if len(texts) > LOOKED_AT:
+        tried = [form for form in tried if not _parsed(texts, form).has_nulls()]
+    found = tried[:1]
+    if found and (day := found[0].split(" ")[0]) in _TWINS:
+        found += [form for form in tried[1:] if form.split(" ")[0] == _TWINS[day]]
+    return found[:2]
+
+
+def _parsed(texts: pl.Series, form: str) -> Any:
+    if form.startswith("%H"):
+        return texts.str.to_time(form, strict=False)
+    return texts.str.to_datetime(form, strict=False, time_unit="us")

@@ -1,0 +1,342 @@
+"""Columns of text, truth values, dates and cycles as numbers, in the same way for new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._core.constraints import Constraint, Null, Real
+from lowland._core.errors import DataError, unknown_name
+from lowland._core.meanings.contents import above
+from lowland._core.params import Declared, fitted, param
+from lowland._core.validation import is_sparse
+from lowland.preparation._categories import (
+    indicators,
+    levels_in,
+    steps_in,
+    switch_in,
+    switched,
+)
+from lowland.preparation._dates import (
+    FORMATS,
+    PERIODS,
+    TYPED,
+    date_format,
+    seconds_in,
+    unit_of,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Cycles", "Encoding", "Orders"]
+
+PERIOD = Real(0)
+
+
+class Orders(Constraint):
+    """The values of columns of text in their order."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(name, str) and _is_order(order) for name, order in value.items()
+        )
+
+    def describe(self) -> str:
+        return "a dictionary of columns, each with two or more different values in their order"
+
+
+def _is_order(order: Any) -> bool:
+    if not isinstance(order, list | tuple) or not all(isinstance(value, str) for value in order):
+        return False
+    return len(order) > 1 and len({*order}) == len(order)
+
+
+class Cycles(Constraint):
+    """The periods of columns."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(name, str)
+            and (period in PERIODS if isinstance(period, str) else PERIOD.allows(period))
+            for name, period in value.items()
+        )
+
+    def describe(self) -> str:
+        return (
+            "a dictionary of columns, each with its period: a number > 0 or, for dates, "
+            f"{', '.join(PERIODS)}"
+        )
+
+
+class Names(Constraint):
+    """Names of columns."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+    def describe(self) -> str:
+        return "names of columns"
+
+
+class Encoding(Declared):
+    """Numbers of a table whose columns may be text, truth values or dates.
+
+    The result has the columns of numbers first, with ordered values as 0, 1, 2, ... and dates as
+    the time since the first one; then a pair (sin, cos) for each cycle; then one 0/1 column for
+    each column of two values that say no and yes; then one 0/1 column for each value of the
+    other columns of text.
+
+    Parameters
+    ----------
+    order : dict of str to sequence of str, or None, default=None
+        Columns of text whose values are ordered, such as ``{"size": ["low", "high"]}``. They
+        become equally spaced numbers.
+    cyclic : dict of str to number or str, or None, default=None
+        Columns that repeat, with their period: a number for a column of numbers, such as
+        ``{"hour": 24}``; minute, hour, day, week or year for dates and times. Each becomes a point
+        of the unit circle.
+    dates : sequence of str or None, default=None
+        Columns of text that hold dates or times. Columns of a type of dates need no mention.
+
+    Attributes
+    ----------
+    level_columns_ : ndarray of shape (n_levels,)
+        Name of the text column of each 0/1 column.
+    levels_ : ndarray of shape (n_levels,)
+        Text value of each 0/1 column.
+    switch_columns_, switch_off_, switch_on_ : ndarray of shape (n_switches,)
+        Names of the columns of no and yes, and these values in lower case.
+    step_columns_, steps_ : ndarray of shape (n_steps,)
+        Name of the column and value of each ordered value, in order.
+    date_columns_, date_formats_ : ndarray of shape (n_dates,)
+        Names of the columns of dates, and the form of text; empty for columns of a type of dates.
+    date_origins_, date_units_ : ndarray of shape (n_dates,)
+        Where their numbers start, in seconds, and how many seconds 1 stands for.
+    cycle_columns_, cycle_lengths_ : ndarray of shape (n_cycles,)
+        Names of the columns that repeat, and their periods; of dates in units of the date.
+    """
+
+    order: dict[str, Sequence[str]] | None = param(Orders() | Null(), default=None)
+    cyclic: dict[str, Any] | None = param(Cycles() | Null(), default=None)
+    dates: Sequence[str] | None = param(Names() | Null(), default=None)
+
+    level_columns_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
+    levels_: np.ndarray = fitted("n_levels", type=str, may_be_empty=True)
+    switch_columns_: np.ndarray = fitted("n_switches", type=str, may_be_empty=True)
+    switch_off_: np.ndarray = fitted("n_switches", type=str, may_be_empty=True)
+    switch_on_: np.ndarray = fitted("n_switches", type=str, may_be_empty=True)
+    step_columns_: np.ndarray = fitted("n_steps", type=str, may_be_empty=True)
+    steps_: np.ndarray = fitted("n_steps", type=str, may_be_empty=True)
+    date_columns_: np.ndarray = fitted("n_dates", type=str, may_be_empty=True)
+    date_formats_: np.ndarray = fitted("n_dates", type=str, may_be_empty=True)
+    date_origins_: np.ndarray = fitted("n_dates", may_be_empty=True)
+    date_units_: np.ndarray = fitted("n_dates", may_be_empty=True, meaning=above(0))
+    cycle_columns_: np.ndarray = fitted("n_cycles", type=str, may_be_empty=True)
+    cycle_lengths_: np.ndarray = fitted("n_cycles", may_be_empty=True, meaning=above(0))
+
+    # --- fitting ----------------------------------------------------------------------------
+
+    def _fit_encoding(self, X: Any) -> None:
+        """Learn which columns become what."""
+        schema = X.schema if hasattr(X, "columns") else {}
+        self._check_mentioned(list(schema))
+        mentioned = {*(self.order or ()), *(self.dates or ())}
+        levels, switches, steps, dates = [], [], [], []
+        for name, dtype in schema.items():
+            if dtype.is_numeric() and name not in mentioned:
+                continue
+            column = X[name]
+            if name in (self.order or {}):
+                steps += [(name, value) for value in (self.order or {})[name]]
+            elif dtype.is_temporal() or name in (self.dates or ()):
+                dates.append((name, *self._fit_date(column)))
+            elif (pair := switch_in(column)) is not None:
+                switches.append((name, *pair))
+            else:
+                levels += [(name, level) for level in levels_in(column)]
+        self.level_columns_, self.levels_ = _texts(levels, 2)
+        self.switch_columns_, self.switch_off_, self.switch_on_ = _texts(switches, 3)
+        self.step_columns_, self.steps_ = _texts(steps, 2)
+        self.date_columns_, self.date_formats_ = _texts([date[:2] for date in dates], 2)
+        self.date_origins_ = np.array([date[2] for date in dates], np.float64)
+        self.date_units_ = np.array([date[3] for date in dates], np.float64)
+        cycles = [self._fit_cycle(X[name]) for name in self._cycles]
+        self.cycle_columns_ = np.array([name for name, _ in cycles], dtype=object)
+        self.cycle_lengths_ = np.array([length for _, length in cycles], np.float64)
+
+    @property
+    def _cycles(self) -> Mapping[str, Any]:
+        return self.cyclic or {}
+
+    def _check_mentioned(self, known: list[str]) -> None:
+        asked = {"order": self.order or (), "cyclic": self._cycles, "dates": self.dates or ()}
+        for parameter, names in asked.items():
+            for name in names:
+                if name not in known:
+                    raise DataError(f"{parameter}: {unknown_name('column', name, known)}")
+        both = [name for name in self.order or () if name in {*self._cycles, *(self.dates or ())}]
+        if both:
+            raise DataError(f"order: {both[0]!r} is also a cycle or a date; choose one.")
+
+    def _fit_date(self, column: pl.Series) -> tuple[str, float, float]:
+        """The form of its text, the origin and the unit."""
+        form = date_format(column)
+        seconds = seconds_in(column, form)
+        known = seconds[~np.isnan(seconds)]
+        if not len(known):
+            raise DataError(f"all values are missing in {column.name!r}; leave this column out.")
+        if column.name in self._cycles:
+            return form, 0.0, 1.0  # of the calendar, not of the first date
+        origin = float(known.min())
+        return form, origin, unit_of(float(known.max()) - origin)
+
+    def _fit_cycle(self, column: pl.Series) -> tuple[str, float]:
+        """The period, in the unit of the column."""
+        name, period = column.name, self._cycles[column.name]
+        if name in self.date_columns_:
+            if not isinstance(period, str):
+                raise DataError(
+                    f"cyclic: {name!r} holds dates or times, and {period!r} is not one of their "
+                    f"periods: {', '.join(PERIODS)}."
+                )
+            return name, PERIODS[period]
+        if not column.dtype.is_numeric() or isinstance(period, str):
+            what = "numbers" if column.dtype.is_numeric() else "text"
+            raise DataError(
+                f"cyclic: column {name!r} of {what} cannot have the period {period!r}; expected "
+                "a number > 0 for numbers, and minute, hour, day, week or year for dates."
+            )
+        return name, float(period)
+
+    # --- what the columns become ------------------------------------------------------------
+
+    def _numbers(self, X: Any) -> Any:
+        """The columns of numbers and the cycles, as one C-ordered array; NaN where missing."""
+        if not hasattr(X, "columns"):
+            self._require_frame()
+            return X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
+        import polars as pl
+
+        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
+        made = {*self.step_columns_, *self.date_columns_}
+        names = [name for name in X.columns if name not in apart]
+        if not made and not len(self.cycle_columns_):
+            numbers = X.select(names).to_numpy(order="c") if names else np.empty((X.height, 0))
+            return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
+        numeric = [dtype for dtype in X.schema.values() if dtype.is_numeric()]
+        single = numeric and all(dtype == pl.Float32 for dtype in numeric)
+        parts = [self._as_number(X[name]) for name in names]
+        for name, length in zip(self.cycle_columns_, self.cycle_lengths_, strict=True):
+            angle = 2 * np.pi * np.mod(self._as_number(X[name]), length) / length
+            parts += [np.sin(angle), np.cos(angle)]
+        return np.stack(parts, axis=1).astype(np.float32 if single else np.float64, copy=False)
+
+    def _as_number(self, column: pl.Series) -> np.ndarray:
+        """One column as numbers in double precision."""
+        import polars as pl
+
+        name = column.name
+        if name in self.step_columns_:
+            return steps_in(column, self.steps_[self.step_columns_ == name].tolist())
+        if name in self.date_columns_:
+            place = self.date_columns_.tolist().index(name)
+            seconds = seconds_in(column, self.date_formats_[place])
+            return (seconds - self.date_origins_[place]) / self.date_units_[place]
+        return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def _with_levels(self, numbers: Any, X: Any) -> Any:
+        """The numbers, followed by the 0/1 columns."""
+        if not len(self.levels_) and not len(self.switch_columns_):
+            return numbers
+        switches = zip(self.switch_columns_, self.switch_off_, self.switch_on_, strict=True)
+        parts = [switched(X[name], no, yes)[:, None] for name, no, yes in switches]
+        for column in dict.fromkeys(self.level_columns_):
+            parts.append(indicators(X[column], self.levels_[self.level_columns_ == column]))
+        dtype = numbers.dtype if numbers.shape[1] else np.float64
+        return np.hstack([numbers, *(part.astype(dtype, copy=False) for part in parts)])
+
+    def _require_frame(self) -> None:
+        named = [
+            *self.level_columns_,
+            *self.switch_columns_,
+            *self.step_columns_,
+            *self.date_columns_,
+            *self.cycle_columns_,
+        ]
+        if named:
+            kind = "column" if named[0] in self.cycle_columns_ else "text column"
+            raise DataError(
+                f"Preparation was fitted with the {kind} {named[0]!r}, but X "
+                "has no named columns; give a data frame with the same columns."
+            )
+
+    # --- columns of the result --------------------------------------------------------------
+
+    @property
+    def encoded_columns(self) -> list[str]:
+        """Columns that are text, truth values or dates, or repeat, in no order."""
+        made = [self.level_columns_, self.switch_columns_, self.step_columns_, self.date_columns_]
+        return [*dict.fromkeys(np.concatenate([*made, self.cycle_columns_]).tolist())]
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The encoded columns that need not be numbers in a table of new rows."""
+        numbers = {*self.cycle_columns_} - {*self.date_columns_}
+        return [name for name in self.encoded_columns if name not in numbers]
+
+    @property
+    def _n_plain(self) -> int:
+        """Columns of the input that stay one column of numbers; they come first."""
+        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
+        return self.n_features_in_ - len(apart)
+
+    @property
+    def _n_numbers(self) -> int:
+        return self._n_plain + 2 * len(self.cycle_columns_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_numbers + len(self.switch_columns_) + len(self.levels_)
+
+    def column_names_out(self) -> list[str] | None:
+        """Names of the columns of the result; None if X had no names."""
+        if "feature_names_in_" not in vars(self):
+            return None
+        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
+        numbers = [name for name in self.feature_names_in_ if name not in apart]
+        cycles = [f"{wave}({name})" for name in self.cycle_columns_ for wave in ("sin", "cos")]
+        switches = zip(self.switch_columns_, self.switch_on_, strict=True)
+        levels = zip(self.level_columns_, self.levels_, strict=True)
+        values = [f"{column}={value}" for column, value in (*switches, *levels)]
+        return [*numbers, *cycles, *values]
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: each column is encoded in one way, by known means."""
+        known = set(vars(self).get("feature_names_in_", ()))
+        seen: set[str] = set()
+        for kind in ("level", "switch", "step", "date", "cycle"):
+            names = getattr(self, f"{kind}_columns_").tolist()
+            for name in dict.fromkeys(names):
+                if name not in known:
+                    return f"'{kind}_columns_' with {name[:80]!r}, which is no column"
+                if name in seen and not (kind == "cycle" and name in self.date_columns_):
+                    return f"'{kind}_columns_' with {name[:80]!r}, which is encoded already"
+            if kind not in ("level", "step") and len({*names}) < len(names):
+                return f"'{kind}_columns_' with a column twice"
+            seen |= {*names}
+        for kind, values in (("level", self.levels_), ("step", self.steps_)):
+            names = getattr(self, f"{kind}_columns_")
+            if len({*zip(names, values, strict=True)}) < len(values):
+                return f"'{kind}s_' with a value twice in one column"
+        if unknown := {*self.date_formats_} - {TYPED, *FORMATS}:
+            return f"'date_formats_' with {unknown.pop()[:80]!r}, which is no form of dates"
+        return super().inconsistency()
+
+
+def _texts(rows: list[tuple[str, ...]], width: int) -> list[np.ndarray]:
+    """The columns of rows of text, each as an array."""
+    columns = zip(*rows, strict=True) if rows else [()] * width
+    return [np.array(column, dtype=object) for column in columns]
