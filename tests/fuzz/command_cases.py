@@ -200,8 +200,8 @@ FLAGS = [
 ]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part", "--format",
-            "--seed", "--jobs"),
+            "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
+            "--format", "--seed", "--jobs"),
     "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
                 "--normalize", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),

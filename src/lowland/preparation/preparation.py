@@ -117,6 +117,11 @@ class Preparation(Declared):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
+        self._fit(X)
+        return self
+
+    def _fit(self, X: Any) -> Any:
+        """Learn from the rows of X; the result are these rows before they are scaled."""
         self.check_params()
         X, names = _entered(X), column_names(X)
         self.n_features_in_ = X.shape[1]
@@ -134,7 +139,7 @@ class Preparation(Declared):
         found = self._scale(ready, names)
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
-        return self
+        return ready
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified."""
@@ -148,7 +153,9 @@ class Preparation(Declared):
         check_columns(X, self.n_features_in_, owner="Preparation")
         numbers = self._filled(self._numbers(X))
         numbers, _ = normalized(numbers, self.normalize or (), self._number_names())
-        ready = self._with_levels(numbers, X)
+        return self._scaled(self._with_levels(numbers, X))
+
+    def _scaled(self, ready: Any) -> Any:
         if self.spread_ is None:
             return ready
         if is_sparse(ready):
@@ -160,7 +167,7 @@ class Preparation(Declared):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
-        return self.fit(X).transform(X)
+        return self._scaled(self._fit(X))  # missing values are searched and filled once
 
     @property
     def _n_features_out(self) -> int:

@@ -67,11 +67,16 @@ def description_of(table: Table, distances: bool, seed: int, n_jobs: int | None)
     if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
-    preparation = Preparation(missing="mean" if missing.any() else "refuse").fit(features)
-    X = preparation.transform(features)
+    holes = {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)}
+    preparation = Preparation(missing="mean" if missing.any() else "refuse")
+    kept = np.flatnonzero(missing < table.shape[0])  # a column without any value is left out
+    if len(kept) < table.shape[1]:
+        features = features.select([named[i] for i in kept]) if names else features[:, kept]
+        named = [named[i] for i in kept]
+    X = preparation.fit_transform(features)
     return {
         **facts,
-        "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
+        "missing": holes,
         "constant": _constant_columns(X, named),
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,

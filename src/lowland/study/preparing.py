@@ -222,7 +222,8 @@ def _prepared_numbers(
         missing=fills,
         missing_values=_codes_of(features, options.missing_values) or None,
         normalize=options.steps or None,
-    ).fit(features)
+    )
+    X = preparation.fit_transform(features)
     if len(preparation.levels_):
         columns = ", ".join(dict.fromkeys(preparation.level_columns_))
         log.append(f"turned {columns} into {len(preparation.levels_)} columns of 0 and 1")
@@ -239,4 +240,4 @@ def _prepared_numbers(
     changed = len(preparation.levels_) or fills != "refuse" or preparation.spread_ is not None
     if not (changed or preparation.missing_values or preparation.normalize):
         return features, None
-    return preparation.transform(features), preparation
+    return X, preparation
