@@ -239,10 +239,10 @@ def test_neighbors_fill_as_scikit_learn_does_on_standardized_columns():
 
 
 def test_columns_that_are_nearly_empty_and_rows_without_company():
-    X = gaps(200, 5, 0.1, seed=3)
+    X = gaps(90, 5, 0.1, seed=3)
     X[:, 4] = np.nan
-    X[[3, 50, 199], 4] = [1.0, 2.0, 6.0]  # fewer donors than neighbors
-    X[:, 3][:190] = np.nan  # the donors are not among the nearest rows
+    X[[3, 50, 89], 4] = [1.0, 2.0, 6.0]  # fewer donors than neighbors
+    X[:, 3][:80] = np.nan  # the donors are not among the nearest rows
     new = np.full((2, 5), np.nan)
     new[0, 0] = 0.5  # the second row shares no column with any other
     model = Preparation(scale="none", missing="neighbors").fit(X)

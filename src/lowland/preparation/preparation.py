@@ -240,7 +240,8 @@ class Preparation(Declared):
     def _number_names(self) -> np.ndarray | None:
         """Names of the columns of numbers, if X had names."""
         names = self.column_names_out()
-        return None if names is None else np.array(names[: len(names) - len(self.levels_)])
+        numbers = None if names is None else names[: len(names) - len(self.levels_)]
+        return None if names is None else np.array(numbers, dtype=object)
 
     def _filled(self, numbers: Any) -> Any:
         if is_sparse(numbers) or all_finite(numbers):

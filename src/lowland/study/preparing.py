@@ -231,7 +231,9 @@ def _prepared_numbers(
         filled = count(preparation.n_filled_, "missing value")
         log.append(f"filled {filled} {_filled_with(preparation)}")
     if options.steps:
-        empty = f"; {count(preparation.n_empty_, 'row')} of zeros stay as they are"
+        one = preparation.n_empty_ == 1
+        empty = f"; {count(preparation.n_empty_, 'row')} of zeros "
+        empty += "stays as it is" if one else "stay as they are"
         steps = f"normalized each row: {', then '.join(map(STEPS_IN_WORDS.get, options.steps))}"
         log.append(steps + (empty if preparation.n_empty_ else ""))
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
