@@ -141,11 +141,23 @@ def _dense_floats(X: Any, argument: str, names: np.ndarray | None) -> np.ndarray
         )
     try:
         with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinity
-            return array.astype(np.float64)
+            return _without_holes(array).astype(np.float64)
     except MemoryError:
         raise
     except Exception as error:  # cells are objects, which raise what they like
         raise _not_a_number(array, argument, names, error) from error
+
+
+def _without_holes(array: np.ndarray) -> np.ndarray:
+    """An array of objects with NaN where a value is missing: None, NA or NaT of pandas."""
+    if array.dtype != object:
+        return array
+    holes = np.frompyfunc(_is_hole, 1, 1)(array).astype(bool)
+    return np.where(holes, np.nan, array) if holes.any() else array
+
+
+def _is_hole(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def as_array(values: Any, argument: str) -> np.ndarray:
@@ -251,7 +263,7 @@ def check_finite(
         column = int(np.flatnonzero(counts)[0])
         row = int(np.flatnonzero(bad[:, column])[0])
         value, count = X[row, column], int((counts > 0).sum())
-    what = "NaN" if np.isnan(value) else "infinity"
+    what = "NaN, a missing value" if np.isnan(value) else "infinity"
     others = f" and in {count - 1} more columns" if count > 1 else ""
     raise DataError(
         f"Input {argument} contains {what}: {column_label(names, column)}, first in row {row}"

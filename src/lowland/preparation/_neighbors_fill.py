@@ -19,6 +19,7 @@ __all__ = ["N_NEIGHBORS", "column_spread", "fill_from_neighbors"]
 N_NEIGHBORS = 5
 CANDIDATES = 64  # nearest rows looked at first; most have the values that are missing
 BUDGET = 2**27  # bytes of distances at a time
+CACHE = 2**21  # bytes of the parts that they are computed from
 
 
 def column_spread(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -70,13 +71,16 @@ def _squared_distances(
     n, p = fitted.shape
     squares = np.empty((len(X), n))
     zeros = np.zeros(3 * p)
-    for block in row_blocks(n, rows_within(8 * (4 * p + 2 * len(X)))):
+    for block in row_blocks(n, rows_within(8 * (4 * p + 2 * len(X)), CACHE)):
         Zf, Wf = _standardized(fitted[block], mean, spread)
         sums = times(np.hstack([Wf, Zf * Zf, Zf]), zeros, factors, threads)
         common = times(Wf, zeros[:p], weights, threads)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(common > 0, np.maximum(sums, 0.0) / common, np.inf)
-        squares[:, block] = part.T
+        np.maximum(sums, 0.0, out=sums)
+        if common.min() > 0:
+            sums /= common
+        else:
+            sums = np.divide(sums, common, out=np.full_like(sums, np.inf), where=common > 0)
+        squares[:, block] = sums.T
     return squares
 
 

@@ -115,6 +115,11 @@ class Preparation(Encoding):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X."""
+        self._fit(X)
+        return self
+
+    def _fit(self, X: Any) -> Any:
+        """Learn from the rows of X; the result are these rows before they are scaled."""
         self.check_params()
         X, names = _entered(X), column_names(X)
         self.n_features_in_ = X.shape[1]
@@ -131,7 +136,7 @@ class Preparation(Encoding):
         found = self._scale(ready)
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
-        return self
+        return ready
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified."""
@@ -144,7 +149,9 @@ class Preparation(Encoding):
             check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
         numbers, _ = self._normalized(self._filled(self._numbers(X)))
-        ready = self._with_levels(numbers, X)
+        return self._scaled(self._with_levels(numbers, X))
+
+    def _scaled(self, ready: Any) -> Any:
         if self.spread_ is None:
             return ready
         if is_sparse(ready):
@@ -156,7 +163,7 @@ class Preparation(Encoding):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
-        return self.fit(X).transform(X)
+        return self._scaled(self._fit(X))  # missing values are searched and filled once
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the columns that the rows have after encoding."""
@@ -218,7 +225,7 @@ class Preparation(Encoding):
         found, n_empty = normalized(
             numbers[:, :plain] if apart else numbers,
             self.normalize,
-            None if names is None else np.array(names[:plain]),
+            None if names is None else np.array(names[:plain], dtype=object),
         )
         return (np.hstack([found, numbers[:, plain:]]) if apart else found), n_empty
 

@@ -33,7 +33,7 @@ def dominating(X: Any, names: Sequence[str] | None, ids: Sequence[Any]) -> list[
     n, p = X.shape
     if n < 2 or p < 2:
         return []
-    columns, rows = _squares(X)
+    columns, rows = _squares(X if is_sparse(X) else np.asarray(X))
     total = float(columns.sum())
     if not np.isfinite(total) or total <= 0:
         return []

@@ -81,17 +81,21 @@ def description_of(
     if not is_sparse(features):
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
+    holes = {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)}
+    empty = [named[i] for i in np.flatnonzero(missing == table.shape[0])]
+    if empty and names:  # a column without any value is left out
+        part = part._replace(table=dataclasses.replace(table, features=features.drop(empty)))
     frame = frame_of(part.table, part.names, part.dates)
     preparation = Preparation(
         missing="mean" if missing.any() else "refuse", dates=part.dates or None
-    ).fit(frame)
-    X = preparation.transform(frame)
+    )
+    X = preparation.fit_transform(frame)
     return {
         **facts,
         "labels": [name for name in part.table.labels.columns if name not in part.names],
         "taking_part": part.names,
         "choices": part.log,
-        "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
+        "missing": holes,
         "constant": _constant_columns(X, preparation.column_names_out() or named),
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,

@@ -251,13 +251,16 @@ def _prepared_numbers(
         order=None if options.order is None else dict(options.order),
         cyclic=None if options.cyclic is None else dict(options.cyclic),
         dates=part.dates or None,
-    ).fit(features)
+    )
+    X = preparation.fit_transform(features)
     log += encoding_log(preparation)
     if preparation.n_filled_:
         filled = count(preparation.n_filled_, "missing value")
         log.append(f"filled {filled} {_filled_with(preparation)}")
     if options.steps:
-        empty = f"; {count(preparation.n_empty_, 'row')} of zeros stay as they are"
+        one = preparation.n_empty_ == 1
+        empty = f"; {count(preparation.n_empty_, 'row')} of zeros "
+        empty += "stays as it is" if one else "stay as they are"
         steps = f"normalized each row: {', then '.join(map(STEPS_IN_WORDS.get, options.steps))}"
         log.append(steps + (empty if preparation.n_empty_ else ""))
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
@@ -266,4 +269,4 @@ def _prepared_numbers(
     changed = preparation.encoded_columns or fills != "refuse" or preparation.spread_ is not None
     if not (changed or preparation.missing_values or preparation.normalize):
         return features, None
-    return preparation.transform(features), preparation
+    return X, preparation

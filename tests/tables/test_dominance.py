@@ -1,0 +1,112 @@
+"""One column or one row that carries nearly all variance is named on screen and in the report."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+
+from lowland.cli import main
+from lowland.study import make_map
+from lowland.study._variance import dominating
+from support.cases import each
+
+RNG = np.random.default_rng(3)
+TABLE = "salary,age,height,iq,weight\n" + "".join(
+    f"{30000 + 4000 * a:.0f},{40 + 10 * b:.0f},{170 + 8 * c:.0f},{100 + 15 * d:.0f},{70 + e:.1f}\n"
+    for a, b, c, d, e in RNG.standard_normal((50, 5))
+)
+
+
+def said(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_scaled_columns_have_equal_weight_and_nothing_is_said(table, capsys):
+    assert main(["map", "people.csv", "-m", "pca", "-o", "out"]) == 0
+    assert "carries" not in capsys.readouterr().err
+    assert "carries" not in (table / "out" / "report.html").read_text()
+
+
+def test_who_asks_for_no_scale_reads_it_in_the_report(table, capsys):
+    assert main(["map", "people.csv", "-m", "pca", "-o", "out", "--scale", "none"]) == 0
+    assert "carries" not in capsys.readouterr().err
+    page = said(html.unescape((table / "out" / "report.html").read_text()))
+    assert "Column 'salary' carries 100.0 % of the variance" in page
+    assert "--scale standard" in page
+
+
+def test_many_columns_of_one_kind_with_one_that_is_not(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = RNG.integers(0, 5, (40, 30)).astype(float)
+    X[0] = 0
+    X[:, 7] = RNG.integers(0, 100_000, 40)
+    X[0, 7] = 0
+    frame = pl.DataFrame(X, schema=[f"g{i}" for i in range(30)], orient="row")
+    frame.write_csv("counts.csv")
+    assert main(["map", "counts.csv", "-m", "pca", "-o", "out"]) == 0
+    err = said(capsys.readouterr().err)
+    assert "column 'g7' carries 100.0% of the variance: the map shows little else" in err
+    assert "--scale standard gives all columns the same weight, --drop g7 leaves it out" in err
+
+
+def test_columns_of_bare_arrays_are_called_by_number(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", RNG.standard_normal((30, 4)) * [1, 1, 1, 50])
+    assert main(["map", "x.npy", "-m", "pca", "-o", "out"]) == 0
+    err = said(capsys.readouterr().err)
+    assert "note: column 3 carries 9" in err
+    assert "--drop" not in err  # a bare array has no names
+
+
+def test_the_share_is_that_of_the_definition():
+    X = RNG.standard_normal((60, 5)) * [1, 2, 3, 60, 1] + 7
+    [found] = dominating(X, list("abcde"), range(60))
+    assert (found.kind, found.name) == ("column", "d")
+    assert found.share == pytest.approx(X.var(axis=0)[3] / X.var(axis=0).sum(), rel=1e-12)
+    [sparse] = dominating(scipy.sparse.csr_matrix(X), list("abcde"), range(60))
+    assert sparse.share == pytest.approx(found.share, rel=1e-9)
+    [large] = dominating(X * 1e200, list("abcde"), range(60))
+    assert large.share == pytest.approx(found.share, rel=1e-9)
+
+
+def test_one_row_far_from_all_others_is_named():
+    X = RNG.standard_normal((80, 4))
+    X[17] += 500
+    found = make_map(
+        pl.DataFrame(X, schema=list("abcd"), orient="row").with_columns(
+            name=pl.Series([f"s{i}" for i in range(80)])
+        ),
+        "pca",
+        id_column="name",
+        measure=False,
+    )._prepared.dominant
+    assert [(each.kind, each.name) for each in found] == [("row", "s17")]
+    squares = ((X - X.mean(axis=0)) ** 2).sum(axis=1)
+    assert found[0].share == pytest.approx(squares[17] / squares.sum(), rel=1e-9)
+
+
+@each(
+    "X",
+    [
+        np.ones((30, 3)),
+        RNG.standard_normal((30, 1)),
+        RNG.standard_normal((1, 3)),
+        RNG.standard_normal((40, 2)) * [1, 2],
+        RNG.standard_normal((5, 3)),
+        RNG.standard_t(3, (200, 5)),
+    ],
+    ids=["constant", "one column", "one row", "two alike", "few rows", "heavy tails"],
+)
+def test_ordinary_tables_have_no_such_column_or_row(X):
+    assert dominating(X, None, range(len(X))) == []

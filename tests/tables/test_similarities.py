@@ -1,0 +1,86 @@
+"""Similarities become distances: d = sqrt(s_ii + s_jj - 2 s_ij)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+
+from lowland.cli import main
+from lowland.errors import DataError
+from lowland.io import as_distances, read_distances
+from lowland.study import describe_table, make_map
+from support.cases import each
+
+RNG = np.random.default_rng(4)
+POINTS = RNG.standard_normal((9, 3))
+INNER = POINTS @ POINTS.T
+DISTANCES = np.sqrt(((POINTS[:, None] - POINTS) ** 2).sum(axis=2))
+CORRELATIONS = """,a,b,c,d
+a,1,0.8,0.1,-0.2
+b,0.8,1,0.3,0
+c,0.1,0.3,1,0.5
+d,-0.2,0,0.5,1
+"""
+
+
+def test_inner_products_give_the_distances_of_the_points():
+    found = as_distances(INNER, similarities=True).features
+    np.testing.assert_allclose(found, DISTANCES, atol=1e-7)
+    made = make_map(INNER, "classical_mds", n_components=3, similarities=True, measure=False)
+    expected = make_map(DISTANCES, "classical_mds", n_components=3, distances=True, measure=False)
+    np.testing.assert_allclose(made.coordinates, expected.coordinates, atol=1e-6)
+    assert any("sqrt(s_ii + s_jj - 2 s_ij)" in line for line in made.log)
+    sparse = as_distances(scipy.sparse.csr_matrix(INNER), similarities=True).features
+    np.testing.assert_allclose(sparse, DISTANCES, atol=1e-7)
+    assert describe_table(INNER, similarities=True)["distances"]
+
+
+def test_correlations_of_a_file_keep_their_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text(CORRELATIONS)
+    D = read_distances("r.csv", similarities=True)
+    assert D.ids.to_list() == ["a", "b", "c", "d"]
+    assert D.features[0, 1] == pytest.approx(np.sqrt(2 * (1 - 0.8)))
+    assert D.features[0, 3] == pytest.approx(np.sqrt(2 * 1.2))
+    assert main(["map", "r.csv", "--similarities", "-m", "mds", "-o", "out"]) == 0
+    out, err = capsys.readouterr()
+    assert "similarities became distances" in err
+    assert "distances between 4 rows" in out
+    assert pl.read_csv("out/map.csv")["row"].to_list() == ["a", "b", "c", "d"]
+
+
+def test_half_a_matrix_is_enough():
+    half = np.where(np.tri(9, dtype=bool), INNER, np.nan)
+    np.testing.assert_allclose(as_distances(half, similarities=True).features, DISTANCES, atol=1e-7)
+
+
+def changed(i, j, value):
+    S = INNER.copy()
+    S[i, j] = value
+    return S
+
+
+@each(
+    ("S", "message"),
+    [
+        (INNER[:5], "is 5 x 9; a matrix of similarities is square"),
+        (changed(0, 1, 99.0), r"row 0, column 1 \(99\) is another one the other way round"),
+        (changed(2, 2, np.nan), r"row 2, column 2 \(nan\) is missing or infinite"),
+        (changed(2, 2, -5.0), "is larger than those of the two rows with themselves"),
+        (DISTANCES, "is larger than those of the two rows with themselves; distances need no"),
+        (np.array([["a"]]), "expected real numbers"),
+    ],
+    ids=["not square", "asymmetric", "missing", "diagonal", "distances", "text"],
+)
+def test_what_are_no_similarities_is_refused(S, message):
+    with pytest.raises(DataError, match=message):
+        as_distances(S, similarities=True)
+
+
+def test_similarities_without_the_option_are_told_from_distances():
+    with pytest.raises(DataError, match="if these are similarities, say so"):
+        as_distances(np.abs(INNER))
+    with pytest.raises(DataError, match="leave scale out"):
+        make_map(INNER, "mds", similarities=True, scale="standard")
