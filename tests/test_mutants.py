@@ -10,6 +10,7 @@ import pytest
 import mutants
 
 FAMILIES = {
+    "anndata",
     "core",
     "io",
     "kernel",

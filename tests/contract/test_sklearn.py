@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, strictly, for every method and every selector."""
+"""scikit-learn's own checks, strictly, for every method, every selector and the neighbor graph."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from lowland._core import registry
+from lowland.neighbors import KNNTransformer
 from support.cases import Cases
 from support.methods import small
 
@@ -38,3 +39,8 @@ def test_a_selector_passes_scikit_learns_checks(cls):
     wrapper = "estimator" in cls.parameters()
     quick = {"n_features": 1, "cv": 2, "estimator": RidgeClassifier()} if wrapper else {}
     run_all_checks(cls(**quick))
+
+
+def test_the_neighbor_graph_passes_scikit_learns_checks():
+    run_all_checks(KNNTransformer())
+    run_all_checks(KNNTransformer(2, mode="connectivity"))

@@ -28,7 +28,11 @@ def data():
         ),
         var=pd.DataFrame(index=[f"gene{i}" for i in range(5)]),
     )
-    made.raw = made.copy()
+    made.raw = anndata.AnnData(  # all genes, of which X has some
+        rng.poisson(2.0, size=(30, 7)).astype(np.float32),
+        obs=made.obs,
+        var=pd.DataFrame(index=[f"all{i}" for i in range(7)]),
+    )
     made.layers["dense"] = values
     made.obsm["X_pca"] = values[:, :3]
     made.obsm["table"] = pd.DataFrame(values[:, :2], index=made.obs_names, columns=["u", "v"])
@@ -51,7 +55,7 @@ def test_every_part_is_the_table_that_the_file_gives(part, data, path):
     assert ours.ids.equals(files.ids)
     assert ours.part == files.part
     dense = [table.features for table in (ours, files)]
-    dense = [np.asarray(X.todense() if table.is_sparse else X) for X in dense for table in [ours]]
+    dense = [np.asarray(X.todense() if ours.is_sparse else X) for X in dense]
     np.testing.assert_array_equal(*dense)
     assert dense[0].dtype == dense[1].dtype
 

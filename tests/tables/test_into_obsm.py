@@ -155,6 +155,17 @@ def test_a_refused_target_is_found_before_the_map_is_made(cells, capsys, monkeyp
     assert "obsm['X_tsne'] already" in refusal(capsys, "map", cells, "--into", "obsm")
 
 
+def test_a_map_that_came_meanwhile_is_not_replaced(cells, tmp_path):
+    result = make_map(cells, "pca")
+    with h5py.File(cells, "r+") as store:
+        store["obsm/X_pca"] = np.ones((N, 2))
+    with pytest.raises(DataError, match=r"obsm\['X_pca'\] already; replace it .* force=True"):
+        result.write_h5ad("copy.h5ad")
+    assert [path.name for path in tmp_path.iterdir()] == ["cells.h5ad"]
+    result.write_h5ad("copy.h5ad", force=True)
+    np.testing.assert_array_equal(read("copy.h5ad").obsm["X_pca"], result.coordinates)
+
+
 def test_a_compressed_file_gives_a_plain_copy(cells, tmp_path):
     packed = tmp_path / "packed.h5ad.gz"
     packed.write_bytes(gzip.compress(cells.read_bytes()))

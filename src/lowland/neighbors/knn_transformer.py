@@ -176,9 +176,8 @@ class KNNTransformer(Estimator):
         if self._has_distances != (self.fitted_rows_ is None):
             has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
             return f"{has} with metric={self.metric!r}"
-        rows = self.n_features_in_ if self._has_distances else self.fitted_rows_.shape[0]
-        if self.n_samples_fit_ != rows:
-            return f"'n_samples_fit_' = {self.n_samples_fit_}, expected {rows}"
+        if self._has_distances and self.n_samples_fit_ != self.n_features_in_:
+            return f"'n_samples_fit_' = {self.n_samples_fit_}, expected {self.n_features_in_}"
         return super().inconsistency()
 
     def __sklearn_tags__(self) -> Any:

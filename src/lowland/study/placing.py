@@ -49,9 +49,8 @@ class PlacedRows(NamedTuple):
 
     def __repr__(self) -> str:
         rows, dimensions = self.coordinates.shape
-        return (
-            f"PlacedRows({count(rows, 'row')} in a map of {self.method}, {dimensions} dimensions)"
-        )
+        where = f"a map of {self.method} with {count(dimensions, 'dimension')}"
+        return f"PlacedRows({count(rows, 'row')} in {where})"
 
     def _repr_html_(self) -> str:
         """The first rows of the map, for notebooks."""
