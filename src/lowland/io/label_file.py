@@ -10,9 +10,9 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
-from lowland._core.wording import PYTHON, Spelling, count, listing
+from lowland._core.wording import PYTHON, Spelling, count
 from lowland.io.contents import Contents, Request, free_name
-from lowland.io.matching import EXAMPLES, id_column_of, match_rows, no_match
+from lowland.io.matching import examples, id_column_of, match_rows, no_match
 from lowland.io.sources import read_source
 from lowland.io.tables import Table
 
@@ -76,15 +76,14 @@ class LabelFile(NamedTuple):
             )
         notes = [f"labels of {self.source} are joined by the ids in column {key!r}"]
         if match.lost:
-            missing = listing(match.lost, EXAMPLES)
             notes.append(
-                f"{len(match.lost)} of {count(table.shape[0], 'row')} have no labels in "
-                f"{self.source}, such as {missing}"
+                f"caution: {len(match.lost)} of {count(table.shape[0], 'row')} have no labels in "
+                f"{self.source}, such as {examples(match.lost)}"
             )
         if match.extra:
             notes.append(
-                f"{count(len(match.extra), 'row')} of {self.source} belong to no row of the table, "
-                f"such as {listing(match.extra, EXAMPLES)}"
+                f"{self.source} has labels of {count(len(match.extra), 'row')} that the table "
+                f"lacks, such as {examples(match.extra)}"
             )
         places = pl.Series(match.places).set(pl.Series(match.places < 0), None)
         return frame.drop(key).select(pl.all().gather(places)), notes

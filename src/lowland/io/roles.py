@@ -177,8 +177,11 @@ def _check_features(
         raise DataError(f"{source}: {request.spelling.option('drop')} leaves no column of numbers.")
     if apart:
         reasons = "; ".join(f"{guess.name!r}: {guess.reason}" for guess in apart)
+        taken = {guess.name for guess in apart}
+        rest = [f"{name!r} ({dtype})" for name, dtype in schema.items() if name not in taken]
+        others = f"; no numbers: {listing(rest, quote=False)}" if rest else ""
         raise DataError(
-            f"{source}: no column is left to map ({reasons}); "
+            f"{source}: no column is left to map ({reasons}{others}); "
             f"{request.spelling.columns('use', [guess.name for guess in apart])} maps "
             f"{'it' if len(apart) == 1 else 'them'} all the same."
         )
