@@ -83,9 +83,8 @@ class Roles(NamedTuple):
         say = request.spelling
         # text is no feature at any rate, so nothing is lost if it names the rows
         notes = [guess.note(say) for guess in self.guesses if not guess.is_text]
-        coded = (
-            coded_columns(contents.frame, self.features) if _may_guess(contents, request) else []
-        )
+        unasked = [name for name in self.features if name not in request.use]
+        coded = coded_columns(contents.frame, unasked) if _may_guess(contents, request) else []
         if coded:
             listed = ", ".join(f"{name!r} ({values} values)" for name, values in coded)
             verb = "is mapped as a quantity" if len(coded) == 1 else "are mapped as quantities"
