@@ -225,7 +225,7 @@ def test_an_id_makes_no_worm_and_the_model_finds_its_columns():
     assert again.map["article_id"].to_list() == frame["article_id"].reverse().to_list()
     np.testing.assert_allclose(again.coordinates[::-1], made.coordinates)
     worm = make_map(frame, "pca", use="article_id")
-    assert list(worm.model.feature_names_in_)[0] == "article_id"
+    assert worm.model.feature_names_in_[0] == "article_id"
     np.testing.assert_allclose(
         place_rows(worm.model, frame).coordinates, worm.coordinates, atol=1e-9
     )
