@@ -106,28 +106,30 @@ def _matched_rows(
     if options.id_column is not None and options.id_column not in contents.frame.columns:
         raise DataError(f"{name}: has no column {options.id_column!r} to match rows by.")
     there = _ids_of_map(contents, prepared, options)
+    ids = table.ids
     if not table.has_ids:
-        return _by_number(name, there, rows, prepared, options)
+        # an id that the user maps all the same still names the rows
+        mapped = there is not None and there.name in (table.feature_names or ())
+        if there is None or not mapped:
+            return _by_number(name, there, rows, prepared, options)
+        ids = table.column(there.name)
     if there is None:
         caution = (
             f"caution: {name} has no column of ids, so its rows are taken to be in the order of "
             f"{table.source}"
         )
         return _in_order(name, rows, prepared, options), [caution]
-    match = match_rows(table.ids, there, name)
+    match = match_rows(ids, there, name)
     if match.lost:
-        if (
-            there.name != table.ids.name
-            and _counts_from(there) is not None
-            and rows == len(table.ids)
-        ):
+        counted = there.name != ids.name and _counts_from(there) is not None
+        if counted and rows == len(ids):
             caution = (
                 f"caution: column {there.name!r} of {name} only numbers its rows, so they are "
                 f"taken to be in the order of {table.source}"
             )
             return _in_order(name, rows, prepared, options), [caution]
         raise DataError(
-            no_match(name, there, table.source, table.ids, match)
+            no_match(name, there, table.source, ids, match)
             + f"; name the column that both have with {options.spelling.option('id_column')}."
         )
     notes = [f"rows are matched by their ids in column {there.name!r}"]
