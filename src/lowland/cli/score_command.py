@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lowland.cli import options
-from lowland.cli.console import Console, listing
+from lowland.cli.console import Console
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
 
@@ -83,8 +83,8 @@ def score_command(
         lines = [
             f"{source}: {prepared.log[0]}",
             *(f"  {line}" for line in prepared.log[1:]),
-            f"{map_file}: {listing(score.columns)}",
-            *(f"  {note}" for note in score.notes if not note.startswith("caution")),
+            f"{map_file}: {score.notes[0]}",
+            *(f"  {note}" for note in score.notes[1:] if not note.startswith("caution")),
             *str(score.quality).split("\n"),
             *([f"  report   {report}"] if report is not None else []),
         ]

@@ -20,7 +20,7 @@ from lowland.io.finite import as_floats
 from lowland.io.opening import File
 from lowland.io.sparse import SPARSE_MEMBERS, from_members
 
-__all__ = ["checked_matrix", "load_npy", "load_npz", "read_npy", "read_npz"]
+__all__ = ["LABEL_KINDS", "checked_matrix", "load_npy", "load_npz", "read_npy", "read_npz"]
 
 # Errors that numpy and zipfile raise on truncated, damaged and forged files.
 BROKEN = (

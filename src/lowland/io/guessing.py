@@ -6,7 +6,7 @@ Only whole numbers (or text, for an id) are looked at: a column with fractions i
 | --- | --- | --- |
 | an id | article_id, barcode, zip | any |
 | an id | index, case, event, oil_no | all different |
-| an id | any but of time, place, grids | a sequence over 20 rows or more: see ``_order`` |
+| an id | any but of time, place, grids | a sequence over 30 rows or more: see ``_order`` |
 | a class | class, label, cluster, leiden | any |
 | a class | type, region, target, y without x | at most sqrt(rows) and 30, and recurring |
 | perhaps a class | any other but a quantity | 3 to 10 codes, from 0 or 1 without a gap |
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Guess", "coded_columns", "guess_roles"]
 
 SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
-FEWEST_ROWS = 20  # of a sequence that no name confirms
+FEWEST_ROWS = 30  # of a sequence that no name confirms
 SHUFFLED_ROWS = 50  # of a sequence whose rows are not in order
 SORTED_SHARE, SHUFFLED_SHARE = 0.5, 0.9  # of the numbers between the least and the greatest
 FEWEST_IDS = 3  # of two rows, values that differ tell nothing
@@ -182,7 +182,7 @@ def _order(column: pl.Series) -> str:
         return ""
     n, low, high = len(column), int(column.min()), int(column.max())  # type: ignore[arg-type]
     span = high - low + 1
-    if span > n / SORTED_SHARE or abs(low) > 2**53 or abs(high) > 2**53:
+    if low < 0 or high > 2**53 or span > n / SORTED_SHARE:  # ids are never negative
         return ""
     places = (column.to_numpy().astype(np.float64) - low).astype(np.int64)
     seen = np.zeros(span, bool)
@@ -211,8 +211,10 @@ def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[st
         low, high = column.min(), column.max()
         if low not in (0, 1) or high - low + 1 not in CODES:  # type: ignore[operator]
             continue
-        values = column.n_unique() - (column.null_count() > 0)
-        if values == high - low + 1:  # type: ignore[operator]
+        counts = column.drop_nulls().value_counts()["count"]
+        values = len(counts)
+        # of rounded measurements, some values are rare
+        if values == high - low + 1 and counts.min() * 10 * values >= len(column):  # type: ignore[operator]
             found.append((name, values))
     few = len(found) <= MOST_HINTS and len(found) < len(features) / 2
     return found if few else []

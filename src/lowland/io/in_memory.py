@@ -29,7 +29,15 @@ from lowland.io.tables import Table, as_declared, make_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_distances", "as_polars", "as_table", "contents_of", "has_column_names", "is_path"]
+__all__ = [
+    "as_distances",
+    "as_polars",
+    "as_table",
+    "contents_of",
+    "has_column_names",
+    "is_path",
+    "label_column",
+]
 
 NAME = "data"  # what messages and titles call a table that has no file name
 
@@ -247,7 +255,7 @@ def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Co
     return dataclasses.replace(contents, frame=frame, labels=labels)
 
 
-def _from_array(source: str, name: str, values: Any) -> pl.Series:
+def label_column(source: str, name: str, values: Any) -> pl.Series:
     """An array or a list as a named column."""
     import polars as pl
 
@@ -278,7 +286,7 @@ def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:
     elif _is_pandas(values):
         column = _from_pandas(name, values)
     else:
-        column = _from_array(source, name, values)
+        column = label_column(source, name, values)
     if len(column) != rows:
         raise DataError(f"{source}: label {name!r} has {len(column)} values for {rows} rows.")
     return column

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
-from lowland._core.wording import PYTHON, Spelling, count, listing
+from lowland._core.wording import PYTHON, Spelling, count
+from lowland.io.arrays import LABEL_KINDS, load_npy
 from lowland.io.contents import Contents, Request, free_name
-from lowland.io.matching import EXAMPLES, id_column_of, match_rows, no_match
+from lowland.io.in_memory import label_column
+from lowland.io.matching import examples, id_column_of, match_rows, no_match
+from lowland.io.opening import format_suffix, opened
 from lowland.io.sources import read_source
 from lowland.io.tables import Table
 
@@ -76,36 +80,48 @@ class LabelFile(NamedTuple):
             )
         notes = [f"labels of {self.source} are joined by the ids in column {key!r}"]
         if match.lost:
-            missing = listing(match.lost, EXAMPLES)
             notes.append(
-                f"{len(match.lost)} of {count(table.shape[0], 'row')} have no labels in "
-                f"{self.source}, such as {missing}"
+                f"caution: {len(match.lost)} of {count(table.shape[0], 'row')} have no labels in "
+                f"{self.source}, such as {examples(match.lost)}"
             )
         if match.extra:
             notes.append(
-                f"{count(len(match.extra), 'row')} of {self.source} belong to no row of the table, "
-                f"such as {listing(match.extra, EXAMPLES)}"
+                f"{self.source} has labels of {count(len(match.extra), 'row')} that the table "
+                f"lacks, such as {examples(match.extra)}"
             )
         places = pl.Series(match.places).set(pl.Series(match.places < 0), None)
         return frame.drop(key).select(pl.all().gather(places)), notes
 
 
 def read_labels(path: str | os.PathLike[str]) -> LabelFile:
-    """All columns of a table, whatever they hold; an array gives ``label`` or ``label_1``, ..."""
-    import polars as pl
-
+    """All columns of a table, whatever they hold; an array gives ``label``, or ``label_1``, ..."""
     source = os.fspath(path)
-    contents = read_source(path, Request(guess=False))
-    matrix = contents.matrix
-    if matrix is not None:
-        if is_sparse(matrix):
+    if format_suffix(Path(path)) == ".npy" and Path(path).exists():
+        with opened(Path(path)) as file:
+            contents = Contents(_labels_in_array(source, load_npy(file)))
+    else:
+        contents = read_source(path, Request(guess=False))
+    if contents.matrix is not None:
+        if is_sparse(contents.matrix):
             raise DataError(f"{source}: is a sparse matrix, but labels are columns of a table.")
-        matrix = np.asarray(matrix).reshape(len(matrix), -1)
-        names = [f"label_{i}" for i in range(1, matrix.shape[1] + 1)]
-        names = ["label"] if len(names) == 1 else names
-        values = pl.from_numpy(np.ascontiguousarray(matrix), schema=names, orient="row")
-        beside = contents.frame if contents.frame.width else None
-        contents = Contents(values if beside is None else beside.hstack(values))
+        frame = _labels_in_array(source, np.asarray(contents.matrix))
+        contents = Contents(contents.frame.hstack(frame) if contents.frame.width else frame)
     if contents.frame.height == 0 or contents.frame.width == 0:
         raise DataError(f"{source}: there are no labels.")
     return LabelFile(source, contents)
+
+
+def _labels_in_array(source: str, values: np.ndarray) -> pl.DataFrame:
+    import polars as pl
+
+    if values.dtype.kind not in LABEL_KINDS or values.ndim not in (1, 2):
+        raise DataError(
+            f"{source}: the array has shape {values.shape} and type {values.dtype}, expected "
+            "numbers or text, one or several for each row."
+        )
+    columns = values.reshape(len(values), -1).T if values.size else []
+    names = [f"label_{i}" for i in range(1, len(columns) + 1)]
+    names = ["label"] if len(names) == 1 else names
+    return pl.DataFrame(
+        [label_column(source, name, column) for name, column in zip(names, columns, strict=True)]
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lowland.io.contents import Contents
 
-__all__ = ["Match", "as_names", "id_column_of", "match_rows", "no_match"]
+__all__ = ["Match", "as_names", "examples", "id_column_of", "match_rows", "no_match"]
 
 EXAMPLES = 3
 
@@ -55,9 +55,14 @@ def match_rows(wanted: pl.Series, there: pl.Series, source: str) -> Match:
     return Match(found.fill_null(-1).cast(pl.Int64).to_numpy(), lost, extra)
 
 
+def examples(ids: list[str]) -> str:
+    """A few ids, for a message."""
+    return listing(ids[:EXAMPLES])
+
+
 def no_match(source: str, there: pl.Series, other: str, ids: pl.Series, match: Match) -> str:
     """How many ids differ, with examples of both sides."""
-    lost, extra = listing(match.lost, EXAMPLES), listing(match.extra, EXAMPLES)
+    lost, extra = examples(match.lost), examples(match.extra)
     text = (
         f"{source}: the ids in column {there.name!r} are not those of {other} (column "
         f"{ids.name!r}): {len(match.lost)} of {count(len(ids), 'row')} are missing there, such as "

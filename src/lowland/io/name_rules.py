@@ -67,7 +67,7 @@ CODES = frozenset(["id", "code", "no", "nr", "number", "index", "idx", "num"])  
 MEASURED = _words(
     "time t timestamp ts date year yr years quarter month week day days hour hours minute "
     "minutes second seconds sec s ms age depth height altitude elevation distance dist "
-    "position pos x y z u v w lat latitude lon lng longitude angle deg degree degrees "
+    "position pos x y z lat latitude lon lng longitude angle deg degree degrees "
     "temperature temp pressure dose concentration conc wavelength wavenumber nm mz frequency "
     "freq hz energy voltage volt current step epoch iteration iter generation cycle lag "
     "length width size weight mass speed count level atomic n k jahr monat woche tag tage "

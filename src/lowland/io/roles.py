@@ -86,9 +86,8 @@ class Roles(NamedTuple):
         say = request.spelling
         # text is no feature at any rate, so nothing is lost if it names the rows
         notes = [guess.note(say) for guess in self.guesses if not guess.is_text]
-        coded = (
-            coded_columns(contents.frame, self.features) if _may_guess(contents, request) else []
-        )
+        unasked = [name for name in self.features if name not in request.use]
+        coded = coded_columns(contents.frame, unasked) if _may_guess(contents, request) else []
         if coded:
             listed = ", ".join(f"{name!r} ({values} values)" for name, values in coded)
             verb = "is mapped as a quantity" if len(coded) == 1 else "are mapped as quantities"
@@ -180,8 +179,11 @@ def _check_features(
         raise DataError(f"{source}: {request.spelling.option('drop')} leaves no column of numbers.")
     if apart:
         reasons = "; ".join(f"{guess.name!r}: {guess.reason}" for guess in apart)
+        taken = {guess.name for guess in apart}
+        rest = [f"{name!r} ({dtype})" for name, dtype in schema.items() if name not in taken]
+        others = f"; no numbers: {listing(rest, quote=False)}" if rest else ""
         raise DataError(
-            f"{source}: no column is left to map ({reasons}); "
+            f"{source}: no column is left to map ({reasons}{others}); "
             f"{request.spelling.columns('use', [guess.name for guess in apart])} maps "
             f"{'it' if len(apart) == 1 else 'them'} all the same."
         )

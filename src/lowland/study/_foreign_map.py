@@ -14,7 +14,7 @@ from lowland.io.contents import Contents, Request
 from lowland.io.coordinates import coordinate_sets
 from lowland.io.guessing import guess_roles
 from lowland.io.in_memory import contents_of, is_path
-from lowland.io.matching import EXAMPLES, id_column_of, match_rows, no_match
+from lowland.io.matching import examples, id_column_of, match_rows, no_match
 from lowland.io.sources import read_source
 from lowland.io.tables import make_table
 from lowland.study.preparing import Prepared
@@ -51,27 +51,24 @@ def read_map(
             f"{name}: is a sparse matrix, but coordinates of a map are dense; write them as a "
             "table or an array."
         )
-    notes = []
-    if contents.matrix is None:
-        names, guessed = asked, ""
-        if not asked:
-            names, guessed = _coordinates(name, contents, options)
-        if guessed:
-            notes.append(f"coordinates: {listing(names, quote=False)}{guessed}")
-        table = make_table(name, contents, Request(tuple(names), guess=False))
-        Y = np.asarray(table.features)
-    else:
+    names, why = asked, "as asked for"
+    if contents.matrix is not None:
         table = make_table(name, contents, Request(chosen, guess=False))
-        Y = np.asarray(table.features)
-        names = asked or [f"column {i}" for i in range(Y.shape[1])]
+        if not asked:
+            names, why = [f"column {i}" for i in range(table.shape[1])], "all columns"
+    else:
+        if not asked:
+            names, why = _coordinates(name, contents, options)
+        table = make_table(name, contents, Request(tuple(names), guess=False))
+    Y = np.asarray(table.features)
     rows, how = _matched_rows(name, contents, len(Y), prepared, options)
-    notes += how
     Y = Y if rows is None else Y[rows]
+    notes = [f"coordinates: {listing(names, 4, quote=False)} ({why})", *how]
     return ForeignMap(name, np.ascontiguousarray(Y), list(names), notes)
 
 
 def _coordinates(name: str, contents: Contents, options: TableOptions) -> tuple[list[str], str]:
-    """The columns that look like coordinates, and why if their names do not tell."""
+    """The columns that look like coordinates, and why."""
     schema = contents.frame.schema
     # True and false are no coordinates.
     numbers = [column for column, dtype in schema.items() if dtype.is_numeric()]
@@ -85,7 +82,7 @@ def _coordinates(name: str, contents: Contents, options: TableOptions) -> tuple[
             f"{options.spelling.columns(_option(options.spelling), sets[0][:2])}."
         )
     if sets:
-        return sets[0], " (by their names)"
+        return sets[0], "by their names"
     apart = {guess.name for guess in guess_roles(contents.frame, numbers, needs_id=True)}
     rest = [column for column in numbers if column not in apart]
     if not rest:
@@ -94,7 +91,7 @@ def _coordinates(name: str, contents: Contents, options: TableOptions) -> tuple[
             f"{name}: no column looks like a coordinate; found {listing(found, quote=False)}; name "
             f"the columns with {options.spelling.option(_option(options.spelling))}."
         )
-    return rest, " (all columns of numbers that are no ids or classes)"
+    return rest, "all columns of numbers that are no ids or classes"
 
 
 def _option(spelling: Spelling) -> str:
@@ -109,28 +106,30 @@ def _matched_rows(
     if options.id_column is not None and options.id_column not in contents.frame.columns:
         raise DataError(f"{name}: has no column {options.id_column!r} to match rows by.")
     there = _ids_of_map(contents, prepared, options)
+    ids = table.ids
     if not table.has_ids:
-        return _by_number(name, there, rows, prepared, options)
+        # an id that the user maps all the same still names the rows
+        mapped = there is not None and there.name in (table.feature_names or ())
+        if there is None or not mapped:
+            return _by_number(name, there, rows, prepared, options)
+        ids = table.column(there.name)
     if there is None:
         caution = (
             f"caution: {name} has no column of ids, so its rows are taken to be in the order of "
             f"{table.source}"
         )
         return _in_order(name, rows, prepared, options), [caution]
-    match = match_rows(table.ids, there, name)
+    match = match_rows(ids, there, name)
     if match.lost:
-        if (
-            there.name != table.ids.name
-            and _counts_from(there) is not None
-            and rows == len(table.ids)
-        ):
+        counted = there.name != ids.name and _counts_from(there) is not None
+        if counted and rows == len(ids):
             caution = (
                 f"caution: column {there.name!r} of {name} only numbers its rows, so they are "
                 f"taken to be in the order of {table.source}"
             )
             return _in_order(name, rows, prepared, options), [caution]
         raise DataError(
-            no_match(name, there, table.source, table.ids, match)
+            no_match(name, there, table.source, ids, match)
             + f"; name the column that both have with {options.spelling.option('id_column')}."
         )
     notes = [f"rows are matched by their ids in column {there.name!r}"]
@@ -138,8 +137,8 @@ def _matched_rows(
     extra = [row for row in match.extra if row not in dropped]
     if extra:
         notes.append(
-            f"caution: {count(len(extra), 'row')} of {name} are not in {table.source} and are "
-            f"left out, such as {listing(extra, EXAMPLES)}"
+            f"caution: {name} has {count(len(extra), 'row')} that {table.source} lacks, such as "
+            f"{examples(extra)}; they are left out"
         )
     return match.places, notes
 

@@ -123,6 +123,6 @@ def _message(
     mapped = listing(list(table.feature_names or ()), 5)
     return (
         f"{table.source}: only {n_features} of {count(n_features + n_apart, 'column')} would be "
-        f"mapped ({mapped}). Nobody asked to set aside {'; '.join(apart)}. Say what is meant: "
+        f"mapped ({mapped}). Set aside without being asked: {'; '.join(apart)}. Say what is meant: "
         f"{'; '.join(ways)}."
     )
