@@ -18,13 +18,17 @@ __all__ = ["Contents", "Request", "free_name", "named_matrix", "one_line", "unre
 class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.
 
-    ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
+    ``columns`` None means every column of numbers; ``part`` names what to take out of a container,
+    ``vector`` the column whose lists of numbers are the features, and ``use`` columns of numbers
+    that are features although they would not be by default.
     """
 
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    vector: str | None = None
+    use: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from lowland.datasets.catalog import DISTANCES, plain
 from lowland.io.arrays import read_npy, read_npz
 from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request, named_matrix
-from lowland.io.delimited import read_csv, read_tsv
+from lowland.io.delimited import read_text
 from lowland.io.h5ad import read_h5ad
 from lowland.io.images import read_images
 from lowland.io.ndjson import read_ndjson
@@ -39,7 +39,9 @@ Reader = Callable[[File, Request], Contents]
 
 READERS: dict[str, Reader] = {
     ".arrow": read_arrow,
-    ".csv": read_csv,
+    ".csv": read_text,
+    ".dat": read_text,
+    ".data": read_text,
     ".feather": read_arrow,
     ".h5ad": read_h5ad,
     ".ipc": read_arrow,
@@ -49,7 +51,9 @@ READERS: dict[str, Reader] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
-    ".tsv": read_tsv,
+    ".tab": read_text,
+    ".tsv": read_text,
+    ".txt": read_text,
 }
 CONTAINERS = (".h5ad", ".npz")  # formats that hold several parts
 

@@ -17,6 +17,7 @@ from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.roles import Roles
 from lowland.io.sources import read_source
+from lowland.io.vectors import expanded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -178,6 +179,7 @@ def make_table(
     """The table of what a source holds, each column in its role."""
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
+    contents = expanded(name, contents, request)
     roles = Roles.assign(name, contents, request)
     features, sparse_names = _features(name, contents, roles, request, allow_missing)
     notes = contents.notes
