@@ -37,7 +37,8 @@ class Contents:
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
-    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for.
+    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for, ``left_out``
+    those of nested or binary values, which were not read.
     """
 
     frame: pl.DataFrame
@@ -48,6 +49,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_named(self) -> bool:

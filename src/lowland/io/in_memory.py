@@ -157,12 +157,28 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
     kind = getattr(column.dtype, "kind", "O")
     if isinstance(column.dtype, np.dtype) and kind in "biufmM":
         return pl.Series(name, column.to_numpy())
+    arrays = _stacked(column)
+    if arrays is not None:
+        return pl.Series(name, arrays)
     missing = column.isna().tolist()
     values = [None if hole else value for value, hole in zip(column.tolist(), missing, strict=True)]
     try:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError):  # values of several types
         return pl.Series(name, [None if value is None else str(value) for value in values])
+
+
+def _stacked(column: Any) -> np.ndarray | None:
+    """The vectors of a pandas column as rows of an array, if all are arrays of the same shape."""
+    values = column.to_numpy() if column.dtype == object else ()
+    if not len(values) or not isinstance(values[0], np.ndarray) or values[0].ndim != 1:
+        return None
+    shape, dtype = values[0].shape, values[0].dtype
+    if dtype.kind not in "biuf" or not shape[0]:
+        return None
+    if all(isinstance(v, np.ndarray) and v.shape == shape and v.dtype == dtype for v in values):
+        return np.stack(values)
+    return None
 
 
 def _contents(data: Any, name: str) -> Contents:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._core.wording import listing
-from lowland.io.units import CURRENCY, UNIT, is_unit
+from lowland.io.units import CURRENCY, NO_UNIT, UNIT, is_unit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -171,10 +171,12 @@ def _with_unit(name: str, text: pl.Series, parts: pl.DataFrame) -> Numerals | st
         pl.concat_str(pl.col("before").fill_null(""), pl.col("after").fill_null(""))
     ).to_series()
     units = unit.filter(text.is_not_null()).unique(maintain_order=True).to_list()
+    if len(units) > FEW_UNITS or any(map(NO_UNIT.fullmatch, units)):
+        return ""
     if len(units) > 1:
         other = text.is_not_null() & (unit != units[0])
         what = f"its units differ ({listing([u or 'none' for u in units], SHOWN, quote=False)})"
-        return _kept(name, text, other, what) if len(units) <= FEW_UNITS else ""
+        return _kept(name, text, other, what)
     attached = bool(((parts["gap"] == "") & parts["after"].is_not_null()).any())
     if not is_unit(units[0], attached=attached):
         known = text.is_not_null()

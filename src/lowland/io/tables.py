@@ -179,15 +179,13 @@ def make_table(
     """The table of what a source holds, each column in its role."""
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
-    contents = expanded(name, contents, request)
+    contents, request = expanded(name, contents, request)
     roles = Roles.assign(name, contents, request)
     features, sparse_names = _features(name, contents, roles, request, allow_missing)
     notes = contents.notes
-    if roles.dropped:
-        notes = (
-            *notes,
-            f"columns of nested or binary values are left out: {listing(roles.dropped)}",
-        )
+    left_out = [*roles.dropped, *contents.left_out]
+    if left_out:
+        notes = (*notes, f"columns of nested or binary values are left out: {listing(left_out)}")
     return Table(
         name,
         features,

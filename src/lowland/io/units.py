@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CURRENCY", "UNIT", "is_unit"]
+__all__ = ["CURRENCY", "NO_UNIT", "UNIT", "is_unit"]
 
 CURRENCY = (
     r"(?:US|CA|AU|HK|NZ|R)?\$|[€£¥₹₽₩₺₪฿₫₴₦¢]|EUR|USD|GBP|CHF|JPY|CNY|RMB|INR|AUD|CAD|NZD|SEK|NOK|DKK|"
@@ -21,14 +21,13 @@ NO_UNIT = re.compile(
     r"february|march|april|june|july|august|september|october|november|december)\.?(?: .*)?",
     re.IGNORECASE,
 )
-# What may follow a number without a blank; other letters may belong to a code such as 101B.
+# What may follow a number without a blank; one capital letter may belong to a code such as 101B.
 ATTACHED = (
-    "% ‰ ° °C °F C F K m km dm cm mm µm μm um nm pm mi mile miles ft in yd kg g mg µg μg ug "
-    "ng t lb lbs oz s sec secs ms us ns min mins h hr hrs d day days w wk y yr yrs year years "
-    "l L ml mL dl dL cl uL gal V mV kV A mA W mW kW MW GW Wh kWh MWh GWh J kJ MJ eV keV MeV N "
-    "kN Pa hPa kPa MPa bar mbar psi Hz kHz MHz GHz B kB KB MB GB TB KiB MiB GiB bit mol mmol "
-    "M mM uM nM ppm ppb dB dBm px pt mph kmh kph rpm bpm kcal cal cc ha sqm sqft rad deg k lm "
-    "lx pc AU ly x "
+    "% ‰ ° °C °F m km dm cm mm µm μm um nm pm mi mile miles ft in yd kg g mg µg μg ug ng t lb "
+    "lbs oz s sec secs ms us ns min mins h hr hrs d day days w wk y yr yrs year years l ml mL "
+    "dl dL cl uL gal mV kV mA mW kW MW GW Wh kWh MWh GWh kJ MJ eV keV MeV kN Pa hPa kPa MPa "
+    "bar mbar psi Hz kHz MHz GHz kB KB MB GB TB KiB MiB GiB bit mol mmol mM uM nM ppm ppb dB "
+    "dBm px pt mph kmh kph rpm bpm kcal cal cc ha sqm sqft rad deg k lm lx pc AU ly x "
 )
 KNOWN = frozenset(ATTACHED.split())
 POWER = re.compile(r"(?:\^?-?[1-3]|[²³])$")

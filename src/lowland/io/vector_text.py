@@ -30,7 +30,8 @@ def looks_like_vectors(column: pl.Series) -> bool:
     values = [value for value in column.drop_nulls().head(FIRST).to_list() if value.strip()]
     if not values:
         return False
-    if all(BRACKETED.fullmatch(value) or SHORTENED.fullmatch(value) for value in values):
+    listed = [bool(BRACKETED.fullmatch(v) or SHORTENED.fullmatch(v)) for v in values]
+    if 2 * sum(listed) >= len(values):  # a list that is not like the others is an error
         return any(re.search(r"\d", value) for value in values)
     if not all(PLAIN.fullmatch(value) for value in values):
         return False
@@ -62,7 +63,8 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
         row = int(other.arg_true()[0]) if other.any() else int(known.arg_true()[0])
         raise DataError(
             f"{where} holds vectors of different lengths: {width} numbers in row "
-            f"{int(known.arg_true()[0])}, {counts[row]} in row {row}."
+            f"{int(known.arg_true()[0])}, {counts[row]} in row {row}; make them equally long, or "
+            f"set the column aside as a label (--label {column.name})."
         )
     require_for_table(where, len(column), width, 16 * width)
     block = np.full((len(column), width), np.nan)

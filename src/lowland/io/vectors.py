@@ -23,7 +23,7 @@ from lowland.io.contents import Contents, Request
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["expanded", "is_vector", "needed_vectors", "vector_bytes"]
+__all__ = ["check_choice", "expanded", "is_vector", "needed_vectors", "vector_bytes"]
 
 BLOCK = 1 << 20  # numbers that are copied at a time, so that both orders stay in the cache
 IDS = ("id", "key", "index", "row", "name", "uid", "uuid")
@@ -102,43 +102,41 @@ def _shape(dtype: Any) -> tuple[int, ...]:
     return tuple(dtype.shape)
 
 
-def expanded(source: str, contents: Contents, request: Request) -> Contents:
-    """The same contents with a column for each number of the vectors that are features."""
+def expanded(source: str, contents: Contents, request: Request) -> tuple[Contents, Request]:
+    """The same contents with a column for each number of the vectors that are features.
+
+    A vector that the request names among its columns stands for its numbers.
+    """
     schema = contents.frame.schema
     if contents.matrix is not None:
-        return contents
-    if request.vector is not None:
-        _check_vector(source, schema, request.vector)
-    apart = {*contents.labels, contents.id_name} - {request.vector}
-    names = [name for name in needed_vectors(schema, request) if name not in apart]
+        return contents, request
+    names = check_choice(source, schema, request)
     if not names:
-        return contents
-    if request.columns is None and len(names) > 1:
-        shown = [f"{name!r} ({schema[name]})" for name in names]
-        raise DataError(
-            f"{source}: {len(names)} columns hold vectors: {listing(shown, quote=False)}; "
-            f"choose one of them with vector={names[0]!r} (--vector {names[0]})."
-        )
-    frame, widths = contents.frame, {}
+        return contents, request
+    frame, made = contents.frame, {}
     for name in names:
         block = _expanded_column(source, frame[name])
         _refuse_taken(source, name, block.columns, frame.columns)
         frame = frame.drop(name).hstack(block)
-        widths[name] = block.width
-    made = dataclasses.replace(contents, frame=frame)
-    return made if request.columns is not None else _set_apart(made, schema, widths, request)
+        made[name] = block.columns
+    contents = dataclasses.replace(contents, frame=frame)
+    if request.columns is None:
+        return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
+    columns = [number for name in request.columns for number in made.get(name, [name])]
+    return contents, request._replace(columns=tuple(columns))
 
 
 def _set_apart(
     contents: Contents,
     schema: Mapping[str, pl.DataType],
-    widths: Mapping[str, int],
+    vector: str,
+    width: int,
     request: Request,
 ) -> Contents:
     """The numbers beside a vector become labels, and a column called id the row id."""
     import polars as pl
 
-    (vector, width), id_name = next(iter(widths.items())), contents.id_name
+    id_name = contents.id_name
     notes = [*contents.notes, f"column {vector!r} is read as a vector of {width} numbers"]
     given = {*contents.labels, *request.labels, *request.use, id_name, request.id_column}
     beside = [name for name, dtype in schema.items() if dtype.is_numeric() and name not in given]
@@ -167,13 +165,36 @@ def _id_among(frame: pl.DataFrame, names: Collection[str]) -> str | None:
     return None
 
 
-def _check_vector(source: str, schema: Mapping[str, pl.DataType], name: str) -> None:
+def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Request) -> list[str]:
+    """The columns of vectors that become features; several are refused if none was chosen."""
+    if request.vector is not None:
+        _check_vector(source, schema, request.vector)
+    names = needed_vectors(schema, request)
+    if request.columns is None and len(names) > 1:
+        shown = [f"{name!r} ({schema[name]})" for name in names]
+        raise DataError(
+            f"{source}: {len(names)} columns hold vectors: {listing(shown, quote=False)}; "
+            f"choose one of them with vector={names[0]!r} (--vector {names[0]})."
+        )
+    return names
+
+
+def _check_vector(source: object, schema: Mapping[str, pl.DataType], name: str) -> None:
     known = [found for found, dtype in schema.items() if is_vector(dtype)]
     if name in known:
         return
+    if name in schema and _is_nested_list(schema[name]):
+        raise DataError(
+            f"{source}: column {name!r} holds lists of lists ({schema[name]}), expected one list "
+            "of numbers per row; write the numbers of each row one after another."
+        )
     there = f"its type is {schema[name]}" if name in schema else "there is no such column"
     shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
     raise DataError(f"{source}: {name!r} is no column of lists of numbers, {there}; {shown}.")
+
+
+def _is_nested_list(dtype: Any) -> bool:
+    return bool(getattr(dtype, "inner", None)) and dtype.inner.is_nested()
 
 
 def _refuse_taken(source: str, vector: str, names: list[str], taken: list[str]) -> None:
@@ -245,13 +266,17 @@ def _checked_width(source: str, column: pl.Series) -> int:
         empty = (lengths == 0).fill_null(False)
         if empty.any():
             row = int(empty.arg_true()[0])
-            raise DataError(f"{where} holds an empty list in row {row}; leave such rows out.")
+            raise DataError(
+                f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
+                f"aside as a label (--label {column.name})."
+            )
         other = (lengths != width).fill_null(False)
         if other.any():
             row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
             raise DataError(
                 f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
-                f"{lengths[row]} in row {row}; leave the column out, or make them equally long."
+                f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
+                f"a label (--label {column.name})."
             )
     if width == 0:
         raise DataError(f"{where} holds no numbers, only empty lists.")
