@@ -21,7 +21,7 @@ __all__ = ["compare_command"]
 @options.about_table()
 def compare_command(
     ctx: typer.Context,
-    source: options.Input,
+    sources: options.Inputs,
     methods: Annotated[
         str,
         typer.Option(
@@ -58,12 +58,13 @@ def compare_command(
     if not classes:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
     names = [registry.snake_case(cls.__name__) for cls in classes]
-    files = ComparisonFiles.in_folder(output or result_folder(source, "compare"), names)
-    check_free(files.paths(), force=force, sources=[source])
+    sources = options.found(sources)
+    files = ComparisonFiles.in_folder(output or result_folder(sources, "compare"), names)
+    check_free(files.paths(), force=force, sources=sources)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():
-        result = run_comparison(source, classes, run)
+        result = run_comparison(options.as_data(sources), classes, run)
         result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = result.to_dict()

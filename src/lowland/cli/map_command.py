@@ -24,7 +24,7 @@ STOPPED = 1  # exit code: a partial result was written
 @options.about_table()
 def map_command(
     ctx: typer.Context,
-    source: options.Input,
+    sources: options.Inputs,
     method: Annotated[
         str, typer.Option("--method", "-m", metavar="METHOD", help="See 'lowland methods'.")
     ] = METHOD,
@@ -66,14 +66,15 @@ def map_command(
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
-    folder = output or result_folder(source, registry.snake_case(cls.__name__))
-    written_as = file_format.value if file_format else _format_like(source)
+    sources = options.found(sources)
+    folder = output or result_folder(sources, registry.snake_case(cls.__name__))
+    written_as = file_format.value if file_format else _format_like(sources[0])
     files = MapFiles.in_folder(folder, file_format=written_as, report=report)
-    check_free(files.paths(), force=force, sources=[source])
+    check_free(files.paths(), force=force, sources=sources)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
     with console.warnings_as_notes():
-        result = run_map(source, cls, chosen_parameters(ctx), run)
+        result = run_map(options.as_data(sources), cls, chosen_parameters(ctx), run)
         result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}

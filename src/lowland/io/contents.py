@@ -19,8 +19,8 @@ class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.
 
     ``columns`` None means every column of numbers; ``part`` names what to take out of a container,
-    ``vector`` the column whose lists of numbers are the features, and ``use`` columns of numbers
-    that are features although they would not be by default.
+    ``vector`` the column whose lists of numbers are the features, ``use`` columns of numbers that
+    are features although they would not be by default, and ``drop`` columns to leave out.
     """
 
     columns: tuple[str, ...] | None = None
@@ -29,6 +29,7 @@ class Request(NamedTuple):
     part: str | None = None
     vector: str | None = None
     use: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

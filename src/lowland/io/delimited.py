@@ -18,17 +18,18 @@ from lowland.io.formulas import unguarded, unguarded_name
 from lowland.io.numerals import numbers_in_text
 from lowland.io.opening import File
 from lowland.io.records import check_widths, records
-from lowland.io.vector_text import looks_like_vectors, parsed_vectors
+from lowland.io.vector_text import with_vectors
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_delimited", "read_text", "split_text"]
+__all__ = ["UNNAMED", "read_delimited", "read_text", "split_text"]
 
 # Types are inferred from the first rows; if a later value does not fit, from all rows.
 GUESS_ROWS = 10_000
 GUESS_FIELDS = 1_000_000  # fewer rows of a wide table: inference is slower than reading
 LARGE = 4_000_000  # bytes; types of larger files are inferred before the file is read
+UNNAMED = "the first column has no name and is taken as the row id"
 NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", BLANKS: "white space"}
 EXPECTED = {".csv": (",", ";"), ".tsv": ("\t",)}  # separators that need no note, by suffix
 
@@ -81,12 +82,12 @@ def read_delimited(file: File, dialect: Dialect, request: Request) -> Contents:
         if unnamed:  # as pandas and R write names of rows
             id_name = names[0] = "index" if "row" in names else "row"
         if unnamed and not dialect.row_names:
-            notes.append("the first column has no name and is taken as the row id")
+            notes.append(UNNAMED)
         _refuse_duplicates(file, names)
     frame = _parse(file, dialect, names)
     frame = _without_blank_lines(file, dialect, frame)
     frame = _with_codes(file, dialect, frame)
-    frame = _with_vectors(file, unguarded(frame), request)
+    frame = with_vectors(file, unguarded(frame), request)
 
     def as_text(chosen: list[str]) -> pl.DataFrame:
         again = _parse(file, dialect, names, as_text=chosen)
@@ -232,22 +233,6 @@ def _with_codes(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFra
     padded = text.select(pl.all().str.contains(r"^\s*[+-]?0\d").any()).row(0)
     codes = [name for name, is_code in zip(text.columns, padded, strict=True) if is_code]
     return frame.with_columns(text.select(codes)) if codes else frame
-
-
-def _with_vectors(file: File, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """Parse vectors that are written as text, unless their column is only carried along."""
-    import polars as pl
-
-    apart = {*request.labels, request.id_column}
-    for name, dtype in frame.schema.items():
-        if dtype != pl.String or name in apart or not looks_like_vectors(frame[name]):
-            continue
-        asked = request.columns is None or any(
-            column == name or column.startswith(f"{name}_") for column in request.columns
-        )
-        if asked:
-            frame = frame.with_columns(parsed_vectors(file, frame[name]))
-    return frame
 
 
 def _refuse_duplicates(file: File, names: list[str]) -> None:

@@ -29,7 +29,7 @@ from lowland._core.errors import DataError
 from lowland.io.opening import File
 from lowland.io.records import is_number
 
-__all__ = ["BLANKS", "Dialect", "dialect_of", "looks_numeric", "split_at_blanks"]
+__all__ = ["BLANKS", "Dialect", "dialect_of", "has_table", "looks_numeric", "split_at_blanks"]
 
 SAMPLE = 1 << 16  # bytes of text that are looked at, but
 FEWEST_LINES, LONGEST = 6, 1 << 24  # at least so many lines, each up to so many bytes
@@ -96,6 +96,15 @@ def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
         {i: digits for i, (_, digits) in enumerate(facts) if digits},
         tuple(notes),
     )
+
+
+def has_table(file: File) -> bool:
+    """Whether all lines have equally many fields, and a third of these are numbers."""
+    lines = [line for line in _first_lines(file) if line.strip() and line[0] != "#"]
+    if len(lines) < 2:
+        return False
+    share, numbers = _score(lines, _separator(lines, file.suffix))
+    return share == 1 and numbers >= 1 / 3
 
 
 def looks_numeric(field: str) -> bool:

@@ -17,18 +17,19 @@ from lowland.io.arrays import load_npy, load_npz
 from lowland.io.budget import require_for_table
 from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request
-from lowland.io.delimited import read_delimited, split_text
+from lowland.io.delimited import UNNAMED, read_delimited, split_text
 from lowland.io.dialect import looks_numeric
 from lowland.io.finite import as_floats
 from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
 from lowland.io.numerals import MISSING, without_marks
-from lowland.io.opening import File, opened
+from lowland.io.opening import File
 from lowland.io.records import records
-from lowland.io.sources import bundled, check_file
+from lowland.io.sources import bundled, recognized, refuse_address
 from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
 from lowland.io.tables import Table
+from lowland.io.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +51,7 @@ class RawDistances(NamedTuple):
     values: Any
     names: list[str] | None = None
     labels: dict[str, np.ndarray] | pl.DataFrame = {}
+    notes: tuple[str, ...] = ()
 
 
 def read_distances(
@@ -85,22 +87,22 @@ def read_distances(
         mirror image, or not zero on the diagonal; the first such place is named.
     """
     name, path = os.fspath(source), Path(source)
+    refuse_address(name)
     data = bundled(source)
     if data is not None:
         return distance_table(name, bundled_distances(data), allow_missing)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
-    check_file(path, LOADERS, part)
-    with opened(path) as file:
-        found = LOADERS[file.suffix](file, Request(part=part))
-    return distance_table(name, found, allow_missing)
+    with recognized(path, LOADERS, part) as (file, suffix, notes):
+        found = LOADERS[suffix](file, Request(part=part))
+    return distance_table(name, found._replace(notes=(*notes, *found.notes)), allow_missing)
 
 
 def distance_table(source: str, found: RawDistances, allow_missing: bool) -> Table:
     """The table of a matrix of distances, once they are checked."""
     import polars as pl
 
-    D, notes = found.values, []
+    D, notes = found.values, list(found.notes)
     if is_sparse(D):
         D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
     else:
@@ -172,7 +174,7 @@ def _is_distance(field: str) -> bool:
 def _load_frame(
     reader: Callable[[File, Request], Contents],
 ) -> Callable[[File, Request], RawDistances]:
-    return lambda file, request: distances_in_frame(file, reader(file, Request()), headed=True)
+    return lambda file, request: distances_in_frame(file, reader(file, request), headed=True)
 
 
 def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
@@ -197,7 +199,8 @@ def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> Raw
                     f"{file}: row {place} is called {row!r}, but column {place} is called "
                     f"{column!r}; rows and columns of distances have the same order."
                 )
-    return RawDistances(values, names, pl.DataFrame())
+    notes = tuple(note for note in contents.notes if note != UNNAMED)
+    return RawDistances(values, names, pl.DataFrame(), notes)
 
 
 def _numbers(file: object, column: pl.Series) -> np.ndarray:
@@ -260,4 +263,6 @@ LOADERS: dict[str, Callable[[File, Request], Any]] = {
     ".tab": _load_text,
     ".tsv": _load_text,
     ".txt": _load_text,
+    ".xlsm": _load_frame(read_workbook),
+    ".xlsx": _load_frame(read_workbook),
 }

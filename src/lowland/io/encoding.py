@@ -13,18 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lowland._core.errors import DataError
+from lowland.io.kinds import MARKS
 from lowland.io.opening import File
 
-__all__ = ["is_text", "utf8"]
+__all__ = ["utf8"]
 
 CHUNK = 1 << 20
-# The mark of UTF-32 in little-endian order begins with that of UTF-16.
-MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 FALLBACK = "cp1252"
 
 
@@ -41,14 +35,6 @@ def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
         shown = "Windows-1252 (Western European)" if encoding == FALLBACK else encoding.upper()
         note = f"the file is no UTF-8 text and is read as {shown}"
         yield File(copy, file.name), [note]
-
-
-def is_text(start: bytes) -> bool:
-    """Whether the first bytes of a file are those of a text in an encoding that is read."""
-    if any(start.startswith(mark) for mark, _ in MARKS):
-        return True
-    control = start.translate(None, delete=bytes([*range(32, 256), 9, 10, 11, 12, 13]))
-    return bool(start) and not control
 
 
 def _encoding(file: File) -> str:

@@ -31,7 +31,9 @@ NAME = "data"  # what messages and titles call a table that has no file name
 
 
 def is_path(data: Any) -> bool:
-    """Whether the data are named by a path or a name rather than given as values."""
+    """Whether the data are named by a path, a name or several rather than given as values."""
+    if isinstance(data, list | tuple) and data:
+        return all(isinstance(path, str | os.PathLike) for path in data)
     return isinstance(data, str | os.PathLike)
 
 
@@ -47,6 +49,8 @@ def as_table(
     labels: Sequence[str] = (),
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
+    vector: str | None = None,
+    drop: Sequence[str] = (),
     allow_missing: bool = False,
     name: str = NAME,
 ) -> Table:
@@ -58,7 +62,7 @@ def as_table(
         A pandas or polars data frame (or any that offers the Arrow C stream), an array of shape
         (n_rows, n_columns), a SciPy sparse matrix, or a data set of ``lowland.datasets``. The
         index of a pandas data frame names the rows, unless it only counts them.
-    columns, labels, id_column, allow_missing
+    columns, labels, id_column, vector, drop, allow_missing
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -79,9 +83,8 @@ def as_table(
     if beside:
         contents = _with_labels(contents, beside, name)
     chosen = None if columns is None else tuple(columns)
-    return make_table(
-        name, contents, Request(chosen, tuple(labels), id_column), allow_missing=allow_missing
-    )
+    request = Request(chosen, tuple(labels), id_column, vector=vector, drop=tuple(drop))
+    return make_table(name, contents, request, allow_missing=allow_missing)
 
 
 def as_distances(

@@ -9,11 +9,12 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland.io.budget import require_for_table
+from lowland.io.contents import Request
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["looks_like_vectors", "parsed_vectors"]
+__all__ = ["looks_like_vectors", "parsed_vectors", "with_vectors"]
 
 FIRST = 20  # values that decide whether a column holds vectors
 BLOCK = 1 << 22  # numbers that are parsed at a time
@@ -85,3 +86,19 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
         rows = places[start : start + step]
         block[rows] = numbers.fill_null(np.nan).to_numpy().reshape(-1, width)
     return pl.Series(column.name, block)
+
+
+def with_vectors(file: object, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """Parse vectors that are written as text, unless their column is only carried along."""
+    import polars as pl
+
+    apart = {*request.labels, *request.drop, request.id_column}
+    for name, dtype in frame.schema.items():
+        if dtype != pl.String or name in apart or not looks_like_vectors(frame[name]):
+            continue
+        asked = request.columns is None or any(
+            column == name or column.startswith(f"{name}_") for column in request.columns
+        )
+        if asked:
+            frame = frame.with_columns(parsed_vectors(file, frame[name]))
+    return frame

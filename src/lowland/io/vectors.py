@@ -68,7 +68,7 @@ def needed_vectors(schema: Mapping[str, pl.DataType], request: Request) -> list[
             for name in found
             if name in request.columns or any(map(_names_of(name, schema[name]), missing))
         ]
-    apart = {*request.labels, request.id_column}
+    apart = {*request.labels, *request.drop, request.id_column}
     found = [name for name in found if name not in apart]
     lists = [name for name in found if not isinstance(schema[name], pl.Struct)]
     return lists or found

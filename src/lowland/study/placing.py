@@ -20,7 +20,7 @@ from lowland.study.table_options import TableOptions, takes_table_options
 __all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
 
 # The model decides which columns are read and how they are prepared.
-PLACING = ("labels", "id_column", "part")
+PLACING = ("labels", "id_column", "part", "vector")
 
 
 class PlacedRows(NamedTuple):

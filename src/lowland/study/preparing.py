@@ -58,6 +58,8 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
         "columns": columns or None,
         "labels": [name for name in labels if name not in options.beside],
         "id_column": options.id_column,
+        "vector": options.vector,
+        "drop": options.drop,
         "allow_missing": allow_missing,
     }
     if is_path(data):
@@ -71,7 +73,7 @@ def read(data: Any, options: TableOptions, *, allow_missing: bool = True) -> Tab
 
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
-    given = [options.columns, options.drop, options.one_hot, options.impute]
+    given = [options.columns, options.drop, options.one_hot, options.impute, options.vector]
     if any(given) or options.scale not in ("auto", "none"):
         raise DataError(
             f"{say('distances')}: a matrix of distances has no columns to choose, fill or scale; "
@@ -79,6 +81,8 @@ def _read_distances(data: Any, options: TableOptions) -> Table:
             f"{say('scale')} out."
         )
     if is_path(data):
+        if isinstance(data, list | tuple):
+            raise DataError(f"{say('distances')}: distances are read from one file, not several.")
         table = read_distances(data, part=options.part, allow_missing=options.missing_distances)
         return _with_beside(table, options.beside)
     return as_distances(data, beside=options.beside, allow_missing=options.missing_distances)

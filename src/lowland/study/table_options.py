@@ -21,7 +21,7 @@ CHOICES = {
     "impute": (None, "mean", "median", "drop-rows"),
 }
 # Options that decide what is read; the others decide how it is prepared for a map.
-READING = ("columns", "drop", "labels", "id_column", "part", "distances")
+READING = ("columns", "drop", "labels", "id_column", "part", "vector", "distances")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +41,9 @@ class TableOptions:
         The column that names the rows.
     part : str, optional
         What to take from a container, as in :func:`lowland.io.read_table`.
+    vector : str, optional
+        The column whose lists of numbers are mapped, such as ``embedding``; needed if several
+        columns hold lists.
     distances : bool, default=False
         Whether the data are a square matrix of distances.
     one_hot : names of columns, optional
@@ -59,6 +62,7 @@ class TableOptions:
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    vector: str | None = None
     distances: bool = False
     one_hot: tuple[str, ...] = ()
     impute: str | None = None
