@@ -122,7 +122,7 @@ Input = Annotated[str, typer.Argument(metavar="INPUT", help=f"{KINDS}.", show_de
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        metavar="INPUT...",
+        metavar="INPUT",
         help=f"{KINDS}; several files with the same columns are stacked.",
         show_default=False,
     ),

@@ -80,9 +80,8 @@ def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
         lines_ = "1 comment line" if hashes == 1 else f"{hashes} comment lines"
         notes.append(f"{lines_} (#) at the top skipped")
     data = rows[1:] if header is not None and in_rows else rows
-    width = _width(data) or len(rows[0])
-    if header is not None and width != len(header) + 1:
-        width = len(header)
+    row_names = header is not None and in_rows and _are_row_names(rows, _width(data))
+    width = len(rows[0] if header is None else header) + row_names
     facts = [_column_facts(data, i) for i in range(width)]
     return Dialect(
         separator,
@@ -90,7 +89,7 @@ def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
         header,
         in_rows,
         width,
-        header is not None and width == len(header) + 1,
+        row_names,
         separator != "," and _decimal_comma(data),
         frozenset(i for i, (padded, _) in enumerate(facts) if padded),
         {i: digits for i, (_, digits) in enumerate(facts) if digits},
@@ -144,12 +143,18 @@ def _first_lines(file: File) -> list[str]:
 def _records(lines: Sequence[str], separator: str) -> list[list[str]]:
     """The fields of every line that is not blank."""
     if separator == BLANKS:
-        return [split_at_blanks(line) for line in lines if line.strip()]
+        fields = [split_at_blanks(line) for line in lines if line.strip()]
+        return [[_unquoted(field) for field in row] for row in fields]
     try:
         reader = csv.reader(io.StringIO("\n".join(lines), newline=""), delimiter=separator)
         return [fields for fields in reader if fields]
     except csv.Error:  # a field of more than 131 072 characters
         return [line.split(separator) for line in lines if line.strip()]
+
+
+def _unquoted(field: str) -> str:
+    quoted = len(field) > 1 and field[0] == field[-1] == '"'
+    return field[1:-1].replace('""', '"') if quoted else field
 
 
 def _separator(lines: Sequence[str], suffix: str) -> str:
@@ -162,6 +167,8 @@ def _separator(lines: Sequence[str], suffix: str) -> str:
             best, found = score, mark
     share, numbers = _score(lines, BLANKS)
     if share == 1 and numbers > 0 and (found is None or numbers > best[1]):
+        return BLANKS
+    if found is None and share > 0.5 and numbers > 0.5:  # a line is too short or too long
         return BLANKS
     if found is None:  # a single column; decimal commas are no separators
         return ";" if suffix != ".tsv" and any("," in line for line in lines) else first

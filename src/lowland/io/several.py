@@ -71,7 +71,7 @@ def read_several(paths: Sequence[str], request: Request) -> Contents:
             raise DataError(f"{shown_name(paths)}: the files do not fit: {error}.") from error
     label = free_name(LABEL, list(first.schema))
     names = np.repeat(np.array(_short_names(paths), dtype=object), rows)
-    frame = frame.with_columns(pl.Series(label, names, dtype=pl.String))
+    frame = pl.DataFrame([*frame.get_columns(), pl.Series(label, names, dtype=pl.String)])
     shapes = {part.image_shape for part in parts}
     return Contents(
         frame,

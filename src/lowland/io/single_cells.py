@@ -117,6 +117,5 @@ def _columns(path: Path) -> list[list[str]]:
             has_header=False,
             infer_schema=False,
             quote_char=None,
-            missing_utf8_is_empty_string=True,
         )
-    return [column.to_list() for column in frame.iter_columns()]
+    return [column.fill_null("").to_list() for column in frame.iter_columns()]

@@ -18,7 +18,7 @@ import zlib
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
+from lowland._core.memory import format_bytes, require_memory
 from lowland.io.budget import HARMLESS, RATIO, refuse_bomb
 from lowland.io.contents import unreadable
 from lowland.io.opening import File
@@ -87,13 +87,16 @@ def _content(file: File, archive: zipfile.ZipFile, part: zipfile.ZipInfo, unpack
     """A part, unpacked whatever size it declares, up to a limit for the whole file."""
     most = max(HARMLESS, RATIO * file.size) - unpacked
     undeclared = copy.copy(part)
-    undeclared.file_size = most + 1
+    undeclared.file_size = 1 << 62
     pieces, size = [], 0
     with archive.open(undeclared) as packed:
         while piece := packed.read(CHUNK):
             size += len(piece)
             if size > most:
-                refuse_bomb(file, size + unpacked, 0)
+                raise DataError(
+                    f"{file}: {format_bytes(file.size)} unpack to more than "
+                    f"{format_bytes(size + unpacked)}; save the sheet as CSV."
+                )
             require_memory(size, task=f"{file}: unpacking it", alternative="save it as CSV")
             pieces.append(piece)
     if size != part.file_size:
@@ -113,14 +116,18 @@ def _check_rectangle(file: File, name: str, content: bytes) -> None:
     stored = len(TAG.findall(content))
     unplaced = max(stored - placed, 0)  # these follow the cell or row before them
     cells = (rows + unplaced) * (columns + unplaced)
-    if cells * CELL_BYTES > HARMLESS:
-        what = f"{file}: {name}"
-        refuse_bomb(what, cells * CELL_BYTES, len(content))
-        require_memory(
-            cells * CELL_BYTES,
-            task=f"{what}: reading {rows} rows x {columns} columns",
-            alternative="save it as CSV",
+    if cells * CELL_BYTES <= HARMLESS:
+        return
+    if cells > RATIO * stored:
+        raise DataError(
+            f"{file}: the cells of {name} span {rows} rows and {columns} columns, but only "
+            f"{stored} are stored; delete the cells far from the table, or save it as CSV."
         )
+    require_memory(
+        cells * CELL_BYTES,
+        task=f"{file}: reading {rows} rows x {columns} columns",
+        alternative="save it as CSV",
+    )
 
 
 def _column(letters: bytes) -> int:
