@@ -185,6 +185,7 @@ SHARED: dict[str, list[str]] = {
     "--impute": ["mean", "median", "drop-rows", "x"],
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
     "--part": ["X", "y", "obs", "layers/x", "x"],
+    "--vector": ["height", "kind", "nothing", ""],
     "--format": ["csv", "parquet", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
     "--jobs": ["1", "2", "-1", "0", "x", "1000000"],
@@ -194,7 +195,7 @@ SHARED: dict[str, list[str]] = {
 FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
+            "--impute", "--pca", "--part", "--vector", "--format", "--seed", "--jobs"),
     "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
     "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
