@@ -192,6 +192,7 @@ SHARED: dict[str, list[str]] = {
     "--normalize": ["cpm", "log1p", "l2", "cpm,log1p,l2", "none", "none,l2", "x", ","],
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
     "--part": ["X", "y", "obs", "layers/x", "x"],
+    "--vector": ["height", "kind", "nothing", ""],
     "--format": ["csv", "parquet", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
     "--jobs": ["1", "2", "-1", "0", "x", "1000000"],
@@ -205,7 +206,8 @@ FLAGS = [
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
             "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
-            "--format", "--seed", "--jobs", "--use", "--categories", "--order", "--cyclic"),
+            "--vector", "--format", "--seed", "--jobs", "--use", "--categories", "--order",
+            "--cyclic"),
     "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
                 "--normalize", "--pca", "--color", "--categories"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs",

@@ -140,7 +140,7 @@ def test_a_part_of_an_archive_is_chosen_by_name(tmp_path):
 @pytest.mark.parametrize("name", ["t.npy", "iris"])
 def test_only_containers_have_parts(tmp_path, name):
     source = saved(tmp_path / name, X) if name == "t.npy" else name
-    with pytest.raises(DataError, match=r"has no parts, .* \.h5ad and \.npz files have"):
+    with pytest.raises(DataError, match=r"has no parts, .* \.h5ad, .* and \.xlsx files have"):
         read_table(source, part="X")
 
 

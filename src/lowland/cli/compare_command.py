@@ -21,7 +21,7 @@ __all__ = ["compare_command"]
 @options.about_table()
 def compare_command(
     ctx: typer.Context,
-    source: options.Input,
+    sources: options.Inputs,
     methods: Annotated[
         str,
         typer.Option(
@@ -67,14 +67,15 @@ def compare_command(
     entries = comparison_entries(split_entries(methods), "--methods")
     if not entries:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
-    folder = output or result_folder(source, "compare")
+    sources = options.found(sources)
+    folder = output or result_folder(sources, "compare")
     files = ComparisonFiles.in_folder(folder, entries)
-    check_free(files.paths(), force=force, sources=[source])
+    check_free(files.paths(), force=force, sources=sources)
     check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
     with console.warnings_as_notes():
-        result = run_comparison(source, entries, run)
+        result = run_comparison(options.as_data(sources), entries, run)
         files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = result.to_dict()

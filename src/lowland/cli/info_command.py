@@ -15,7 +15,7 @@ FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardl
 
 @options.about_table([*options.READING, "categories"])
 def info_command(
-    source: options.Input,
+    sources: options.Inputs,
     *,
     table: options.Table,
     seed: options.Seed = 0,
@@ -31,9 +31,10 @@ def info_command(
     from lowland.study.preparing import read
 
     console = Console(quiet=quiet, as_json=as_json)
-    choices = dataclasses.replace(table, missing_distances=True).for_data(source)
+    data = options.as_data(options.found(sources))
+    choices = dataclasses.replace(table, missing_distances=True).for_data(data)
     with console.warnings_as_notes():
-        found_table = read(source, choices)
+        found_table = read(data, choices)
         for note in found_table.notes:
             console.note(note)
         found = {"command": "info", **description_of(found_table, choices, seed, jobs)}

@@ -31,7 +31,7 @@ class Into(enum.StrEnum):
 @options.about_table()
 def map_command(
     ctx: typer.Context,
-    source: options.Input,
+    sources: options.Inputs,
     method: Annotated[
         str, typer.Option("--method", "-m", metavar="METHOD", help="See 'lowland methods'.")
     ] = METHOD,
@@ -82,6 +82,7 @@ def map_command(
     'lowland methods METHOD' lists them.
     """
     from lowland._core import registry
+    from lowland._core.errors import ParameterError
     from lowland.io import check_free, check_writable
     from lowland.io.h5ad_writing import check_h5ad_target
     from lowland.study._spelling import COMMAND_LINE
@@ -91,18 +92,21 @@ def map_command(
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
-    folder = output or result_folder(source, registry.snake_case(cls.__name__))
-    written_as = file_format.value if file_format else _format_like(source)
-    copied = source if into else ""
+    sources = options.found(sources)
+    folder = output or result_folder(sources, registry.snake_case(cls.__name__))
+    written_as = file_format.value if file_format else _format_like(sources[0])
+    copied = sources[0] if into else ""
     files = MapFiles.in_folder(folder, file_format=written_as, report=report, copy_of=copied)
-    check_free(files.paths(), force=force, sources=[source])
+    check_free(files.paths(), force=force, sources=sources)
     if copied:
-        check_h5ad_target(source, registry.snake_case(cls.__name__), force=force)
+        if len(sources) > 1:
+            raise ParameterError(f"--into: {len(sources)} files were given; give one H5AD file.")
+        check_h5ad_target(copied, registry.snake_case(cls.__name__), force=force)
     check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
     with console.warnings_as_notes():
-        result = run_map(source, cls, chosen_parameters(ctx), run)
+        result = run_map(options.as_data(sources), cls, chosen_parameters(ctx), run)
         files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}

@@ -17,6 +17,7 @@ __all__ = [
     "Force",
     "Format",
     "Input",
+    "Inputs",
     "Jobs",
     "Json",
     "Pca",
@@ -27,6 +28,8 @@ __all__ = [
     "Seed",
     "Table",
     "about_table",
+    "as_data",
+    "found",
     "split",
     "table_file",
 ]
@@ -125,20 +128,37 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def table_file(source: str, ending: str) -> Path:
+def table_file(sources: Sequence[str], ending: str) -> Path:
     """The default output of a command that writes one table, in the current folder."""
     from lowland.study.outputs import result_stem
 
-    suffix = ".parquet" if source.lower().endswith(".parquet") else ".csv"
-    return Path(f"{result_stem(source)}-{ending}{suffix}")
+    suffix = ".parquet" if sources[0].lower().endswith(".parquet") else ".csv"
+    return Path(f"{result_stem(sources)}-{ending}{suffix}")
 
 
-Input = Annotated[
-    str,
+def found(sources: Sequence[str]) -> list[str]:
+    """The inputs; a pattern such as ``runs/*.csv`` that the shell did not replace is replaced."""
+    from lowland.io.several import listed_sources
+
+    return listed_sources(sources)
+
+
+def as_data(sources: list[str]) -> str | list[str]:
+    """What a function reads: one input, or the list of several."""
+    return sources[0] if len(sources) == 1 else sources
+
+
+KINDS = (
+    "A bundled data set (digits, iris, ...), a file (.csv, .tsv, .txt, .parquet, .arrow, .ndjson, "
+    ".npy, .npz, .mtx, .xlsx, .h5ad, also with .gz), a folder of images or of 10x Genomics, or - "
+    "for standard input"
+)
+Input = Annotated[str, typer.Argument(metavar="INPUT", help=f"{KINDS}.", show_default=False)]
+Inputs = Annotated[
+    list[str],
     typer.Argument(
         metavar="INPUT",
-        help="A bundled data set (digits, iris, ...), a file (.csv, .tsv, .parquet, .arrow, "
-        ".ndjson, .npy, .npz, .mtx, .h5ad, also with .gz) or a folder of images.",
+        help=f"{KINDS}; several files with the same columns are stacked.",
         show_default=False,
     ),
 ]
@@ -310,12 +330,16 @@ TABLE = {
     "part": _text(
         "--part",
         "NAME",
-        "What to take from a container: an array of an NPZ; layers/NAME or obsm/NAME of an H5AD.",
+        "What to take from a container: an array of an NPZ; a sheet of an Excel file; layers/NAME "
+        "or obsm/NAME of an H5AD.",
+    ),
+    "vector": _text(
+        "--vector", "COLUMN", "The column whose lists of numbers are reduced, if there are several."
     ),
 }
 READING = (
     *("columns", "use", "drop", "labels", "label_file", "id_column", "distances", "part"),
-    *("missing_values", "transpose", "similarities"),
+    *("vector", "missing_values", "transpose", "similarities"),
 )
 SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 

@@ -40,7 +40,7 @@ class SelectCommand(MethodCommand):
 @options.about_table(options.SELECTING)
 def select_command(
     ctx: typer.Context,
-    source: options.Input,
+    sources: options.Inputs,
     n_features: Annotated[
         str | None,
         typer.Option(
@@ -94,11 +94,12 @@ def select_command(
     from lowland.study.selecting import choose_selector, run_selection
 
     console = Console(quiet=quiet, as_json=as_json)
-    output = output or options.table_file(source, "selected")
+    sources = options.found(sources)
+    output = output or options.table_file(sources, "selected")
     check_suffix(output)
-    check_free([output], force=force, sources=[source])
+    check_free([output], force=force, sources=sources)
     with console.warnings_as_notes():
-        found_table = read(source, table, allow_missing=False, allow_text=False)
+        found_table = read(options.as_data(sources), table, allow_missing=False, allow_text=False)
         for note in found_table.notes:
             console.note(note)
         cls, target = choose_selector(method, table.target, found_table, COMMAND_LINE)

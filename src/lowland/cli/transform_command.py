@@ -14,13 +14,13 @@ from lowland.cli.failures import after_writing
 __all__ = ["transform_command"]
 
 
-@options.about_table(["labels", "label_file", "id_column", "part", "transpose"])
+@options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
 def transform_command(
     model: Annotated[
         Path,
         typer.Argument(metavar="MODEL", help="A model.lowland file.", show_default=False),
     ],
-    source: options.Input,
+    sources: options.Inputs,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -49,11 +49,13 @@ def transform_command(
     from lowland.study.placing import run_placement
 
     console = Console(quiet=quiet, as_json=as_json)
-    output = output or options.table_file(source, "map")
+    sources = options.found(sources)
+    output = output or options.table_file(sources, "map")
     check_suffix(output)
-    check_free([output], force=force, sources=[model, source])
+    check_free([output], force=force, sources=[model, *sources])
     with console.warnings_as_notes():
-        placed = run_placement(model, source, table, jobs, console.shows_progress)
+        data = options.as_data(sources)
+        placed = run_placement(model, data, table, jobs, console.shows_progress)
         for note in placed.notes:
             console.note(note)
         with staged_outputs([output], force=force) as [staged]:
@@ -62,14 +64,14 @@ def transform_command(
         rows, columns = placed.table.shape
         console.result(
             [
-                f"{source}: {count(rows, 'row')} placed by {placed.method} "
+                f"{placed.table.source}: {count(rows, 'row')} placed by {placed.method} "
                 f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
                 f"  map      {output}",
             ],
             {
                 "command": "transform",
                 "model": str(model),
-                "input": source,
+                "input": placed.table.source,
                 "rows": rows,
                 "columns": columns,
                 "labels": placed.table.labels.columns,

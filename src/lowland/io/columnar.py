@@ -11,6 +11,7 @@ from lowland.io.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
 from lowland.io.name_rules import speaks_of_a_role
 from lowland.io.opening import File
+from lowland.io.vectors import check_choice, vector_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +20,7 @@ __all__ = ["polars_reading", "read_arrow", "read_parquet"]
 
 PANDAS_INDEX = "__index_level_0__"
 ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
+LOOKED_AT = 100  # rows that tell how long the lists of a column are
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -81,6 +83,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     import polars as pl
 
     schema = lazy.collect_schema()
+    vectors = check_choice(file, schema, request)
     wanted = schema if request.columns is None else request.columns
     asked = {*wanted, *request.labels, request.id_column, *request.use}
     unread = [
@@ -91,10 +94,18 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
         and name != PANDAS_INDEX
         and not (request.guess and speaks_of_a_role(name))
     ]
-    kept = [name for name in schema if name not in unread]
+    left_out = [
+        name
+        for name, dtype in schema.items()
+        if (dtype.is_nested() or dtype in (pl.Binary, pl.Object)) and name not in vectors
+    ]
+    kept = [name for name in schema if name not in {*unread, *left_out}]
     rows = lazy.select(pl.len()).collect().item()
     as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
+    for name in vectors:  # as lists, and as one block
+        first = lazy.select(name).head(LOOKED_AT).collect()[name]
+        row_bytes += 2 * vector_bytes(schema[name], first)
     refuse_bomb(file, rows * row_bytes, file.size)
     require_for_table(file, rows, len(kept), row_bytes, advice="choose fewer columns")
     frame = lazy.select(kept).collect()
@@ -104,4 +115,4 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     if PANDAS_INDEX in frame.columns:
         id_name = "index" if "row" in schema else "row"
         frame = frame.rename({PANDAS_INDEX: id_name})
-    return Contents(frame, id_name=id_name, unread=tuple(unread))
+    return Contents(frame, id_name=id_name, unread=tuple(unread), left_out=tuple(left_out))

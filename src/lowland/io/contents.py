@@ -19,8 +19,9 @@ __all__ = ["Contents", "Request", "free_name", "named_matrix", "one_line", "unre
 class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.
 
-    ``columns`` None means every column of numbers; ``part`` names what to take out of a container.
-    ``missing_values`` and ``transpose`` are for the table that is made of the contents.
+    ``columns`` None means every column of numbers; ``part`` names what to take out of a container,
+    ``vector`` the column whose lists of numbers are the features, and ``drop`` columns to leave
+    out. ``missing_values`` and ``transpose`` are for the table that is made of the contents.
     ``use`` are features although they look like ids or classes; with ``guess`` false, none does.
     """
 
@@ -28,6 +29,7 @@ class Request(NamedTuple):
     labels: tuple[str, ...] = ()
     id_column: str | None = None
     part: str | None = None
+    vector: str | None = None
     missing_values: tuple[str, ...] = ()
     transpose: bool = False
     use: tuple[str, ...] = ()
@@ -49,8 +51,9 @@ class Contents:
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
-    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for. ``declared``
-    says that the source itself tells features from labels.
+    ``frame`` is a label. ``unread`` are columns of numbers that were not asked for, ``left_out``
+    those of nested or binary values, which were not read. ``declared`` says that the source itself
+    tells features from labels.
     """
 
     frame: pl.DataFrame
@@ -62,6 +65,7 @@ class Contents:
     unread: tuple[str, ...] = ()
     image_shape: tuple[int, ...] | None = None
     declared: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_named(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 from collections.abc import Callable
@@ -18,17 +19,20 @@ from lowland.io.arrays import load_npy, load_npz
 from lowland.io.budget import require_for_table
 from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request
-from lowland.io.delimited import MISSING, read_delimited, separator_of
+from lowland.io.delimited import UNNAMED, read_delimited, split_text
+from lowland.io.dialect import looks_numeric
 from lowland.io.finite import as_floats
 from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
-from lowland.io.opening import File, opened
-from lowland.io.records import first_record, is_number
+from lowland.io.numerals import MISSING, without_marks
+from lowland.io.opening import File
+from lowland.io.records import records
 from lowland.io.similarities import distances_of
-from lowland.io.sources import bundled, check_file
+from lowland.io.sources import bundled, recognized, refuse_address
 from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
 from lowland.io.tables import Table
+from lowland.io.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +55,7 @@ class RawDistances(NamedTuple):
     values: Any
     names: list[str] | None = None
     labels: dict[str, np.ndarray] | pl.DataFrame = {}
+    notes: tuple[str, ...] = ()
 
 
 def read_distances(
@@ -99,16 +104,17 @@ def read_distances(
     ((21, 21), 'Athens')
     """
     name, path = os.fspath(source), Path(source)
+    refuse_address(name)
     data = bundled(source)
     if data is not None:
         found = bundled_distances(data)
         return distance_table(name, found, allow_missing, similarities=similarities)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
-    check_file(path, LOADERS, part)
-    with opened(path) as file:
-        found = LOADERS[file.suffix](file, Request(part=part))
-        part = part or (DISTANCES if file.suffix == ".h5ad" else None)
+    with recognized(path, LOADERS, part) as (file, suffix, notes):
+        found = LOADERS[suffix](file, Request(part=part))
+        part = part or (DISTANCES if suffix == ".h5ad" else None)
+    found = found._replace(notes=(*notes, *found.notes))
     table = distance_table(name, found, allow_missing, similarities=similarities)
     return dataclasses.replace(table, part=part)
 
@@ -119,7 +125,7 @@ def distance_table(
     """The table of a matrix of distances, once they are checked."""
     import polars as pl
 
-    D, notes = found.values, []
+    D, notes = found.values, list(found.notes)
     if similarities:
         D = distances_of(source, D, found.names)
         notes.append("similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)")
@@ -170,24 +176,31 @@ def _load_text(file: File, request: Request) -> RawDistances:
 
     There are n distances per line on n lines; one more line is a header, one more field a name.
     """
-    separator = "\t" if file.suffix == ".tsv" else separator_of(file)
-    first = first_record(file, separator)
-    width, lines = len(first), _line_count(file)
-    named = not all(is_number(field) or field.strip().lower() in MISSING for field in first[1:])
-    if lines == width - 1:
-        headed = False
-    elif lines == width:  # a square of numbers, or header and names around a smaller one
-        headed = named or not (is_number(first[0]) or first[0].strip().lower() in MISSING[1:])
-    else:
-        headed = named or lines == width + 1 or not is_number(first[0])
-    contents = read_delimited(file, separator, headed=headed)
+    with split_text(file, headed=False) as (text, dialect):
+        first = next(
+            fields for _, fields in records(text, dialect.separator, dialect.skipped) if fields
+        )
+        width, lines = len(first), _line_count(text, dialect.skipped)
+        named = not all(_is_distance(field) for field in first[1:])
+        if lines == width - 1:
+            headed = False
+        elif lines == width:  # a square of numbers, or header and names around a smaller one
+            headed = named or not (first[0].strip() and _is_distance(first[0]))
+        else:
+            headed = named or lines == width + 1 or not looks_numeric(first[0])
+    with split_text(file, headed=headed) as (text, dialect):
+        contents = read_delimited(text, dialect, Request())
     return distances_in_frame(file, contents, headed=headed)
+
+
+def _is_distance(field: str) -> bool:
+    return looks_numeric(field) or field.strip().lower() in MISSING
 
 
 def _load_frame(
     reader: Callable[[File, Request], Contents],
 ) -> Callable[[File, Request], RawDistances]:
-    return lambda file, request: distances_in_frame(file, reader(file, Request()), headed=True)
+    return lambda file, request: distances_in_frame(file, reader(file, request), headed=True)
 
 
 def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
@@ -212,15 +225,15 @@ def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> Raw
                     f"{file}: row {place} is called {row!r}, but column {place} is called "
                     f"{column!r}; rows and columns of distances have the same order."
                 )
-    return RawDistances(values, names, pl.DataFrame())
+    notes = tuple(note for note in contents.notes if note != UNNAMED)
+    return RawDistances(values, names, pl.DataFrame(), notes)
 
 
 def _numbers(file: object, column: pl.Series) -> np.ndarray:
     import polars as pl
 
     if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        text = text.set(text.str.to_lowercase().is_in(MISSING), None)
+        text = without_marks(column)
         column = text.cast(pl.Float64, strict=False)
         odd = text.is_not_null() & column.is_null()
         if odd.any():
@@ -236,10 +249,10 @@ def _numbers(file: object, column: pl.Series) -> np.ndarray:
     return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _line_count(file: File) -> int:
-    """Lines that are not blank."""
+def _line_count(file: File, skipped: int) -> int:
+    """Lines that are not blank, after those that are skipped."""
     with file.path.open("rb") as lines:
-        return sum(not line.isspace() for line in lines)
+        return sum(not line.isspace() for line in itertools.islice(lines, skipped, None))
 
 
 def _load_npz(file: File, request: Request) -> RawDistances:
@@ -266,6 +279,8 @@ def distances_in_contents(file: object, contents: Contents) -> RawDistances:
 LOADERS: dict[str, Callable[[File, Request], Any]] = {
     ".arrow": _load_frame(read_arrow),
     ".csv": _load_text,
+    ".dat": _load_text,
+    ".data": _load_text,
     ".feather": _load_frame(read_arrow),
     ".h5ad": _load_h5ad,
     ".ipc": _load_frame(read_arrow),
@@ -275,5 +290,9 @@ LOADERS: dict[str, Callable[[File, Request], Any]] = {
     ".npy": lambda file, request: RawDistances(load_npy(file)),
     ".npz": _load_npz,
     ".parquet": _load_frame(read_parquet),
+    ".tab": _load_text,
     ".tsv": _load_text,
+    ".txt": _load_text,
+    ".xlsm": _load_frame(read_workbook),
+    ".xlsx": _load_frame(read_workbook),
 }

@@ -43,7 +43,9 @@ NAME = "data"  # what messages and titles call a table that has no file name
 
 
 def is_path(data: Any) -> bool:
-    """Whether the data are named by a path or a name rather than given as values."""
+    """Whether the data are named by a path, a name or several rather than given as values."""
+    if isinstance(data, list | tuple) and data:
+        return all(isinstance(path, str | os.PathLike) for path in data)
     return isinstance(data, str | os.PathLike)
 
 
@@ -60,6 +62,7 @@ def as_table(
     beside: Mapping[str, Any] | None = None,
     id_column: str | None = None,
     part: str | None = None,
+    vector: str | None = None,
     missing_values: Sequence[str] = (),
     transpose: bool = False,
     allow_missing: bool = False,
@@ -79,9 +82,9 @@ def as_table(
         (n_rows, n_columns), a SciPy sparse matrix, an AnnData object, or a data set of
         ``lowland.datasets``. The index of a pandas data frame names the rows, unless it only counts
         them.
-    columns, labels, id_column, part, missing_values, transpose, use, drop, guess, allow_missing
+    columns, labels, id_column, part, vector, missing_values, transpose, use, drop, guess
         As in :func:`read_table`.
-    allow_text, spelling
+    allow_missing, allow_text, spelling
         As in :func:`read_table`.
     beside : mapping of str to array of shape (n_rows,), optional
         More label columns, by name. A name that the data already use gets the suffix ``_label``.
@@ -105,6 +108,7 @@ def as_table(
         labels=tuple(labels),
         id_column=id_column,
         part=part,
+        vector=vector,
         missing_values=tuple(missing_values),
         transpose=transpose,
         use=tuple(use),
@@ -208,12 +212,28 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
     kind = getattr(column.dtype, "kind", "O")
     if isinstance(column.dtype, np.dtype) and kind in "biufmM":
         return pl.Series(name, column.to_numpy())
+    arrays = _stacked(column)
+    if arrays is not None:
+        return pl.Series(name, arrays)
     missing = column.isna().tolist()
     values = [None if hole else value for value, hole in zip(column.tolist(), missing, strict=True)]
     try:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError):  # values of several types
         return pl.Series(name, [None if value is None else str(value) for value in values])
+
+
+def _stacked(column: Any) -> np.ndarray | None:
+    """The vectors of a pandas column as rows of an array, if all are arrays of the same shape."""
+    values = column.to_numpy() if column.dtype == object else ()
+    if not len(values) or not isinstance(values[0], np.ndarray) or values[0].ndim != 1:
+        return None
+    shape, dtype = values[0].shape, values[0].dtype
+    if dtype.kind not in "biuf" or not shape[0]:
+        return None
+    if all(isinstance(v, np.ndarray) and v.shape == shape and v.dtype == dtype for v in values):
+        return np.stack(values)
+    return None
 
 
 def _check_part(data: Any, part: str | None, name: str) -> None:

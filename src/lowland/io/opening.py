@@ -15,7 +15,8 @@ from typing import NamedTuple
 from lowland._core.errors import DataError
 from lowland._core.memory import format_bytes
 from lowland.io.budget import HARMLESS, RATIO
-from lowland.io.streams import copy_stream, is_stream, sniffed_suffix
+from lowland.io.kinds import sniffed_suffix
+from lowland.io.streams import copy_stream, is_stream
 
 __all__ = ["File", "format_suffix", "opened"]
 

@@ -57,6 +57,7 @@ class Roles(NamedTuple):
             for name, dtype in schema.items()
             if dtype.is_nested() or dtype in (pl.Binary, pl.Object)
         ]
+        dropped += [name for name in contents.left_out if name not in request.drop]
         apart = {*given, id_name}
         numeric = [
             name
@@ -126,7 +127,7 @@ def _without_dropped(
 ) -> Mapping[str, pl.DataType]:
     """The columns without those that the caller does not want."""
     schema = contents.schema
-    known = [*schema, *contents.unread]
+    known = [*schema, *contents.unread, *contents.left_out]
     option = request.spelling.option("drop")
     for name in request.drop:
         if name not in known:

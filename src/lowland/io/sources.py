@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +17,18 @@ from lowland.datasets.catalog import DISTANCES, plain
 from lowland.io.arrays import read_npy, read_npz
 from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request, named_matrix
-from lowland.io.delimited import read_csv, read_tsv
+from lowland.io.delimited import read_text
+from lowland.io.dialect import has_table
+from lowland.io.encoding import utf8
 from lowland.io.h5ad import read_h5ad
 from lowland.io.images import read_images
+from lowland.io.kinds import FORMATS, TEXTS, is_text, same_kind, told_suffix
 from lowland.io.ndjson import read_ndjson
-from lowland.io.opening import File, format_suffix, opened
+from lowland.io.opening import File, opened
+from lowland.io.single_cells import cell_files, read_cells
 from lowland.io.sparse import read_matrix_market
 from lowland.io.streams import STDIN, is_stream
+from lowland.io.workbooks import read_workbook
 
 if TYPE_CHECKING:
     from lowland.datasets import Dataset
@@ -30,16 +38,19 @@ __all__ = [
     "READERS",
     "bundled",
     "bundled_contents",
-    "check_file",
     "holds_distances",
     "read_source",
+    "recognized",
+    "refuse_address",
 ]
 
 Reader = Callable[[File, Request], Contents]
 
 READERS: dict[str, Reader] = {
     ".arrow": read_arrow,
-    ".csv": read_csv,
+    ".csv": read_text,
+    ".dat": read_text,
+    ".data": read_text,
     ".feather": read_arrow,
     ".h5ad": read_h5ad,
     ".ipc": read_arrow,
@@ -49,18 +60,23 @@ READERS: dict[str, Reader] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
-    ".tsv": read_tsv,
+    ".tab": read_text,
+    ".tsv": read_text,
+    ".txt": read_text,
+    ".xlsm": read_workbook,
+    ".xlsx": read_workbook,
 }
-CONTAINERS = (".h5ad", ".npz")  # formats that hold several parts
+CONTAINERS = (".h5ad", ".npz", ".xlsm", ".xlsx")  # formats that hold several parts
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+FOREIGN = (".bin", ".h5", ".hdf5", ".json", ".zip")  # suffixes of what may be one of the formats
 
 
 def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
-    """Contents of a bundled data set (a bare name), a folder, or a file (with a suffix)."""
+    """Contents of a bundled data set (a bare name), a folder, or a file."""
     from lowland import datasets
 
     text = os.fspath(source)
-    if not text.strip():
-        raise DataError("the name of the input is empty; give a file, a folder or a data set.")
+    refuse_address(text)
     path = Path(text)
     data = bundled(source)
     if data is not None:
@@ -69,34 +85,76 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
     if _is_bare(text) and not path.exists() and text != STDIN:
         known = unknown_name("data set", text, datasets.names())
         raise DataError(f"{text}: no such file, and {known}")
+    cells = cell_files(path)
+    if cells is not None:
+        return read_cells(text, cells, request)
     if path.is_dir():
         _check_part(text, "", request.part)
         return read_images(path)
-    check_file(path, READERS, request.part)
-    with opened(path) as file:
-        _check_part(text, file.suffix, request.part)
-        return READERS[file.suffix](file, request)
+    with recognized(path, READERS, request.part) as (file, suffix, notes):
+        contents = READERS[suffix](file, request)
+    return dataclasses.replace(contents, notes=(*notes, *contents.notes))
 
 
-def check_file(path: Path, readers: dict[str, Reader], part: str | None) -> None:
-    """Refuse a file that does not exist, has no reader, or has no parts although one is named."""
-    if is_stream(path) and not path.suffix:
-        return  # its first bytes tell its format
-    if not path.exists():
+def refuse_address(text: str) -> None:
+    """Refuse what is no path: nothing, or an address on the web."""
+    if not text.strip():
+        raise DataError("the name of the input is empty; give a file, a folder or a data set.")
+    if ADDRESS.match(text):
+        raise DataError(
+            f"{text}: is an address, and nothing is read from the web; download it first "
+            "(curl -O ADDRESS) and give the file."
+        )
+
+
+@contextlib.contextmanager
+def recognized(
+    path: Path, readers: Mapping[str, Any], part: str | None
+) -> Iterator[tuple[File, str, list[str]]]:
+    """The opened file, the suffix of the format that it has, and a note if its name differs."""
+    if not is_stream(path) and not path.exists():
         raise DataError(f"{path}: no such file.")
-    suffix = format_suffix(path)
-    if suffix not in readers:
-        kind = f"files ending in {suffix!r}" if suffix else "files without a suffix"
-        known = ", ".join(sorted(readers))
-        raise DataError(f"{path}: {kind} are not read; expected {known}, or these with .gz.")
-    _check_part(str(path), suffix, part)
+    with opened(path) as file:
+        suffix, notes = _format(path, file, readers)
+        _check_part(str(path), suffix, part)
+        yield file, suffix, notes
+
+
+def _format(path: Path, file: File, readers: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The suffix of the reader for a file, by its first bytes and by its name."""
+    named, told = file.suffix, told_suffix(file.path)
+    if told in readers and not same_kind(named, told):
+        if named in readers or not named or named in FOREIGN:
+            return told, [f"the file is read as {FORMATS[told]}, {_called(named)}"]
+    elif named in TEXTS or (named in readers and (told or not _is_table(file))):
+        return named, []
+    elif not told and _is_table(file):
+        return ".csv", [f"the file is read as delimited text, {_called(named)}"]
+    kind = f"files ending in {named!r}" if named else "files without a suffix"
+    known = ", ".join(sorted(readers))
+    raise DataError(f"{path}: {kind} are not read; expected {known}, or these with .gz.")
+
+
+def _called(suffix: str) -> str:
+    return f"although its name ends in {suffix}" if suffix else "its name has no suffix"
+
+
+def _is_table(file: File) -> bool:
+    """Whether a file is text whose lines have equally many fields, many of them numbers."""
+    if not is_text(file.path):
+        return False
+    try:
+        with utf8(file) as (text, _):
+            return has_table(text)
+    except DataError:
+        return False
 
 
 def _check_part(source: str, suffix: str, part: str | None) -> None:
     if part is not None and suffix not in CONTAINERS:
         raise DataError(
             f"{source}: has no parts, so there is no part {part!r}; "
-            f"{' and '.join(CONTAINERS)} files have."
+            f"{', '.join(CONTAINERS[:-1])} and {CONTAINERS[-1]} files have."
         )
 
 
@@ -120,6 +178,8 @@ def holds_distances(source: str | os.PathLike[str]) -> bool:
     >>> holds_distances("eurodist"), holds_distances("iris"), holds_distances("eurodist.csv")
     (True, False, False)
     """
+    if not isinstance(source, str | os.PathLike):
+        return False
     text = os.fspath(source)
     return _is_bare(text) and plain(text) in DISTANCES
 

@@ -12,23 +12,12 @@ from typing import IO
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory, format_bytes
 
-__all__ = ["STDIN", "copy_stream", "is_stream", "sniffed_suffix"]
+__all__ = ["STDIN", "copy_stream", "is_stream"]
 
 STDIN = "-"
 FOLDERS = ("/dev", "/dev/fd", "/proc/self/fd")
 CHUNK = 1 << 20
 PATIENCE = 3.0  # seconds until a pipe has to have somebody who writes to it
-# How files of the formats begin that can be told from their first bytes.
-STARTS = (
-    (b"PAR1", ".parquet"),
-    (b"ARROW1", ".arrow"),
-    (b"\xff\xff\xff\xff", ".arrow"),  # a stream
-    (b"\x93NUMPY", ".npy"),
-    (b"PK", ".npz"),
-    (b"\x89HDF", ".h5ad"),
-    (b"%%MatrixMarket", ".mtx"),
-    (b"{", ".ndjson"),
-)
 
 
 def is_stream(path: Path) -> bool:
@@ -103,13 +92,3 @@ def _first_byte(path: Path, source: IO[bytes]) -> bytes:
     finally:
         os.set_blocking(descriptor, True)
     return b""
-
-
-def sniffed_suffix(path: Path) -> str:
-    """The suffix of the format that the first bytes tell; text is CSV, or TSV if it has tabs."""
-    with path.open("rb") as file:
-        start = file.read(4096)
-    for magic, suffix in STARTS:
-        if start.lstrip(b" \r\n").startswith(magic):
-            return suffix
-    return ".tsv" if b"\t" in start.split(b"\n")[0] else ".csv"

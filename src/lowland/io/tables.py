@@ -18,9 +18,11 @@ from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
 from lowland.io.guessing import Guess
 from lowland.io.roles import Roles
+from lowland.io.several import listed_sources, read_several, shown_name
 from lowland.io.sources import read_source
 from lowland.io.table_html import table_html
 from lowland.io.transposing import transposed
+from lowland.io.vectors import expanded
 from lowland.preparation._coded import parse_codes
 
 if TYPE_CHECKING:
@@ -151,12 +153,13 @@ class Table:
 
 
 def read_table(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     columns: Sequence[str] | None = None,
     labels: Sequence[str] = (),
     id_column: str | None = None,
     part: str | None = None,
+    vector: str | None = None,
     missing_values: Sequence[str] = (),
     transpose: bool = False,
     allow_missing: bool = False,
@@ -166,18 +169,21 @@ def read_table(
     spelling: Spelling = PYTHON,
     allow_text: bool = False,
 ) -> Table:
-    """Read a bundled data set, a file, or a folder of images.
+    """Read a bundled data set, a file, several files, or a folder.
 
-    Files: CSV, TSV, Parquet, Arrow IPC (``.arrow``, ``.feather``, ``.ipc``), NDJSON (``.ndjson``,
-    ``.jsonl``), NPY, NPZ (also what ``scipy.sparse.save_npz`` wrote), MatrixMarket (``.mtx``) and
-    H5AD (with the extra ``lowland[anndata]``), each also compressed by gzip (``.csv.gz``). A
-    folder of images of equal size gives one row per image. A file that needs more memory than the
-    process may use is refused before it is read.
+    Files: delimited text (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``), Parquet, Arrow IPC
+    (``.arrow``, ``.feather``, ``.ipc``), NDJSON (``.ndjson``, ``.jsonl``), NPY, NPZ (also what
+    ``scipy.sparse.save_npz`` wrote), MatrixMarket (``.mtx``), Excel (``.xlsx``, with the extra
+    ``lowland[excel]``) and H5AD (with the extra ``lowland[anndata]``), each also compressed by gzip
+    (``.csv.gz``). A file is read by what it holds if its name says something else. A folder of
+    images of equal size gives one row per image, and a folder of 10x Genomics one row per cell.
+    What needs more memory than the process may use is refused before it is read.
 
     Parameters
     ----------
-    source : str or path
-        The name of a bundled data set, a file, or a folder.
+    source : str or path, or several of them
+        The name of a bundled data set, a file, or a folder; several files with the same columns,
+        or a pattern such as ``runs/*.csv``, whose rows are stacked and get the label ``file``.
     columns : sequence of str, optional
         The feature columns, in this order. By default all columns of numbers and booleans. A bare
         array has no names: it must have this many columns and takes these names.
@@ -186,8 +192,11 @@ def read_table(
     id_column : str, optional
         The column that names the rows; by default what the file offers, or numbers from 0.
     part : str, optional
-        What to take out of a container: the name of an array of an NPZ file; ``X``,
-        ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file.
+        What to take out of a container: the name of an array of an NPZ file, or of a sheet of an
+        Excel file; ``X``, ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file; a kind of
+        features of a 10x folder.
+    vector : str, optional
+        The column whose lists of numbers are the features; needed if there are several.
     missing_values : sequence of str
         Values that mean "missing", such as ``-999`` or ``unknown``; ``age=-1`` means those of one
         column.
@@ -227,12 +236,14 @@ def read_table(
     >>> table.shape, table.labels.columns
     ((150, 4), ['class'])
     """
-    name = os.fspath(source)
+    paths = listed_sources(source)
+    name = shown_name(paths)
     request = Request(
         columns=None if columns is None else tuple(columns),
         labels=tuple(labels),
         id_column=id_column,
         part=part,
+        vector=vector,
         missing_values=tuple(missing_values),
         transpose=transpose,
         use=tuple(use),
@@ -241,9 +252,21 @@ def read_table(
         allow_text=allow_text,
         spelling=spelling,
     )
-    contents = read_source(source, request.for_reader())
+    one, wanted = len(paths) == 1, request.for_reader()
+    contents = read_source(paths[0], wanted) if one else read_several(paths, wanted)
     table = make_table(name, contents, request, allow_missing=allow_missing)
-    return table if part is None else dataclasses.replace(table, part=part)
+    table = table if part is None else dataclasses.replace(table, part=part)
+    return table if one else _with_doubtful_ids(table)
+
+
+def _with_doubtful_ids(table: Table) -> Table:
+    """The table, with a note if rows of several files have the same id."""
+    twice = table.ids.filter(table.ids.is_duplicated()).unique(maintain_order=True)
+    if not len(twice):
+        return table
+    shown = listing([str(value) for value in twice[:4].to_list()], quote=False)
+    note = f"{len(twice)} row ids occur more than once, such as {shown}"
+    return dataclasses.replace(table, notes=(*table.notes, note))
 
 
 def make_table(
@@ -253,6 +276,7 @@ def make_table(
     contents, request = as_declared(name, contents, request)
     if contents.matrix is None and contents.frame.height == 0:
         raise DataError(f"{name}: there are no rows.")
+    contents, request = expanded(name, contents, request)
     roles = Roles.assign(name, contents, request)
     features, sparse_names = _features(name, contents, roles, request, allow_missing)
     notes = (*contents.notes, *roles.notes(contents, request))

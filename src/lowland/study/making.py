@@ -112,7 +112,9 @@ def method_class(method: str | type[Reducer]) -> type[Reducer]:
 
 def _call(data: Any, cls: type[Reducer], given: dict[str, Any]) -> str:
     """The call that reproduces the run, for the report."""
-    source = repr(str(data)) if is_path(data) else "data"
+    source = "data"
+    if is_path(data):
+        source = repr([str(path) for path in data] if isinstance(data, list | tuple) else str(data))
     method = repr(registry.snake_case(cls.__name__))
     usual = {"seed": 0, "pca": "auto", "scale": "auto"}
     shown = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,13 +48,20 @@ class MapFiles(NamedTuple):
         return {kind: str(path) for kind, path in self._asdict().items() if path is not None}
 
 
-def result_folder(source: str, ending: str) -> Path:
+def result_folder(source: str | Sequence[str], ending: str) -> Path:
     """The default folder of a run: ``lowland-out/cells-tsne`` for ``cells.csv`` and ``tsne``."""
     return Path("lowland-out") / f"{result_stem(source)}-{ending}"
 
 
-def result_stem(source: str) -> str:
-    """The name of the input without folders and suffixes: ``a/cells.csv.gz`` is ``cells``."""
+def result_stem(source: str | Sequence[str]) -> str:
+    """The name of the input without folders and suffixes: ``a/cells.csv.gz`` is ``cells``.
+
+    >>> result_stem(["a/cells.csv.gz", "b.csv", "c.csv"])
+    'cells-and-2-more'
+    """
+    if not isinstance(source, str):
+        more = f"-and-{len(source) - 1}-more" if len(source) > 1 else ""
+        return f"{result_stem(source[0])}{more}"
     if source == "-":
         return "stdin"
     path = Path(source)

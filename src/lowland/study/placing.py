@@ -22,7 +22,7 @@ from lowland.study.table_options import TableOptions, takes_table_options
 __all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
 
 # The model decides which columns are read and how they are prepared.
-PLACING = ("labels", "label_file", "id_column", "part", "transpose")
+PLACING = ("labels", "label_file", "id_column", "part", "vector", "transpose")
 
 
 class PlacedRows(NamedTuple):

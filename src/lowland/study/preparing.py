@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["Prepared", "prepare", "read"]
 
 LISTED = 4  # names in a line of the log
+# Options about columns, which a matrix of distances does not have.
+COLUMN_OPTIONS = (
+    *("columns", "use", "drop", "one_hot", "order", "cyclic", "vector"),
+    *("missing_values", "transpose"),
+)
 STEPS_IN_WORDS = {
     "cpm": "scaled to the sum 1e6 (counts per million)",
     "log1p": "log(1 + x)",
@@ -94,6 +99,7 @@ def read(
         "columns": columns if options.columns else None,
         "labels": [name for name in labels if name not in {*options.beside, *joined}],
         "id_column": options.id_column,
+        "vector": options.vector,
         "missing_values": options.missing_values,
         "transpose": options.transpose,
         "use": options.use,
@@ -118,8 +124,7 @@ def read(
 def _read_distances(data: Any, options: TableOptions) -> Table:
     say = options.spelling.option
     usual = {"scale": ("auto", "none"), "missing": ("refuse",), "normalize": ((), ("none",))}
-    unused = ("columns", "use", "drop", "one_hot", "order", "cyclic", "missing_values", "transpose")
-    for name in (*unused, *usual):
+    for name in (*COLUMN_OPTIONS, *usual):
         value = getattr(options, name)
         if value not in usual.get(name, ((), False, None)):
             raise DataError(
@@ -131,6 +136,8 @@ def _read_distances(data: Any, options: TableOptions) -> Table:
         "similarities": options.similarities,
     }
     if is_path(data):
+        if isinstance(data, list | tuple):
+            raise DataError(f"{say('distances')}: distances are read from one file, not several.")
         return _with_beside(read_distances(data, part=options.part, **how), options.beside)
     return as_distances(data, beside=options.beside, part=options.part, **how)
 

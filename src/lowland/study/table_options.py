@@ -31,8 +31,8 @@ CHOICES = {
 MAPPINGS = {"order": Orders(), "cyclic": Cycles()}
 # Options that decide what is read; the others decide how it is prepared for a map.
 READING = (
-    *("columns", "use", "drop", "labels", "label_file", "id_column", "part", "distances"),
-    *("missing_values", "transpose", "similarities"),
+    *("columns", "use", "drop", "labels", "label_file", "id_column", "part", "vector"),
+    *("distances", "missing_values", "transpose", "similarities"),
 )
 
 
@@ -59,6 +59,9 @@ class TableOptions:
         The column that names the rows; by default what the file offers or what looks like an id.
     part : str, optional
         What to take from a container, as in :func:`lowland.io.read_table`.
+    vector : str, optional
+        The column whose lists of numbers are mapped, such as ``embedding``; needed if several
+        columns hold lists.
     distances : bool, default=False
         Whether the data are a square matrix of distances.
     missing_values : value, sequence of values or mapping, optional
@@ -105,6 +108,7 @@ class TableOptions:
     label_file: str | os.PathLike[str] | None = None
     id_column: str | None = None
     part: str | None = None
+    vector: str | None = None
     distances: bool = False
     missing_values: tuple[str, ...] = ()
     transpose: bool = False
