@@ -11,7 +11,7 @@ import numpy as np
 from lowland._core.validation import is_sparse
 from lowland._core.wording import count, listing
 from lowland.io.contents import Contents
-from lowland.io.delimited import MISSING
+from lowland.io.records import MISSING
 from lowland.preparation._coded import Code, check_columns_of_codes, codes_for, without_codes
 
 if TYPE_CHECKING:

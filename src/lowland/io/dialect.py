@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from lowland._core.errors import DataError
 from lowland.io.opening import File
-from lowland.io.records import is_number
+from lowland.io.records import MISSING, is_number
 
 __all__ = ["BLANKS", "Dialect", "dialect_of", "has_table", "looks_numeric", "split_at_blanks"]
 
@@ -250,7 +250,7 @@ def _is_a_row(rows: list[list[str]]) -> bool:
     if not numeric:
         return False
     for i in range(len(first)):
-        values = [row[i] for row in data if row[i].strip()]
+        values = [row[i] for row in data if row[i].strip().lower() not in MISSING]
         if (i in numeric) != all(map(looks_numeric, values)):
             return False
     numbers = [float(first[i]) for i in numeric]

@@ -24,9 +24,9 @@ from lowland.io.dialect import looks_numeric
 from lowland.io.finite import as_floats
 from lowland.io.h5ad import read_h5ad
 from lowland.io.ndjson import read_ndjson
-from lowland.io.numerals import MISSING, without_marks
+from lowland.io.numerals import without_marks
 from lowland.io.opening import File
-from lowland.io.records import records
+from lowland.io.records import MISSING, records
 from lowland.io.similarities import distances_of
 from lowland.io.sources import bundled, recognized, refuse_address
 from lowland.io.sparse import read_matrix_market

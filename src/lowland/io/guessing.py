@@ -85,8 +85,8 @@ def guess_roles(
     left = [name for name in numbers if name not in apart]
     if not names_only:
         counted = [name for name in _sequences(frame, left) if not says.is_measured(spoken[name])]
-        # a map of one column says less than the sequence may mean
-        if len(left) - len(counted) >= 2:
+        # a map of one column says less than the sequence may mean; text may be mapped instead
+        if len(left) - len(counted) >= 2 or len(texts) > 1:
             reason = "its values are unique whole numbers in sequence"
             ids += [(3, Guess(name, "identifier", reason)) for name in counted]
     return [*_with_row_id(frame, ids, needs_id), *guesses]

@@ -45,7 +45,7 @@ COUNTER_ENDS = frozenset(["no", "nr", "idx", "key"])  # oil_no, house nr
 NUMBER_ENDS = frozenset(["number", "num"])  # case_number, but not Reynolds number
 NUMBERED = _words(
     "row case event sample record serial account order ticket invoice customer patient "
-    "student phone line item subject"
+    "student phone line item subject respondent participant"
 )
 UNNAMED = "unnamed"  # pandas writes an index without a name as "Unnamed: 0"
 

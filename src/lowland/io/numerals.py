@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._core.wording import listing
+from lowland.io.records import MISSING
 from lowland.io.units import CURRENCY, NO_UNIT, UNIT, is_unit
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MISSING", "Numerals", "numbers_in_text", "without_marks"]
+__all__ = ["Numerals", "numbers_in_text", "without_marks"]
 
-MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
 FEW_UNITS = 5  # a column with more of them is just text

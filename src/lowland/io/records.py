@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from lowland._core.errors import DataError
 from lowland.io.opening import File
 
-__all__ = ["check_widths", "is_number", "records"]
+__all__ = ["MISSING", "check_widths", "is_number", "records"]
+
+# Fields that say that a value is missing, in lower case.
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 
 
 def records(file: File, separator: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:

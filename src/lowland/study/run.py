@@ -114,10 +114,9 @@ def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepare
     with stages.timed("preparing"):
         prepared = prepare(table, how)
         color = choose_color(prepared.table, options.color or options.table.target)
-    if how.scale != "none":  # who asks for it knows the columns
-        scaled = prepared.preparation is not None and prepared.preparation.spread_ is not None
-        for found in prepared.dominant:
-            options.note(dominating_note(found, scaled, how.spelling.option))
+    scaled = prepared.preparation is not None and prepared.preparation.spread_ is not None
+    for found in prepared.dominant:
+        options.note(dominating_note(found, scaled, how.spelling.option))
     return prepared, color
 
 
