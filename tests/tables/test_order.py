@@ -76,7 +76,7 @@ def test_a_missing_ordered_value_is_a_missing_number(table):
         size=pl.when(pl.col("a") < 1).then(None).otherwise(pl.col("size"))
     ).write_csv("gaps.csv")
     options = {"order": {"size": SIZES}, "labels": ["rank"], "measure": False}
-    with pytest.raises(DataError, match=r"missing values in 1 column: 'size' \(1\)"):
+    with pytest.raises(DataError, match=r"missing value in 1 column: 'size' \(1\)"):
         make_map("gaps.csv", "pca", **options)
     assert make_map("gaps.csv", "pca", missing="drop", **options).dropped_rows == [2]
     filled = make_map("gaps.csv", "pca", missing="median", **options)

@@ -90,18 +90,18 @@ def _value(member: enum.Enum | None) -> Any:
 
 
 def _orders(given: list[str] | None) -> dict[str, list[str]] | None:
-    """``--order size=low,high --order rank=a,b`` is the order of two columns."""
+    """``--order size,weight=low,high --order rank=a,b`` is the order of three columns."""
     from lowland._core.errors import ParameterError
 
     found: dict[str, list[str]] = {}
     for text in given or ():
-        name, equals, values = text.partition("=")
-        if not name.strip() or not equals or len(split([values])) < 2:
+        names, equals, values = text.partition("=")
+        if not names.strip() or not equals or len(split([values])) < 2:
             raise ParameterError(
                 f"--order: {text!r} is not allowed; expected a column and its values in their "
                 "order, such as 'size=low,medium,high'."
             )
-        found[name.strip()] = split([values])
+        found |= dict.fromkeys(split([names]), split([values]))
     return found or None
 
 
@@ -261,7 +261,10 @@ TABLE = {
     ),
     "one_hot": _names("--one-hot", "Columns to reduce as 0/1 columns, one per value."),
     "order": _several(
-        "--order", "ORDER", "Text in order: 'size=low,medium,high'; may be repeated.", _orders
+        "--order",
+        "ORDER",
+        "Text in order: 'size,weight=low,medium,high'; may be repeated.",
+        _orders,
     ),
     "cyclic": _several(
         "--cyclic", "PERIODS", "Columns that repeat: 'hour=24', or dates 'when=week'.", _cycles

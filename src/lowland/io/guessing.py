@@ -86,7 +86,8 @@ def guess_roles(
     if not names_only:
         counted = [name for name in _sequences(frame, left) if not says.is_measured(spoken[name])]
         # a map of one column says less than the sequence may mean; text may be mapped instead
-        if len(left) - len(counted) >= 2 or len(texts) > 1:
+        n_texts = sum(dtype == pl.String for dtype in schema.values())
+        if len(left) - len(counted) >= 2 or n_texts > 1:
             reason = "its values are unique whole numbers in sequence"
             ids += [(3, Guess(name, "identifier", reason)) for name in counted]
     return [*_with_row_id(frame, ids, needs_id), *guesses]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["known_order"]
+__all__ = ["known_order", "shared_orders"]
 
 FEWEST = 3  # two values are as far apart in order as without
 # Each line is one order; words between bars have the same place in it.
@@ -44,12 +44,42 @@ _PLACES = tuple(_places(line) for line in _ORDERS)
 
 
 def known_order(values: Sequence[str]) -> list[str] | None:
-    """The values in the order that their words have; None if it is not known."""
-    words = [value.strip().casefold().replace("_", " ") for value in values]
-    if len(words) < FEWEST:
+    """The values in the order that their words have; None if it is not known.
+
+    >>> known_order(["high", "low", "medium"])
+    ['low', 'medium', 'high']
+    """
+    if len(values) < FEWEST:
         return None
     for places in _PLACES:
-        found = [places.get(word) for word in words]
+        found = [places.get(_word(value)) for value in values]
         if None not in found and len({*found}) == len(found):
             return [value for _, value in sorted(zip(found, values, strict=True))]  # type: ignore[type-var]
     return None
+
+
+def shared_orders(columns: Mapping[str, Sequence[str]]) -> list[tuple[list[str], list[str]]]:
+    """Columns whose values have a known order, those of one scale together, with that order.
+
+    A column may lack some values of the scale that the others have.
+
+    >>> shared_orders({"q1": ["low", "high", "medium"], "q2": ["low", "high", "very low"]})
+    [(['q1', 'q2'], ['very low', 'low', 'medium', 'high'])]
+    """
+    groups: list[tuple[list[str], list[str]]] = []
+    for name, values in columns.items():
+        if known_order(values) is None:
+            continue
+        for names, order in groups:
+            wider = known_order([*dict.fromkeys([*order, *values])])
+            if wider is not None:
+                names.append(name)
+                order[:] = wider
+                break
+        else:
+            groups.append(([name], known_order(values) or []))
+    return groups
+
+
+def _word(value: str) -> str:
+    return value.strip().casefold().replace("_", " ")

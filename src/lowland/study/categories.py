@@ -18,7 +18,7 @@ from lowland.io import Table
 from lowland.preparation._categories import as_text
 from lowland.preparation._dates import looks_like_dates
 from lowland.preparation.preparation import Preparation
-from lowland.study._ordinals import known_order
+from lowland.study._ordinals import shared_orders
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -109,9 +109,12 @@ def encoding_log(preparation: Preparation) -> list[str]:
         shown = listing(sorted(names, key=lambda name: order[name]), 8, quote=False)
         made = count(len(levels) + len(switches), "column")
         lines.append(f"turned {shown} into {made} of 0 and 1")
+    scales: dict[str, list[str]] = {}
     for name in dict.fromkeys(preparation.step_columns_):
         steps = preparation.steps_[preparation.step_columns_ == name]
-        lines.append(f"{name} in order: {' < '.join(steps)}")
+        scales.setdefault(" < ".join(steps), []).append(name)
+    for scale, names in scales.items():
+        lines.append(f"{listing(names, 8, quote=False)} in order: {scale}")
     cycles = dict(zip(preparation.cycle_columns_, preparation.cycle_lengths_, strict=True))
     for name, unit in zip(preparation.date_columns_, preparation.date_units_, strict=True):
         if name not in cycles:
@@ -247,22 +250,25 @@ def _nothing_to_map(table: Table, options: TableOptions, few: list[str]) -> Data
 
 
 def _hint_orders(table: Table, options: TableOptions, names: Sequence[str], log: list[str]) -> None:
+    values = {}
     for name in names:
         column = table.labels[name]
-        if name in (options.order or {}) or column.n_unique() > MOST_LEVELS:
-            continue
-        values = sorted(as_text(column.drop_nulls()).unique().to_list())
-        if (order := known_order(values)) is not None:
-            log.append(
-                f"{name} looks ordered; {order_option(options, name, order)} maps it as equal steps"
-            )
+        if name not in (options.order or {}) and column.n_unique() <= MOST_LEVELS:
+            values[name] = sorted(as_text(column.drop_nulls()).unique().to_list())
+    for alike, order in shared_orders(values):
+        seem, what = ("looks", "it") if len(alike) == 1 else ("look", "them")
+        option = order_option(options, alike, order)
+        shown = listing(alike, LISTED, quote=False)
+        log.append(f"{shown} {seem} ordered; {option} maps {what} as equal steps")
 
 
-def order_option(options: TableOptions, name: str, order: Sequence[str]) -> str:
+def order_option(options: TableOptions, names: Sequence[str], order: Sequence[str]) -> str:
     """The option as the user would write it."""
     if options.spelling.command_line:
-        return f"--order '{name}={','.join(order)}'"
-    return f"order={ {name: list(order)}!r}"
+        return f"--order '{','.join(names)}={','.join(order)}'"
+    if len(names) == 1:
+        return f"order={ {names[0]: list(order)}!r}"
+    return f"order=dict.fromkeys({list(names)}, {list(order)})"
 
 
 def missing_in(table: Table, part: TakingPart, options: TableOptions) -> dict[str, np.ndarray]:
