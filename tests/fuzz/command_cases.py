@@ -186,6 +186,7 @@ SHARED: dict[str, list[str]] = {
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
     "--part": ["X", "y", "obs", "layers/x", "x"],
     "--format": ["csv", "parquet", "x"],
+    "--into": ["obsm", "obsm", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
     "--jobs": ["1", "2", "-1", "0", "x", "1000000"],
     "--coordinates": ["height,width", "x,y", "nothing"],
@@ -194,7 +195,7 @@ SHARED: dict[str, list[str]] = {
 FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
+            "--impute", "--pca", "--part", "--format", "--into", "--seed", "--jobs"),
     "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
     "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
