@@ -194,6 +194,7 @@ SHARED: dict[str, list[str]] = {
     "--part": ["X", "y", "obs", "layers/x", "x"],
     "--vector": ["height", "kind", "nothing", ""],
     "--format": ["csv", "parquet", "x"],
+    "--into": ["obsm", "obsm", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
     "--jobs": ["1", "2", "-1", "0", "x", "1000000"],
     "--coordinates": ["height,width", "x,y", "nothing"],
@@ -206,7 +207,7 @@ FLAGS = [
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
             "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
-            "--vector", "--format", "--seed", "--jobs", "--use", "--categories", "--order",
+            "--vector", "--format", "--into", "--seed", "--jobs", "--use", "--categories", "--order",
             "--cyclic"),
     "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
                 "--normalize", "--pca", "--color", "--categories"),

@@ -53,6 +53,12 @@ def cells(tmp_path, monkeypatch):
     return path
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """No processes of their own for looking and adding, which take longer than the rest."""
+    monkeypatch.setattr(sys, "executable", "")
+
+
 def read(path):
     with pytest.warns(UserWarning, match="not unique"):
         return anndata.read_h5ad(path)
@@ -100,6 +106,7 @@ def test_the_copy_has_the_map_and_nothing_else_is_changed(cells, capsys):
     assert list(data.obs_names) == list(there["row"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_uns_tells_how_the_map_was_made(cells):
     result = make_map(cells, "tsne", part="layers/scaled", perplexity=4, max_iter=30, seed=5)
     result.write_h5ad("copy.h5ad")
@@ -117,6 +124,7 @@ def test_uns_tells_how_the_map_was_made(cells):
     assert not params["stopped_early"]
 
 
+@pytest.mark.usefixtures("quick")
 def test_dropped_rows_are_nan_in_their_places(cells):
     result = make_map(cells, "pca", part="obsm/holes", missing="drop")
     result.write_h5ad("copy.h5ad")
@@ -127,6 +135,7 @@ def test_dropped_rows_are_nan_in_their_places(cells):
     np.testing.assert_array_equal(data.obsm["X_pca"][~missing], result.coordinates)
 
 
+@pytest.mark.usefixtures("quick")
 def test_an_older_map_is_replaced_only_by_force(cells, capsys):
     assert main(["map", str(cells), "-m", "pca", "--into", "obsm", "-o", "first", *QUICK]) == 0
     again = ["map", "first/cells.h5ad", "-m", "pca", "--into", "obsm", "-o", "second", *QUICK]
@@ -155,6 +164,7 @@ def test_a_refused_target_is_found_before_the_map_is_made(cells, capsys, monkeyp
     assert "obsm['X_tsne'] already" in refusal(capsys, "map", cells, "--into", "obsm")
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_map_that_came_meanwhile_is_not_replaced(cells, tmp_path):
     result = make_map(cells, "pca")
     with h5py.File(cells, "r+") as store:
@@ -166,6 +176,7 @@ def test_a_map_that_came_meanwhile_is_not_replaced(cells, tmp_path):
     np.testing.assert_array_equal(read("copy.h5ad").obsm["X_pca"], result.coordinates)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_compressed_file_gives_a_plain_copy(cells, tmp_path):
     packed = tmp_path / "packed.h5ad.gz"
     packed.write_bytes(gzip.compress(cells.read_bytes()))
@@ -174,6 +185,7 @@ def test_a_compressed_file_gives_a_plain_copy(cells, tmp_path):
     assert read(files.h5ad).obsm["X_pca"].shape == (N, 2)
 
 
+@pytest.mark.usefixtures("quick")
 def test_results_that_are_not_of_a_file_are_added_to_the_object(cells):
     data = read(cells)
     result = make_map(data, "pca", part="obsm/holes", missing="drop")
@@ -195,6 +207,7 @@ def test_results_that_are_not_of_a_file_are_added_to_the_object(cells):
         result.write("out", into="uns")
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_file_that_changed_its_rows_meanwhile_is_refused(cells, tmp_path):
     result = make_map(cells, "pca")
     read(cells)[3:].copy().write_h5ad(cells)
@@ -282,6 +295,7 @@ def test_damaged_files_end_in_an_error_or_in_a_copy(cells, tmp_path):
         assert path.read_bytes() == damaged
 
 
+@pytest.mark.usefixtures("quick")
 def test_every_kind_of_value_is_read_back(tmp_path):
     given = {
         "text": "a\0b\ud800",

@@ -185,7 +185,15 @@ def _answer(request: dict[str, Any], patience: float) -> dict[str, Any]:
     program = [sys.executable, "-P", h5_add.__file__]
     given = json.dumps(request, allow_nan=True).encode()
     try:
-        done = subprocess.run(program, input=given, capture_output=True, timeout=patience)
+        # Ctrl-C is for this process, which then ends the other one.
+        done = subprocess.run(
+            program,
+            input=given,
+            capture_output=True,
+            timeout=patience,
+            start_new_session=True,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         reason = f"the HDF5 library did not come to an end within {math.ceil(patience)} s"
         return {"error": reason}
