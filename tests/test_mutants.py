@@ -17,6 +17,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "plot",
     "preparation",
     "report",
     "selection",
