@@ -11,9 +11,9 @@ from matplotlib.colors import to_hex
 from lowland import PCA
 from lowland._core.errors import DataError, ParameterError
 from lowland.plot import (
-    angle_plot,
     biplot,
     curse,
+    opening_angle_plot,
     recognition_strip,
     save_figure,
     scree_plot,
@@ -130,7 +130,7 @@ def test_pictures_of_another_size_and_too_few_labels_are_refused():
 
 
 def test_times_and_errors_are_drawn_by_angle():
-    figure = angle_plot([0.5, 0.1, 1.0], [0.02, 0.05, 0.01], [0.006, 0.0, 0.04], 0.06)
+    figure = opening_angle_plot([0.5, 0.1, 1.0], [0.02, 0.05, 0.01], [0.006, 0.0, 0.04], 0.06)
     times, errors = figure.axes
     assert times.lines[0].get_xdata() == pytest.approx([0.1, 0.5, 1.0])
     assert times.lines[0].get_ydata() == pytest.approx([50, 20, 10])
@@ -138,13 +138,13 @@ def test_times_and_errors_are_drawn_by_angle():
     assert times.lines[-1].get_ydata() == pytest.approx([60, 60])
     assert texts(times.texts) == ["all pairs: 60 ms"]
     assert times.get_ylim()[1] > 60
-    far = angle_plot([0.5], [0.02], [0.006], 9.0).axes[0]
+    far = opening_angle_plot([0.5], [0.02], [0.006], 9.0).axes[0]
     assert texts(far.texts) == ["all pairs: 9e+03 ms (above the picture)"]
     assert far.get_ylim()[1] < 100
     with pytest.raises(DataError, match="0 or more"):
-        angle_plot([0.5], [-1.0], [0.1])
+        opening_angle_plot([0.5], [-1.0], [0.1])
     with pytest.raises(DataError, match="errors must hold 2 numbers"):
-        angle_plot([0.5, 0.6], [1.0, 1.0], [0.1])
+        opening_angle_plot([0.5, 0.6], [1.0, 1.0], [0.1])
 
 
 # selection

@@ -11,7 +11,6 @@ PDF, the same bytes every time.
 """
 
 from lowland.plot._figure import save_figure
-from lowland.plot.angles import angle_plot
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.dimensions import curse
@@ -19,6 +18,7 @@ from lowland.plot.distortion import distortion_map
 from lowland.plot.images import eigen_images, reconstruction_strip
 from lowland.plot.loss import loss_plot
 from lowland.plot.maps import scatter_map
+from lowland.plot.opening_angles import opening_angle_plot
 from lowland.plot.pairs import pairs_plot
 from lowland.plot.recognition import recognition_strip
 from lowland.plot.rnx import rnx_plot
@@ -28,13 +28,13 @@ from lowland.plot.solid import scatter_map_3d
 from lowland.plot.variance import scree_plot
 
 __all__ = [
-    "angle_plot",
     "biplot",
     "compare_maps",
     "curse",
     "distortion_map",
     "eigen_images",
     "loss_plot",
+    "opening_angle_plot",
     "pairs_plot",
     "recognition_strip",
     "reconstruction_strip",

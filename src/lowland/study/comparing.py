@@ -11,7 +11,7 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.errors import DataError, LowlandError, ParameterError
-from lowland._engines.linalg.procrustes import turned_like
+from lowland._engines.linalg.procrustes import align
 from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import NOT_MEASURED, Measures
 from lowland.study._shared import SharedWork
@@ -254,7 +254,7 @@ class MapComparison:
             if reference is None:
                 reference = fit.Y
             else:
-                entry["coordinates"] = turned_like(reference, fit.Y)
+                entry["coordinates"] = align(reference, fit.Y).aligned
             entries.append(entry)
         return entries
 

@@ -14,10 +14,10 @@ from lowland.plot.palettes import INK, OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["angle_plot"]
+__all__ = ["opening_angle_plot"]
 
 
-def angle_plot(
+def opening_angle_plot(
     angles: Sequence[float] | np.ndarray,
     seconds: Sequence[float] | np.ndarray,
     errors: Sequence[float] | np.ndarray,
@@ -45,7 +45,7 @@ def angle_plot(
 
     Examples
     --------
-    >>> figure = angle_plot([0.2, 0.5, 1.0], [0.1, 0.04, 0.02], [0.001, 0.01, 0.05], 0.5)
+    >>> figure = opening_angle_plot([0.2, 0.5, 1.0], [0.1, 0.04, 0.02], [0.001, 0.01, 0.05], 0.5)
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['milliseconds per step', 'error of the forces, %']
     """
