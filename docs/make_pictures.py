@@ -2,11 +2,13 @@
 
     python docs/make_pictures.py            # those that are missing
     python docs/make_pictures.py tsne pca   # draw these again
+    python docs/make_pictures.py lectures   # all of the lectures; or iris: those of one page
     python docs/make_pictures.py --all
 
 Every method is shown on the same three data sets, so that pages can be compared: the digits and
 the iris flowers, colored by class, and the swiss roll, colored by the length along its spiral.
-The same pictures stand on the method's page and in the gallery.
+The same pictures stand on the method's page and in the gallery. The pictures of a lecture are
+drawn by the code on its page.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lecture_pages
 import numpy as np
 
 from lowland import TSNE, datasets, plot
@@ -27,6 +31,7 @@ __all__ = ["PICTURES", "SETTINGS", "call"]
 PICTURES = Path(__file__).parent / "pictures"
 # Parameters that differ from the defaults, for methods whose defaults show little on these tables.
 SETTINGS: dict[str, dict[str, Any]] = {"kernel_pca": {"gamma": "median"}}
+WIDEST = 1250  # pixels of a picture of a lecture
 COLORS = 256  # of the PNG palette: half the bytes of 24-bit color
 
 
@@ -98,35 +103,66 @@ def digits_picture() -> Any:
 
 
 def write(figure: Any, path: Path, dpi: int) -> None:
-    """A PNG with a palette and no date in it: small, and the same bytes at every run."""
-    from PIL import Image
-
+    """A PNG without a date in it: the same bytes at every run."""
     whole = io.BytesIO()
     figure.savefig(whole, format="png", dpi=dpi, metadata={"Software": None})
+    shrink(whole, path)
+
+
+def shrink(picture: Any, path: Path, widest: int | None = None) -> None:
+    """Write a PNG with a palette, which is small, and at most as wide as said."""
+    from PIL import Image
+
+    image = Image.open(picture).convert("RGB")
+    if widest is not None and image.width > widest:
+        size = widest, round(image.height * widest / image.width)
+        image = image.resize(size, Image.Resampling.LANCZOS)
     # maximum coverage keeps rare colors: the median cut merged the ends of the color scales
-    image = Image.open(whole).convert("RGB")
     image = image.quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
+    sys.stdout.write(f"{path} {path.stat().st_size // 1000} kB\n")
+
+
+def draw_lecture(page: Path) -> None:
+    """Run the code of a page, and keep the pictures that the page shows."""
+    folder = PICTURES / "lectures"
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        lecture_pages.run(page, Path(place))
+        for name in lecture_pages.pictures(page):
+            shrink(lecture_pages.drawn(name, Path(place)), folder / f"{name}.png", WIDEST)
+
+
+def is_drawn(page: Path) -> bool:
+    """Whether all pictures of a lecture are there."""
+    names = lecture_pages.pictures(page)
+    return all((PICTURES / "lectures" / f"{name}.png").exists() for name in names)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Draw what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="methods, or digits; default: missing ones")
+    parser.add_argument("names", nargs="*", help="methods, digits, lectures; default: missing ones")
     parser.add_argument("--all", action="store_true", help="draw all of them again")
     options = parser.parse_args(arguments)
-    known = ["digits", *registry.names()]
+    methods = ["digits", *registry.names()]
+    lectures = {page.stem: page for page in lecture_pages.pages()}
     for name in options.names:
-        if name not in known:
-            parser.error(f"unknown picture {name!r}; there are {', '.join(known)}")
+        if name not in [*methods, "lectures", *lectures]:
+            known = ", ".join([*methods, "lectures", *lectures])
+            parser.error(f"unknown picture {name!r}; there are {known}")
     PICTURES.mkdir(exist_ok=True)
-    for name in options.names or known:
+    for name in methods:
         path = PICTURES / f"{name}.png"
-        if path.exists() and not (options.names or options.all):
-            continue
-        figure, dpi = (digits_picture(), 160) if name == "digits" else (method_picture(name), 100)
-        write(figure, path, dpi)
-        sys.stdout.write(f"{path} {path.stat().st_size // 1000} kB\n")
+        if name in options.names or options.all or not (options.names or path.exists()):
+            digits = name == "digits"
+            write(
+                digits_picture() if digits else method_picture(name), path, 160 if digits else 100
+            )
+    for name, page in lectures.items():
+        asked = name in options.names or "lectures" in options.names or options.all
+        if asked or not (options.names or is_drawn(page)):
+            draw_lecture(page)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "plot",
     "preparation",
     "report",
     "selection",

@@ -24,11 +24,12 @@ from lowland._core.persistence import model_file
 from lowland._core.persistence.checking import POSSIBLE, REQUIRED, state_of
 from lowland._core.persistence.models import _parts, _restored
 from lowland.errors import LowlandError, ModelFileError
+from lowland.preparation.orientation import Orientation
 from lowland.preparation.preparation import Preparation
 from support.cases import each
 from support.methods import small
 
-CLASSES = [*registry.all_methods(), *registry.all_selectors(), Preparation]
+CLASSES = [*registry.all_methods(), *registry.all_selectors(), Preparation, Orientation]
 every_class = each("cls", CLASSES, ids=[cls.__name__ for cls in CLASSES])
 
 
@@ -39,6 +40,8 @@ def _fitted(cls: type) -> bytes:
     X = np.exp(rng.standard_normal((40, 5)) @ rng.standard_normal((5, 5)) / 3)
     X[30:] += 50.0  # far away, so that they are excluded
     y = np.arange(40) % 3
+    if cls is Orientation:
+        return pickle.dumps(cls().fit(X[:, :3], X[:, 2:]))
     if cls is Preparation:
         frame = pl.DataFrame(X[:, :2], schema=["a", "b"], orient="row")
         frame = frame.with_columns(pl.Series("a", [None, *X[1:, 0]]), kind=pl.lit("x"))

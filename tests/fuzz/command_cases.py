@@ -207,8 +207,8 @@ FLAGS = [
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
             "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
-            "--vector", "--format", "--into", "--seed", "--jobs", "--use", "--categories", "--order",
-            "--cyclic"),
+            "--vector", "--format", "--into", "--seed", "--jobs", "--use", "--categories",
+            "--order", "--cyclic"),
     "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
                 "--normalize", "--pca", "--color", "--categories"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs",

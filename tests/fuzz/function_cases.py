@@ -17,9 +17,9 @@ from lowland.preparation.preparation import Preparation
 
 __all__ = ["function_case", "measure", "random_options"]
 
-MEASURES = [name for name in metrics.__all__ if name[0].islower()]
+MEASURES = [name for name in metrics.__all__ if name[0].islower() and name != "selection_curve"]
 GENERATORS = ["bent_sheet", "blobs", "helix", "s_curve", "sphere", "swiss_roll", "torus"]
-GENERATORS += ["two_rings", "load_dataset", "breakfast"]
+GENERATORS += ["two_rings", "load_dataset", "breakfast", "drawn_faces"]
 METRICS = ["euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev"]
 METRICS += ["minkowski", "canberra", "braycurtis", "hamming", "jaccard", "gower", "precomputed"]
 METRICS += ["l3"]
@@ -90,6 +90,8 @@ def measure(
     arguments: list[Any] = [X]
     arguments += [Y] if "Y" in accepted and "X" in accepted else []
     arguments += [labels(rng, n)] if "labels" in accepted else []
+    if not any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
+        options = {key: value for key, value in options.items() if key in accepted}
     options = _fitting(rng, accepted, options, n)
     before = contents([arguments, options])
     value = attempt(function, *arguments, **options)
@@ -100,7 +102,8 @@ def measure(
     sampled = name.startswith("point_")  # rows that are not measured are NaN
     if fair and not sampled and not callable(options.get("metric")):
         _check_finite(value, name)
-    if options.get("random_state", 0) is not None and isinstance(value, float | np.ndarray):
+    seeded = isinstance(options.get("random_state", 0), int)  # a generator goes on
+    if seeded and isinstance(value, float | np.ndarray):
         same_bytes(value, attempt(function, *arguments, **options), f"{name} again")
 
 
@@ -115,6 +118,11 @@ def _fitting(
         ("disparities", ["primary", "secondary", "linear", "none", "x"]),
         ("n_pairs", [1, 10, None, 0, -1, 10**9, "all"]),
         ("discard", [0.0, 0.1, 0.5, 0.99, 1.0, -0.1, np.nan, "x"]),
+        ("angles", [[0.5], [0.0, 1.0], [], [2.0], "x", None, np.array([0.1, np.nan])]),
+        ("n_repeats", [1, 2, 0, -1, 1.5, "x"]),
+        ("n_draws", [1, 3, 0, -1, 1.5, "x"]),
+        ("rule", ["parallel", "broken_stick", "x", None]),
+        ("scale", [True, False, 1, "x"]),
         ("method", ["twonn", "mle", "correlation", "spearman", "pearson", "x"]),
     ):
         if keyword in accepted and chance(rng, 0.6):
@@ -246,6 +254,8 @@ def generator_case(rng: np.random.Generator) -> None:
         "bend": [0.0, 3.0, 1e-8, 1e300, np.nan, -1.0],
         "n_clusters": [1, 2, 20, 0, -1, 2.5, "x"],
         "n_features": [1, 2, 50, 0, -1, 1.5],
+        "n_persons": [1, 2, 5, 0, -1, 1.5, "x"],
+        "n_pictures": [1, 3, 0, -1, None, True],
         "spread": [0.0, 1.0, 1e300, -1.0, np.nan],
         "turns": [0.0, 3.0, -1.0, 1e300, np.nan],
         "pitch": [0.0, 1.0, -1.0, 1e300, np.nan],

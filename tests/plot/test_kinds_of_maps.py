@@ -187,6 +187,11 @@ def test_a_map_of_one_dimension_is_a_histogram_beside_others_and_no_tilted_line(
     same = compare_maps([Y[:, :2], -Y[:, :1]], ["2", "1"], kinds, aligned=False).axes[1]
     assert same.patches[-1].get_data().values[edges[:-1] > 0].sum() == 0
     assert line.get_xlabel() == "the only axis"
+    # the same map as a line in the plane, as an alignment with a flat map pads it
+    slope = np.column_stack([Y[:, 0], 0.3 * Y[:, 0] + 7])
+    padded = compare_maps([Y[:, :2], slope], ["2", "1"], kinds).axes[1]
+    assert not padded.collections
+    assert padded.patches[-1].get_data().values[edges[1:] < 0].sum() == 0
 
 
 @each("n_maps", [1, 4, 5, 9])

@@ -72,6 +72,9 @@ def test_a_name_goes_to_the_side_of_its_point_that_is_free():
     for place in places:  # no name hides a point
         assert ((np.abs(place - crowd) >= [30, 5]).any(axis=1)).all()
     assert not overlaps(places, np.tile(size, (4, 1)))
+    # two points whose names would both go to the right and cover each other
+    pair = np.array([[250.0, 200.0], [262.0, 209.0]])
+    assert not overlaps(sides(pair, np.tile(size, (2, 1)), BOUNDS, 5.0), np.tile(size, (2, 1)))
 
 
 def test_names_of_cities_hide_no_point_and_no_other_name():

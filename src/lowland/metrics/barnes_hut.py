@@ -71,7 +71,10 @@ def barnes_hut_cost(
     Y = np.ascontiguousarray(check_matrix(Y, owner="barnes_hut_cost", min_rows=2), dtype=np.float64)
     if Y.shape[1] > 3:
         raise DataError(f"Y: trees are for maps of up to 3 dimensions, not of {Y.shape[1]}.")
-    tried = np.asarray(list(angles), dtype=np.float64)
+    try:
+        tried = np.asarray(angles, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        tried = np.empty(0)
     if tried.ndim != 1 or not tried.size or not ((tried >= 0) & (tried <= 1)).all():
         raise ParameterError(
             f"barnes_hut_cost: angles={angles!r} is not allowed; expected numbers from 0 to 1."
@@ -81,23 +84,17 @@ def barnes_hut_cost(
             f"barnes_hut_cost: n_repeats={n_repeats!r} is not allowed; expected 1 or more."
         )
     threads = resolve_n_jobs(n_jobs)
-    n, d = Y.shape
     with limit_blas(1):
         exact, exact_seconds = _timed(pairwise_repulsion(1.0, threads), Y, n_repeats)
-        found = [
-            _timed(
-                choose_repulsion(
-                    "barnes_hut", n, d, 1.0, float(angle), threads, owner="barnes_hut_cost"
-                ),
-                Y,
-                n_repeats,
-            )
-            for angle in tried
-        ]
+        found = [_timed(_tree(Y, float(angle), threads), Y, n_repeats) for angle in tried]
     scale = float(np.sqrt((exact**2).sum())) or 1.0
     errors = [float(np.sqrt(((forces - exact) ** 2).sum())) / scale for forces, _ in found]
     seconds = [seconds for _, seconds in found]
     return BarnesHutCost(tried, np.array(seconds), np.array(errors), exact_seconds)
+
+
+def _tree(Y: np.ndarray, angle: float, threads: int) -> Repulsion:
+    return choose_repulsion("barnes_hut", n, d, 1.0, angle, threads, owner="barnes_hut_cost")
 
 
 def _timed(repel: Repulsion, Y: np.ndarray, repeats: int) -> tuple[np.ndarray, float]:

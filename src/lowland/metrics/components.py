@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.constraints import Boolean, Integer, OneOf, Seed
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.random import generator
-from lowland._core.validation import check_matrix
+from lowland._core.validation import as_array, check_matrix
 from lowland._engines.linalg.scree import broken_stick
 from lowland._engines.linalg.scree import elbow as bend
 from lowland.linear._component_count import chance_variances
@@ -79,13 +79,11 @@ def chance_shares(
             )
     X = np.asarray(check_matrix(X, owner="chance_shares", min_rows=2), dtype=np.float64)
     largest = np.abs(X).max(axis=0)
-    X = X / np.where(largest > 0, largest, 1.0)  # squares do not overflow
-    variances = X.var(axis=0, ddof=1)
-    variances = (
-        (variances > 0).astype(float) if scale else variances * (largest / largest.max()) ** 2
-    )
-    if not variances.any():
+    if not (X[0] != X).any():
         raise DataError("X: all rows are equal; there is no variance to divide.")
+    # In units in which squares neither overflow nor vanish.
+    variances = (X / np.where(largest > 0, largest, 1.0)).var(axis=0, ddof=1)
+    variances = (variances > 0) * 1.0 if scale else variances * (largest / largest.max()) ** 2
     if rule == "broken_stick":
         return broken_stick(min(len(X) - 1, int((variances > 0).sum())))
     rng = generator(random_state)
@@ -114,7 +112,7 @@ def elbow(values: Any) -> int:
     >>> elbow([40, 22, 6, 5, 4.5, 4])
     3
     """
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise DataError("values must be finite numbers in one dimension, at least one.")
-    return bend(values)
+    curve = as_array(values, "values")
+    if curve.ndim != 1 or not curve.size:
+        raise DataError(f"values must hold at least one number, but has shape {curve.shape}.")
+    return bend(check_matrix(curve[:, None], owner="elbow", argument="values")[:, 0])

@@ -9,7 +9,8 @@ import numpy as np
 from lowland._core.constraints import Integer, Seed
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import check_matrix
-from lowland.selection._wrapper import default_model, fitted_copy
+from lowland.selection._targets import read_classes
+from lowland.selection._wrapper import default_model, fitted_copy, reported
 
 __all__ = ["SelectionCurve", "selection_curve"]
 
@@ -78,9 +79,7 @@ def selection_curve(
     from sklearn.model_selection import StratifiedKFold
 
     X = check_matrix(X, owner="selection_curve", min_rows=2)
-    y = np.asarray(y)
-    if y.shape != (len(X),):
-        raise DataError(f"y must hold {len(X)} classes, but has shape {y.shape}.")
+    y = read_classes(y, len(X), owner="selection_curve").codes
     if not Integer(2).allows(cv) or not Seed().allows(random_state):
         raise ParameterError(
             f"selection_curve: cv={cv!r} with random_state={random_state!r} is not allowed; "
@@ -88,18 +87,21 @@ def selection_curve(
         )
     wanted = _sizes(sizes, X.shape[1])
     model = default_model(True, False) if estimator is None else estimator
-    rarest = int(np.unique(y, return_counts=True)[1].min())
+    rarest = int(np.bincount(y).min())
     if rarest < cv:
         raise DataError(f"y: a class has {rarest} rows, fewer than the cv={cv} folds.")
     seed = random_state if isinstance(random_state, int) else None
     folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
     scores = np.empty((int(cv), len(wanted)))
     for fold, (train, test) in enumerate(folds.split(X, y)):
-        chosen = clone(selector).set_params(n_features=int(wanted[-1])).fit(X[train], y[train])
+        with reported("selector", selector):
+            chosen = clone(selector).set_params(n_features=int(wanted[-1]))
+            chosen.fit(X[train], y[train])
         for place, size in enumerate(wanted):
             columns = _columns(chosen, int(size))
             fitted = fitted_copy(model, X[train][:, columns], y[train])
-            scores[fold, place] = fitted.score(X[test][:, columns], y[test])
+            with reported("estimator", model):
+                scores[fold, place] = fitted.score(X[test][:, columns], y[test])
     errors = scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
     return SelectionCurve(wanted, scores.mean(axis=0), errors)
 
@@ -107,7 +109,10 @@ def selection_curve(
 def _sizes(sizes: Any, p: int) -> np.ndarray:
     if sizes is None:
         return np.arange(1, min(p, 10) + 1)
-    wanted = np.unique(np.asarray(sizes, dtype=np.int64))
+    try:
+        wanted = np.unique(np.asarray(sizes, dtype=np.int64))
+    except (TypeError, ValueError, OverflowError):
+        wanted = np.empty(0, np.int64)
     if wanted.size == 0 or wanted[0] < 1 or wanted[-1] > p:
         raise ParameterError(
             f"selection_curve: sizes={sizes!r} is not allowed; expected numbers from 1 to {p}."

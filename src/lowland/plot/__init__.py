@@ -14,7 +14,6 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
-from lowland.plot.angles import angle_plot
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.dimensions import curse
@@ -22,6 +21,7 @@ from lowland.plot.distortion import distortion_map
 from lowland.plot.images import eigen_images, reconstruction_strip
 from lowland.plot.loss import loss_plot
 from lowland.plot.maps import scatter_map
+from lowland.plot.opening_angles import opening_angle_plot
 from lowland.plot.pairs import pairs_plot
 from lowland.plot.recognition import recognition_strip
 from lowland.plot.rnx import rnx_plot
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MapFigure",
-    "angle_plot",
     "biplot",
     "compare_maps",
     "curse",
     "distortion_map",
     "eigen_images",
     "loss_plot",
+    "opening_angle_plot",
     "pairs_plot",
     "recognition_strip",
     "reconstruction_strip",

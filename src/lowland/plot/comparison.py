@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.plot._distribution import draw_distribution
 from lowland.plot._figure import (
@@ -113,5 +114,15 @@ def _views(maps: list[np.ndarray], aligned: bool) -> list[np.ndarray]:
         if len(Y) != len(maps[0]):
             raise DataError(f"map {i} has {len(Y)} rows, but map 0 has {len(maps[0])}.")
     # The scale is not changed: each panel has its own limits.
+    maps = [_on_a_line(Y) for Y in maps]
     others = [turned_like(maps[0][:, :2], Y) if aligned else Y for Y in maps[1:]]
     return [Y[:, :2] for Y in (maps[0], *others)]
+
+
+def _on_a_line(Y: np.ndarray) -> np.ndarray:
+    """One column if all points lie on a line, as those of a padded map of one dimension do."""
+    centered = Y - Y.mean(axis=0)
+    direction = thin_svd(np.einsum("ni,nj->ij", centered, centered)).right[:1]
+    along = centered @ direction.T
+    beside = np.abs(centered - along @ direction).max()
+    return along if 1e9 * beside <= np.abs(along).max() > 0 else Y

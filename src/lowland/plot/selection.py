@@ -88,7 +88,8 @@ def selection_plot(
     name_axes(lines, "number of columns", curve_name)
     lines.xaxis.get_major_locator().set_params(integer=True)
     if curves:
-        legend = lines.legend(frameon=False, loc="lower right", fontsize=9)
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
+        legend = lines.legend(frameon=False, fontsize=9, **above)
         for text, name in zip(legend.get_texts(), curves, strict=True):
             text.set(text=clean(str(name), 40), **TEXT)
     for axes in (bars, lines):

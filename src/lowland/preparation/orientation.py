@@ -34,7 +34,7 @@ class Orientation(Declared):
     >>> import numpy as np
     >>> Y = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0]])
     >>> wanted = Y[:, ::-1] * 7 + 100
-    >>> (Orientation().fit(Y, wanted).transform(Y) + 0.0).round(12)
+    >>> Orientation().fit(Y, wanted).transform(Y).round(12) + 0.0
     array([[ 1.,  0.], [-1.,  0.], [ 0.,  2.]])
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,14 +86,16 @@ class Goal(NamedTuple):
         return Orientation().fit_directions(offsets[self.rows], self.targets[:, : Y.shape[1]])
 
 
-def turned(fit: Fit, goal: Goal) -> Fit:
+def turned(fit: Fit, goal: Goal, note: Callable[[str], None]) -> Fit:
     """The fit with its map turned, and a model that places new rows in the turned map.
 
-    A finished map is never lost: if it cannot be turned, it stays as it is and the log says why.
+    A finished map is never lost: if it cannot be turned, it stays as it is, and the log and a note
+    say why.
     """
     try:
         orientation = goal.orientation(fit.Y)
     except LowlandError as error:
+        note(f"not turned: {error}")
         return fit._replace(log=[*fit.log, f"not turned: {error}"])
     steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
     mirrored = bool(np.linalg.det(orientation.rotation_) < 0)

@@ -62,12 +62,10 @@ def run_map(
         goal.check(asked)  # before the fit, which may take long
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
     fit = fit_method(shared, cls, parameters, y, options.fit, stages)
+    if goal is not None:
+        fit = turned(fit, goal, options.note)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    if goal is not None:
-        fit = turned(fit, goal)
-        if not fit.is_turned:
-            options.note(fit.log[-1])
     keeper, measures = Keeper(), NOT_MEASURED
     if options.measure:
 

@@ -15,6 +15,7 @@ def elbow(values: np.ndarray) -> int:
     curve of fewer than three entries, bends nowhere: 1.
     """
     values = np.asarray(values, dtype=np.float64)
+    values = values / (float(np.abs(values).max()) or 1.0)  # differences do not overflow
     height = abs(float(values[0]) - float(values[-1]))
     if len(values) < 3 or height == 0:
         return 1

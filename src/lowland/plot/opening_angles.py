@@ -14,10 +14,10 @@ from lowland.plot.palettes import INK, OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["angle_plot"]
+__all__ = ["opening_angle_plot"]
 
 
-def angle_plot(
+def opening_angle_plot(
     angles: Sequence[float] | np.ndarray,
     seconds: Sequence[float] | np.ndarray,
     errors: Sequence[float] | np.ndarray,
@@ -45,7 +45,7 @@ def angle_plot(
 
     Examples
     --------
-    >>> figure = angle_plot([0.2, 0.5, 1.0], [0.1, 0.04, 0.02], [0.001, 0.01, 0.05], 0.5)
+    >>> figure = opening_angle_plot([0.2, 0.5, 1.0], [0.1, 0.04, 0.02], [0.001, 0.01, 0.05], 0.5)
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['milliseconds per step', 'error of the forces, %']
     """
@@ -63,13 +63,21 @@ def angle_plot(
         axes.set_ylim(0, 1.08 * (float(values.max()) or 1.0))
         bare(axes)
     if exact_seconds is not None:
-        exact = 1e3 * float(exact_seconds)
-        left.plot([], [], "--", color=INK, linewidth=1.0, label=f"all pairs: {exact:.3g} ms")
-        if exact <= 3 * left.get_ylim()[1]:  # else the line would press the curve to the bottom
+        exact, top = 1e3 * float(exact_seconds), left.get_ylim()[1]
+        drawn = exact <= 3 * top  # a line far above would press the curve to the bottom
+        if drawn:
             left.axhline(exact, color=INK, linewidth=1.0, linestyle="--")
-            left.set_ylim(0, max(left.get_ylim()[1], 1.15 * exact))
-        for text in left.legend(frameon=False, fontsize=9).get_texts():
-            text.set(**TEXT)
+            left.set_ylim(0, max(top, 1.15 * exact))
+        left.text(
+            0.98,
+            exact / left.get_ylim()[1] + 0.02 if drawn else 0.94,
+            f"all pairs: {exact:.3g} ms" + " (above the picture)" * (not drawn),
+            transform=left.transAxes,
+            ha="right",
+            fontsize=9,
+            color=INK,
+            **TEXT,
+        )
     name_axes(left, "opening angle", "milliseconds per step")
     name_axes(right, "opening angle", "error of the forces, %")
     write_title(figure, title)

@@ -1,0 +1,83 @@
+"""The code of every lecture runs as it stands, and draws the pictures of the page."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from support.cases import each
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("lecture_pages", ROOT / "docs/lecture_pages.py")
+lecture_pages = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(lecture_pages)
+PAGES = lecture_pages.pages()
+KEPT = ROOT / "docs/pictures/lectures"
+# Pages that take long are run on less; "make docs" runs them as they stand.
+LESS = {
+    "barnes_hut": {"blobs(5000": "blobs(500"},
+    "filter_and_wrapper": {"range(1, 7)": "range(1, 3)", "cv=3": "cv=2"},
+    "perplexity": {"import digits": "import iris as digits", "300]": "49]"},
+    "swiss_roll": {"swiss_roll(1500": "swiss_roll(400"},
+}
+every_page = each("page", PAGES, ids=lambda page: page.stem)
+
+
+def code_lines(text: str) -> list[str]:
+    """Lines of code without imports."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [line for line in lines if not re.match(r"(from|import) ", line)]
+
+
+def pixels(path: Path) -> np.ndarray:
+    """The brightness of the pixels of a picture."""
+    with Image.open(path) as image:
+        return np.asarray(image.convert("L"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_draws_its_pictures(page, tmp_path):
+    less = LESS.get(page.stem, {})
+    code = "".join(block.text for block in lecture_pages.blocks(page))
+    assert all(code.count(piece) == 1 for piece in less)
+    printed = lecture_pages.run(page, tmp_path, less)
+    names = lecture_pages.pictures(page)
+    assert names
+    for name in names:
+        drawn, kept = pixels(lecture_pages.drawn(name, tmp_path)), pixels(KEPT / f"{name}.png")
+        # the kept picture is this one, made smaller
+        ratio = (drawn.shape[1] / drawn.shape[0]) / (kept.shape[1] / kept.shape[0])
+        assert ratio == pytest.approx(1, abs=0.05), f"run 'make docs': {name}"
+        assert drawn.std() > 5  # it is not empty
+    shown = [block.output for block in lecture_pages.blocks(page)]
+    for output, found in zip(shown, printed, strict=True):
+        assert not output or output == found
+
+
+@every_page
+def test_a_page_needs_one_command_or_ten_lines(page):
+    found = lecture_pages.blocks(page)
+    assert found
+    for block in found:
+        most = 1 if block.language == "sh" else 10
+        assert len(code_lines(block.text)) <= most, block.text
+
+
+@every_page
+def test_a_page_says_in_a_few_sentences_what_to_see(page):
+    text = page.read_text(encoding="utf-8")
+    for part in text.split("![")[1:]:
+        prose = part.partition("\n")[2].partition("\n#")[0].partition("\n```")[0]
+        assert 3 <= len(re.findall(r"[.:)] |\.\n|\.$", prose)) <= 14, part[:60]
+
+
+def test_all_pages_are_in_the_index_and_all_pictures_on_a_page():
+    index = (lecture_pages.LECTURES / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\((\w+)\.md\)", index)) == [page.stem for page in PAGES]
+    shown = [name for page in PAGES for name in lecture_pages.pictures(page)]
+    assert sorted(shown) == sorted(path.stem for path in KEPT.iterdir()), "run 'make docs'"
+    for path in KEPT.iterdir():
+        assert path.stat().st_size < 100_000, path
