@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from lowland._core.wording import listing
 from lowland.io.records import MISSING
 from lowland.io.units import CURRENCY, NO_UNIT, UNIT, is_unit
@@ -24,6 +26,7 @@ __all__ = ["Numerals", "numbers_in_text", "without_marks"]
 
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
+CELLS = 1 << 22  # values that are looked at together
 FEW_UNITS = 5  # a column with more of them is just text
 NUMBER = r"[0-9.,][0-9.,' ]*?(?:[eE][+\-]?[0-9]+)?"
 VALUE = (
@@ -37,7 +40,8 @@ WRITTEN = {
     ".": rf"^(?:{WHOLE.replace('MARK', ',')}(?:\.[0-9]*)?|\.[0-9]+){EXPONENT}$",
     ",": rf"^(?:{WHOLE.replace('MARK', '[.]')}(?:,[0-9]+)?|,[0-9]+){EXPONENT}$",
 }
-THOUSANDS = {".": "[,' ]", ",": "[.' ]"}
+MARKS = ",.' "
+THOUSANDS = {".": ",' ", ",": ".' "}
 TWO_WAYS = r"^[+\-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$"
 PADDED = r"^[+\-]?0[0-9]"
 ADDRESS = r"^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$"
@@ -54,6 +58,7 @@ class Numerals(NamedTuple):
 
     text: pl.Series  # sign and number, without unit
     decimal: str  # ".", ",", EITHER or NEITHER
+    marks: str = ""  # those of MARKS that occur
     unit: str = ""
 
     def values(self, decimal: str) -> pl.Series:
@@ -61,11 +66,15 @@ class Numerals(NamedTuple):
         import polars as pl
 
         text = self.text
-        if text.str.contains(THOUSANDS[decimal]).any():
-            text = text.str.replace_all(THOUSANDS[decimal], "")
-        if decimal == ",":
+        for mark in self.grouping(decimal):
+            text = text.str.replace_all(mark, "", literal=True)
+        if decimal == "," and "," in self.marks:
             text = text.str.replace(",", ".", literal=True)
         return text.cast(pl.Float64)
+
+    def grouping(self, decimal: str) -> str:
+        """The thousands marks that occur, if ``decimal`` is the decimal mark."""
+        return "".join(mark for mark in self.marks if mark in THOUSANDS[decimal])
 
 
 def numbers_in_text(
@@ -123,11 +132,16 @@ def _understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Num
     """The columns of text that hold numbers, and notes about those that nearly do."""
     import polars as pl
 
+    names = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    names = [name for name in names if name not in skip] if frame.height else []
     found: dict[str, Numerals] = {}
     notes: list[str] = []
-    for name, dtype in frame.schema.items():
-        if dtype == pl.String and name not in skip:
-            what = _column(name, frame[name])
+    step = max(1, CELLS // max(frame.height, 1))
+    for start in range(0, len(names), step):
+        some = names[start : start + step]
+        told = _Columns.of([frame[name] for name in some]).told()
+        for name in some:
+            what = told.get(name, "")
             if isinstance(what, Numerals):
                 found[name] = what
             elif what:
@@ -135,72 +149,160 @@ def _understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Num
     return found, notes
 
 
-def _column(name: str, column: pl.Series) -> Numerals | str:
-    """How the numbers of a column are written, or why it stays text ("" if it is just text)."""
-    import polars as pl
+class _Columns(NamedTuple):
+    """Columns of text one after another: a pattern is compiled once for many of them."""
 
-    text = without_marks(column)
-    if text.count() == 0:
-        return ""
-    odd = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
-    if not odd.any():
-        padded = text.str.contains(PADDED)
-        if padded.any():
-            return _kept(name, text, padded, "its numbers begin with 0, as codes do")
-        dotted = text.filter(text.str.contains(".", literal=True))
-        if not dotted.count() or not dotted.str.contains(TWO_WAYS).all():
-            return Numerals(text, "." if dotted.count() else NEITHER)
-    # Signs that look alike are made equal.
-    alike = text.str.replace_all("[\\s\u00a0\u202f\u2009]+", " ").str.replace_all("\u2212", "-")
-    alike = alike.str.replace_all("\u2019", "'")
-    if CODES.fullmatch(name) or alike.drop_nulls().head(FIRST).str.contains(VALUE).mean() < 0.5:
-        return _mostly(name, text, odd)
-    return _with_unit(name, text, alike.str.extract_groups(VALUE).struct.unnest())
+    names: list[str]
+    text: pl.Series  # of all columns
+
+    @classmethod
+    def of(cls, columns: list[pl.Series]) -> _Columns:
+        import polars as pl
+
+        joined = pl.concat([column.rename("") for column in columns])
+        return cls([column.name for column in columns], without_marks(joined))
+
+    @property
+    def height(self) -> int:
+        return len(self.text) // len(self.names)
+
+    def column(self, place: int) -> pl.Series:
+        return self.text.slice(place * self.height, self.height).rename(self.names[place])
+
+    def some(self, places: np.ndarray) -> _Columns:
+        import polars as pl
+
+        parts = [self.column(int(place)).rename("") for place in places]
+        return _Columns([self.names[place] for place in places], pl.concat(parts))
+
+    def flags(self, values: pl.Series) -> np.ndarray:
+        """One row of truth values per column; a missing value is false."""
+        return values.fill_null(False).to_numpy().reshape(len(self.names), -1)
+
+    def having(self, pattern: str, *, literal: bool = False) -> np.ndarray:
+        return self.flags(self.text.str.contains(pattern, literal=literal))
+
+    def told(self) -> dict[str, Numerals | str]:
+        """How the numbers of each column are written, or why it stays text; not of mere text."""
+        import polars as pl
+
+        known = self.flags(self.text.is_not_null())
+        odd = known & ~self.flags(self.text.cast(pl.Float64, strict=False).is_not_null())
+        padded, dotted = self.having(PADDED), self.having(".", literal=True)
+        twofold = dotted.any(axis=1) & ~(dotted & ~self.having(TWO_WAYS)).any(axis=1)
+        clean = known.any(axis=1) & ~odd.any(axis=1)
+        told: dict[str, Numerals | str] = {}
+        rest = []
+        for i, name in enumerate(self.names):
+            if clean[i] and padded[i].any():
+                why = "its numbers begin with 0, as codes do"
+                told[name] = _kept(name, self.column(i), padded[i], why)
+            elif clean[i] and not twofold[i]:
+                told[name] = Numerals(self.column(i), "." if dotted[i].any() else NEITHER)
+            elif known[i].any():
+                rest.append(i)
+        if rest:
+            places = np.array(rest)
+            told.update(self.some(places)._with_marks(odd[places]))
+        return told
+
+    def _with_marks(self, odd: np.ndarray) -> dict[str, Numerals | str]:
+        """Columns that are no plain numbers; ``odd`` are the values that are none."""
+        # Signs that look alike are made equal.
+        text = self.text.str.replace_all("[\\s\u00a0\u202f\u2009]+", " ")
+        text = text.str.replace_all("\u2212", "-", literal=True)
+        text = text.str.replace_all("\u2019", "'", literal=True)
+        alike = _Columns(self.names, text)
+        told: dict[str, Numerals | str] = {}
+        rest = []
+        for i, (name, share) in enumerate(zip(self.names, alike._shares(), strict=True)):
+            if share < 0.5 or CODES.fullmatch(name):
+                told[name] = _mostly(name, self.column(i), odd[i])
+            else:
+                rest.append(i)
+        if rest:
+            told.update(alike.some(np.array(rest))._with_units(self.some(np.array(rest))))
+        return told
+
+    def _shares(self) -> np.ndarray:
+        """The share of numbers with any marks and units in the first values of each column."""
+        import polars as pl
+
+        heads = [self.column(i).drop_nulls().head(FIRST) for i in range(len(self.names))]
+        places = np.repeat(np.arange(len(heads)), [len(head) for head in heads])
+        fits = pl.concat([head.rename("") for head in heads]).str.contains(VALUE).to_numpy()
+        counts = np.bincount(places, minlength=len(heads))
+        return np.bincount(places, weights=fits, minlength=len(heads)) / np.maximum(counts, 1)
+
+    def _with_units(self, as_written: _Columns) -> dict[str, Numerals | str]:
+        import polars as pl
+
+        parts = self.text.str.extract_groups(VALUE).struct.unnest()
+        number = _Columns(self.names, parts["number"])
+        joined = parts.select(
+            text=pl.concat_str(
+                pl.col("sign").replace("+", ""), pl.col("minus").fill_null(""), "number"
+            ),
+            unit=pl.concat_str(pl.col("before").fill_null(""), pl.col("after").fill_null("")),
+            attached=(pl.col("gap") == "") & pl.col("after").is_not_null(),
+            signs=(pl.col("sign") == "") | pl.col("minus").is_null(),
+        )
+        texts, units = _Columns(self.names, joined["text"]), _Columns(self.names, joined["unit"])
+        written = {mark: number.having(pattern) for mark, pattern in WRITTEN.items()}
+        known = self.flags(self.text.is_not_null())
+        fits = (written["."] | written[","]) & self.flags(joined["signs"])
+        attached = self.flags(joined["attached"])
+        phone = self.flags(parts["sign"] == "+") & number.having(" ", literal=True)
+        no_numbers = phone.any(axis=1) | ~(known & ~number.having(ADDRESS)).any(axis=1)
+        marks = {mark: number.having(mark, literal=True).any(axis=1) for mark in MARKS}
+        told: dict[str, Numerals | str] = {}
+        for i, name in enumerate(self.names):
+            text = as_written.column(i)
+            bad = known[i] & ~fits[i]
+            if bad.any():
+                told[name] = _mostly(name, text, bad)
+                continue
+            why = _unit_trouble(name, text, units.column(i), known[i], bool(attached[i].any()))
+            if why is not None or no_numbers[i]:
+                told[name] = why or ""
+                continue
+            ways = [mark for mark in WRITTEN if not (known[i] & ~written[mark][i]).any()]
+            if not ways:
+                both = "points and commas both are decimal marks in it"
+                told[name] = _kept(name, text, known[i] & ~written["."][i], both)
+                continue
+            found = "".join(mark for mark in MARKS if marks[mark][i])
+            either = EITHER if set(found) & set(",.") else NEITHER
+            decimal = ways[0] if len(ways) == 1 else either
+            unit = units.column(i).filter(known[i])[0]
+            told[name] = Numerals(texts.column(i), decimal, found, unit)
+        return told
 
 
-def _with_unit(name: str, text: pl.Series, parts: pl.DataFrame) -> Numerals | str:
-    import polars as pl
-
-    number, is_plus = parts["number"], parts["sign"] == "+"
-    written = {mark: number.str.contains(pattern) for mark, pattern in WRITTEN.items()}
-    fits = (written["."] | written[","]) & ((parts["sign"] == "") | parts["minus"].is_null())
-    bad = text.is_not_null() & ~fits.fill_null(False)
-    if bad.any():
-        return _mostly(name, text, bad)
-    unit = parts.select(
-        pl.concat_str(pl.col("before").fill_null(""), pl.col("after").fill_null(""))
-    ).to_series()
-    units = unit.filter(text.is_not_null()).unique(maintain_order=True).to_list()
+def _unit_trouble(
+    name: str, text: pl.Series, unit: pl.Series, known: np.ndarray, attached: bool
+) -> str | None:
+    """Why the units of a column are none ("" if it is just text); None if all is well."""
+    units = unit.filter(known).unique(maintain_order=True).to_list()
     if len(units) > FEW_UNITS or any(map(NO_UNIT.fullmatch, units)):
         return ""
     if len(units) > 1:
-        other = text.is_not_null() & (unit != units[0])
-        what = f"its units differ ({listing([u or 'none' for u in units], SHOWN, quote=False)})"
-        return _kept(name, text, other, what)
-    attached = bool(((parts["gap"] == "") & parts["after"].is_not_null()).any())
+        shown = listing([unit or "none" for unit in units], SHOWN, quote=False)
+        other = known & (unit != units[0]).to_numpy()
+        return _kept(name, text, other, f"its units differ ({shown})")
     if not is_unit(units[0], attached=attached):
-        known = text.is_not_null()
         return _kept(name, text, known, f"{units[0]!r} is no unit") if attached else ""
-    is_phone = (is_plus & number.str.contains(" ")).any()
-    if is_phone or number.drop_nulls().str.contains(ADDRESS).all():
-        return ""
-    ways = [mark for mark in WRITTEN if written[mark].drop_nulls().all()]
-    if not ways:
-        return _kept(name, text, ~written["."], "points and commas both are decimal marks in it")
-    sign = pl.concat_str(pl.col("sign").replace("+", ""), pl.col("minus").fill_null(""), "number")
-    marked = bool(number.str.contains("[.,]").any())
-    decimal = ways[0] if len(ways) == 1 else EITHER if marked else NEITHER
-    return Numerals(parts.select(sign.alias(name)).to_series(), decimal, units[0])
+    return None
 
 
-def _mostly(name: str, text: pl.Series, odd: pl.Series) -> str:
+def _mostly(name: str, text: pl.Series, odd: np.ndarray) -> str:
     """A note if more than half of the values are numbers."""
-    n_odd = int(odd.sum())
-    return _kept(name, text, odd, "not all of it is numbers") if text.count() > 2 * n_odd else ""
+    most = text.count() > 2 * int(odd.sum())
+    return _kept(name, text, odd, "not all of it is numbers") if most else ""
 
 
-def _kept(name: str, text: pl.Series, where: pl.Series, why: str) -> str:
-    row = int(where.fill_null(False).arg_true()[0])
+def _kept(name: str, text: pl.Series, where: np.ndarray, why: str) -> str:
+    row = int(np.flatnonzero(where)[0])
     return f"column {name!r} is kept as a label because {why}: row {row} holds {text[row]!r}"
 
 
@@ -215,22 +317,20 @@ def _conversions(
     def columns(names: list[str]) -> str:
         return listing(names, SHOWN, quote=False)
 
-    commas = [
-        *commas,
-        *(name for name in found if marks[name] == "," and _has(found[name], ",")),
-    ]
+    commas = [*commas, *(name for name in found if marks[name] == "," in found[name].marks)]
     said = [f"decimal commas in {columns(commas)}"] if commas else []
-    grouped = [name for name in found if _has(found[name], THOUSANDS[marks[name]])]
+    grouped = [name for name in found if found[name].grouping(marks[name])]
     if grouped:
-        first = found[grouped[0]].text
-        row = int(first.str.contains(THOUSANDS[marks[grouped[0]]]).fill_null(False).arg_true()[0])
-        example = f"{first[row]!r} is {numbers[grouped[0]][row]:.15g}"
+        first = found[grouped[0]]
+        mark = first.grouping(marks[grouped[0]])[0]
+        row = int(first.text.str.contains(mark, literal=True).fill_null(False).arg_true()[0])
+        example = f"{first.text[row]!r} is {numbers[grouped[0]][row]:.15g}"
         said.append(f"thousands marks removed in {columns(grouped)} ({example})")
     # A point in a file of decimal points is no matter of doubt.
     doubtful = [
         name
         for name, what in found.items()
-        if what.decimal == EITHER and (marks[name] == "," or _has(what, ","))
+        if what.decimal == EITHER and (marks[name] == "," or "," in what.marks)
     ]
     if doubtful:
         kind = "a decimal comma" if marks[doubtful[0]] == "," else "a decimal point"
@@ -242,7 +342,3 @@ def _conversions(
         if unit:
             said.append(f"unit {unit} removed from {columns(names)}")
     return said
-
-
-def _has(what: Numerals, pattern: str) -> bool:
-    return bool(what.text.str.contains(pattern).any())

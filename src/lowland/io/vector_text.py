@@ -28,8 +28,9 @@ SHORTENED = re.compile(r"\s*[\[(][^\[\]]*\.\.\.[^\[\]]*[\])]\s*")
 
 def looks_like_vectors(column: pl.Series) -> bool:
     """Whether the first values of a column of text are vectors."""
-    values = [value for value in column.drop_nulls().head(FIRST).to_list() if value.strip()]
-    if not values:
+    head = column.head(FIRST) if column.head(FIRST).count() else column.drop_nulls().head(FIRST)
+    values = [value for value in head.to_list() if value is not None and value.strip()]
+    if not values or not re.search(r"\d", values[0]):
         return False
     listed = [bool(BRACKETED.fullmatch(v) or SHORTENED.fullmatch(v)) for v in values]
     if 2 * sum(listed) >= len(values):  # a list that is not like the others is an error
