@@ -175,6 +175,8 @@ TEXTS = [
 TEXTS += ["kind", "id", "height,width", ",", '"', "a\nb", "\x00", "../x", "/dev/null", "--", "é"]
 SHARED: dict[str, list[str]] = {
     "--columns": ["height,width", "height", "kind", "nothing", "", "0,1"],
+    "--use": ["id", "count", "kind", "nothing", "id,count"],
+    "--labels": ["table.csv", "array.npy", "nothing.csv", "m.lowland", ".", "iris"],
     "--drop": ["height", "id", "nothing", "height,width,depth,w,count,flag"],
     "--label": ["count", "kind", "nothing", "height,width,depth,w,count,flag"],
     "--one-hot": ["kind", "height", "id", "nothing"],
@@ -193,13 +195,16 @@ SHARED: dict[str, list[str]] = {
 }
 FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
-    "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
-    "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
-    "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
-    "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
-    "select": ("--target", "-k", "--label", "--id", "--seed", "--jobs"),
-    "transform": ("--label", "--id", "--part", "--jobs"),
+    "map": ("--columns", "--use", "--drop", "--label", "--labels", "--one-hot", "--id", "--target",
+            "--color", "--scale", "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
+    "compare": ("--columns", "--use", "--label", "--labels", "--id", "--scale", "--impute", "--pca",
+                "--color"),
+    "info": ("--columns", "--use", "--drop", "--label", "--labels", "--id", "--part", "--seed",
+             "--jobs"),
+    "score": ("--coordinates", "--columns", "--use", "--drop", "--id", "--scale", "--impute",
+              "--one-hot", "--labels"),
+    "select": ("--target", "-k", "--use", "--label", "--id", "--seed", "--jobs"),
+    "transform": ("--label", "--labels", "--id", "--part", "--jobs"),
     "methods": (),
 }  # fmt: skip
 
