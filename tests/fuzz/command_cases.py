@@ -175,6 +175,8 @@ TEXTS = [
 TEXTS += ["kind", "id", "height,width", ",", '"', "a\nb", "\x00", "../x", "/dev/null", "--", "é"]
 SHARED: dict[str, list[str]] = {
     "--columns": ["height,width", "height", "kind", "nothing", "", "0,1"],
+    "--use": ["id", "count", "kind", "nothing", "id,count"],
+    "--labels": ["table.csv", "array.npy", "nothing.csv", "m.lowland", ".", "iris"],
     "--drop": ["height", "id", "nothing", "height,width,depth,w,count,flag"],
     "--label": ["count", "kind", "nothing", "height,width,depth,w,count,flag"],
     "--one-hot": ["kind", "height", "id", "nothing"],
@@ -205,17 +207,18 @@ FLAGS = [
     *("--help", "--no-such-option"),
 ]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
-    "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--missing", "--missing-values", "--normalize", "--pca", "--part",
-            "--vector", "--format", "--into", "--seed", "--jobs", "--use", "--categories",
-            "--order", "--cyclic"),
-    "compare": ("--columns", "--label", "--id", "--scale", "--missing", "--missing-values",
-                "--normalize", "--pca", "--color", "--categories"),
-    "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs",
-             "--categories"),
-    "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--missing", "--one-hot"),
-    "select": ("--target", "-k", "--label", "--id", "--seed", "--jobs"),
-    "transform": ("--label", "--id", "--part", "--jobs"),
+    "map": ("--columns", "--use", "--drop", "--label", "--labels", "--one-hot", "--id", "--target",
+            "--color", "--scale", "--impute", "--missing", "--missing-values", "--normalize",
+            "--pca", "--part", "--vector", "--format", "--into", "--seed", "--jobs",
+            "--categories", "--order", "--cyclic"),
+    "compare": ("--columns", "--use", "--label", "--labels", "--id", "--scale", "--missing",
+                "--missing-values", "--normalize", "--pca", "--color", "--categories"),
+    "info": ("--columns", "--use", "--drop", "--label", "--labels", "--id", "--part", "--seed",
+             "--jobs", "--categories"),
+    "score": ("--coordinates", "--columns", "--use", "--drop", "--id", "--scale", "--missing",
+              "--one-hot", "--labels"),
+    "select": ("--target", "-k", "--use", "--label", "--id", "--seed", "--jobs"),
+    "transform": ("--label", "--labels", "--id", "--part", "--jobs"),
     "methods": (),
 }  # fmt: skip
 

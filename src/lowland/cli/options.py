@@ -275,7 +275,7 @@ TABLE = {
     "target": _text(
         "--target",
         "COLUMN",
-        "The column that the method learns; default the first label.",
+        "The column that the method learns; default a label of classes.",
     ),
     "scale": TableOption(
         Annotated[

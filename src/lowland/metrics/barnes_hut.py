@@ -94,6 +94,7 @@ def barnes_hut_cost(
 
 
 def _tree(Y: np.ndarray, angle: float, threads: int) -> Repulsion:
+    n, d = Y.shape
     return choose_repulsion("barnes_hut", n, d, 1.0, angle, threads, owner="barnes_hut_cost")
 
 

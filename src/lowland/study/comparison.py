@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._engines.linalg.procrustes import align
+from lowland._engines.linalg.procrustes import turned_like
 from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import Measures
 from lowland.study._display import ShownComparison
@@ -228,7 +228,7 @@ class MapComparison(ShownComparison):
             if reference is None:
                 reference = fit.Y
             else:
-                entry["coordinates"] = align(reference, fit.Y).aligned
+                entry["coordinates"] = turned_like(reference, fit.Y)
             entries.append(entry)
         return entries
 
