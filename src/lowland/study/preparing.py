@@ -25,7 +25,7 @@ from lowland.preparation.preparation import Preparation
 from lowland.study._counts import count_notes
 from lowland.study._missing import without_missing
 from lowland.study._sentinels import sentinel_notes
-from lowland.study._variance import Dominant, dominating
+from lowland.study._variance import Dominant, dominating, dominating_note
 from lowland.study.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Prepared(NamedTuple):
     rows_read: int
     distances: bool
     dominant: Sequence[Dominant] = ()  # what carries nearly all variance
+    cautions: Sequence[str] = ()  # for a person who looks at the map
 
     @property
     def metric(self) -> str:
@@ -124,8 +125,12 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     table, dropped = without_missing(table, options, log)
     X, preparation = _prepared_numbers(_with_categories(table, options), options, log)
     names = table.feature_names if preparation is None else preparation.column_names_out()
-    dominant = dominating(X, names, table.ids)
-    return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant)
+    dominant, cautions = dominating(X, names, table.ids), []
+    if options.scale != "none":  # who asks for it knows the columns
+        scaled = preparation is not None and preparation.spread_ is not None
+        say = options.spelling.option
+        cautions = [dominating_note(found, scaled, say) for found in dominant]
+    return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant, cautions)
 
 
 def _n_unknown(D: Any) -> str:
