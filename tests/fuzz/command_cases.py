@@ -180,7 +180,6 @@ SHARED: dict[str, list[str]] = {
     "--drop": ["height", "id", "nothing", "height,width,depth,w,count,flag"],
     "--label": ["count", "kind", "nothing", "height,width,depth,w,count,flag"],
     "--one-hot": ["kind", "height", "id", "nothing"],
-    "--use": ["kind", "height", "id", "nothing"],
     "--categories": ["auto", "one-hot", "one-hot", "label", "drop", "x"],
     "--order": ["kind=a,b,c", "count=0,1,2,3,4", "kind", "=", "nothing=a,b", "kind=a,a"],
     "--cyclic": ["height=24", "kind=day", "height=0", "id=week", "height=x", "nothing=1", "w"],

@@ -67,6 +67,8 @@ def test_columns_of_bare_arrays_are_called_by_number(tmp_path, monkeypatch, caps
     err = said(capsys.readouterr().err)
     assert "note: column 3 carries 9" in err
     assert "--drop" not in err  # a bare array has no names
+    log = make_map(np.load("x.npy"), "pca", measure=False).log
+    assert any("column 3 carries" in line and "scale='standard'" in line for line in log)
 
 
 def test_the_share_is_that_of_the_definition():

@@ -56,6 +56,15 @@ def test_half_a_matrix_is_enough():
     np.testing.assert_allclose(as_distances(half, similarities=True).features, DISTANCES, atol=1e-7)
 
 
+def test_judged_similarities_with_an_empty_diagonal():
+    S = np.array([[0, 0.86, 0.42], [0.86, 0, 0.5], [0.42, 0.5, 0]])
+    for diagonal in (0.0, np.nan):
+        np.fill_diagonal(S, diagonal)
+        found = as_distances(S, similarities=True)
+        assert any("the diagonal is empty" in note for note in found.notes)
+        np.testing.assert_allclose(found.features[0], np.sqrt(2 * (1 - np.array([1, 0.86, 0.42]))))
+
+
 def changed(i, j, value):
     S = INNER.copy()
     S[i, j] = value

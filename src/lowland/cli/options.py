@@ -319,7 +319,7 @@ TABLE = {
                 "--normalize",
                 metavar="STEPS",
                 help="Normalize each row: cpm (to the sum 1e6), log1p, l2 (to the length 1), "
-                "comma-separated, in this order; or none.",
+                "comma-separated, in the order given; or none.",
                 show_default=False,
             ),
         ],

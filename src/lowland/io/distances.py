@@ -127,8 +127,7 @@ def distance_table(
 
     D, notes = found.values, list(found.notes)
     if similarities:
-        D = distances_of(source, D, found.names)
-        notes.append("similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)")
+        D, notes = distances_of(source, D, found.names)
     if is_sparse(D):
         D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
     else:

@@ -1,7 +1,8 @@
 """Similarities between rows as distances: d_ij = sqrt(s_ii + s_jj - 2 s_ij).
 
 This is the distance between two points whose inner products are the similarities (Gower 1966). For
-correlations, whose diagonal is 1, it is sqrt(2 (1 - r)).
+correlations, whose diagonal is 1, it is sqrt(2 (1 - r)). Tables of judged similarities often leave
+the diagonal empty or 0; if all similarities are at most 1, it is taken to be 1.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from lowland.io.square import SAME
 __all__ = ["distances_of"]
 
 
-def distances_of(source: str, S: Any, names: Sequence[str] | None) -> np.ndarray:
-    """The distances of a square matrix of similarities; in a sparse one, absent pairs have 0."""
+def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.ndarray, list[str]]:
+    """The distances of a square matrix of similarities, and what is to be said about it.
+
+    In a sparse matrix, absent pairs have the similarity 0.
+    """
     if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
         shape = " x ".join(map(str, S.shape))
         raise DataError(f"{source}: is {shape}; a matrix of similarities is square.")
@@ -32,6 +36,13 @@ def distances_of(source: str, S: Any, names: Sequence[str] | None) -> np.ndarray
         raise DataError(f"{source}: holds {S.dtype}, expected real numbers.")
     S = np.where(np.isnan(S), S.T, S) if S.dtype.kind == "f" else S
     S = S.astype(np.float64)
+    notes = ["similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)"]
+    diagonal = np.diagonal(S)
+    empty = np.isnan(diagonal).all() or not diagonal.any()
+    others = np.abs(S[~np.eye(n, dtype=bool)])
+    if empty and others.any() and others.max() <= 1:
+        np.fill_diagonal(S, 1.0)
+        notes.append("the diagonal is empty: the similarity of a row with itself is taken to be 1")
 
     def refuse(bad: np.ndarray, what: str) -> None:
         if bad.any():
@@ -53,4 +64,4 @@ def distances_of(source: str, S: Any, names: Sequence[str] | None) -> np.ndarray
     np.maximum(squares, 0.0, out=squares)
     squares = np.maximum(squares, squares.T)  # of two that differ by rounding
     np.fill_diagonal(squares, 0.0)
-    return np.sqrt(squares, out=squares)
+    return np.sqrt(squares, out=squares), notes

@@ -125,7 +125,8 @@ class MapComparison(ShownComparison):
 
     @property
     def log(self) -> list[str]:
-        return [*self._prepared.table.notes, *self._prepared.log]
+        prepared = self._prepared
+        return [*prepared.table.notes, *prepared.log, *prepared.cautions]
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table as plain values."""

@@ -27,7 +27,7 @@ from lowland.study._counts import count_notes
 from lowland.study._missing import without_missing
 from lowland.study._refusal import refuse_remains
 from lowland.study._sentinels import sentinel_notes
-from lowland.study._variance import Dominant, dominating
+from lowland.study._variance import Dominant, dominating, dominating_note
 from lowland.study.categories import TakingPart, encoding_log, frame_of, take_part
 from lowland.study.table_options import TableOptions
 
@@ -60,6 +60,7 @@ class Prepared(NamedTuple):
     rows_read: int
     distances: bool
     dominant: Sequence[Dominant] = ()  # what carries nearly all variance
+    cautions: Sequence[str] = ()  # for a person who looks at the map
 
     @property
     def metric(self) -> str:
@@ -166,7 +167,10 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     X, preparation = _prepared_numbers(frame_of(table, part.names, part.dates), part, options, log)
     names = table.feature_names if preparation is None else preparation.column_names_out()
     dominant = dominating(X, names, table.ids)
-    return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant)
+    scaled = preparation is not None and preparation.spread_ is not None
+    say = options.spelling.option
+    cautions = [dominating_note(found, scaled, say) for found in dominant]
+    return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant, cautions)
 
 
 def _n_unknown(D: Any) -> str:

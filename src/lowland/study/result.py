@@ -110,7 +110,8 @@ class MapResult:
 
     @property
     def log(self) -> list[str]:
-        return [*self._prepared.table.notes, *self._prepared.log, *self._later_log()]
+        prepared = self._prepared
+        return [*prepared.table.notes, *prepared.log, *prepared.cautions, *self._later_log()]
 
     @property
     def not_made(self) -> dict[str, str]:
@@ -276,7 +277,7 @@ class MapResult:
             "seconds": fit.seconds,
             "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
             "quality": None if self.quality is None else self.quality.to_dict(),
-            "notes": list(table.notes),
+            "notes": [*table.notes, *self._prepared.cautions],
             "not_made": self.not_made,
         }
 

@@ -15,7 +15,6 @@ from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._keeping import Keeper
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
-from lowland.study._variance import dominating_note
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
 from lowland.study.orienting import orientation_goal, turned
 from lowland.study.preparing import Prepared, prepare, read
@@ -112,9 +111,8 @@ def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepare
     with stages.timed("preparing"):
         prepared = prepare(table, how)
         color = choose_color(prepared.table, options.color or options.table.target)
-    scaled = prepared.preparation is not None and prepared.preparation.spread_ is not None
-    for found in prepared.dominant:
-        options.note(dominating_note(found, scaled, how.spelling.option))
+    for caution in prepared.cautions:
+        options.note(caution)
     return prepared, color
 
 
