@@ -171,9 +171,10 @@ def _chosen(
         return []
     mappable = table.feature_names is not None or not table.shape[1]
     if how == "auto" and (table.shape[1] >= ENOUGH_NUMBERS or not mappable):
-        if mappable:
+        apart = [name for name in few if not _is_class(name)]
+        if mappable and apart:
             log.append(
-                f"text is not mapped: {listing(few, LISTED, quote=False)} "
+                f"text is not mapped: {listing(apart, LISTED, quote=False)} "
                 f"({say('categories', 'one-hot')} maps it)"
             )
         return []
@@ -197,8 +198,12 @@ def _label_kept(table: Table, options: TableOptions, few: list[str]) -> str | No
     """The category that a map is compared with, if others are left."""
     if len(few) + table.shape[1] < 2 or options.target in table.labels.columns:
         return None
-    named = [name for name in few if name.strip().casefold() in CLASS_NAMES]
+    named = [name for name in few if _is_class(name)]
     return next(iter(named or (few if options.learns else ())), None)
+
+
+def _is_class(name: str) -> bool:
+    return name.strip().casefold() in CLASS_NAMES
 
 
 def _is_date(table: Table, name: str, options: TableOptions) -> bool:
