@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from lowland._core.docstrings import entries
-from lowland.cli import options
+from lowland.cli import table_options
 from lowland.study import compare_methods, describe_table, make_map, place_rows, score_map
 from lowland.study.table_options import ENTRIES, READING, TableOptions
 
@@ -16,8 +16,8 @@ INTERNAL = {"beside", "gower", "kept", "learns", "missing_distances", "spelling"
 def test_every_field_is_documented_and_has_an_option():
     fields = {field.name for field in dataclasses.fields(TableOptions)} - INTERNAL
     assert fields == set(ENTRIES)
-    assert fields == set(options.TABLE)
-    assert set(options.READING) == set(READING)
+    assert fields == set(table_options.TABLE)
+    assert set(table_options.READING) == set(READING)
 
 
 @pytest.mark.parametrize("function", [make_map, compare_methods, score_map, describe_table])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console, aligned
 from lowland.cli.failures import after_writing
 from lowland.cli.map_command import STOPPED
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["compare_command"]
 
 
-@options.about_table()
+@table_options.about_table()
 def compare_command(
     ctx: typer.Context,
     sources: options.Inputs,
@@ -35,7 +35,7 @@ def compare_command(
     output: options.ResultFolder = None,
     color: options.Color = None,
     *,
-    table: options.Table,
+    table: table_options.Table,
     pca: options.Pca = "auto",
     seed: options.Seed = 0,
     jobs: options.Jobs = None,

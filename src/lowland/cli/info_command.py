@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console, aligned, listing
 
 __all__ = ["info_command"]
@@ -13,11 +13,11 @@ __all__ = ["info_command"]
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 
 
-@options.about_table([*options.READING, "categories"])
+@table_options.about_table([*table_options.READING, "categories"])
 def info_command(
     sources: options.Inputs,
     *,
-    table: options.Table,
+    table: table_options.Table,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
@@ -28,7 +28,7 @@ class Into(enum.StrEnum):
     OBSM = "obsm"
 
 
-@options.about_table()
+@table_options.about_table()
 def map_command(
     ctx: typer.Context,
     sources: options.Inputs,
@@ -52,7 +52,7 @@ def map_command(
     ] = None,
     color: options.Color = None,
     *,
-    table: options.Table,
+    table: table_options.Table,
     pca: options.Pca = "auto",
     orient: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
@@ -16,7 +16,7 @@ from lowland.cli.method_options import typed_command
 __all__ = ["score_command"]
 
 
-@options.about_table([name for name in options.TABLE if name != "target"])
+@table_options.about_table([name for name in table_options.TABLE if name != "target"])
 def score_command(
     ctx: typer.Context,
     source: options.Input,
@@ -48,7 +48,7 @@ def score_command(
         ),
     ] = None,
     *,
-    table: options.Table,
+    table: table_options.Table,
     jobs: options.Jobs = None,
     force: options.Force = False,
     quiet: options.Quiet = False,

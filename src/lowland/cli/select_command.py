@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console, listing
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
@@ -37,7 +37,7 @@ class SelectCommand(MethodCommand):
         return registry.all_selectors()
 
 
-@options.about_table(options.SELECTING)
+@table_options.about_table(table_options.SELECTING)
 def select_command(
     ctx: typer.Context,
     sources: options.Inputs,
@@ -75,7 +75,7 @@ def select_command(
         ),
     ] = None,
     *,
-    table: options.Table,
+    table: table_options.Table,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,

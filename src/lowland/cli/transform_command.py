@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from lowland.cli import options
+from lowland.cli import options, table_options
 from lowland.cli.console import Console
 from lowland.cli.failures import after_writing
 
 __all__ = ["transform_command"]
 
 
-@options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
+@table_options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
 def transform_command(
     model: Annotated[
         Path,
@@ -32,7 +32,7 @@ def transform_command(
         ),
     ] = None,
     *,
-    table: options.Table,
+    table: table_options.Table,
     jobs: options.Jobs = None,
     force: options.Force = False,
     raw_text: options.RawText = False,
