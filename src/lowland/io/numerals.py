@@ -26,7 +26,7 @@ __all__ = ["MISSING", "Numerals", "numbers_in_text", "without_marks"]
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
-CELLS = 1 << 22  # values that are looked at together
+CELLS, TOGETHER = 1 << 22, 256  # values and columns that are looked at together
 FEW_UNITS = 5  # a column with more of them is just text
 NUMBER = r"[0-9.,][0-9.,' ]*?(?:[eE][+\-]?[0-9]+)?"
 VALUE = (
@@ -136,7 +136,7 @@ def _understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Num
     names = [name for name in names if name not in skip] if frame.height else []
     found: dict[str, Numerals] = {}
     notes: list[str] = []
-    step = max(1, CELLS // max(frame.height, 1))
+    step = min(TOGETHER, max(1, CELLS // max(frame.height, 1)))
     for start in range(0, len(names), step):
         some = names[start : start + step]
         told = _Columns.of([frame[name] for name in some]).told()
@@ -159,7 +159,7 @@ class _Columns(NamedTuple):
     def of(cls, columns: list[pl.Series]) -> _Columns:
         import polars as pl
 
-        joined = pl.concat([column.rename("") for column in columns])
+        joined = pl.concat([column.rename("") for column in columns]).rechunk()
         return cls([column.name for column in columns], without_marks(joined))
 
     @property
@@ -173,7 +173,7 @@ class _Columns(NamedTuple):
         import polars as pl
 
         parts = [self.column(int(place)).rename("") for place in places]
-        return _Columns([self.names[place] for place in places], pl.concat(parts))
+        return _Columns([self.names[place] for place in places], pl.concat(parts).rechunk())
 
     def flags(self, values: pl.Series) -> np.ndarray:
         """One row of truth values per column; a missing value is false."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.wording import listing
+from lowland._core.wording import count, listing
 from lowland.io.budget import require_for_table
 from lowland.io.contents import Contents, Request
 
@@ -137,7 +137,7 @@ def _set_apart(
     import polars as pl
 
     id_name = contents.id_name
-    notes = [*contents.notes, f"column {vector!r} is read as a vector of {width} numbers"]
+    notes = [*contents.notes, f"column {vector!r} is read as a vector of {count(width, 'number')}"]
     given = {*contents.labels, *request.labels, *request.use, id_name, request.id_column}
     beside = [name for name, dtype in schema.items() if dtype.is_numeric() and name not in given]
     if isinstance(schema[vector], pl.Struct) and width < len(beside):
