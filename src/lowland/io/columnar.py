@@ -10,7 +10,7 @@ from lowland._core.errors import DataError
 from lowland.io.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
 from lowland.io.opening import File
-from lowland.io.vectors import check_choice, vector_bytes
+from lowland.io.vectors import check_choice, is_id_name, vector_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +90,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
         if (dtype.is_numeric() or dtype == pl.Boolean)
         and name not in asked
         and name != PANDAS_INDEX
+        and not (vectors and is_id_name(name))  # it names the rows of the vectors
     ]
     left_out = [
         name

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lowland._core.errors import DataError
 from lowland.io.budget import column_bytes, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.conversions import numbers_in_text
 from lowland.io.dialect import BLANKS, Dialect, dialect_of, split_at_blanks
 from lowland.io.encoding import utf8
 from lowland.io.formulas import unguarded, unguarded_name
-from lowland.io.numerals import numbers_in_text
 from lowland.io.opening import File
 from lowland.io.records import check_widths, records
 from lowland.io.vector_text import with_vectors

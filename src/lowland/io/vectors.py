@@ -23,7 +23,7 @@ from lowland.io.contents import Contents, Request
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_choice", "expanded", "is_vector", "needed_vectors", "vector_bytes"]
+__all__ = ["check_choice", "expanded", "is_id_name", "is_vector", "needed_vectors", "vector_bytes"]
 
 BLOCK = 1 << 20  # numbers that are copied at a time, so that both orders stay in the cache
 IDS = ("id", "key", "index", "row", "name", "uid", "uuid")
@@ -123,6 +123,9 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
     if request.columns is None:
         return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
     columns = [number for name in request.columns for number in made.get(name, [name])]
+    if contents.id_name is None and request.id_column is None:
+        rest = [name for name in schema if name not in {*columns, *request.labels}]
+        contents = dataclasses.replace(contents, id_name=_id_among(frame, rest))
     return contents, request._replace(columns=tuple(columns))
 
 
@@ -152,12 +155,17 @@ def _set_apart(
     return dataclasses.replace(contents, labels=labels, id_name=id_name, notes=tuple(notes))
 
 
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as ids are."""
+    return name.lower() in IDS or name.lower().endswith(("_id", " id"))
+
+
 def _id_among(frame: pl.DataFrame, names: Collection[str]) -> str | None:
     """The first column that is called as ids are and whose values all differ."""
     import polars as pl
 
     for name in names:
-        if name.lower() not in IDS and not name.lower().endswith(("_id", " id")):
+        if not is_id_name(name):
             continue
         column = frame[name] if name in frame.columns else pl.Series(dtype=pl.Float64)
         if column.dtype.is_integer() or column.dtype == pl.String:
