@@ -20,7 +20,7 @@ from lowland._core.errors import MemoryLimitError
         ("t.csv", b"a,b\n1,\n2,3\n", "missing values"),
         ("t.csv", b"a,b\n1,inf\n2,3\n", "infinite values"),
         ("t.csv", b"a,b\n1,2,3\n", "line 2: 3 fields"),
-        ("t.csv", b"a,\xff\n1,2\n", "not UTF-8"),
+        ("t.csv", b"a,\x81\n1,2\n", "not UTF-8"),
         ("t.parquet", b"PAR1", "cannot be read as Parquet"),
         ("t.npy", b"x", "cannot be read as NPY"),
         ("t.npz", b"x", "cannot be read as NPZ"),

@@ -63,7 +63,7 @@ def test_results_are_named_after_the_first_file(run):
     ("arguments", "message"),
     [
         (("info", "https://a.b/c.csv"), "download it first"),
-        (("info", "x*.csv"), "no file matches"),
+        (("info", "x*.csv"), "none matches this pattern"),
         (("info", "a.csv", "a.csv"), "more than once"),
         (("info", "a.csv", "iris"), "lacks 'p'"),
         (("info", "a.csv", "b.csv", "--distances"), "one file, not several"),

@@ -218,6 +218,7 @@ def test_new_rows_are_placed_from_the_same_kind_of_file_and_from_plain_columns(t
     for name in ("list.parquet", "json.csv", "list.ndjson", "apart.csv"):
         placed = place_rows(made.model, tmp_path / name)
         np.testing.assert_allclose(placed.coordinates, expected, atol=1e-4)
+        assert placed.table.ids.name == ("row" if name == "apart.csv" else "id")
     for given in (frame(), frame(V.tolist()), V):
         np.testing.assert_allclose(place_rows(made.model, given).coordinates, expected, atol=1e-4)
     with pytest.raises(DataError, match="1 needed column is missing: 'embedding_3'"):

@@ -92,7 +92,7 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
         if (dtype.is_numeric() or dtype == pl.Boolean)
         and name not in asked
         and name != PANDAS_INDEX
-        and not (request.guess and speaks_of_a_role(name))
+        and not ((vectors or request.guess) and speaks_of_a_role(name))  # it may name the rows
     ]
     left_out = [
         name

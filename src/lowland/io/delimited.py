@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lowland._core.errors import DataError
 from lowland.io.budget import column_bytes, require_for_table
 from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.conversions import numbers_in_text
 from lowland.io.dialect import BLANKS, Dialect, dialect_of, split_at_blanks
 from lowland.io.encoding import utf8
 from lowland.io.formulas import unguarded, unguarded_name
-from lowland.io.numerals import numbers_in_text
 from lowland.io.opening import File
 from lowland.io.records import check_widths, records
 from lowland.io.vector_text import with_vectors
@@ -135,12 +135,13 @@ def _parse(
         return frame.rename(dict(zip(frame.columns, kept, strict=True)))
     width = len(names)
     rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // width))
-    if dialect.padded:
-        first = pl.read_csv(file.path, n_rows=0, infer_schema=False, **how).columns
-        codes = {first[i]: pl.String for i in dialect.padded if i < len(first)}
-        how["schema_overrides"] = codes
     for guess in (True, False):
         try:
+            if dialect.padded and guess:
+                first = pl.read_csv(file.path, n_rows=0, infer_schema=False, **how).columns
+                how["schema_overrides"] = {
+                    first[i]: pl.String for i in dialect.padded if i < len(first)
+                }
             schema = _inferred_types(file, rows, how) if guess and file.size >= LARGE else None
             told = {**how, "schema_overrides": None} if schema is not None else how
             frame = pl.read_csv(

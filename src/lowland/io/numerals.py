@@ -1,8 +1,6 @@
-"""Numbers in text: decimal commas, thousands marks, percent, currencies and units.
+"""How numbers are written in text: decimal commas, thousands marks, percent, currencies, units.
 
-A column of text becomes numbers if *all* of its values are numbers that are written alike. What
-each column means is decided from all of its values; a column such as ``1,234 5,678`` that can be
-read in two ways is decided by the other columns of the file, then by the separator. What is no
+A column of text holds numbers if *all* of its values are numbers that are written alike. What is no
 measurement stays text: dates, times, versions, addresses, telephone numbers, and codes with leading
 zeros.
 """
@@ -10,7 +8,7 @@ zeros.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,11 +20,11 @@ from lowland.io.units import CURRENCY, NO_UNIT, UNIT, is_unit
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Numerals", "numbers_in_text", "without_marks"]
+__all__ = ["EITHER", "SHOWN", "Numerals", "understood", "without_marks"]
 
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
-CELLS = 1 << 22  # values that are looked at together
+CELLS, TOGETHER = 1 << 22, 256  # values and columns that are looked at together
 FEW_UNITS = 5  # a column with more of them is just text
 NUMBER = r"[0-9.,][0-9.,' ]*?(?:[eE][+\-]?[0-9]+)?"
 VALUE = (
@@ -77,58 +75,13 @@ class Numerals(NamedTuple):
         return "".join(mark for mark in self.marks if mark in THOUSANDS[decimal])
 
 
-def numbers_in_text(
-    frame: pl.DataFrame,
-    skip: Sequence[str] = (),
-    *,
-    separator: str = ",",
-    decimal_comma: bool = False,
-    as_text: Callable[[list[str]], pl.DataFrame] | None = None,
-) -> tuple[pl.DataFrame, list[str]]:
-    """The frame with numbers in the place of text, and notes about what was converted.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        As the parser returned it: columns of numbers, and columns of text.
-    skip : sequence of str
-        Columns that stay text.
-    separator, decimal_comma
-        Of the file, for columns that can be read in two ways.
-    as_text : function, optional
-        Reads columns again as text. If columns of text have decimal commas, then numbers such as
-        1.234 in other columns may be thousands.
-    """
-    native = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    found, notes = _understood(frame, skip)
-    has_commas = any(what.decimal == "," for what in found.values())
-    if has_commas and not decimal_comma and native and as_text is not None:
-        frame, native = frame.with_columns(as_text(native)), []
-        found, notes = _understood(frame, skip)
-    if not found and not (decimal_comma and native):
-        return frame, notes
-    votes = len(native) * (1 if decimal_comma else -1)
-    votes += sum({",": 1, ".": -1}.get(what.decimal, 0) for what in found.values())
-    if votes == 0:
-        votes = 1 if separator == ";" else -1
-    usual = "," if votes > 0 else "."
-    marks = {
-        name: what.decimal if what.decimal in (".", ",") else usual for name, what in found.items()
-    }
-    numbers = {name: what.values(marks[name]) for name, what in found.items()}
-    frame = frame.with_columns(list(numbers.values()))
-    commas = native if decimal_comma else []
-    said = _conversions(found, marks, numbers, commas)
-    return frame, [f"numbers in text: {'; '.join(said)}", *notes] if said else notes
-
-
 def without_marks(text: pl.Series) -> pl.Series:
     """Text without blanks around it, and null where it means a missing value."""
     text = text.str.strip_chars()
     return text.set(text.str.to_lowercase().is_in(MISSING), None)
 
 
-def _understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Numerals], list[str]]:
+def understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Numerals], list[str]]:
     """The columns of text that hold numbers, and notes about those that nearly do."""
     import polars as pl
 
@@ -136,7 +89,7 @@ def _understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Num
     names = [name for name in names if name not in skip] if frame.height else []
     found: dict[str, Numerals] = {}
     notes: list[str] = []
-    step = max(1, CELLS // max(frame.height, 1))
+    step = min(TOGETHER, max(1, CELLS // max(frame.height, 1)))
     for start in range(0, len(names), step):
         some = names[start : start + step]
         told = _Columns.of([frame[name] for name in some]).told()
@@ -159,7 +112,7 @@ class _Columns(NamedTuple):
     def of(cls, columns: list[pl.Series]) -> _Columns:
         import polars as pl
 
-        joined = pl.concat([column.rename("") for column in columns])
+        joined = pl.concat([column.rename("") for column in columns]).rechunk()
         return cls([column.name for column in columns], without_marks(joined))
 
     @property
@@ -173,7 +126,7 @@ class _Columns(NamedTuple):
         import polars as pl
 
         parts = [self.column(int(place)).rename("") for place in places]
-        return _Columns([self.names[place] for place in places], pl.concat(parts))
+        return _Columns([self.names[place] for place in places], pl.concat(parts).rechunk())
 
     def flags(self, values: pl.Series) -> np.ndarray:
         """One row of truth values per column; a missing value is false."""
@@ -304,41 +257,3 @@ def _mostly(name: str, text: pl.Series, odd: np.ndarray) -> str:
 def _kept(name: str, text: pl.Series, where: np.ndarray, why: str) -> str:
     row = int(np.flatnonzero(where)[0])
     return f"column {name!r} is kept as a label because {why}: row {row} holds {text[row]!r}"
-
-
-def _conversions(
-    found: dict[str, Numerals],
-    marks: dict[str, str],
-    numbers: dict[str, pl.Series],
-    commas: list[str],
-) -> list[str]:
-    """What was converted, in short: decimal commas, thousands marks, units."""
-
-    def columns(names: list[str]) -> str:
-        return listing(names, SHOWN, quote=False)
-
-    commas = [*commas, *(name for name in found if marks[name] == "," in found[name].marks)]
-    said = [f"decimal commas in {columns(commas)}"] if commas else []
-    grouped = [name for name in found if found[name].grouping(marks[name])]
-    if grouped:
-        first = found[grouped[0]]
-        mark = first.grouping(marks[grouped[0]])[0]
-        row = int(first.text.str.contains(mark, literal=True).fill_null(False).arg_true()[0])
-        example = f"{first.text[row]!r} is {numbers[grouped[0]][row]:.15g}"
-        said.append(f"thousands marks removed in {columns(grouped)} ({example})")
-    # A point in a file of decimal points is no matter of doubt.
-    doubtful = [
-        name
-        for name, what in found.items()
-        if what.decimal == EITHER and (marks[name] == "," or "," in what.marks)
-    ]
-    if doubtful:
-        kind = "a decimal comma" if marks[doubtful[0]] == "," else "a decimal point"
-        said.append(f"{columns(doubtful)} can be read in two ways, and the file has {kind}")
-    units: dict[str, list[str]] = {}
-    for name, what in found.items():
-        units.setdefault(what.unit, []).append(name)
-    for unit, names in units.items():
-        if unit:
-            said.append(f"unit {unit} removed from {columns(names)}")
-    return said

@@ -41,7 +41,7 @@ def _matching(text: str) -> list[str]:
         return [text]
     found = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
     if not found:
-        raise DataError(f"{text}: no file matches this pattern.")
+        raise DataError(f"{text}: no such file, and none matches this pattern.")
     return found
 
 

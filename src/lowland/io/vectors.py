@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.wording import listing
+from lowland._core.wording import count, listing
 from lowland.io.budget import require_for_table
 from lowland.io.contents import Contents, Request
 from lowland.io.guessing import guess_roles
@@ -123,6 +123,9 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
     if request.columns is None:
         return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
     columns = [number for name in request.columns for number in made.get(name, [name])]
+    if contents.id_name is None and request.id_column is None:
+        rest = [name for name in schema if name not in {*columns, *request.labels}]
+        contents = dataclasses.replace(contents, id_name=_id_among(frame, rest))
     return contents, request._replace(columns=tuple(columns))
 
 
@@ -137,7 +140,7 @@ def _set_apart(
     import polars as pl
 
     id_name = contents.id_name
-    notes = [*contents.notes, f"column {vector!r} is read as a vector of {width} numbers"]
+    notes = [*contents.notes, f"column {vector!r} is read as a vector of {count(width, 'number')}"]
     given = {*contents.labels, *request.labels, *request.use, id_name, request.id_column}
     beside = [name for name, dtype in schema.items() if dtype.is_numeric() and name not in given]
     if isinstance(schema[vector], pl.Struct) and width < len(beside):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.wording import listing
 from lowland.io.contents import Contents, Request, unreadable
+from lowland.io.conversions import numbers_in_text
 from lowland.io.dialect import looks_numeric
 from lowland.io.formulas import unguarded
-from lowland.io.numerals import numbers_in_text
 from lowland.io.opening import File
 from lowland.io.vector_text import with_vectors
 from lowland.io.workbook_limits import check_workbook

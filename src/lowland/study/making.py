@@ -42,7 +42,7 @@ def make_map(
     Parameters
     ----------
     data : path, data frame, array, sparse matrix, AnnData or Dataset
-        A file, a folder of images or the name of a bundled data set (see
+        A file, a list of files, a folder or the name of a bundled data set (see
         :func:`lowland.io.read_table`); a pandas or polars data frame; an array of shape
         (n_rows, n_columns); a SciPy sparse matrix; an AnnData object (``X`` or the ``part`` named,
         columns of obs as labels); a data set of ``lowland.datasets``. Columns of numbers are
