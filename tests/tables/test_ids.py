@@ -139,9 +139,14 @@ def test_text_called_id_names_the_rows_without_a_word():
 def test_several_columns_in_sequence_are_ranks():
     rng = np.random.default_rng(3)
     ranks = pl.DataFrame({f"judge {c}": rng.permutation(COUNT) for c in "abcd"})
-    assert as_table(ranks).shape == (ROWS, 4)
-    by_first = ranks.sort("judge a")
-    assert as_table(by_first).shape == (ROWS, 4)
+    for frame in (ranks, ranks.sort("judge a")):
+        assert as_table(frame).shape == (ROWS, 4)
+        assert as_table(frame.hstack(measured())).shape == (ROWS, 7)
+
+
+def test_a_count_that_starts_again_is_no_sequence():
+    frame = measured(200).with_columns(turn=pl.Series([*range(100), *range(100)]))
+    assert as_table(frame).shape == (200, 4)
 
 
 def test_a_sequence_stays_where_hardly_anything_else_is_left():
@@ -207,6 +212,16 @@ def test_what_the_user_says_comes_first():
             as_table(frame, use=["case"], **wrong)
     with pytest.raises(DataError, match="unknown column 'cse'"):
         as_table(frame, use=["cse"])
+
+
+def test_what_the_file_itself_calls_an_id_or_a_label_can_be_mapped(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,b\n3,1.5,2\n1,2.5,1\n2,0.5,3\n")
+    assert read_table(tmp_path / "t.csv").feature_names == ("a", "b")
+    table = read_table(tmp_path / "t.csv", use=["row"])
+    assert (table.feature_names, table.has_ids) == (("row", "a", "b"), False)
+    assert read_table("swiss_roll", use=["truth_1"]).feature_names == ("x", "y", "z", "truth_1")
+    with pytest.raises(DataError, match="'class' must hold numbers, but its type is String"):
+        read_table("iris", use=["class"])
 
 
 def test_a_table_of_ids_only_is_refused_with_the_way_back():

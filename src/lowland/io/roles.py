@@ -44,7 +44,8 @@ class Roles(NamedTuple):
         known = [*schema, *contents.unread]
         _check_names(source, known, asked)
         _check_use(source, known, request)
-        given_id = contents.id_name if contents.id_name in schema else None
+        offered = contents.id_name in schema and contents.id_name not in request.use
+        given_id = contents.id_name if offered else None
         guesses = _guesses(contents, schema, request, given_id)
         id_name = request.id_column or given_id
         if id_name is None:
