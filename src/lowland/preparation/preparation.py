@@ -93,8 +93,7 @@ class Preparation(Encoding):
         numbers = self._numbers(X)
         self.n_filled_ = _n_missing(numbers)
         self.fill_ = self._fill_values(numbers) if self.n_filled_ else None
-        ready = self._with_levels(self._filled(numbers), X)
-        found = self._scale(ready)
+        found = self._scale(self._filled(numbers))
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
         return self
@@ -174,11 +173,12 @@ class Preparation(Encoding):
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
     def _scale(self, ready: Any) -> Scale:
+        """The scale of all columns; 0/1 columns of categories need not be made for it."""
         if self.scale == "none":
             return Scale("none", "as asked")
         if self.scale == "gower":
             return gower_scale(ready, self)
-        coded = ready.shape[1] - self._n_plain
+        coded = self._n_features_out - self._n_plain
         numbers = ready[:, : self._n_plain] if coded else ready
         if self.scale == "auto" and not coded:
             found = choose_scale(numbers, self.column_names_out())

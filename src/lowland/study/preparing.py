@@ -171,7 +171,8 @@ def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
     parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
     if taking_part:
         parts.append(f"{count(len(taking_part), 'other')} ({names(taking_part)})")
-    labels = [name for name in table.labels.columns if name not in taking_part]
+    taken = {*taking_part}
+    labels = [name for name in table.labels.columns if name not in taken]
     if labels:
         parts.append(f"kept as labels: {names(labels)}")
     if table.unused:
