@@ -341,6 +341,8 @@ def _features(
 def _labels(contents: Contents, names: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
+    if names and contents.matrix_names is None:  # each name alone would be searched for
+        return contents.frame.select(names)
     return pl.DataFrame([contents.column(name) for name in names])
 
 

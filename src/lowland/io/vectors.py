@@ -125,7 +125,7 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
     columns = [number for name in request.columns for number in made.get(name, [name])]
     if contents.id_name is None and request.id_column is None:
         rest = [name for name in schema if name not in {*columns, *request.labels}]
-        contents = dataclasses.replace(contents, id_name=_id_among(frame, rest))
+        contents = dataclasses.replace(contents, id_name=_row_id(frame, rest))
     return contents, request._replace(columns=tuple(columns))
 
 
@@ -146,15 +146,21 @@ def _set_apart(
     if isinstance(schema[vector], pl.Struct) and width < len(beside):
         return dataclasses.replace(contents, notes=tuple(notes))
     if id_name is None and request.id_column is None:
-        free = [name for name in contents.frame.columns if name in schema and name not in given]
-        guesses = guess_roles(contents.frame, free, needs_id=True, names_only=True)
-        id_name = next((guess.name for guess in guesses if guess.role == "id"), None)
+        id_name = _row_id(contents.frame, [name for name in schema if name not in given])
         beside = [name for name in beside if name != id_name]
     if beside:
         shown = listing(beside, 4, quote=False)
         notes.append(f"numbers beside the vector are labels: {shown} (--use takes them back)")
     labels = (*contents.labels, *beside)
     return dataclasses.replace(contents, labels=labels, id_name=id_name, notes=tuple(notes))
+
+
+def _row_id(frame: pl.DataFrame, names: Collection[str]) -> str | None:
+    """The column whose name is that of an id and whose values all differ, if there is one."""
+    known = {*frame.columns}
+    free = [name for name in names if name in known]
+    guesses = guess_roles(frame, free, needs_id=True, names_only=True)
+    return next((guess.name for guess in guesses if guess.role == "id"), None)
 
 
 def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Request) -> list[str]:

@@ -14,7 +14,7 @@ from lowland._core.wording import listing
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_text", "indicators", "levels_in", "steps_in", "switch_in", "switched"]
+__all__ = ["as_text", "levels_in", "mark_levels", "steps_in", "switch_in", "switched"]
 
 MISSING = "missing"  # the level of a missing value
 # Pairs of values that say no and yes, in this order.
@@ -26,6 +26,8 @@ def as_text(column: pl.Series) -> pl.Series:
     """Values as text; a whole number has no decimals, so that 1 and 1.0 are the same level."""
     import polars as pl
 
+    if column.dtype == pl.String:
+        return column
     if column.dtype.is_float():
         column = column.fill_nan(None)
         whole = column.cast(pl.Int64, strict=False)
@@ -34,42 +36,46 @@ def as_text(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _values(column: pl.Series) -> np.ndarray:
-    return as_text(column).fill_null(MISSING).to_numpy().astype(object)
+def _texts(column: pl.Series) -> list[str]:
+    """Values as text. Lists, because many short columns would wait for the start of each query."""
+    return [MISSING if value is None else value for value in as_text(column).to_list()]
 
 
 def levels_in(column: pl.Series) -> list[str]:
     """The values of a column, sorted."""
-    return sorted(as_text(column).fill_null(MISSING).unique().to_list())
+    return sorted({*_texts(column)})
 
 
-def indicators(column: pl.Series, levels: np.ndarray) -> np.ndarray:
-    """1 where the value is the level, else 0, (n_rows, n_levels)."""
-    values = _values(column)
-    unknown = sorted({*values} - {*levels})
-    if unknown:
+def mark_levels(column: pl.Series, levels: Sequence[str], out: np.ndarray) -> None:
+    """Set 1 in the column of each row's level; ``out`` holds zeros, (n_rows, n_levels)."""
+    values = _texts(column)
+    places = {level: place for place, level in enumerate(levels)}
+    codes = np.array([places.get(value, -1) for value in values])
+    known = codes >= 0
+    if not known.all():
+        unknown = sorted({*values} - {*levels})
         warnings.warn(
             f"column {column.name!r} has values that the model does not know, which have 0 "
             f"in all of its columns: {listing(unknown)}",
             stacklevel=2,
         )
-    return (values[:, None] == levels).astype(np.float64)
+    out[np.flatnonzero(known), codes[known]] = 1.0
 
 
 def switch_in(column: pl.Series) -> tuple[str, str] | None:
     """The values that say no and yes, in lower case; None if the column has others or gaps."""
     if column.has_nulls():
         return None
-    values = {value.strip().casefold() for value in as_text(column).unique().to_list()}
+    values = {value.strip().casefold() for value in {*_texts(column)}}
     return next((pair for pair in PAIRS if values == {*pair}), None)
 
 
 def switched(column: pl.Series, no: str, yes: str) -> np.ndarray:
     """0 for no, 1 for yes, and the middle for what is neither."""
-    values = as_text(column).fill_null(MISSING).str.strip_chars().str.to_lowercase()
-    found = np.where((values == yes).to_numpy(), 1.0, HALFWAY)
-    found[(values == no).to_numpy()] = 0.0
-    unknown = sorted({*values.to_list()} - {no, yes})
+    values = [value.strip().casefold() for value in _texts(column)]
+    codes = {no: 0.0, yes: 1.0}
+    found = np.array([codes.get(value, HALFWAY) for value in values])
+    unknown = sorted({*values} - {no, yes})
     if unknown:
         warnings.warn(
             f"column {column.name!r} has values that are neither {no!r} nor {yes!r}, which lie "
@@ -84,7 +90,7 @@ def steps_in(column: pl.Series, order: Sequence[str]) -> np.ndarray:
     import polars as pl
 
     values = as_text(column).str.strip_chars()
-    unknown = sorted({*values.drop_nulls().to_list()} - {*order})
+    unknown = sorted({*values.drop_nulls().unique().to_list()} - {*order})
     if unknown:
         raise DataError(
             f"column {column.name!r}: values that its order does not name: {listing(unknown)}; "

@@ -132,6 +132,9 @@ def _formats_of(column: pl.Series) -> list[str]:
 
     if column.dtype != pl.String:
         return []
+    first = next((text for text in column.head(LOOKED_AT).to_list() if text), "")
+    if not first.strip()[:1].isdigit():  # most text ends here, without a query
+        return []
     texts = column.drop_nulls().str.strip_chars()
     head = texts.head(LOOKED_AT)
     if not len(head) or not head.str.contains(r"^\d").all():

@@ -78,13 +78,19 @@ def beside_numbers(found: Scale, encoding: Encoding) -> Scale:
 def gower_scale(ready: Any, encoding: Encoding) -> Scale:
     """The divisors that make the Manhattan distance Gower's; ranges are those of the rows."""
     if is_sparse(ready):
-        raise DataError("scale='gower' needs ranges of columns, and X is sparse; use X.toarray().")
+        raise DataError(
+            "Gower's distance needs the range of each column, and the data are sparse; make them "
+            "dense, by toarray(), if that fits in memory."
+        )
     n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
     switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
     with np.errstate(over="ignore"):
         ranges = np.ptp(ready[:, :n].astype(np.float64), axis=0)
     if not np.isfinite(ranges).all():
-        raise DataError("scale='gower': the range of a column is beyond what float64 can hold.")
+        raise DataError(
+            "Gower's distance: the range of a column is beyond what float64 can hold; divide this "
+            "column by 1e10."
+        )
     variables = n + cycles + switches + categories
     divisors = [
         np.where(ranges > 0, ranges, 1.0),

@@ -13,8 +13,8 @@ from lowland._core.meanings.contents import above
 from lowland._core.params import Declared, fitted, param
 from lowland._core.validation import is_sparse
 from lowland.preparation._categories import (
-    indicators,
     levels_in,
+    mark_levels,
     steps_in,
     switch_in,
     switched,
@@ -251,12 +251,18 @@ class Encoding(Declared):
         """The numbers, followed by the 0/1 columns."""
         if not len(self.levels_) and not len(self.switch_columns_):
             return numbers
-        switches = zip(self.switch_columns_, self.switch_off_, self.switch_on_, strict=True)
-        parts = [switched(X[name], no, yes)[:, None] for name, no, yes in switches]
-        for column in dict.fromkeys(self.level_columns_):
-            parts.append(indicators(X[column], self.levels_[self.level_columns_ == column]))
-        dtype = numbers.dtype if numbers.shape[1] else np.float64
-        return np.hstack([numbers, *(part.astype(dtype, copy=False) for part in parts)])
+        n, k = numbers.shape
+        out = np.zeros((n, self._n_features_out), numbers.dtype if k else np.float64)
+        out[:, :k] = numbers
+        for name, no, yes in zip(
+            self.switch_columns_, self.switch_off_, self.switch_on_, strict=True
+        ):
+            out[:, k] = switched(X[name], no, yes)
+            k += 1
+        for name, levels in _grouped(self.level_columns_, self.levels_).items():
+            mark_levels(X[name], levels, out[:, k : k + len(levels)])
+            k += len(levels)
+        return out
 
     def _require_frame(self) -> None:
         named = [
@@ -334,6 +340,14 @@ class Encoding(Declared):
         if unknown := {*self.date_formats_} - {TYPED, *FORMATS}:
             return f"'date_formats_' with {unknown.pop()[:80]!r}, which is no form of dates"
         return super().inconsistency()
+
+
+def _grouped(columns: np.ndarray, values: np.ndarray) -> dict[str, list[str]]:
+    """The values of each column, in their order."""
+    found: dict[str, list[str]] = {}
+    for column, value in zip(columns, values, strict=True):
+        found.setdefault(column, []).append(value)
+    return found
 
 
 def _texts(rows: list[tuple[str, ...]], width: int) -> list[np.ndarray]:

@@ -132,11 +132,10 @@ class Preparation(Encoding):
         if self.missing != "refuse" and not is_sparse(numbers):
             self._learn_fill(numbers)
         filled, self.n_empty_ = self._normalized(self._filled(numbers))
-        ready = self._with_levels(filled, X)
-        found = self._scale(ready)
+        found = self._scale(filled)
         self.chosen_, self.reason_ = found.kind, found.reason
         self.center_, self.spread_ = found.center, found.spread
-        return ready
+        return self._with_levels(filled, X)
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified."""
@@ -159,7 +158,7 @@ class Preparation(Encoding):
         # not centered after a fit on sparse rows
         ready = ready.copy() if self.center_ is None else ready - self.center_.astype(ready.dtype)
         ready /= self.spread_.astype(ready.dtype)
-        return ready
+        return self._with_levels(filled, X)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
@@ -270,11 +269,12 @@ class Preparation(Encoding):
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
     def _scale(self, ready: Any) -> Scale:
+        """The scale of all columns; 0/1 columns of categories need not be made for it."""
         if self.scale == "none":
             return Scale("none", "as asked")
         if self.scale == "gower":
             return gower_scale(ready, self)
-        coded = ready.shape[1] - self._n_plain
+        coded = self._n_features_out - self._n_plain
         if self.scale == "auto" and self.normalize and not coded:
             return Scale("none", "the rows were normalized, which gives all columns one unit")
         numbers = ready[:, : self._n_plain] if coded else ready

@@ -57,10 +57,12 @@ def take_part(table: Table, options: TableOptions) -> TakingPart:
     log: list[str] = []
     asked = _asked(table, options)
     # Dates are found only among columns that somebody named, or that might be categories.
-    free = [name for name in _free_texts(table, options) if name not in asked]
+    named = {*asked}
+    free = [name for name in _free_texts(table, options) if name not in named]
     few = [name for name in free if few_values(table.labels[name])]
     chosen = _chosen(table, options, few, asked, log)
-    names = [name for name in table.labels.columns if name in {*asked, *chosen}]
+    taken = {*asked, *chosen}
+    names = [name for name in table.labels.columns if name in taken]
     if not names and not table.shape[1]:
         raise _nothing_to_map(table, options, few)
     dates = [
@@ -93,8 +95,9 @@ def frame_of(table: Table, names: Sequence[str], dates: Sequence[str]) -> Any:
 
 def few_values(column: pl.Series) -> bool:
     """Whether the values of a column recur, as those of a category do."""
-    values = column.drop_nulls()
-    return 1 < values.n_unique() <= min(MOST_LEVELS, max(2, len(values) // 2))
+    missing = column.null_count()
+    values = column.n_unique() - bool(missing)
+    return 1 < values <= min(MOST_LEVELS, max(2, (len(column) - missing) // 2))
 
 
 def encoding_log(preparation: Preparation) -> list[str]:
@@ -223,11 +226,12 @@ def _with_labels_first(
 ) -> Table:
     """The table whose labels come first, as a color is looked for among them from the start."""
     labels = table.labels
+    taken = {*names}
     if options.categories == "drop":
-        labels = labels.drop([name for name in free if name not in names])
+        labels = labels.drop([name for name in free if name not in taken])
     if not names:
         return dataclasses.replace(table, labels=labels)
-    order = [*(name for name in labels.columns if name not in names), *names]
+    order = [*(name for name in labels.columns if name not in taken), *names]
     return dataclasses.replace(table, labels=labels.select(order))
 
 
@@ -259,7 +263,7 @@ def _hint_orders(table: Table, options: TableOptions, names: Sequence[str], log:
     for name in names:
         column = table.labels[name]
         if name not in (options.order or {}) and column.n_unique() <= MOST_LEVELS:
-            values[name] = sorted(as_text(column.drop_nulls()).unique().to_list())
+            values[name] = sorted({*as_text(column).to_list()} - {None})
     for alike, order in shared_orders(values):
         seem, what = ("looks", "it") if len(alike) == 1 else ("look", "them")
         option = order_option(options, alike, order)

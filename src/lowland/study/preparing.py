@@ -219,7 +219,8 @@ def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
         parts.append(f"{count(len(taking_part), 'other')} ({names(taking_part)})")
     if table.has_ids:
         parts.append(f"row id: {table.ids.name}")
-    labels = [name for name in table.labels.columns if name not in taking_part]
+    taken = {*taking_part}
+    labels = [name for name in table.labels.columns if name not in taken]
     if labels:
         parts.append(f"kept as labels: {names(labels)}")
     if table.unused:
