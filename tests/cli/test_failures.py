@@ -17,7 +17,7 @@ from lowland._core.errors import MemoryLimitError
         ("t.csv", None, "t.csv: no such file"),
         ("t.csv", b"", "t.csv: the file is empty"),
         ("t.csv", b"a,b\nx,y\n", "no column of numbers"),
-        ("t.csv", b"a,b\n1,\n2,3\n", "missing values"),
+        ("t.csv", b"a,b\n1,\n2,3\n", "1 missing value in 1 column"),
         ("t.csv", b"a,b\n1,inf\n2,3\n", "infinite values"),
         ("t.csv", b"a,b\n1,2,3\n", "line 2: 3 fields"),
         ("t.csv", b"a,\x81\n1,2\n", "not UTF-8"),

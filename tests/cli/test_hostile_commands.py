@@ -56,7 +56,7 @@ LINES = [
     (["map", "t.csv", "-m", "pca", "--jobs", "x"], "--jobs"),
     (["map", "t.csv", "-m", "pca", "--jobs", "9" * 30], "jobs"),
     (["map", "t.csv", "--scale", "loud"], "--scale"),
-    (["map", "t.csv", "--impute", "zero"], "--impute"),
+    (["map", "t.csv", "--impute", "zero"], "--missing"),
     (["map", "t.csv", "--pca", "-3"], "--pca"),
     (["map", "t.csv", "--pca", "0"], "--pca"),
     (["map", "t.csv", "--pca", "9" * 30, "-m", "pca"], None),

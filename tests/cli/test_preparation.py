@@ -53,7 +53,7 @@ def test_the_user_may_say_how_to_scale(run, mixed, scale, word):
 def test_missing_values_are_refused_with_their_columns(refused, mixed):
     message = refused("map", "mixed.csv")
     assert "missing values in 1 column: 'depth' (2)" in message
-    assert "--impute drop-rows" in message
+    assert "--missing drop (loses 2 of 60 rows, 3.3%)" in message
 
 
 def test_rows_with_missing_values_are_dropped_and_listed(run, mixed, tmp_path):

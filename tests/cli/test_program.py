@@ -44,7 +44,7 @@ def test_the_version_is_the_packages():
 
 
 def test_a_whole_run_from_a_file_to_a_map_to_new_rows(tmp_path):
-    rows = "\n".join(f"{i},{i * i % 7},{'uv'[i % 2]}" for i in range(20))
+    rows = "\n".join(f"{i},{i * i % 19},{'uv'[i % 2]}" for i in range(20))
     (tmp_path / "cells.csv").write_text(f"a,b,kind\n{rows}\n")
     done = lowland("map", "cells.csv", "--json", "-o", "out", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -85,7 +85,7 @@ def test_output_that_cannot_be_written_is_an_error():
 
 
 def test_a_table_can_come_from_a_pipe(tmp_path):
-    text = "a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(20))
+    text = "a,b\n" + "".join(f"{i},{i * i % 19}\n" for i in range(20))
     done = lowland("map", "-", "-m", "pca", "--no-report", cwd=tmp_path, input=text)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "lowland-out" / "stdin-pca" / "map.csv").exists()

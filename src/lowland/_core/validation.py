@@ -263,11 +263,11 @@ def check_finite(
         column = int(np.flatnonzero(counts)[0])
         row = int(np.flatnonzero(bad[:, column])[0])
         value, count = X[row, column], int((counts > 0).sum())
-    what = "NaN, a missing value" if np.isnan(value) else "infinity"
+    what, which = ("NaN", "missing ") if np.isnan(value) else ("infinity", "")
     others = f" and in {count - 1} more columns" if count > 1 else ""
     raise DataError(
         f"Input {argument} contains {what}: {column_label(names, column)}, first in row {row}"
-        f"{others}. Drop or impute these values first."
+        f"{others}. Drop or impute these {which}values first."
     )
 
 

@@ -21,7 +21,7 @@ DEFAULT_METHOD = "tsne"
 # A run makes a map to look at, whatever the default of the estimator is.
 MAP_DEFAULTS = {"n_components": 2}
 # Parameters whose name a run uses for something else, and what a run calls them.
-RENAMED = {"method": "algorithm"}
+RENAMED = {"method": "algorithm", "normalize": "map_scale"}
 # Parameters that a run sets for all methods, and its own names for them.
 RUN_PARAMETERS = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
 
@@ -35,6 +35,8 @@ def method_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
     for name in given:
         if name in RUN_PARAMETERS and name not in known:
             raise ParameterError(f"{name}: a run calls this parameter {RUN_PARAMETERS[name]}.")
+        if RENAMED.get(name) in known and name not in known:
+            raise ParameterError(f"{name}: a run calls this parameter {RENAMED[name]}.")
         if name not in known:
             raise ParameterError(f"{cls.__name__}: {unknown_name('parameter', name, known)}")
     return {called[name]: value for name, value in given.items()}

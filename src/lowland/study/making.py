@@ -69,7 +69,7 @@ def make_map(
         Whether to show progress.
     **parameters
         Parameters of the method, such as ``perplexity=50``. A parameter that the method calls
-        ``method`` is ``algorithm`` here.
+        ``method`` is ``algorithm`` here, and one that it calls ``normalize`` is ``map_scale``.
 
     Returns
     -------

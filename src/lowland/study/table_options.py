@@ -139,9 +139,11 @@ class TableOptions:
                 )
         steps = self.normalize
         if set(steps) - {*STEPS, "none"} or ("none" in steps and len(steps) > 1):
+            say = self.spelling.option
             raise ParameterError(
-                f"{self.spelling.option('normalize')}: {', '.join(map(str, steps))!r} is not "
-                f"allowed; expected {', '.join(STEPS)} or several of them, or none."
+                f"{say('normalize')}: {', '.join(map(str, steps))!r} is not allowed; expected "
+                f"{', '.join(STEPS)} or several of them, or none. The scale of the map of LLE and "
+                f"its relatives is {say('map_scale')}."
             )
         parse_codes(self.missing_values)
         for name, mapping in MAPPINGS.items():
