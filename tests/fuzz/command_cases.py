@@ -184,6 +184,7 @@ SHARED: dict[str, list[str]] = {
     "--scale": ["auto", "none", "standard", "robust", "x"],
     "--impute": ["mean", "median", "drop-rows", "x"],
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
+    "--orient": ["north=3", "west=0,north=5", "up=1", "north=", "rows.csv", "=", ""],
     "--part": ["X", "y", "obs", "layers/x", "x"],
     "--format": ["csv", "parquet", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
@@ -194,7 +195,7 @@ SHARED: dict[str, list[str]] = {
 FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
+            "--impute", "--pca", "--orient", "--part", "--format", "--seed", "--jobs"),
     "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
     "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
