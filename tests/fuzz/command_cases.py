@@ -184,7 +184,6 @@ SHARED: dict[str, list[str]] = {
     "--scale": ["auto", "none", "standard", "robust", "x"],
     "--impute": ["mean", "median", "drop-rows", "x"],
     "--pca": ["2", "none", "auto", "0", "-3", "1000", "x"],
-    "--orient": ["north=3", "west=0,north=5", "up=1", "north=", "rows.csv", "=", ""],
     "--part": ["X", "y", "obs", "layers/x", "x"],
     "--format": ["csv", "parquet", "x"],
     "--seed": ["0", "1", "-1", "4294967296", "18446744073709551616", "x"],
@@ -195,7 +194,7 @@ SHARED: dict[str, list[str]] = {
 FLAGS = ["--distances", "--force", "--quiet", "--json", "--json", "--help", "--no-such-option"]
 OF_COMMAND: dict[str, tuple[str, ...]] = {
     "map": ("--columns", "--drop", "--label", "--one-hot", "--id", "--target", "--color", "--scale",
-            "--impute", "--pca", "--orient", "--part", "--format", "--seed", "--jobs"),
+            "--impute", "--pca", "--part", "--format", "--seed", "--jobs"),
     "compare": ("--columns", "--label", "--id", "--scale", "--impute", "--pca", "--color"),
     "info": ("--columns", "--drop", "--label", "--id", "--part", "--seed", "--jobs"),
     "score": ("--coordinates", "--columns", "--drop", "--id", "--scale", "--impute", "--one-hot"),
@@ -203,6 +202,9 @@ OF_COMMAND: dict[str, tuple[str, ...]] = {
     "transform": ("--label", "--id", "--part", "--jobs"),
     "methods": (),
 }  # fmt: skip
+
+
+ORIENTATIONS = ["north=3", "west=0,north=5", "up=1", "north=", "rows.csv", "=", ""]
 
 
 def random_command(rng: np.random.Generator) -> list[str]:
@@ -217,6 +219,8 @@ def random_command(rng: np.random.Generator) -> list[str]:
     words += [flag for flag in FLAGS if chance(rng, 0.06)]
     if command not in ("info", "methods") and chance(rng, 0.8):
         words += ["-o", _output(rng, command)]
+    if command == "map" and chance(rng, 0.1):
+        words += ["--orient", pick(rng, ORIENTATIONS)]
     if command == "map" and chance(rng, 0.85):
         words += ["--no-report"]
     if chance(rng, 0.03):
