@@ -74,6 +74,9 @@ def test_two_rings_have_radii_one_and_two_and_equal_shares():
     np.testing.assert_allclose(angle, data.truth[:, 0], atol=1e-12)
     np.testing.assert_array_equal(np.bincount(data.y), [251, 250])
     assert kstest(data.truth[:, 0], "uniform", args=(0.0, 2.0 * np.pi)).pvalue > 0.001
+    near = two_rings(501, ratio=0.9, noise=0.0, random_state=5)
+    radii = np.linalg.norm(near.X, axis=1)
+    np.testing.assert_allclose(radii, np.where(near.y == 0, 1.8, 2.0), atol=1e-14)
 
 
 def test_blobs_are_gaussian_around_their_centers():

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lowland import PCA, TSNE, Isomap, KernelPCA, NonmetricMDS
+from lowland.datasets import breakfast, digits, swiss_roll, two_rings, wine
+from lowland.metrics import barnes_hut_cost, chance_shares, elbow
 from support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,3 +84,49 @@ def test_all_pages_are_in_the_index_and_all_pictures_on_a_page():
     assert sorted(shown) == sorted(path.stem for path in KEPT.iterdir()), "run 'make docs'"
     for path in KEPT.iterdir():
         assert path.stat().st_size < 100_000, path
+
+
+# What the pages say in numbers is true.
+
+
+def straight_line(Y, ring):
+    """The share of rows on their side of the least-squares line."""
+    design = np.column_stack([Y, np.ones(len(Y))])
+    side = design @ np.linalg.lstsq(design, 2.0 * ring - 1, rcond=None)[0]
+    return float(((side > 0) == (ring == 1)).mean())
+
+
+def test_kernel_pca_separates_two_rings_with_its_defaults():
+    rings = two_rings(600, ratio=0.3, random_state=0)
+    assert straight_line(KernelPCA(2).fit_transform(rings.X), rings.y) > 0.99
+    assert straight_line(PCA(2).fit_transform(rings.X), rings.y) < 0.7
+
+
+def test_isomap_unrolls_the_roll_and_pca_does_not():
+    data = swiss_roll(1500, random_state=0)
+    along = data.truth[:, 0]
+
+    def agreement(Y):
+        return max(abs(np.corrcoef(axis, along)[0, 1]) for axis in Y.T)
+
+    assert agreement(Isomap(2, n_neighbors=10).fit_transform(data.X)) > 0.99
+    assert agreement(PCA(2).fit_transform(data.X)) < 0.8
+
+
+def test_the_rules_for_the_number_of_components_disagree_as_the_page_says():
+    X = wine().X
+    shares = PCA(scale=True).fit(X).explained_variance_ratio_
+    above = int((shares > chance_shares(X, scale=True)).sum())
+    enough = int(np.searchsorted(np.cumsum(shares), 0.9)) + 1
+    assert (above, elbow(shares), enough) == (3, 4, 8)
+
+
+def test_the_stress_of_the_breakfast_map_is_the_one_on_the_page():
+    D = breakfast().X
+    stress = NonmetricMDS(metric="precomputed", random_state=0).fit(D).stress_
+    assert round(stress, 2) == 0.07
+
+
+def test_the_error_at_the_usual_opening_angle_is_below_one_percent():
+    Y = TSNE(random_state=0).fit_transform(digits().X[:1000])
+    assert barnes_hut_cost(Y, [0.5], n_repeats=1).errors[0] < 0.01

@@ -222,6 +222,9 @@ OF_COMMAND: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+ORIENTATIONS = ["north=3", "west=0,north=5", "up=1", "north=", "rows.csv", "=", ""]
+
+
 def random_command(rng: np.random.Generator) -> list[str]:
     """A command with its files, options that fit it mostly, and some values that do not."""
     command = pick(rng, ["map"] * 5 + [*OF_COMMAND, "select", "score", "transform"])
@@ -234,6 +237,8 @@ def random_command(rng: np.random.Generator) -> list[str]:
     words += [flag for flag in FLAGS if chance(rng, 0.06)]
     if command not in ("info", "methods") and chance(rng, 0.8):
         words += ["-o", _output(rng, command)]
+    if command == "map" and chance(rng, 0.1):
+        words += ["--orient", pick(rng, ORIENTATIONS)]
     if command == "map" and chance(rng, 0.85):
         words += ["--no-report"]
     if chance(rng, 0.03):

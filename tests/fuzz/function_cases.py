@@ -259,6 +259,7 @@ def generator_case(rng: np.random.Generator) -> None:
         "spread": [0.0, 1.0, 1e300, -1.0, np.nan],
         "turns": [0.0, 3.0, -1.0, 1e300, np.nan],
         "pitch": [0.0, 1.0, -1.0, 1e300, np.nan],
+        "ratio": [0.5, 0.01, 0.0, 1.0, -1.0, np.nan, "x"],
         "tube": [0.0, 0.4, 1.0, 2.0, -1.0, np.nan],
         "judge": [0, 1, 41, 42, 43, -1, 1.5, "x", None],
         "name": [*datasets.names(), "x", "", 3, None],

@@ -154,6 +154,7 @@ def test_one_dimension_has_two_directions(tmp_path):
         ("north=", ParameterError, "north= names no row"),
         ("nothing.csv", DataError, "nothing.csv"),
         ({}, ParameterError, "it is empty"),
+        ({"north": None}, ParameterError, "'north' has None; expected the name of a row"),
         (np.zeros((3, 2)), DataError, "the array has 3 rows, but the map has 5 rows"),
         (np.zeros((5, 4)), DataError, "4 columns of numbers"),
         (np.zeros((5, 3)), DataError, "3 coordinates, but the map has 2 dimensions"),
@@ -198,9 +199,17 @@ def test_a_name_may_hold_a_comma_and_a_number_is_a_name():
     assert numbered.coordinates[0, 0] > 0
 
 
+def test_a_row_is_found_by_a_label_if_rows_are_only_numbered(tmp_path):
+    (tmp_path / "star.csv").write_text(STAR)
+    result = make_map(tmp_path / "star.csv", "pca", scale="none", measure=False, orient="west=up")
+    assert result.coordinates[0] == pytest.approx([-10, 0], abs=1e-9)
+    with pytest.raises(DataError, match="did you mean 'middle'"):
+        make_map(tmp_path / "star.csv", "pca", measure=False, orient="west=midle")
+
+
 def test_a_name_that_two_rows_have_is_refused():
     table = pl.DataFrame({"city": ["A", "A", "B"], "a": [0.0, 0, 5], "b": [9.0, -9, 0]})
-    with pytest.raises(DataError, match="2 rows are called 'A'"):
+    with pytest.raises(DataError, match="2 rows have 'A' in 'city'"):
         make_map(table, "pca", id_column="city", orient="north=A", measure=False)
 
 

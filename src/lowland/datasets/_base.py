@@ -28,6 +28,7 @@ ALLOWED: dict[str, Constraint] = {
     "noise": Real(0.0, MOST, closed="left"),
     "pitch": Real(0.0, MOST),
     "random_state": Seed(),
+    "ratio": Real(0.0, 1.0),
     "spread": Real(0.0, MOST, closed="left"),
     "tube": Real(0.0, 1.0),
     "turns": Real(0.0, MOST),

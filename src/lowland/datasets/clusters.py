@@ -73,10 +73,11 @@ def blobs(
 def two_rings(
     n_samples: int = 1000,
     *,
+    ratio: float = 0.5,
     noise: float = 0.05,
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
 ) -> Dataset:
-    """Two circles around one center: r_y (cos u, sin u), r = (1, 2), u in [0, 2 pi).
+    """Two circles around one center: r_y (cos u, sin u), r = (2 ratio, 2), u in [0, 2 pi).
 
     No straight line separates the rings: linear methods cannot tell them apart, a kernel or the
     neighbor graph can. Both rings hold the same number of rows, or the inner one has one more.
@@ -85,6 +86,8 @@ def two_rings(
     ----------
     n_samples : int, default=1000
         Number of rows in both rings together.
+    ratio : float, default=0.5
+        Radius of the inner ring as a share of that of the outer one, in (0, 1).
     noise : float, default=0.05
         Standard deviation of the Gaussian noise added to ``X``.
     random_state : None, int, Generator or RandomState, default=None
@@ -102,11 +105,12 @@ def two_rings(
     >>> two_rings(200, random_state=0)
     Dataset('two_rings', 200 rows x 2 columns, 2 classes, 1-D truth)
     """
-    check("two_rings", n_samples=n_samples, noise=noise, random_state=random_state)
+    check("two_rings", n_samples=n_samples, ratio=ratio, noise=noise, random_state=random_state)
     rng = generator(random_state)
     y = balanced_labels(n_samples, 2, rng)
     u = 2.0 * np.pi * rng.random(n_samples)
-    X = (1.0 + y)[:, None] * np.column_stack([np.cos(u), np.sin(u)])
+    radius = np.array([2.0 * ratio, 2.0])[y]
+    X = radius[:, None] * np.column_stack([np.cos(u), np.sin(u)])
     return Dataset(
         name="two_rings",
         X=with_noise(X, noise, rng),

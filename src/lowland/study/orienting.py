@@ -12,7 +12,7 @@ import numpy as np
 
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError, LowlandError, ParameterError, unknown_name
-from lowland._core.wording import count, listing
+from lowland._core.wording import count, listing, shown
 from lowland.io import Table, as_table, read_table
 from lowland.preparation.orientation import Orientation
 from lowland.study._spelling import PYTHON, Spelling
@@ -120,11 +120,15 @@ def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> 
     if isinstance(orient, str) and not os.path.exists(orient) and ENTRY.match(orient):
         return _directions(_entries(orient, option), table, option)
     if isinstance(orient, Mapping):
-        pairs = [
-            (str(direction), str(name))
-            for direction, names in orient.items()
-            for name in ([names] if isinstance(names, str | int) else names)
-        ]
+        pairs = []
+        for direction, names in orient.items():
+            named = [names] if isinstance(names, str | int) else names
+            if not isinstance(named, list | tuple):
+                raise ParameterError(
+                    f"{option}: {direction!r} has {shown(names)}; expected the name of a row, or "
+                    "a list of names."
+                )
+            pairs += [(str(direction), str(name)) for name in named]
         return _directions(pairs, table, option)
     return _places(orient, table, option)
 
@@ -145,22 +149,40 @@ def _entries(text: str, option: str) -> list[tuple[str, str]]:
 def _directions(pairs: list[tuple[str, str]], table: Table, option: str) -> Goal:
     if not pairs:
         raise ParameterError(f"{option}: it is empty; write north=NAME.")
-    ids = [str(value) for value in table.ids.to_list()]
     rows, targets = [], []
     for direction, name in pairs:
         if direction.lower() not in DIRECTIONS:
             known = unknown_name("direction", direction, list(DIRECTIONS))
             raise ParameterError(f"{option}: {known}")
-        found = [row for row, value in enumerate(ids) if value == name]
-        if not found:
-            raise DataError(f"{option}: {unknown_name('row', name, sorted(set(ids)))}")
-        if len(found) > 1:
-            raise DataError(f"{option}: {len(found)} rows are called {name!r}; name another row.")
-        rows.append(found[0])
+        rows.append(_row_called(name, table, option))
         targets.append(DIRECTIONS[direction.lower()])
     names = tuple(name for _, name in pairs)
     said = listing([f"{name} to the {direction.lower()}" for direction, name in pairs], quote=False)
     return Goal("directions", np.array(rows), np.array(targets), names, said, option)
+
+
+def _row_called(name: str, table: Table, option: str) -> int:
+    """The row with this id, or with this value in the first label column that has it."""
+    for column in (table.ids, *table.labels.get_columns()):
+        found = [row for row, value in enumerate(column.to_list()) if str(value) == name]
+        if len(found) > 1:
+            raise DataError(
+                f"{option}: {len(found)} rows have {name!r} in {column.name!r}; name another row."
+            )
+        if found:
+            return found[0]
+    raise DataError(f"{option}: {unknown_name('row', name, _names_of_rows(table))}")
+
+
+def _names_of_rows(table: Table) -> list[str]:
+    """The ids, or the text that tells most rows apart if rows are only numbered."""
+    texts = [column for column in table.labels.get_columns() if not column.dtype.is_numeric()]
+    ids = table.ids if table.ids.name != "row" or not texts else max(texts, key=_n_values)
+    return sorted({str(value) for value in ids.to_list()})
+
+
+def _n_values(column: Any) -> int:
+    return int(column.n_unique())
 
 
 def _places(orient: Any, table: Table, option: str) -> Goal:
