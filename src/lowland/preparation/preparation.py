@@ -158,7 +158,7 @@ class Preparation(Encoding):
         # not centered after a fit on sparse rows
         ready = ready.copy() if self.center_ is None else ready - self.center_.astype(ready.dtype)
         ready /= self.spread_.astype(ready.dtype)
-        return self._with_levels(filled, X)
+        return ready
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
