@@ -119,6 +119,10 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
 
 def _with_texts(table: Table, names: list[str]) -> Table:
     """The table with the columns of text that the model turns into numbers among its features."""
-    columns = table.labels.select([name for name in names if name in table.labels.columns])
-    features = columns if not table.shape[1] else table.features.hstack(columns)
+    import polars as pl
+
+    known = {column.name: column for column in (table.ids, *table.labels.get_columns())}
+    taken = {*(table.feature_names or ())}
+    columns = [known[name] for name in names if name not in taken]
+    features = table.features.hstack(columns) if table.shape[1] else pl.DataFrame(columns)
     return dataclasses.replace(table, features=features.select(names))
