@@ -15,6 +15,7 @@ import numpy as np
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.wording import count, listing
 from lowland.io import Table
+from lowland.io.name_rules import is_the_class
 from lowland.preparation._categories import as_text
 from lowland.preparation._dates import looks_like_dates
 from lowland.preparation.preparation import Preparation
@@ -36,11 +37,6 @@ __all__ = [
 MOST_LEVELS = 50  # values of a category; text with more is a name or a remark
 ENOUGH_NUMBERS = 2  # columns; with fewer, categories take part by themselves
 LISTED = 4  # names in a line of the log
-# A column with such a name is what a map is compared with, so that it stays a label.
-CLASS_NAMES = (
-    *("class", "classes", "classification", "label", "labels", "target", "type", "species", "y"),
-    *("cluster", "category", "group", "diagnosis", "outcome", "response", "result", "kind"),
-)
 
 
 class TakingPart(NamedTuple):
@@ -206,7 +202,7 @@ def _label_kept(table: Table, options: TableOptions, few: list[str]) -> str | No
 
 
 def _is_class(name: str) -> bool:
-    return name.strip().casefold() in CLASS_NAMES
+    return is_the_class(name)
 
 
 def _is_date(table: Table, name: str, options: TableOptions) -> bool:

@@ -138,7 +138,7 @@ def _with_texts(table: Table, names: list[str]) -> Table:
     import polars as pl
 
     known = {column.name: column for column in (table.ids, *table.labels.get_columns())}
-    numbers = {*(table.feature_names or ())}
-    columns = [known[name] for name in names if name not in numbers]
+    taken = {*(table.feature_names or ())}
+    columns = [known[name] for name in names if name not in taken]
     features = table.features.hstack(columns) if table.shape[1] else pl.DataFrame(columns)
     return dataclasses.replace(table, features=features.select(names))
