@@ -8,6 +8,7 @@ import pytest
 from lowland.io import read_table
 from lowland.study import make_map, place_rows
 from support.cases import each
+from support.workbook import book, sheet_text
 
 NAMES = ["height", "weight", "share", "price"]
 X = np.random.default_rng(3).gamma(2.0, 40.0, size=(60, 4)).round(2)
@@ -77,12 +78,8 @@ def test_thousands_marks_give_the_same_numbers(tmp_path):
 
 def test_a_workbook_is_placed_like_a_text(write, tmp_path):
     pytest.importorskip("fastexcel", reason="reads Excel files")
-    writer = pytest.importorskip("xlsxwriter", reason="writes Excel files")
     made = make_map(write("point.csv", X, "old"), "pca", measure=False)
-    with writer.Workbook(tmp_path / "t.xlsx") as book:
-        sheet = book.add_worksheet("rows")
-        sheet.write_row(0, 0, ["name", *NAMES])
-        for i, row in enumerate(X):
-            sheet.write_row(i + 1, 0, [f"r{i}", *row.tolist()])
+    rows = [["name", *NAMES], *([f"r{i}", *row] for i, row in enumerate(X.tolist()))]
+    (tmp_path / "t.xlsx").write_bytes(book({"rows": sheet_text(rows)}))
     placed = place_rows(made.model, tmp_path / "t.xlsx")
     assert placed.map.equals(made.map)

@@ -48,7 +48,7 @@ def test_every_command_takes_several_inputs(run):
     assert pl.read_csv("out/s.csv").height == 40
 
 
-@each("inputs", [("a.csv", "b.csv"), ("*.csv",), ("[ab].csv",), ("a.csv", "b*")])
+@each("inputs", [("*.csv",), ("a.csv", "b*")])
 def test_patterns_that_the_shell_did_not_replace_are_replaced(run, inputs):
     code, out, _ = run("info", *inputs, "--json")
     assert (code, json.loads(out)["rows"]) == (0, 40)
