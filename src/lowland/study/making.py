@@ -50,8 +50,8 @@ def make_map(
     method : str or class, default="tsne"
         A method: its name as in ``lowland methods``, or its class.
     color : str or array of shape (n_rows,), optional
-        The column that colors the picture, or its values; by default ``target``, or the first
-        label whose values recur.
+        The column that colors the picture, or its values; by default ``target``, a label called
+        class, target, species or the like, or the first label whose values recur.
     pca : int, "auto" or "none", default="auto"
         Columns to reduce to by PCA before the method; "auto" is 50 for neighbor methods.
     orient : str, mapping, path, data frame or array, optional
