@@ -42,7 +42,7 @@ def _fitted(cls: type) -> bytes:
     if cls is Preparation:
         frame = pl.DataFrame(X[:, :2], schema=["a", "b"], orient="row")
         frame = frame.with_columns(pl.Series("a", [None, *X[1:, 0]]), kind=pl.lit("x"))
-        return pickle.dumps(cls(scale="standard", missing="mean").fit(frame))
+        return pickle.dumps(cls(scale="standard", missing="neighbors").fit(frame))
     params = small(cls)
     names = cls.parameters()
     params |= {"on_disconnected": "largest"} if "on_disconnected" in names else {}
