@@ -57,7 +57,7 @@ def _fitted(cls: type) -> bytes:
             "cyclic": {"hour": 24, "clock": "day"},
             "dates": ["day", "clock"],
         }
-        return pickle.dumps(cls(scale="standard", missing="mean", **encoding).fit(frame))
+        return pickle.dumps(cls(scale="standard", missing="neighbors", **encoding).fit(frame))
     params = small(cls)
     names = cls.parameters()
     params |= {"on_disconnected": "largest"} if "on_disconnected" in names else {}

@@ -170,7 +170,7 @@ def _chosen(
         return []
     mappable = table.feature_names is not None or not table.shape[1]
     if how == "auto" and (table.shape[1] >= ENOUGH_NUMBERS or not mappable):
-        apart = [name for name in few if not _is_class(name)]
+        apart = [name for name in few if not is_the_class(name)]
         if mappable and apart:
             log.append(
                 f"text is not mapped: {listing(apart, LISTED, quote=False)} "
@@ -197,12 +197,8 @@ def _label_kept(table: Table, options: TableOptions, few: list[str]) -> str | No
     """The category that a map is compared with, if others are left."""
     if len(few) + table.shape[1] < 2 or options.target in table.labels.columns:
         return None
-    named = [name for name in few if _is_class(name)]
+    named = [name for name in few if is_the_class(name)]
     return next(iter(named or (few if options.learns else ())), None)
-
-
-def _is_class(name: str) -> bool:
-    return is_the_class(name)
 
 
 def _is_date(table: Table, name: str, options: TableOptions) -> bool:
