@@ -10,7 +10,7 @@ from lowland.neighbors import knn_graph
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import FitOptions, fit_method
-from lowland.study.preparing import TableOptions, prepare, read
+from lowland.study.tables.preparing import TableOptions, prepare, read
 
 
 def shared_work(n, p):

@@ -8,7 +8,7 @@ import pytest
 from lowland._core.docstrings import entries
 from lowland.cli import table_options
 from lowland.study import compare_methods, describe_table, make_map, place_rows, score_map
-from lowland.study.table_options import ENTRIES, READING, TableOptions
+from lowland.study.tables.options import ENTRIES, READING, TableOptions
 
 INTERNAL = {"beside", "gower", "kept", "learns", "missing_distances", "spelling"}
 

@@ -13,7 +13,7 @@ import lowland
 from lowland.cli import main
 from lowland.errors import ParameterError
 from lowland.study import compare_methods, make_map
-from lowland.study._entries import comparison_entries, split_entries
+from lowland.study.comparing.entries import comparison_entries, split_entries
 from support.cases import each
 
 TABLE = "a,b,c,d\n" + "".join(

@@ -15,11 +15,11 @@ import lowland
 from lowland.cli import main
 from lowland.errors import DataError, MemoryLimitError
 from lowland.study import compare_methods, make_map
-from lowland.study._entries import comparison_entries
-from lowland.study.comparing import run_comparison
+from lowland.study.comparing.entries import comparison_entries
+from lowland.study.comparing.running import run_comparison
 from lowland.study.fitting import FitOptions
 from lowland.study.run import RunOptions
-from lowland.study.table_options import TableOptions
+from lowland.study.tables.options import TableOptions
 from support.cases import each
 
 TABLE = "height,width,depth\n" + "".join(

@@ -7,8 +7,8 @@ import polars as pl
 
 from lowland import datasets
 from lowland.io import as_table, read_table
-from lowland.study._refusal import why_refused
-from lowland.study.table_options import TableOptions
+from lowland.study.tables._refusal import why_refused
+from lowland.study.tables.options import TableOptions
 from support.cases import each
 
 TABLES = [name for name in datasets.names() if not datasets.load_dataset(name).distances]

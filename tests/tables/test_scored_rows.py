@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io.coordinates import coordinate_sets
+from lowland.io.columns.coordinates import coordinate_sets
 from lowland.metrics import trustworthiness
 from lowland.study import make_map, score_map
 from support.cases import each

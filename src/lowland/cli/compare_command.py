@@ -13,7 +13,7 @@ from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import typed_command
 
 if TYPE_CHECKING:
-    from lowland.study.comparing import ComparisonFiles
+    from lowland.study.comparing.running import ComparisonFiles
 
 __all__ = ["compare_command"]
 
@@ -56,9 +56,9 @@ def compare_command(
     """
     from lowland._core.errors import ParameterError
     from lowland.io import check_free, check_writable
-    from lowland.study._entries import comparison_entries, split_entries
     from lowland.study._spelling import COMMAND_LINE
-    from lowland.study.comparing import ComparisonFiles, run_comparison
+    from lowland.study.comparing.entries import comparison_entries, split_entries
+    from lowland.study.comparing.running import ComparisonFiles, run_comparison
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import result_folder
     from lowland.study.run import RunOptions
@@ -88,7 +88,7 @@ def compare_command(
 
 def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
     """The table for a person."""
-    from lowland.study.comparison import SHOWN
+    from lowland.study.comparing.result import SHOWN
 
     cells = [["method", "seconds", "peak MB", *(name.replace("_", " ") for name in SHOWN)]]
     for row in found["methods"]:

@@ -28,7 +28,7 @@ def info_command(
     Time and memory are estimates from the cost model of each method, for two cores.
     """
     from lowland.study.describing import description_of
-    from lowland.study.preparing import read
+    from lowland.study.tables.preparing import read
 
     console = Console(quiet=quiet, as_json=as_json)
     data = options.as_data(options.found(sources))

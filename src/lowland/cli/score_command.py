@@ -60,8 +60,8 @@ def score_command(
     """
     from lowland._core.errors import DataError
     from lowland.io import check_free
-    from lowland.study.preparing import prepare, read
     from lowland.study.scoring import run_score
+    from lowland.study.tables.preparing import prepare, read
 
     console = Console(quiet=quiet, as_json=as_json)
     if report is not None:

@@ -90,8 +90,8 @@ def select_command(
     """
     from lowland.io import check_free, check_suffix
     from lowland.study._spelling import COMMAND_LINE
-    from lowland.study.preparing import read
     from lowland.study.selecting import choose_selector, run_selection
+    from lowland.study.tables.preparing import read
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)

@@ -14,25 +14,25 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
-from lowland.io.anndata_object import DISTANCES
-from lowland.io.arrays import load_npy, load_npz
-from lowland.io.budget import require_for_table
-from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request
-from lowland.io.delimited import UNNAMED, read_delimited, split_text
-from lowland.io.dialect import looks_numeric
+from lowland.io.files.budget import require_for_table
+from lowland.io.files.opening import File
 from lowland.io.finite import as_floats
-from lowland.io.h5ad import read_h5ad
-from lowland.io.ndjson import read_ndjson
-from lowland.io.numerals import without_marks
-from lowland.io.opening import File
-from lowland.io.records import MISSING, records
+from lowland.io.formats.anndata_object import DISTANCES
+from lowland.io.formats.arrays import load_npy, load_npz
+from lowland.io.formats.columnar import read_arrow, read_parquet
+from lowland.io.formats.h5ad import read_h5ad
+from lowland.io.formats.ndjson import read_ndjson
+from lowland.io.formats.sparse import read_matrix_market
+from lowland.io.formats.workbooks import read_workbook
 from lowland.io.similarities import distances_of
 from lowland.io.sources import bundled, recognized, refuse_address
-from lowland.io.sparse import read_matrix_market
 from lowland.io.square import checked_dense, checked_sparse
 from lowland.io.tables import Table
-from lowland.io.workbooks import read_workbook
+from lowland.io.text.delimited import UNNAMED, read_delimited, split_text
+from lowland.io.text.dialect import looks_numeric
+from lowland.io.text.numerals import without_marks
+from lowland.io.text.records import MISSING, records
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,6 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import as_array
 from lowland._core.wording import PYTHON, Spelling
-from lowland.io.anndata_object import DISTANCES, anndata_contents, is_anndata, observations
-from lowland.io.arrays import checked_matrix
 from lowland.io.contents import Contents, Request, free_name, named_matrix, one_line
 from lowland.io.distances import (
     RawDistances,
@@ -22,8 +20,10 @@ from lowland.io.distances import (
     distances_in_contents,
     distances_in_frame,
 )
+from lowland.io.formats.anndata_object import DISTANCES, anndata_contents, is_anndata, observations
+from lowland.io.formats.arrays import checked_matrix
+from lowland.io.formats.sparse import compressed_rows
 from lowland.io.sources import bundled_contents
-from lowland.io.sparse import compressed_rows
 from lowland.io.tables import Table, as_declared, make_table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.wording import count, listing
-from lowland.io.guessing import guess_roles
+from lowland.io.columns.guessing import guess_roles
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._core.wording import count, listing
-from lowland.io.budget import require_for_table
 from lowland.io.contents import Contents, Request, free_name
+from lowland.io.files.budget import require_for_table
 from lowland.io.sources import read_source
 
 __all__ = ["listed_sources", "read_several", "shown_name"]

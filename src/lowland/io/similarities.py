@@ -14,7 +14,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
-from lowland.io.budget import require_for_table
+from lowland.io.files.budget import require_for_table
 from lowland.io.square import SAME
 
 __all__ = ["distances_of"]

@@ -14,21 +14,21 @@ import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
 from lowland.datasets.catalog import DISTANCES, plain
-from lowland.io.arrays import read_npy, read_npz
-from lowland.io.columnar import read_arrow, read_parquet
 from lowland.io.contents import Contents, Request, named_matrix
-from lowland.io.delimited import read_text
-from lowland.io.dialect import has_table
-from lowland.io.encoding import utf8
-from lowland.io.h5ad import read_h5ad
-from lowland.io.images import read_images
-from lowland.io.kinds import FORMATS, TEXTS, is_text, same_kind, told_suffix
-from lowland.io.ndjson import read_ndjson
-from lowland.io.opening import File, opened
-from lowland.io.single_cells import cell_files, read_cells
-from lowland.io.sparse import read_matrix_market
-from lowland.io.streams import STDIN, is_stream
-from lowland.io.workbooks import read_workbook
+from lowland.io.files.kinds import FORMATS, TEXTS, is_text, same_kind, told_suffix
+from lowland.io.files.opening import File, opened
+from lowland.io.files.streams import STDIN, is_stream
+from lowland.io.formats.arrays import read_npy, read_npz
+from lowland.io.formats.columnar import read_arrow, read_parquet
+from lowland.io.formats.h5ad import read_h5ad
+from lowland.io.formats.images import read_images
+from lowland.io.formats.ndjson import read_ndjson
+from lowland.io.formats.single_cells import cell_files, read_cells
+from lowland.io.formats.sparse import read_matrix_market
+from lowland.io.formats.workbooks import read_workbook
+from lowland.io.text.delimited import read_text
+from lowland.io.text.dialect import has_table
+from lowland.io.text.encoding import utf8
 
 if TYPE_CHECKING:
     from lowland.datasets import Dataset

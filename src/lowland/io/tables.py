@@ -13,16 +13,16 @@ from lowland._core.errors import DataError, unknown_name
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
 from lowland._core.wording import PYTHON, Spelling, listing
-from lowland.io.coded import coded_as_missing
+from lowland.io.columns.coded import coded_as_missing
+from lowland.io.columns.guessing import Guess
+from lowland.io.columns.roles import Roles
+from lowland.io.columns.transposing import transposed
+from lowland.io.columns.vectors import expanded
 from lowland.io.contents import Contents, Request
 from lowland.io.finite import check_width, finite_array, finite_sparse, float_frame
-from lowland.io.guessing import Guess
-from lowland.io.roles import Roles
 from lowland.io.several import listed_sources, read_several, shown_name
 from lowland.io.sources import read_source
 from lowland.io.table_html import table_html
-from lowland.io.transposing import transposed
-from lowland.io.vectors import expanded
 from lowland.preparation._coded import parse_codes
 
 if TYPE_CHECKING:

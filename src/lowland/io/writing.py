@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.io.formulas import guarded
+from lowland.io.text.formulas import guarded
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@
 ``result.write(folder)`` all files. The other functions do what the other commands do.
 """
 
-from lowland.study.comparing import MapComparison, compare_methods
+from lowland.study.comparing.running import MapComparison, compare_methods
 from lowland.study.describing import describe_table
 from lowland.study.making import make_map
 from lowland.study.placing import PlacedRows, place_rows

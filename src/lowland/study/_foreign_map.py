@@ -10,15 +10,15 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._core.wording import Spelling, count, listing
+from lowland.io.columns.coordinates import coordinate_sets
+from lowland.io.columns.guessing import guess_roles
 from lowland.io.contents import Contents, Request
-from lowland.io.coordinates import coordinate_sets
-from lowland.io.guessing import guess_roles
 from lowland.io.in_memory import contents_of, is_path
 from lowland.io.matching import examples, id_column_of, match_rows, no_match
 from lowland.io.sources import read_source
 from lowland.io.tables import make_table
-from lowland.study.preparing import Prepared
-from lowland.study.table_options import TableOptions
+from lowland.study.tables.options import TableOptions
+from lowland.study.tables.preparing import Prepared
 
 if TYPE_CHECKING:
     import polars as pl

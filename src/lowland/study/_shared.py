@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland.linear.pca import PCA
 from lowland.neighbors import NeighborGraph
-from lowland.study.preparing import Prepared
+from lowland.study.tables.preparing import Prepared
 
 __all__ = ["SharedWork"]
 

@@ -17,11 +17,11 @@ from lowland.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
-from lowland.study._refusal import why_refused
-from lowland.study.categories import frame_of, take_part
-from lowland.study.preparing import read
 from lowland.study.summary import table_facts
-from lowland.study.table_options import READING, TableOptions, takes_table_options
+from lowland.study.tables._refusal import why_refused
+from lowland.study.tables.categories import frame_of, take_part
+from lowland.study.tables.options import READING, TableOptions, takes_table_options
+from lowland.study.tables.preparing import read
 
 __all__ = ["describe_table", "description_of"]
 

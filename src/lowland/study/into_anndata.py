@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.io.h5ad_writing import map_key, plain, uns_params, write_h5ad
-from lowland.study.preparing import Prepared
+from lowland.io.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
+from lowland.study.tables.preparing import Prepared
 
 if TYPE_CHECKING:
     from lowland.study.result import MapResult

@@ -14,7 +14,7 @@ from lowland.study._parameters import DEFAULT_METHOD, method_parameters
 from lowland.study.fitting import FitOptions
 from lowland.study.result import MapResult
 from lowland.study.run import RunOptions, run_map
-from lowland.study.table_options import TableOptions, takes_table_options
+from lowland.study.tables.options import TableOptions, takes_table_options
 
 __all__ = ["make_map", "method_class"]
 

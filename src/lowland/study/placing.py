@@ -16,8 +16,8 @@ from lowland._core.persistence.models import load
 from lowland._core.wording import count, listing
 from lowland.io import Table, map_frame
 from lowland.study._display import frame_html
-from lowland.study.preparing import read
-from lowland.study.table_options import TableOptions, takes_table_options
+from lowland.study.tables.options import TableOptions, takes_table_options
+from lowland.study.tables.preparing import read
 
 __all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
 

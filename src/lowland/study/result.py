@@ -22,7 +22,6 @@ from lowland.study.fitting import Fit
 from lowland.study.into_anndata import add_to_anndata, write_copy
 from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
-from lowland.study.preparing import Prepared
 from lowland.study.summary import (
     map_entry,
     plain_value,
@@ -30,6 +29,7 @@ from lowland.study.summary import (
     table_facts,
     variance_shares,
 )
+from lowland.study.tables.preparing import Prepared
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,9 +17,9 @@ from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
 from lowland.study.orienting import orientation_goal, turned
-from lowland.study.preparing import Prepared, prepare, read
 from lowland.study.result import MapResult
-from lowland.study.table_options import TableOptions
+from lowland.study.tables.options import TableOptions
+from lowland.study.tables.preparing import Prepared, prepare, read
 
 __all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
 

@@ -14,9 +14,9 @@ from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._display import ranking_html
 from lowland.study._spelling import PYTHON, Spelling
 from lowland.study.fitting import first_class
-from lowland.study.preparing import read
 from lowland.study.summary import plain_value
-from lowland.study.table_options import READING, TableOptions, takes_table_options
+from lowland.study.tables.options import READING, TableOptions, takes_table_options
+from lowland.study.tables.preparing import read
 
 __all__ = ["Selection", "run_selection", "select_columns"]
 

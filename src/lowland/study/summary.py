@@ -10,7 +10,7 @@ from lowland._core.base import Reducer
 from lowland.io import Table
 from lowland.report.measures import Measures
 from lowland.study.fitting import Fit
-from lowland.study.preparing import Prepared
+from lowland.study.tables.preparing import Prepared
 
 __all__ = [
     "card_of",

@@ -1,0 +1,1 @@
+"""Columns before they are a table: their roles, vectors, codes for missing values."""

@@ -1,0 +1,221 @@
+"""Columns of whole numbers that are no measurements: ids of the rows, and classes.
+
+Only whole numbers (or text, for an id) are looked at: a column with fractions is a feature.
+
+| a column is | by its name (``name_rules``) | if its values are |
+| --- | --- | --- |
+| an id | article_id, barcode, zip | any |
+| an id | index, case, event, oil_no | all different |
+| an id | any but of time, place, grids | a sequence over 30 rows or more: see ``_order`` |
+| a class | class, label, cluster, leiden | any |
+| a class | type, region, target, y without x | at most sqrt(rows) and 30, and recurring |
+| perhaps a class | any other but a quantity | 3 to 10 codes, from 0 or 1 without a gap |
+
+Measurements come first in doubt: several columns in sequence are ranks, and stay features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lowland._core.wording import PYTHON, Spelling
+from lowland.io.columns import name_rules as says
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Guess", "coded_columns", "guess_roles"]
+
+SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
+FEWEST_ROWS = 30  # of a sequence that no name confirms
+SHUFFLED_ROWS = 50  # of a sequence whose rows are not in order
+SORTED_SHARE, SHUFFLED_SHARE = 0.5, 0.9  # of the numbers between the least and the greatest
+FEWEST_IDS = 3  # of two rows, values that differ tell nothing
+MOST_CLASSES = 30
+MOST_NAMED = 20  # if more columns are called so, the names tell nothing
+CODES = range(3, 11)  # numbers of values that get a hint
+WIDEST_HINT, MOST_HINTS, HINT_ROWS = 64, 3, 30
+
+
+class Guess(NamedTuple):
+    """A column that is set aside although nobody asked for it."""
+
+    name: str
+    role: str  # "id", "identifier" (an id, but not that of the rows) or "class"
+    reason: str
+    is_text: bool = False
+
+    def note(self, spelling: Spelling = PYTHON) -> str:
+        """The guess for a person, with the option that takes it back."""
+        role = {"id": "the row id", "identifier": "a label", "class": "a label"}[self.role]
+        back = f"; {spelling.columns('use', [self.name])} maps it"
+        return f"column {self.name!r} is taken as {role}: {self.reason}{back}"
+
+
+def guess_roles(
+    frame: pl.DataFrame, candidates: Sequence[str], *, needs_id: bool, names_only: bool = False
+) -> list[Guess]:
+    """Which of the candidates are no features; the row id, if one is needed, comes first.
+
+    ``names_only`` leaves out the columns of which only the values tell that they are ids.
+    """
+    import polars as pl
+
+    schema = frame.schema  # made anew by every call
+    spoken = {name: says.words_of(name) for name in candidates}
+    texts = {name for name in candidates if schema[name] == pl.String}
+    numbers = [name for name in candidates if schema[name].is_integer() or schema[name].is_float()]
+    flags = [name for name in candidates if schema[name] == pl.Boolean]
+    guesses = _classes(frame, [*numbers, *flags], spoken)
+    apart = {guess.name for guess in guesses}
+    ids: list[tuple[int, Guess]] = []
+    for name in [*numbers, *texts]:
+        words = spoken[name]
+        if name in apart or not (says.names_an_id(words) or says.may_be_id(words)):
+            continue
+        found = _named_id(frame[name], words, name in texts)
+        if found is not None:
+            ids.append((found[0], Guess(name, "identifier", found[1], name in texts)))
+    place = {name: i for i, name in enumerate(candidates)}
+    ids.sort(key=lambda pair: place[pair[1].name])
+    apart |= {guess.name for _, guess in ids}
+    left = [name for name in numbers if name not in apart]
+    if not names_only:
+        counted = [name for name in _sequences(frame, left) if not says.is_measured(spoken[name])]
+        # a map of one column says less than the sequence may mean; text may be mapped instead
+        n_texts = sum(dtype == pl.String for dtype in schema.values())
+        if len(left) - len(counted) >= 2 or n_texts > 1:
+            reason = "its values are unique whole numbers in sequence"
+            ids += [(3, Guess(name, "identifier", reason)) for name in counted]
+    return [*_with_row_id(frame, ids, needs_id), *guesses]
+
+
+def _with_row_id(frame: pl.DataFrame, ids: list[tuple[int, Guess]], needs_id: bool) -> list[Guess]:
+    """All ids; of those with one value per row, the one whose name says most is the row id."""
+    if not needs_id:
+        return [guess for _, guess in ids if not guess.is_text]
+    found = None
+    for _, guess in sorted(ids, key=lambda pair: pair[0]):
+        column = frame[guess.name]
+        if not column.has_nulls() and column.n_unique() == len(column):
+            found = guess
+            break
+    rest = [guess for _, guess in ids if guess is not found and not guess.is_text]
+    return ([] if found is None else [found._replace(role="id")]) + rest
+
+
+def _named_id(column: pl.Series, words: tuple[str, ...], text: bool) -> tuple[int, str] | None:
+    """How sure the name is, the surest first, and the reason; None for no id."""
+    sure = says.names_an_id(words)
+    if text:  # a label at any rate; the row id if it has one value per row
+        return (0, "its name says so, and no value occurs twice")
+    if not _is_whole(column):
+        return None
+    different = column.null_count() == 0 and column.n_unique() == len(column)
+    if sure:
+        reason = "its name is that of an id"
+        return (0, f"{reason}, and no value occurs twice" if different else reason)
+    if not different or len(column) < FEWEST_IDS:
+        return None
+    sure_of_rows = words[0] not in (says.UNNAMED, "index", "row")
+    return (1 if sure_of_rows else 2, "its name may be that of an id, and no value occurs twice")
+
+
+def _classes(
+    frame: pl.DataFrame, names: list[str], spoken: dict[str, tuple[str, ...]]
+) -> list[Guess]:
+    beside_x = ("x",) in spoken.values()
+    found = []
+    for name in names:
+        words = spoken[name]
+        sure = says.names_a_class(words)
+        target = words == ("y",) and not beside_x  # beside x it is a coordinate
+        if not sure and not target and not says.codes_a_class(words):
+            continue
+        column = frame[name]
+        if not _is_whole(column):
+            continue
+        if sure or _has_few_values(column):
+            reason = "its name is that of a class, and its values are whole numbers"
+            found.append(Guess(name, "class", reason))
+    return found if len(found) <= MOST_NAMED else []
+
+
+def _has_few_values(column: pl.Series) -> bool:
+    """Whether there are at most sqrt(rows) values (2 in small tables), and some recur."""
+    known = column.drop_nulls()
+    most = min(MOST_CLASSES, max(2, int(len(known) ** 0.5)))
+    return known.n_unique() <= most and known.n_unique() < len(known)
+
+
+def _is_whole(column: pl.Series) -> bool:
+    """Whether the known values are whole numbers, in any type; NaN is not known."""
+    import polars as pl
+
+    if column.dtype.is_integer() or column.dtype == pl.Boolean:
+        return column.null_count() < len(column)
+    known = column.drop_nulls().drop_nans()
+    return len(known) > 0 and bool((known.is_finite() & (known == known.round())).all())
+
+
+def _sequences(frame: pl.DataFrame, names: list[str]) -> list[str]:
+    """Columns that count the rows; none if several do so in different orders, as ranks do."""
+    if frame.height < FEWEST_ROWS or not names:
+        return []
+    # Most columns of a wide table repeat a value, or have fractions, within a few rows.
+    head = frame.head(SCREENED)[names].to_numpy().astype(np.float64, copy=False)
+    ordered = np.sort(head, axis=0)  # NaN comes last
+    with np.errstate(invalid="ignore"):
+        whole = (np.isfinite(head) & (head == np.floor(head))).all(axis=0)
+        unique = (ordered[1:] != ordered[:-1]).all(axis=0)
+    orders = {names[i]: _order(frame[names[i]]) for i in np.flatnonzero(whole & unique)}
+    found = [name for name, order in orders.items() if order]
+    shuffled = [name for name in found if orders[name] == "shuffled"]
+    return found if not shuffled or len(found) == 1 else []
+
+
+def _order(column: pl.Series) -> str:
+    """``sorted`` or ``shuffled`` if the values are a sequence with few gaps, else nothing."""
+    if column.null_count() or not _is_whole(column):
+        return ""
+    n, low, high = len(column), int(column.min()), int(column.max())  # type: ignore[arg-type]
+    span = high - low + 1
+    if low < 0 or high > 2**53 or span > n / SORTED_SHARE:  # ids are never negative
+        return ""
+    places = (column.to_numpy().astype(np.float64) - low).astype(np.int64)
+    seen = np.zeros(span, bool)
+    seen[places] = True
+    if seen.sum() < n:
+        return ""
+    steps = np.diff(places)
+    if (steps > 0).all() or (steps < 0).all():
+        return "sorted"
+    return "shuffled" if n >= SHUFFLED_ROWS and n >= SHUFFLED_SHARE * span else ""
+
+
+def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[str, int]]:
+    """Features that may be classes, with their numbers of values, for a hint.
+
+    Nothing where the hint would be wrong more often than right: in wide tables, in small ones, and
+    if many columns are like that, as in a survey.
+    """
+    if not frame.height >= HINT_ROWS or len(features) > WIDEST_HINT:
+        return []
+    found = []
+    for name in features:
+        column = frame[name]
+        if not column.dtype.is_integer() or says.counts_or_rates(says.words_of(name)):
+            continue
+        low, high = column.min(), column.max()
+        if low not in (0, 1) or high - low + 1 not in CODES:  # type: ignore[operator]
+            continue
+        counts = column.drop_nulls().value_counts()["count"]
+        values = len(counts)
+        # of rounded measurements, some values are rare
+        if values == high - low + 1 and counts.min() * 10 * values >= len(column):  # type: ignore[operator]
+            found.append((name, values))
+    few = len(found) <= MOST_HINTS and len(found) < len(features) / 2
+    return found if few else []

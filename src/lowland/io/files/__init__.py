@@ -1,0 +1,1 @@
+"""Files and streams: opened, unpacked, recognized by their bytes, held against memory."""

@@ -1,0 +1,1 @@
+"""Formats of files, each with its reader, and the one that maps are written into."""

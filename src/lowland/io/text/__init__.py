@@ -1,0 +1,1 @@
+"""Delimited text: separator, header, encoding, and numbers as people write them."""

@@ -1,0 +1,1 @@
+"""Several maps of the same rows, side by side."""

@@ -1,0 +1,257 @@
+"""The result of a comparison: several maps of the same rows, and its files."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._engines.linalg.procrustes import turned_like
+from lowland.io import map_frame, staged_outputs, write_frame
+from lowland.report.measures import Measures
+from lowland.study._display import ShownComparison
+from lowland.study._keeping import Keeper
+from lowland.study.comparing.entries import Entry
+from lowland.study.fitting import Fit
+from lowland.study.summary import map_entry, plain_value, summarize
+from lowland.study.tables.preparing import Prepared
+
+__all__ = ["SHOWN", "Attempt", "ComparisonFiles", "MapComparison"]
+
+SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
+TURNED = (
+    "picture and report show every map rotated, reflected and scaled to resemble the first; the "
+    "files of the maps have them as the methods made them"
+)
+
+
+class Attempt(NamedTuple):
+    """One entry: its fit and measures, or the reason why it failed."""
+
+    entry: Entry
+    fit: Fit | None
+    measures: Measures
+    reason: str = ""
+    not_measured: str = ""  # why a map that was made has no measures
+
+    @property
+    def name(self) -> str:
+        """The entry as it is typed."""
+        return self.entry.name
+
+
+class ComparisonFiles(NamedTuple):
+    """The files of a comparison; None for those that could not be made."""
+
+    table: Path
+    picture: Path | None
+    report: Path | None
+    maps: dict[str, Path]
+
+    @classmethod
+    def in_folder(cls, folder: Path, entries: Sequence[Entry]) -> ComparisonFiles:
+        """All files in one folder."""
+        maps = {entry.name: folder / f"map-{entry.stem}.csv" for entry in entries}
+        return cls(folder / "comparison.csv", folder / "maps.png", folder / "report.html", maps)
+
+    def paths(self) -> list[Path]:
+        """All files that may be written."""
+        found = (self.table, self.picture, self.report, *self.maps.values())
+        return [path for path in found if path is not None]
+
+
+class MapComparison(ShownComparison):
+    """Maps of the same rows by several methods; :func:`compare_methods` returns one.
+
+    An entry is a method with its parameters, and is called as it is typed: ``pca``,
+    ``tsne:perplexity=5``.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per entry: seconds, peak memory and the most telling measures.
+    maps : dict of str to polars.DataFrame
+        The maps by entry, as the methods made them; picture and report show every map rotated,
+        reflected and scaled to resemble the first.
+    models : dict of str to model
+        What places new rows, by entry.
+    failures : dict of str to str
+        Entries that could not map the table, and why.
+    not_made : dict of str to str
+        Other parts that could not be made (the measures of a map, "picture", "report"), and why.
+    stopped_early : bool
+        Whether Ctrl-C stopped one of the optimizations.
+    log : list of str
+        Every decision about the data.
+    """
+
+    def __init__(
+        self, prepared: Prepared, attempts: Sequence[Attempt], *, color: str | None, command: str
+    ) -> None:
+        self._prepared, self._attempts = prepared, list(attempts)
+        self._color, self._command = color, command
+        self._keeper = Keeper()
+
+    @property
+    def table(self) -> Any:
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    @property
+    def maps(self) -> dict[str, Any]:
+        table = self._prepared.table
+        return {a.name: map_frame(table, fit.Y) for a, fit in self._made()}
+
+    @property
+    def models(self) -> dict[str, Any]:
+        return {a.name: fit.model for a, fit in self._made()}
+
+    @property
+    def failures(self) -> dict[str, str]:
+        return {attempt.name: attempt.reason for attempt in self._attempts if attempt.fit is None}
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        measures = {f"measures of {a.name}": a.not_measured for a in self._attempts}
+        return {**{key: why for key, why in measures.items() if why}, **self._keeper.lost}
+
+    @property
+    def stopped_early(self) -> bool:
+        return any(fit.stopped for _, fit in self._made())
+
+    @property
+    def log(self) -> list[str]:
+        prepared = self._prepared
+        return [*prepared.table.notes, *prepared.log, *prepared.cautions]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table as plain values."""
+        return [_row(attempt) for attempt in self._attempts]
+
+    def write(
+        self, folder: str | Path, *, force: bool = False, raw_text: bool = False
+    ) -> ComparisonFiles:
+        """Write table, maps, picture and report into a folder in one step.
+
+        If the table or a map cannot be written, nothing is. If the picture or the report cannot be
+        made, a warning says so. Parameters are those of :meth:`MapResult.write`.
+        """
+        entries = [attempt.entry for attempt in self._attempts]
+        files = ComparisonFiles.in_folder(Path(folder), entries)
+        return self.write_files(files, force=force, raw_text=raw_text)
+
+    def write_files(
+        self, files: ComparisonFiles, *, force: bool = False, raw_text: bool = False
+    ) -> ComparisonFiles:
+        """Write the given files, which lie in one folder; the result has those written."""
+        keeper, maps = self._keeper, self.maps
+        stages: dict[str, Callable[[list[Any], Path], None]] = {
+            "picture": self._draw,
+            "report": self._report,
+        }
+        files = files._replace(maps={name: files.maps[name] for name in maps})
+        paths = files.paths()
+        optional = [path for path in (files.picture, files.report) if path is not None]
+        with (
+            keeper.patience(),
+            staged_outputs(paths, force=force, optional=optional) as staged,
+        ):
+            by_name = {path.name: path for path in staged}
+            write_frame(self.table, by_name[files.table.name])
+            for name, frame in maps.items():
+                write_frame(frame, by_name[files.maps[name].name], raw_text=raw_text)
+            entries = self._entries()
+            for kind, write in stages.items():
+                keeper.lost.pop(kind, None)  # of an earlier attempt
+                path: Path | None = getattr(files, kind)
+                if path is not None:
+                    place = by_name[path.name]
+                    work = functools.partial(write, entries, place)
+                    keeper.attempt(kind, work, None, path=place)
+        return files._replace(**dict.fromkeys(kind for kind in stages if kind in keeper.lost))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the maps, in plain values that JSON can hold."""
+        table = self._prepared.table
+        return {
+            "input": table.source,
+            "rows": table.shape[0],
+            "columns": table.shape[1],
+            "preparation": self._prepared.log,
+            "dropped_rows": self._prepared.dropped,
+            "methods": [
+                {
+                    **_row(attempt),
+                    "parameters": {
+                        name: plain_value(value) for name, value in attempt.entry.parameters.items()
+                    },
+                    "stopped_early": attempt.fit is not None and attempt.fit.stopped,
+                    "failed": attempt.reason or None,
+                    "not_measured": attempt.not_measured or None,
+                    "quality": attempt.measures.table and attempt.measures.table.to_dict(),
+                }
+                for attempt in self._attempts
+            ],
+            "not_made": self.not_made,
+        }
+
+    def _draw(self, entries: list[dict[str, Any]], path: Path) -> None:
+        from lowland.plot import compare_maps, save_figure
+
+        color = self._color
+        figure = compare_maps(
+            [entry["coordinates"] for entry in entries],
+            [entry["title"] for entry in entries],
+            None if color is None else self._prepared.table.column(color).to_numpy(),
+            label_name=color,
+        )
+        save_figure(figure, path)
+
+    def _report(self, entries: list[dict[str, Any]], path: Path) -> None:
+        from lowland.report import write_report
+
+        summary = summarize(self._prepared, entries, self._fit_log(), self._command, self._color)
+        write_report(summary, path)
+
+    def _made(self) -> list[tuple[Attempt, Fit]]:
+        return [(a, a.fit) for a in self._attempts if a.fit is not None]
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Entries of the summary; every map is rotated and scaled to resemble the first."""
+        reference: np.ndarray | None = None
+        entries = []
+        for attempt, fit in self._made():
+            entry = {**map_entry(fit, attempt.measures), "title": attempt.entry.title}
+            if reference is None:
+                reference = fit.Y
+            else:
+                entry["coordinates"] = turned_like(reference, fit.Y)
+            entries.append(entry)
+        return entries
+
+    def _fit_log(self) -> list[str]:
+        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
+        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
+        log += [
+            f"{a.name}: not measured: {a.not_measured}" for a, _ in self._made() if a.not_measured
+        ]
+        return [*log, TURNED] if len(self._made()) > 1 else log
+
+
+def _row(attempt: Attempt) -> dict[str, Any]:
+    fit, table = attempt.fit, attempt.measures.table
+    found: dict[str, Any] = {
+        "method": attempt.name,
+        "seconds": None if fit is None else round(fit.seconds, 3),
+        "peak_mb": None if fit is None or fit.peak_bytes is None else fit.peak_bytes // 10**6,
+    }
+    measured = {} if table is None else {line.name: line.value for line in table}
+    for name in SHOWN:
+        value = measured.get(name)
+        found[name] = None if value is None else float(value)
+        found[f"{name}_error"] = None if value is None else value.standard_error
+    return found

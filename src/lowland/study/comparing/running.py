@@ -1,0 +1,128 @@
+"""Several methods on the same rows, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from lowland._core.base import Reducer
+from lowland._core.errors import DataError, LowlandError, ParameterError, StoppedError
+from lowland.report.measures import NOT_MEASURED
+from lowland.study._keeping import STOPPED, Interrupted, Keeper, interruptible, reason_of
+from lowland.study._shared import SharedWork
+from lowland.study._stages import Stages
+from lowland.study.comparing.entries import Entry, comparison_entries
+from lowland.study.comparing.result import Attempt, ComparisonFiles, MapComparison
+from lowland.study.fitting import FitOptions, fit_method, target_values
+from lowland.study.run import RunOptions, measure_fit, prepare_run
+from lowland.study.tables.options import TableOptions, takes_table_options
+
+__all__ = ["ComparisonFiles", "MapComparison", "compare_methods", "run_comparison"]
+
+
+@takes_table_options()
+def compare_methods(
+    data: Any,
+    methods: Sequence[str | type[Reducer] | tuple[Any, dict[str, Any]]] = ("pca", "tsne"),
+    *,
+    color: Any = None,
+    table: TableOptions,
+    pca: int | str = "auto",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> MapComparison:
+    """Map a table by several methods, or by one with several parameters, and measure each map.
+
+    A method that cannot map the table does not stop the others: its row of the table is empty,
+    and ``failures`` has the reason. Ctrl-C stops the method that runs and keeps its map so far. If
+    there is none yet, or Ctrl-C is pressed again, the comparison ends with the maps made before.
+
+    Parameters
+    ----------
+    data : path, data frame, array, sparse matrix or Dataset
+        The table, as in :func:`make_map`.
+    methods : sequence of entries, default=("pca", "tsne")
+        An entry is the name of a method, ``"tsne:perplexity=5"`` (more parameters follow after
+        colons), a class, or a tuple of a name or a class and a dictionary of parameters.
+    color, pca, seed, n_jobs, verbose
+        As in :func:`make_map`.
+
+    Returns
+    -------
+    MapComparison
+
+    Examples
+    --------
+    >>> from lowland.study import compare_methods
+    >>> compare_methods("iris", ["pca", "classical_mds"]).table["method"].to_list()
+    ['pca', 'classical_mds']
+    >>> found = compare_methods("iris", ["tsne:perplexity=5", ("tsne", {"perplexity": 40})])
+    >>> list(found.maps)
+    ['tsne:perplexity=5', 'tsne:perplexity=40']
+    """
+    entries = comparison_entries(methods)
+    if not entries:
+        raise ParameterError("methods: () is empty; give at least one method.")
+    table, color = table.naming(color, "color")
+    fit = FitOptions(seed, n_jobs, verbose, str(pca))
+    command = "lowland.study.compare_methods(data)"
+    return run_comparison(data, entries, RunOptions(table, fit, color, True, command))
+
+
+def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> MapComparison:
+    """Fit and measure every entry on the same prepared rows."""
+    learns = any(entry.cls.needs_target for entry in entries)
+    table = dataclasses.replace(options.table, learns=learns)
+    options = dataclasses.replace(options, table=table)
+    prepared, color = prepare_run(data, options, Stages())
+    shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
+    attempts: list[Attempt] = []
+    ended = False
+    for entry in entries:
+        if ended:
+            attempts.append(Attempt(entry, None, NOT_MEASURED, "the comparison was ended before"))
+            continue
+        nothing = not any(attempt.fit for attempt in attempts)
+        attempt, ended = _attempt(shared, entry, color, options, first=nothing)
+        attempts.append(attempt)
+    made = [attempt for attempt in attempts if attempt.fit is not None]
+    if not made and any(attempt.reason == STOPPED for attempt in attempts):
+        raise KeyboardInterrupt  # there is nothing to keep
+    if not made:
+        reasons = "; ".join(f"{attempt.name}: {attempt.reason}" for attempt in attempts)
+        raise DataError(f"no method could do it: {reasons}")
+    if ended:
+        kept = ", ".join(attempt.name for attempt in made)
+        options.note(f"the comparison was ended by Ctrl-C; these maps are kept: {kept}")
+    return MapComparison(prepared, attempts, color=color, command=options.command)
+
+
+def _attempt(
+    shared: SharedWork, entry: Entry, color: str | None, options: RunOptions, *, first: bool
+) -> tuple[Attempt, bool]:
+    """The map of an entry, or why there is none; and whether the user ended the comparison."""
+    table, name = options.table, entry.name
+    try:
+        with interruptible():
+            y = target_values(shared.prepared.table, entry.cls, table.target, table.spelling)
+            fit = fit_method(shared, entry.cls, entry.parameters, y, options.fit, Stages())
+    except (Interrupted, KeyboardInterrupt, StoppedError):
+        options.note(f"{name}: {STOPPED}, and has no map yet")
+        return Attempt(entry, None, NOT_MEASURED, STOPPED), True
+    except Exception as error:
+        if first and not isinstance(error, LowlandError | MemoryError):
+            raise  # a defect, and there is no map yet that it could destroy
+        options.note(f"{name}: {reason_of(error)}")
+        return Attempt(entry, None, NOT_MEASURED, reason_of(error)), False
+    if fit.stopped:
+        options.note(f"{name}: stopped; the map computed so far is kept")
+    keeper = Keeper()
+    # all maps on the same rows, however long each of them takes
+    measures = keeper.attempt(
+        f"{name} was not measured",
+        lambda: measure_fit(shared, fit, color, options.fit.n_jobs),
+        NOT_MEASURED,
+    )
+    return Attempt(entry, fit, measures, not_measured=" ".join(keeper.lost.values())), False

@@ -1,0 +1,1 @@
+"""From a table to the numbers that a method gets: options, roles, preparation, cautions."""
