@@ -22,6 +22,7 @@ FAMILIES = {
     "selection",
     "spectral",
     "study",
+    "tables",
 }
 
 
