@@ -24,6 +24,7 @@ FAMILIES = {
     "selection",
     "spectral",
     "study",
+    "tables",
 }
 
 
