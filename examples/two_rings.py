@@ -50,7 +50,7 @@ def picture(maps: dict[str, np.ndarray], ring: np.ndarray) -> Figure:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=600)
-    parser.add_argument("--gamma", type=float, default=4.0)
+    parser.add_argument("--gamma", type=float, help="scale of the kernel; by default from the data")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for the picture")
     options = parser.parse_args(arguments)
     X, ring = rings(options.rows)

@@ -367,12 +367,21 @@ def test_squares_that_are_no_numbers_are_refused(
 
 @squarable_scales
 @each("solver", ["dense", "krylov", "nystroem"])
-@each("kernel", ["rbf", "laplacian", "cosine"])
+@each(
+    "kernel, gamma",
+    [
+        ("rbf", None),
+        ("rbf", "median"),
+        ("laplacian", None),
+        ("cosine", None),
+        ("poly", None),
+        ("sigmoid", None),
+    ],
+)
 def test_kernels_that_find_their_width_do_not_see_the_unit(
-    rows: np.ndarray, dtype: type, exponent: int, solver: str, kernel: str
+    rows: np.ndarray, dtype: type, exponent: int, solver: str, kernel: str, gamma: str | None
 ) -> None:
     X = rows.astype(dtype)
-    gamma = None if kernel == "cosine" else "median"
     model = lowland.KernelPCA(
         2, kernel=kernel, gamma=gamma, solver=solver, n_landmarks=30, random_state=0
     )
@@ -386,7 +395,7 @@ def test_kernels_that_see_nothing_say_so(
     rows: np.ndarray, dtype: type, exponent: int, kernel: str
 ) -> None:
     with pytest.raises(DataError, match=r"largest value of X is \d.*divide X by \d"):
-        lowland.KernelPCA(2, kernel=kernel).fit(times(rows.astype(dtype), exponent))
+        lowland.KernelPCA(2, kernel=kernel, gamma="1/p").fit(times(rows.astype(dtype), exponent))
 
 
 def test_a_wide_table_of_near_rows_keeps_its_kernel(rows: np.ndarray) -> None:

@@ -188,6 +188,8 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({}, "rows"),
         ({"gamma": 0.05}, "rows"),
         ({"gamma": "median"}, "rows"),
+        ({"gamma": "1/p"}, "rows"),
+        ({"kernel": "sigmoid", "coef0": 0.3}, "rows"),
         ({"kernel": "laplacian"}, "rows"),
         ({"kernel": "laplacian", "gamma": "median", "alpha": 0.3}, "rows"),
         ({"kernel": "poly"}, "rows"),

@@ -16,7 +16,8 @@ from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.kernels.kernel_operators import KERNELS, Kernel, checked_values, kernel_matrix
-from lowland.kernel._scale import check_scale, kernel_scale
+from lowland._engines.kernels.kernel_scale import BY_COLUMNS, kernel_scale
+from lowland.kernel._scale import check_scale
 
 __all__ = ["KernelReducer"]
 
@@ -34,9 +35,12 @@ class KernelReducer(Reducer):
         "sigmoid" tanh(gamma x.y + coef0), "cosine" x.y / (|x| |y|) and "linear" x.y. With
         "precomputed", X holds the n x n kernel values of the fitted rows, and new rows are given
         by their kernel values with the fitted rows. A function is slow.
-    gamma : float, "median" or None, default=None
-        Scale of the kernel; None is 1 / n_features. "median", for "rbf" and "laplacian", is
-        1 / (2 s^2) or 1 / s, where s is the median distance between rows.
+    gamma : float, "median", "1/p" or None, default=None
+        Scale of the kernel; None takes it from the data. With s the median distance between rows
+        (of a sample), None is 2 / s^2 for "rbf", a Gaussian of width s / 2, and 2 / s for
+        "laplacian" with sums of absolute differences; it is 1 / m for "poly" and 1 / (4 m) for
+        "sigmoid" with m the mean of |x|^2. "median" is 1 / (2 s^2) or 1 / s, twice as wide,
+        "1/p" is 1 / n_features, which suits standardized columns only.
     coef0 : float, default=1.0
         Constant of "poly" and "sigmoid".
     degree : int, default=3
@@ -56,7 +60,7 @@ class KernelReducer(Reducer):
     """
 
     kernel: Any = param(OneOf(*KERNELS) | Function(), default="rbf")
-    gamma: float | str | None = param(Null() | OneOf("median") | Real(0), default=None)
+    gamma: float | str | None = param(Null() | OneOf("median", BY_COLUMNS) | Real(0), default=None)
     coef0: float = param(Real(), default=1.0)
     degree: int = param(Integer(1, MOST_DEGREE), default=3)
 

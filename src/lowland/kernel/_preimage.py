@@ -21,7 +21,7 @@ from lowland._engines.kernels.kernel_operators import (
     kernel_matrix,
     panel_blocks,
 )
-from lowland._engines.kernels.kernel_values import median_distance
+from lowland._engines.kernels.kernel_scale import median_distance
 from lowland._engines.linalg import products
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The scale of a kernel, and the check that its values differ: at extreme scales all are equal."""
+"""The check that kernel values differ: at extreme scales all are equal."""
 
 from __future__ import annotations
 
@@ -6,35 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError
 from lowland._core.units import largest
 from lowland._core.validation import is_sparse
-from lowland._engines.kernels.kernel_values import median_distance, sample_distances
+from lowland._engines.kernels.kernel_scale import sample_distances
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, near_one, unit_for
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
 
-__all__ = ["check_scale", "kernel_scale"]
+__all__ = ["check_scale"]
 
 # Up to rounding, exp(-x) is 1 below the first and 0 above the second, and tanh(x) is x and 1.
 NONE, ALL = 1e-14, 745.0
-
-
-def kernel_scale(rows: Any, kernel: Any, gamma: float | str | None, owner: str) -> float:
-    """The number that the parameter ``gamma`` of a kernel method means for these rows."""
-    if gamma is None or kernel == "precomputed" or callable(kernel):
-        return 1.0 / rows.shape[1]
-    if gamma != "median":
-        return float(gamma)
-    if kernel == "rbf":
-        return 0.5 / median_distance(rows, "euclidean") ** 2
-    if kernel == "laplacian":
-        return 1.0 / median_distance(rows, "cityblock")
-    raise ParameterError(
-        f"{owner}: gamma='median' is for kernel='rbf' and 'laplacian', not {kernel!r}; "
-        "give a number or None."
-    )
 
 
 def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
@@ -61,7 +45,7 @@ def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
         reason = "the same" if s <= least else "so large that their squares overflow"
         if name in ("linear", "sigmoid"):
             reason = "-1 or 1" if name == "sigmoid" else "so large that their squares overflow"
-    hint = ", or use gamma='median'" if name in ("rbf", "laplacian") else ""
+    hint = ", or leave gamma at None" if name in ("rbf", "laplacian") else ""
     raise DataError(
         f"{owner}: the largest value of X is {greatest:g}, and all values of kernel={name!r} with "
         f"gamma={kernel.gamma:g} are {reason}; divide X by {greatest:.0e}{hint}."

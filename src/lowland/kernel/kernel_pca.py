@@ -85,7 +85,7 @@ class KernelPCA(KernelReducer, Invertible):
     --------
     >>> from lowland.datasets import two_rings
     >>> rings = two_rings(300, random_state=0)
-    >>> KernelPCA(2, gamma=2.0).fit_transform(rings.X).shape
+    >>> KernelPCA(2).fit_transform(rings.X).shape
     (300, 2)
     """
 

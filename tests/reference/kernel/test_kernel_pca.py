@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn import decomposition
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import laplacian_kernel
 
@@ -17,6 +17,7 @@ from lowland._engines.kernels import kernel_operators
 from lowland.datasets import eurodist
 from lowland.errors import ConvergenceWarning, DataError, MemoryLimitError, ParameterError
 from lowland.kernel import _axes
+from lowland.metrics import trustworthiness
 from support.cases import each
 
 Peer = decomposition.KernelPCA
@@ -116,7 +117,13 @@ def test_gamma_by_default_and_by_the_median(irregular):
     pairs = np.triu_indices(80, 1)
     s2 = np.median(np.sqrt((gaps**2).sum(axis=2))[pairs]) ** 2
     s1 = np.median(np.abs(gaps).sum(axis=2)[pairs])
-    assert KernelPCA().fit(X).gamma_ == 1 / 5
+    squares = (X**2).sum(axis=1).mean()
+    expected = {"rbf": 2 / s2, "laplacian": 2 / s1, "poly": 1 / squares, "sigmoid": 0.25 / squares}
+    for kernel, gamma in expected.items():
+        assert KernelPCA(kernel=kernel).fit(X).gamma_ == pytest.approx(gamma), kernel
+        sparse = scipy.sparse.csr_array(X)
+        assert KernelPCA(kernel=kernel).fit(sparse).gamma_ == pytest.approx(gamma), kernel
+        assert KernelPCA(kernel=kernel, gamma="1/p").fit(X).gamma_ == 1 / 5
     assert KernelPCA(gamma="median").fit(X).gamma_ == pytest.approx(1 / (2 * s2))
     laplacian = KernelPCA(kernel="laplacian", gamma="median").fit(X)
     assert laplacian.gamma_ == pytest.approx(1 / s1)
@@ -183,6 +190,36 @@ def test_two_rings_become_separable_by_a_line(solver):
     new, inner_new = rings(200, 1)
     line = LogisticRegression(C=1e6, max_iter=10_000).fit(found.transform(X), inner)
     assert line.score(found.transform(new), inner_new) == 1.0
+
+
+def test_gamma_where_most_rows_are_equal():
+    X = np.repeat([[0.0, 0.0], [300.0, 0.0], [0.0, 400.0]], [30, 3, 2], axis=0)
+    assert KernelPCA().fit(X).gamma_ == pytest.approx(2 / 300**2)
+    assert KernelPCA().fit(np.ones((20, 3))).gamma_ == 2.0  # all equal: any scale does
+
+
+@each("noise", [0.0, 0.05, 0.08])
+@each("radius", [0.2, 0.3])
+@each("n, unit", [(100, 1.0), (300, 500.0), (1200, 1e-3)])
+def test_two_rings_come_apart_by_default(n, unit, radius, noise):
+    rng = np.random.default_rng(n)
+    inner, angle = np.arange(n) % 2 == 1, 2 * np.pi * rng.random(n)
+    X = np.where(inner, radius, 1.0)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    X = unit * (X + noise * rng.standard_normal(X.shape))
+    Y = KernelPCA(2, random_state=0).fit_transform(X)
+    design = np.column_stack([Y, np.ones(n)])
+    side = design @ np.linalg.lstsq(design, 2.0 * inner - 1, rcond=None)[0]
+    assert ((side > 0) == inner).mean() >= 0.98
+
+
+@each("kernel", ["rbf", "laplacian", "poly", "sigmoid"])
+def test_the_default_scale_shows_unscaled_columns(kernel):
+    """Columns of very different units: with 1/p all values of these kernels are 0 or 1."""
+    X = load_wine().data
+    Y = KernelPCA(2, kernel=kernel).fit_transform(X)
+    assert trustworthiness(X, Y, n_neighbors=12) > 0.95
+    scaled = KernelPCA(2, kernel=kernel).fit_transform(1000 * X)
+    np.testing.assert_allclose(scaled, Y, atol=1e-6 * np.abs(Y).max())
 
 
 def test_a_wide_kernel_is_pca_and_a_narrow_one_knows_no_direction(irregular):
@@ -498,7 +535,7 @@ def test_too_many_components_are_refused(irregular):
 def test_values_that_overflow_are_refused():
     X = np.random.default_rng(0).standard_normal((30, 2)) * 1e6
     with pytest.raises(DataError, match="overflow"):
-        KernelPCA(kernel="poly", degree=40).fit(X)
+        KernelPCA(kernel="poly", gamma="1/p", degree=40).fit(X)
 
 
 def test_memory_is_asked_for_before_it_is_taken(irregular, monkeypatch):

@@ -190,14 +190,18 @@ def _value(a: np.ndarray, b: np.ndarray, params: dict[str, Any], gamma: float) -
 
 def _gamma(task: HeldOut) -> float:
     gamma, X = task.params["gamma"], np.asarray(task.X, float)
-    if gamma is None:
+    if gamma == "1/p":
         return 1 / X.shape[1]
-    if gamma != "median":
+    if gamma not in (None, "median"):
         return gamma
+    kernel, part = task.params["kernel"], 1.0 if gamma == "median" else 0.5
     pairs = [(X[i], X[j]) for i in range(len(X)) for j in range(i)]
-    if task.params["kernel"] == "rbf":
-        return 1 / (2 * np.median([np.sqrt(sum((a - b) ** 2)) for a, b in pairs]) ** 2)
-    return 1 / np.median([sum(abs(a - b)) for a, b in pairs])
+    if kernel == "rbf":
+        width = part * np.median([np.sqrt(sum((a - b) ** 2)) for a, b in pairs])
+        return 1 / (2 * width**2)
+    if kernel == "laplacian":
+        return 1 / (part * np.median([sum(abs(a - b)) for a, b in pairs]))
+    return {"sigmoid": 0.25}.get(str(kernel), 1.0) / np.mean([sum(a * a) for a in X])
 
 
 def _values(A: Any, B: Any, task: HeldOut) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
@@ -22,12 +22,9 @@ __all__ = [
     "between",
     "check_finite_products",
     "diagonal_of",
-    "median_distance",
     "of_product",
-    "sample_distances",
 ]
 
-SAMPLE = 1000  # rows whose pairs represent all pairs
 DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
 
 
@@ -119,22 +116,6 @@ def _city_blocks(Y: Any, X: Any) -> np.ndarray:
         for j in row_blocks(X.shape[0], step):
             out[i, j] = cdist(some, X[j].toarray(), "cityblock")
     return out
-
-
-def median_distance(X: Any, metric: str) -> float:
-    """The median distance of pairs of rows ("euclidean" or "cityblock"), from a sample of rows.
-
-    1 where the median is 0: most rows are equal and give no scale.
-    """
-    return float(np.median(sample_distances(X, metric))) or 1.0
-
-
-def sample_distances(X: Any, metric: str) -> np.ndarray:
-    """Distances of the pairs of up to ``SAMPLE`` of the rows."""
-    sample = X[:: -(-X.shape[0] // SAMPLE)]
-    if is_sparse(sample):
-        sample = sample[:, np.flatnonzero(np.diff(sample.tocsc().indptr))].toarray()
-    return pdist(np.asarray(sample, dtype=np.float64), metric)
 
 
 def _rows_to_read(X: Any) -> list[np.ndarray]:
