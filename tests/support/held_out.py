@@ -258,6 +258,8 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({}, "rows"),
         ({"n_neighbors": 6, "weights": "binary"}, "rows"),
         ({"n_neighbors": 6, "bandwidth": 0.8}, "rows"),
+        ({"n_neighbors": 6, "bandwidth": "median"}, "rows"),
+        ({"n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
         ({"n_neighbors": 4, "weights": "binary", "on_disconnected": "largest"}, "clusters"),
         ({"n_neighbors": 6, "n_components": 25}, "rows"),
     ],

@@ -28,6 +28,7 @@ METHODS = {
     "hessian": HessianLLE(2),
     "ltsa": LTSA(2),
     "heat": LaplacianEigenmaps(2),
+    "median": LaplacianEigenmaps(2, bandwidth="median"),
     "binary": LaplacianEigenmaps(2, weights="binary"),
     "diffusion": DiffusionMaps(2),
     "neighbors": DiffusionMaps(2, n_neighbors=10),
@@ -39,7 +40,7 @@ METHODS = {
 def test_extreme_scales_give_the_usual_map_or_an_error_that_says_what_to_do(name, scale):
     method = METHODS[name]
     usual = method.fit(X).embedding_ / np.abs(method.fit(X).embedding_).max()
-    if name in ("isomap", "radius", "heat", "diffusion", "neighbors"):  # their squares are needed
+    if name in ("isomap", "radius", "median", "diffusion", "neighbors"):  # their squares are needed
         with pytest.raises(DataError, match="divide X by"):
             method.fit(X * scale)
         return

@@ -65,6 +65,36 @@ def test_the_map_and_new_rows_are_those_of_the_definition(irregular, t):
     np.testing.assert_allclose(model.transform(new), Z * turn, atol=1e-8 * np.abs(Z).max())
 
 
+def test_local_scales_are_those_of_the_definition(irregular):
+    """w_ij = max(exp(-d^2 / (s_i s_j)), exp(-4)) with s half the distance to the k-th neighbor."""
+    X, new, k = irregular(140, 4, seed=1), irregular(15, 4, seed=3), 8
+    X *= np.linspace(1, 2, 140)[:, None]  # not equally dense everywhere
+    D = cdist(X, X)
+    s = np.sort(D, axis=1)[:, k] / 2
+    W = np.where(weights_of(X, k) > 0, np.maximum(np.exp(-(D**2) / np.outer(s, s)), np.exp(-4)), 0)
+    values, Y = scipy.linalg.eigh(np.diag(W.sum(axis=1)) - W, np.diag(W.sum(axis=1)))
+    values, Y = values[1:4], Y[:, 1:4]
+    model = LaplacianEigenmaps(3, n_neighbors=k).fit(X)
+    assert model.bandwidth_ is None
+    np.testing.assert_allclose(model.scales_, s, rtol=1e-9)
+    turn = np.sign((Y * model.embedding_).sum(axis=0))
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
+    np.testing.assert_allclose(model.embedding_, Y * turn, atol=1e-8 * np.abs(Y).max())
+    for row, place in zip(new, model.transform(new), strict=True):
+        d = np.linalg.norm(X - row, axis=1)
+        near = np.argsort(d, kind="stable")[:k]
+        w = np.maximum(np.exp(-(d[near] ** 2) / (d[near].max() / 2 * s[near])), np.exp(-4))
+        np.testing.assert_allclose(place, (w @ Y[near]) / w.sum() / (1 - values) * turn, rtol=1e-6)
+
+
+def test_the_unit_of_the_data_does_not_change_local_scales(irregular):
+    X = irregular(100, 3)
+    found = LaplacianEigenmaps(2).fit(X)
+    scaled = LaplacianEigenmaps(2).fit(4096.0 * X)
+    np.testing.assert_array_equal(scaled.embedding_, found.embedding_)
+    np.testing.assert_array_equal(scaled.scales_, 4096.0 * found.scales_)
+
+
 def test_the_constraint_of_the_paper_holds(irregular):
     X = irregular(200, 4)
     model = LaplacianEigenmaps(3).fit(X)
@@ -77,7 +107,8 @@ def test_the_bandwidth_is_the_median_squared_edge(irregular):
     X = irregular(90, 3)
     graph = knn_graph(X, 6).to_csr()
     edges = graph.maximum(graph.T).data  # the same number on both sides where both have it
-    model = LaplacianEigenmaps(2, n_neighbors=6).fit(X)
+    model = LaplacianEigenmaps(2, n_neighbors=6, bandwidth="median").fit(X)
+    assert model.scales_ is None
     assert model.bandwidth_ == pytest.approx(np.median(edges) ** 2, rel=1e-12)
     assert LaplacianEigenmaps(2, weights="binary").fit(X).bandwidth_ is None
 
@@ -169,7 +200,9 @@ def two_clouds(irregular):
 def test_pieces_are_joined_left_out_or_refused(two_clouds):
     model = LaplacianEigenmaps(2, n_neighbors=6).fit(two_clouds)
     assert model.n_connected_components_ == 2
-    assert 0 < model.eigenvalues_[0] < 1e-6  # hardly joined
+    assert 0 < model.eigenvalues_[0] < 1e-3  # joined by one edge of weight exp(-4) among hundreds
+    median = LaplacianEigenmaps(2, n_neighbors=6, bandwidth="median").fit(two_clouds)
+    assert 0 < median.eigenvalues_[0] < 1e-6  # hardly joined
     split = model.embedding_[:, 0] > model.embedding_[:, 0].mean()
     assert split[:100].all() ^ split[100:].all()
     largest = LaplacianEigenmaps(2, n_neighbors=6, on_disconnected="largest").fit(two_clouds)

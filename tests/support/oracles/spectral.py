@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from support.oracles.basics import (
@@ -61,11 +63,11 @@ def isomap(task: HeldOut) -> np.ndarray:
 def laplacian_eigenmaps(task: HeldOut) -> np.ndarray:
     """y = (1 - lambda)^-1 sum_j w_j y_j / sum_j w_j; without the factor where it is above 20."""
     edges, T, kept = _joined(task)
-    Y, heat = task.Y[kept].astype(float), task.params["weights"] == "heat"
+    Y, weight = task.Y[kept].astype(float), _edge_weight(task, edges)
     present = np.isfinite(edges)
-    t = task.params["bandwidth"] or np.median(edges[present & (edges > 0)]) ** 2
     W = np.zeros(edges.shape)
-    W[present] = np.maximum(np.exp(-(edges[present] ** 2) / t), 1e-9) if heat else 1.0
+    for i, j in np.argwhere(present):
+        W[i, j] = weight(edges[i, j], edges[i][present[i]], j, None)
     degrees = W.sum(axis=1)
     np.testing.assert_allclose((Y * degrees[:, None]).T @ Y, np.eye(Y.shape[1]), atol=1e-6)
     values = np.diag(Y.T @ (np.diag(degrees) - W) @ Y)
@@ -73,9 +75,43 @@ def laplacian_eigenmaps(task: HeldOut) -> np.ndarray:
     Z = []
     for row in T:
         near = first_nearest(row, task.params["n_neighbors"])
-        w = _heat(row[near], t) if heat else np.ones(len(near))
+        w = np.array([weight(row[j], row[near], j, row[near].min()) for j in near])
         Z.append(factor * (w @ Y[near]) / w.sum())
     return np.array(Z)
+
+
+def _edge_weight(task: HeldOut, edges: np.ndarray) -> Callable[..., float]:
+    """The weight of an edge of length d from a row whose edges are ``lengths`` to fitted row j.
+
+    ``nearest`` is subtracted from squares of new rows, whose weights matter up to a factor.
+    """
+    present = np.isfinite(edges)
+    bandwidth, k = task.params["bandwidth"], min(row.sum() for row in present)
+
+    def scale(lengths: np.ndarray) -> float:
+        last = sorted(lengths)[k - 1]
+        return (last or min(d for d in lengths if d > 0)) / 2
+
+    def binary(d: float, lengths: np.ndarray, j: int, nearest: float | None) -> float:
+        return 1.0
+
+    def local(d: float, lengths: np.ndarray, j: int, nearest: float | None) -> float:
+        own = scale(lengths) if nearest is None else max(lengths) / 2
+        return max(np.exp(-(d**2) / (own * scale(edges[j][present[j]]))), np.exp(-4))
+
+    def heat(d: float, lengths: np.ndarray, j: int, nearest: float | None) -> float:
+        if nearest is None:
+            return max(np.exp(-(d**2) / t), 1e-9)
+        return np.exp((nearest**2 - d**2) / t)
+
+    if task.params["weights"] == "binary":
+        return binary
+    if bandwidth is None:
+        return local
+    t = bandwidth
+    if bandwidth == "median":
+        t = np.median(edges[present & (edges > 0)]) ** 2
+    return heat
 
 
 def _heat(d: np.ndarray, t: float) -> np.ndarray:

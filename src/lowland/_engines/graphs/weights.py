@@ -1,11 +1,19 @@
 """Weights of the edges of a graph of distances.
 
-    heat     w_ij = exp(-d_ij^2 / t)      t the bandwidth, sqrt(t) the width
+    heat     w_ij = exp(-d_ij^2 / t)              t the bandwidth, sqrt(t) the width
+    local    w_ij = exp(-d_ij^2 / (s_i s_j))      s_i half the distance to the k-th neighbor
     binary   w_ij = 1
 
 The default width is the median length of the edges that are not 0. Half of the edges then weigh
 more than 1/e, whatever the unit of the data, and a few very long edges do not change it. Widths are
 lengths, not squares, so that extreme distances do not overflow.
+
+One width does not suit dense and sparse regions at once: edges of the sparse ones weigh nothing,
+and their rows come loose one by one. Local scales follow the density. No local weight is below
+exp(-4), the weight of an edge as long as the distance to the k-th neighbor of both its ends, so
+that an edge between two pieces of the graph is a weak edge and not none.
+
+Reference for local scales: Zelnik-Manor & Perona (2004), Self-tuning spectral clustering, NIPS 17.
 """
 
 from __future__ import annotations
@@ -17,11 +25,24 @@ import scipy.sparse
 
 from lowland._core.errors import ParameterError, unknown_name
 
-__all__ = ["WeightedGraph", "heat_weights", "median_length", "root_mean_square", "weighted_graph"]
+__all__ = [
+    "WeightedGraph",
+    "half_length",
+    "heat_weights",
+    "local_graph",
+    "local_scales",
+    "local_weights",
+    "median_length",
+    "root_mean_square",
+    "weighted_graph",
+]
 
 LEAST_WEIGHT = 1e-9  # an edge that is much too long still holds the graph together
+LOCAL_SHARE = 0.5  # of the distance to the k-th neighbor that is a local scale
+LEAST_LOCAL_WEIGHT = float(np.exp(-(LOCAL_SHARE**-2)))
 
 TINY = float(np.sqrt(np.finfo(np.float64).tiny))  # its square is above 0
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class WeightedGraph(NamedTuple):
@@ -66,6 +87,49 @@ def heat_weights(distances: Any, width: float, least: float = LEAST_WEIGHT) -> n
     with np.errstate(over="ignore"):
         d = np.asarray(distances, np.float64) / (width or TINY)  # 1 for the distance 0
         return np.maximum(np.exp(-d * d), least)
+
+
+def local_graph(
+    graph: scipy.sparse.csr_matrix,
+) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
+    """Local weights of a symmetric graph of distances, and the scale of each row."""
+    scales = local_scales(graph)
+    ends = np.repeat(scales, np.diff(graph.indptr)), scales[graph.indices]
+    values = local_weights(graph.data, *ends)
+    return scipy.sparse.csr_matrix((values, graph.indices, graph.indptr), shape=graph.shape), scales
+
+
+def local_weights(distances: Any, scales: Any, other_scales: Any) -> np.ndarray:
+    """max(exp(-d^2 / (s_i s_j)), exp(-4)) in float64."""
+    d = np.asarray(distances, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.fmax(np.exp(-(d / scales) * (d / other_scales)), LEAST_LOCAL_WEIGHT)
+
+
+def local_scales(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """Half the length of the k-th shortest edge of each row, k the smallest number of edges.
+
+    In a symmetric graph of k nearest neighbors that edge leads to the k-th neighbor. Where it is 0,
+    among copies of a row, the shortest edge that is not 0 stands for it; a row that has none gets
+    the median scale.
+    """
+    counts = np.diff(graph.indptr)
+    lengths = graph.data.astype(np.float64)
+    order = np.lexsort((lengths, np.repeat(np.arange(counts.size), counts)))
+    lengths = lengths[order]
+    found = lengths[graph.indptr[:-1] + counts.min() - 1]
+    if not found.all():
+        real = np.where(lengths > 0, lengths, np.inf)
+        shortest = np.minimum.reduceat(real, graph.indptr[:-1])
+        found = np.where(found > 0, found, shortest)
+        known = found[np.isfinite(found)]
+        found[np.isinf(found)] = np.median(known) if known.size else 1.0
+    return half_length(found)
+
+
+def half_length(lengths: np.ndarray) -> np.ndarray:
+    """The scale that belongs to the distance to the last neighbor; never 0."""
+    return np.maximum(LOCAL_SHARE * np.asarray(lengths, np.float64), SMALLEST)
 
 
 def median_length(distances: np.ndarray) -> float:
