@@ -26,6 +26,7 @@ from lowland._engines.stress.majorization import (
     majorize,
 )
 from lowland._engines.stress.placement import equal_points, place_by_stress
+from lowland._engines.stress.relocation import can_relocate, relocated
 from lowland.mds._base import FLOAT64_ROWS, DistanceReducer
 from lowland.mds._problem import (
     Problem,
@@ -38,6 +39,8 @@ from lowland.mds._problem import (
 
 __all__ = ["StressReducer"]
 
+RELOCATIONS = 3  # how often points are put to better places at most
+ROUGH = 1e-3  # the tolerance until then
 SPARSE_GIVEN_ROWS = 2000  # a sparse matrix of distances up to this size becomes dense
 
 
@@ -142,7 +145,10 @@ class StressReducer(DistanceReducer):
         problem = self._problem(X, run)
         with limit_blas(1):  # sums over all pairs must not depend on the number of threads
             starts = self._starts(X.shape[0], problem, run)
-            found = self._descend(problem.objective, starts, problem, run)
+            if isinstance(self.init, str) and can_relocate(problem.objective, self.n_components):
+                found = self._descend_and_relocate(starts, problem, run)
+            else:  # a given start is followed to its own minimum
+                found = self._descend(problem.objective, starts, problem, run)
             self._keep(found, problem, X)
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
@@ -190,25 +196,75 @@ class StressReducer(DistanceReducer):
         problem: Problem,
         run: FitContext,
         points: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
+        tol: float | None = None,
     ) -> Majorized:
         """The lowest end of the descents from all starts; ``points`` maps variables to points."""
         best: Majorized | None = None
         for start in starts:
-            found = majorize(
-                objective,
-                start,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                monitor=run.monitor,
-                shown=lambda Y: self._map(points(Y), problem),
-                told=lambda loss: float(self._stated_loss(np.array(loss), problem)),
-            )
+            found = self._descent(objective, start, problem, run, points, tol)
             if best is None or found.losses[-1] < best.losses[-1]:
                 best = found
             if run.monitor.stopped:
                 break
         assert best is not None
         return best
+
+    def _descent(
+        self,
+        objective: Objective,
+        start: np.ndarray,
+        problem: Problem,
+        run: FitContext,
+        points: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
+        tol: float | None = None,
+        steps_before: int = 0,
+    ) -> Majorized:
+        return majorize(
+            objective,
+            start,
+            max_iter=self.max_iter,
+            tol=self.tol if tol is None else tol,
+            monitor=run.monitor,
+            shown=lambda Y: self._map(points(Y), problem),
+            told=lambda loss: float(self._stated_loss(np.array(loss), problem)),
+            steps_before=steps_before,
+        )
+
+    def _descend_and_relocate(
+        self, starts: Iterable[np.ndarray], problem: Problem, run: FitContext
+    ) -> Majorized:
+        """A rough descent, single points put to better places, and the descent to the end.
+
+        Points that a descent cannot move are known long before it ends.
+        """
+        rough = max(ROUGH, float(self.tol))
+        found = self._descend(problem.objective, starts, problem, run, tol=rough)
+        for _ in range(RELOCATIONS):
+            if self._is_over(found, problem, run):
+                return found
+            Y = relocated(problem.objective, found.Y)
+            Y = None if Y is None else at_common_place(Y, problem.equal)
+            if Y is None or problem.objective(Y).loss >= found.losses[-1]:
+                break
+            found = self._followed(found, Y, problem, run, tol=rough)
+        if self._is_over(found, problem, run) or rough <= self.tol:
+            return found
+        return self._followed(found, found.Y, problem, run, tol=float(self.tol))
+
+    def _is_over(self, found: Majorized, problem: Problem, run: FitContext) -> bool:
+        done = found.losses[-1] <= problem.objective.floor or found.n_iter >= self.max_iter
+        return done or not found.converged or run.monitor.stopped
+
+    def _followed(
+        self, found: Majorized, Y: np.ndarray, problem: Problem, run: FitContext, tol: float
+    ) -> Majorized:
+        """``found``, and after it the descent from Y; a move to another Y counts as a step."""
+        moved = Y is not found.Y
+        more = self._descent(
+            problem.objective, Y, problem, run, tol=tol, steps_before=found.n_iter + moved
+        )
+        losses = np.concatenate([found.losses, more.losses[1 - moved :]])
+        return more._replace(losses=losses, n_iter=len(losses) - 1)
 
     def _map(self, Y: np.ndarray, problem: Problem) -> np.ndarray:
         """The map of the points Y: centered, in the unit of the map."""

@@ -60,8 +60,10 @@ class MDS(StressReducer):
     Notes
     -----
     Each step tries a quasi-Newton step and takes the Guttman transform if that fails, so the stress
-    never increases. Equal rows share one place (approximately with sparse pairs). A new row gets
-    weights of 1 and is placed where its own stress is lowest.
+    never increases. Where all pairs are known and weigh 1, points that have a lower stress at
+    another place of the map are put there, up to three times; this counts as a step. A map given
+    as ``init`` is followed to its own minimum. Equal rows share one place (approximately with
+    sparse pairs). A new row gets weights of 1 and is placed where its own stress is lowest.
 
     References
     ----------

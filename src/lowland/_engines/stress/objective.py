@@ -91,6 +91,8 @@ class AllPairs(Quadratic):
         in which distances are computed; sums are in double.
     scale : float
         sum over i < j of w delta^2: the stress of a map with all points in one place.
+    uniform : bool
+        Whether all pairs are known and weigh 1.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class AllPairs(Quadratic):
         self.weights = np.empty((0, 0), delta.dtype) if weights is None else weights
         self.n = n = len(delta)
         self.complete = weights is None and not np.isnan(delta.sum(dtype=np.float64))
-        uniform = self.complete and power == 0
+        self.uniform = uniform = self.complete and power == 0
         degrees, scale, dense = np.full(n, float(n)), 0.0, None
         if n <= FACTORED_ROWS and not uniform:
             dense = np.empty((n, n))
