@@ -51,8 +51,9 @@ class ModifiedLLE(LocallyLinearReducer):
     s_i is at least 1 and at most k - n_components, as in the paper (scikit-learn has no upper bound
     and ignores ``reg``). The bound decides where the two differ: without it the maps of connected
     graphs keep the same neighbors. Of 53 tables, trustworthiness is higher by more than .005 with
-    the bound on 21 and without it on 8, mostly images and noise (``benchmarks/defaults.py``). Equal rows count once and get one place. New rows are placed by LLE's
-    weights; ``inverse_transform`` computes them in the map and applies them to the data.
+    the bound on 21 and without it on 8, mostly images and noise (``benchmarks/defaults.py``). Equal
+    rows count once and get one place. New rows are placed by LLE's weights; ``inverse_transform``
+    computes them in the map and applies them to the data.
 
     With metric="precomputed" the inner products within a patch are (d_ij^2 + d_il^2 - d_jl^2) / 2,
     which equal those of the rows if the distances are Euclidean; of other distances the positive
