@@ -145,10 +145,7 @@ class StressReducer(DistanceReducer):
         problem = self._problem(X, run)
         with limit_blas(1):  # sums over all pairs must not depend on the number of threads
             starts = self._starts(X.shape[0], problem, run)
-            if isinstance(self.init, str) and can_relocate(problem.objective, self.n_components):
-                found = self._descend_and_relocate(starts, problem, run)
-            else:  # a given start is followed to its own minimum
-                found = self._descend(problem.objective, starts, problem, run)
+            found = self._descend(problem.objective, starts, problem, run)
             self._keep(found, problem, X)
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
@@ -196,12 +193,18 @@ class StressReducer(DistanceReducer):
         problem: Problem,
         run: FitContext,
         points: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
-        tol: float | None = None,
     ) -> Majorized:
-        """The lowest end of the descents from all starts; ``points`` maps variables to points."""
+        """The lowest end of the descents from all starts; ``points`` maps variables to points.
+
+        A given start is followed to its own minimum; on the way from others, points may move.
+        """
+        movable = can_relocate(objective, int(self.n_components)) and isinstance(self.init, str)
         best: Majorized | None = None
         for start in starts:
-            found = self._descent(objective, start, problem, run, points, tol)
+            if movable:
+                found = self._with_relocations(start, problem, run)
+            else:
+                found = self._descent(objective, start, problem, run, points)
             if best is None or found.losses[-1] < best.losses[-1]:
                 best = found
             if run.monitor.stopped:
@@ -230,15 +233,13 @@ class StressReducer(DistanceReducer):
             steps_before=steps_before,
         )
 
-    def _descend_and_relocate(
-        self, starts: Iterable[np.ndarray], problem: Problem, run: FitContext
-    ) -> Majorized:
+    def _with_relocations(self, start: np.ndarray, problem: Problem, run: FitContext) -> Majorized:
         """A rough descent, single points put to better places, and the descent to the end.
 
         Points that a descent cannot move are known long before it ends.
         """
         rough = max(ROUGH, float(self.tol))
-        found = self._descend(problem.objective, starts, problem, run, tol=rough)
+        found = self._descent(problem.objective, start, problem, run, tol=rough)
         for _ in range(RELOCATIONS):
             if self._is_over(found, problem, run):
                 return found
