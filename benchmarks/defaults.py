@@ -75,7 +75,7 @@ def kernel_pca(rows: int) -> None:
             "median": rule("median"),
             "1/p": rule("1/p"),
             "1/variance": rule(lambda X: 1 / X.var(axis=0).sum()),
-            "half as wide": rule(lambda X: 8 / np.median(pdist(X[:1000])) ** 2),
+            "4 / s^2": rule(lambda X: 4 / np.median(pdist(X[:1000])) ** 2),
         },
         rows,
     )
