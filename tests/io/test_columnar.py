@@ -118,3 +118,17 @@ def test_a_table_too_large_for_memory_is_refused_unread(tmp_path, little_memory,
         read_table(path)
     assert path.name in str(caught.value)
     assert read_table(path, columns=["c3"]).shape == (5_000, 1)
+
+
+def test_a_stream_that_claims_a_huge_buffer_is_refused_before_it_is_read(tmp_path):
+    frame = pl.DataFrame({"a": [1.0, 2.0], "t": ["x" * 40, "y" * 50]})
+    path = tmp_path / "claims.arrow"
+    frame.write_ipc_stream(path)
+    assert read_table(path).shape == (2, 1)
+    content = bytearray(path.read_bytes())
+    size = (90).to_bytes(8, "little")  # of the buffer of texts
+    place = content.rindex(size)
+    content[place : place + 8] = (1 << 40).to_bytes(8, "little")
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as Arrow: it is damaged"):
+        read_table(path)

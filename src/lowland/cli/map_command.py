@@ -101,6 +101,10 @@ def map_command(
     if copied:
         if len(sources) > 1:
             raise ParameterError(f"--into: {len(sources)} files were given; give one H5AD file.")
+        if table.transpose:
+            raise ParameterError(
+                "--into: the rows of the map are the columns of the file; leave --transpose out."
+            )
         check_h5ad_target(copied, registry.snake_case(cls.__name__), force=force)
     check_writable(folder)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)

@@ -12,6 +12,7 @@ from lowland.io.columns.vectors import check_choice, vector_bytes
 from lowland.io.contents import Contents, Request, unreadable
 from lowland.io.files.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.io.files.opening import File
+from lowland.io.formats.arrow_stream import check_stream
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +49,7 @@ def read_arrow(file: File, request: Request) -> Contents:
         elif end != END_OF_STREAM:  # else rows would be lost without an error
             raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
         else:  # a stream has no directory and is read as a whole
+            check_stream(file)
             lazy = pl.read_ipc_stream(file.path).lazy()
         return _chosen(file, lazy, request)
 
