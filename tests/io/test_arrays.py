@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import arrays, read_table
+from lowland.io import read_table
+from lowland.io.formats import arrays
 from support.cases import each
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from lowland._core.errors import DataError, MemoryLimitError
-from lowland.io import delimited, finite, read_table
+from lowland.io import finite, read_table
+from lowland.io.text import delimited
 from support.cases import each
 
 HOLES = np.array([[1.0, np.nan], [2.0, 3.0]])

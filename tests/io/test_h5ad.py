@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse
 
 from lowland._core.errors import DataError, MemoryLimitError
-from lowland.io import h5_look, h5ad, read_distances, read_table
+from lowland.io import read_distances, read_table
+from lowland.io.formats import h5_look, h5ad
 from support.cases import each
 
 h5py = pytest.importorskip("h5py", reason="H5AD files are read by h5py")

@@ -19,7 +19,8 @@ from PIL import Image
 
 import lowland
 from lowland.errors import DataError
-from lowland.io import opening, read_table, streams
+from lowland.io import read_table
+from lowland.io.files import opening, streams
 from support.cases import Cases, each
 from support.programs import check, run_all
 

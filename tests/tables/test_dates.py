@@ -202,7 +202,7 @@ def test_missing_dates_are_missing_numbers():
     frame = table().with_columns(
         when=pl.when(pl.int_range(N) == 7).then(None).otherwise(pl.col("when"))
     )
-    with pytest.raises(DataError, match=r"missing values in 1 column: 'when' \(1\)"):
+    with pytest.raises(DataError, match=r"missing value in 1 column: 'when' \(1\)"):
         make_map(frame, "pca", use="when")
     for options in ({"use": "when"}, {"cyclic": {"when": "week"}}):
         dropped = make_map(frame, "pca", missing="drop", measure=False, **options)

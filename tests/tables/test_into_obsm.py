@@ -15,7 +15,7 @@ import scipy.sparse
 from lowland import __version__
 from lowland._core.errors import DataError, ParameterError
 from lowland.cli import main
-from lowland.io import h5_add, h5ad_writing
+from lowland.io.formats import h5_add, h5ad_writing
 from lowland.study import make_map
 from support.cases import each
 

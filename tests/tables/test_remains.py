@@ -44,15 +44,15 @@ MAPPED = {
     "names of rows": numbers(2) | many(1) | few(2),
     "titanic": ID | numbers(6) | few(2) | many(3),
     "all numbers": numbers(3),
+    "categories beside one number": numbers(1) | few(9),
 }
 REFUSED = {
     "4 of 20": (numbers(4) | unread(16), "text that looks like numbers, such as '0,15 q'"),
-    "1 of 10": (numbers(1) | few(9), "text or dates that recur"),
     "more texts than numbers": (ID | numbers(2) | many(3), "text of many values"),
     "more categories than numbers": (numbers(4) | few(8), "'kind0', 'kind1'"),
     "lists": (ID | numbers(1) | {"vectors": [[{"a": "b"}]] * ROWS}, "lists, records or bytes"),
-    "one of an id, a class and text": (
-        ID | numbers(1) | {"class": [1, 2] * (ROWS // 2)} | few(1),
+    "one of an id, a class and texts": (
+        ID | numbers(1) | {"class": [1, 2] * (ROWS // 2)} | many(1),
         "its name is that of a class",
     ),
 }

@@ -120,14 +120,14 @@ def test_numbers_of_rows_are_no_ids_of_something_else():
 
 def test_dropped_rows_do_not_shift_the_others():
     holed = data().with_columns(a=pl.Series([None, *X[1:, 0]]))
-    score = score_map(holed, Y, impute="drop-rows")
+    score = score_map(holed, Y, missing="drop")
     np.testing.assert_array_equal(score.coordinates, Y[1:])
     named = data(NAMES).with_columns(a=pl.Series([None, *X[1:, 0]]))
-    score = score_map(named, shuffled(a_map(NAMES)), impute="drop-rows")
+    score = score_map(named, shuffled(a_map(NAMES)), missing="drop")
     np.testing.assert_array_equal(score.coordinates, Y[1:])
     assert not any("caution" in note for note in score.notes)
     with pytest.raises(DataError, match=r"1 row of the data were dropped.*id_column"):
-        score_map(named, Y, impute="drop-rows")
+        score_map(named, Y, missing="drop")
 
 
 COORDINATES = [

@@ -226,7 +226,7 @@ def test_new_rows_are_placed_from_the_same_kind_of_file_and_from_plain_columns(t
 
 
 def test_whole_numbers_in_json_lines_are_vectors(tmp_path):
-    lines = [json.dumps({"name": f"r{i}", "v": [i, 2 * i, i * i]}) for i in range(5)]
+    lines = [json.dumps({"id": f"r{i}", "v": [i, 2 * i, i * i]}) for i in range(5)]
     (tmp_path / "t.ndjson").write_text("\n".join(lines))
     table = read_table(tmp_path / "t.ndjson")
     assert table.features.rows()[4] == (4.0, 8.0, 16.0)

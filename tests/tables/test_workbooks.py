@@ -70,7 +70,7 @@ def test_sheets_as_people_have_them(write):
     table = read_table(write(s=[[None, "a"], ["p", 1], ["q", 2]]))
     assert table.ids.to_list() == ["p", "q"]
     table = read_table(write(s=[["zip", "x"], ["01234", 1], ["12345", 2]]))
-    assert table.labels["zip"].to_list() == ["01234", "12345"]
+    assert table.ids.to_list() == ["01234", "12345"]
     table = read_table(write(s=[["id", "v"], [1, "[1, 2.5]"], [2, "[3, 4]"]]))
     assert table.features.rows() == [(1.0, 2.5), (3.0, 4.0)]
 

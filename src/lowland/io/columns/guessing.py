@@ -86,11 +86,19 @@ def guess_roles(
     if not names_only:
         counted = [name for name in _sequences(frame, left) if not says.is_measured(spoken[name])]
         # a map of one column says less than the sequence may mean; text may be mapped instead
-        n_texts = sum(dtype == pl.String for dtype in schema.values())
-        if len(left) - len(counted) >= 2 or n_texts > 1:
+        if counted and (len(left) - len(counted) >= 2 or _has_categories(frame)):
             reason = "its values are unique whole numbers in sequence"
             ids += [(3, Guess(name, "identifier", reason)) for name in counted]
     return [*_with_row_id(frame, ids, needs_id), *guesses]
+
+
+def _has_categories(frame: pl.DataFrame) -> bool:
+    """Whether two columns of text have values that recur, and may be mapped instead of numbers."""
+    import polars as pl
+
+    texts = (column for column in frame.iter_columns() if column.dtype == pl.String)
+    recurring = (column for column in texts if column.n_unique() <= max(2, len(column) // 2))
+    return next(recurring, None) is not None and next(recurring, None) is not None
 
 
 def _with_row_id(frame: pl.DataFrame, ids: list[tuple[int, Guess]], needs_id: bool) -> list[Guess]:

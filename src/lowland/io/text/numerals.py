@@ -244,7 +244,8 @@ def _unit_trouble(
         other = known & (unit != units[0]).to_numpy()
         return _kept(name, text, other, f"its units differ ({shown})")
     if not is_unit(units[0], attached=attached):
-        return _kept(name, text, known, f"{units[0]!r} is no unit") if attached else ""
+        is_rank = NO_UNIT.fullmatch(units[0]) and not attached
+        return "" if is_rank else _kept(name, text, known, f"{units[0]!r} is no known unit")
     return None
 
 

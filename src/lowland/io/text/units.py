@@ -30,6 +30,21 @@ ATTACHED = (
     "dBm px pt mph kmh kph rpm bpm kcal cal cc ha sqm sqft rad deg k lm lx pc AU ly x "
 )
 KNOWN = frozenset(ATTACHED.split())
+# What may follow a blank beside these. Other words may be part of a name, as in "2 town".
+COUNTED = frozenset(
+    [
+        *("metre", "metres", "meter", "meters", "kilometers", "kilometres", "inch", "inches"),
+        *("feet", "foot", "pound", "pounds", "ounce", "ounces", "gram", "grams", "kilogram"),
+        *("kilograms", "ton", "tons", "tonnes", "liter", "liters", "litre", "litres", "second"),
+        *("seconds", "minute", "minutes", "hour", "hours", "week", "weeks", "month", "months"),
+        *("degree", "degrees", "percent", "pct", "people", "person", "persons", "pieces", "pcs"),
+        *("items", "units", "points", "times", "rooms", "seats", "doors", "beds", "copies"),
+        *("pages", "steps", "cells", "counts", "acres", "volt", "volts", "watt", "watts", "ohm"),
+        *("cd", "N", "J", "W", "V", "A", "K", "C", "F", "L", "T", "m²", "m³", "km²", "Mio", "Mrd"),
+        *("million", "billion", "thousand", "kn", "knots", "hp", "PS", "Jahre", "Tage", "Stunden"),
+        *("Personen", "Stück", "Euro", "Dollar", "dollars", "euros", "a", "per"),
+    ]
+)
 POWER = re.compile(r"(?:\^?-?[1-3]|[²³])$")
 
 
@@ -38,9 +53,13 @@ def is_unit(text: str, *, attached: bool) -> bool:
 
     >>> is_unit("mg/dL", attached=True), is_unit("B4", attached=True), is_unit("pm", attached=False)
     (True, False, False)
+    >>> is_unit("days a year", attached=False), is_unit("town", attached=False)
+    (True, False)
     """
     if NO_UNIT.fullmatch(text):
         return False
-    if not attached or not text or re.fullmatch(CURRENCY, text):
+    if not text or re.fullmatch(CURRENCY, text):
         return True
-    return all(POWER.sub("", part) in KNOWN for part in text.split("/"))
+    known = KNOWN if attached else KNOWN | COUNTED
+    parts = [part for part in re.split(r"[/·* ]", text) if part]
+    return all(part in known or POWER.sub("", part) in known for part in parts)
