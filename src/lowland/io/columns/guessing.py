@@ -16,6 +16,7 @@ Measurements come first in doubt: several columns in sequence are ranks, and sta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +38,7 @@ FEWEST_IDS = 3  # of two rows, values that differ tell nothing
 MOST_CLASSES = 30
 MOST_NAMED = 20  # if more columns are called so, the names tell nothing
 CODES = range(3, 11)  # numbers of values that get a hint
+UNNAMED = ("column",)  # of columns that the reader has numbered
 WIDEST_HINT, MOST_HINTS, HINT_ROWS = 64, 3, 30
 
 
@@ -204,6 +206,11 @@ def _order(column: pl.Series) -> str:
     return "shuffled" if n >= SHUFFLED_ROWS and n >= SHUFFLED_SHARE * span else ""
 
 
+def _stem(name: str) -> tuple[str, ...]:
+    """The words of a name without its numbers: pixel_0_1 and pixel_4_6 have the same."""
+    return tuple(word for word in says.words_of(name) if not word.isdecimal())
+
+
 def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[str, int]]:
     """Features that may be classes, with their numbers of values, for a hint.
 
@@ -212,10 +219,13 @@ def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[st
     """
     if not frame.height >= HINT_ROWS or len(features) > WIDEST_HINT:
         return []
+    alike = Counter(map(_stem, features))
     found = []
     for name in features:
         column = frame[name]
         if not column.dtype.is_integer() or says.counts_or_rates(says.words_of(name)):
+            continue
+        if alike[_stem(name)] > 1 and _stem(name) != UNNAMED:  # one of many, such as pixels
             continue
         low, high = column.min(), column.max()
         if low not in (0, 1) or high - low + 1 not in CODES:  # type: ignore[operator]
