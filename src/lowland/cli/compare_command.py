@@ -55,8 +55,8 @@ def compare_command(
     again, it ends the comparison and keeps the maps made before.
     """
     from lowland._core.errors import ParameterError
+    from lowland._core.wording import COMMAND_LINE
     from lowland.io import check_free, check_writable
-    from lowland.study._spelling import COMMAND_LINE
     from lowland.study.comparing.entries import comparison_entries, split_entries
     from lowland.study.comparing.running import ComparisonFiles, run_comparison
     from lowland.study.fitting import FitOptions

@@ -83,9 +83,9 @@ def map_command(
     """
     from lowland._core import registry
     from lowland._core.errors import ParameterError
+    from lowland._core.wording import COMMAND_LINE
     from lowland.io import check_free, check_writable
     from lowland.io.formats.h5ad_writing import check_h5ad_target
-    from lowland.study._spelling import COMMAND_LINE
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import MapFiles, result_folder
     from lowland.study.run import RunOptions, run_map

@@ -88,8 +88,8 @@ def select_command(
     The target and other labels stay in the file. Parameters of the method are options, too, such
     as --n-neighbors 5 for relief_f.
     """
+    from lowland._core.wording import COMMAND_LINE
     from lowland.io import check_free, check_suffix
-    from lowland.study._spelling import COMMAND_LINE
     from lowland.study.selecting import choose_selector, run_selection
     from lowland.study.tables.preparing import read
 

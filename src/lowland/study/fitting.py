@@ -11,13 +11,13 @@ from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.wording import PYTHON, Spelling
 from lowland.io import Table
 from lowland.io.columns.name_rules import is_the_class
 from lowland.study._interrupt import stopped_by_interrupt
 from lowland.study._parameters import MAP_DEFAULTS
 from lowland.study._peak import peak_memory
 from lowland.study._shared import SharedWork
-from lowland.study._spelling import PYTHON, Spelling
 from lowland.study._stages import Stages
 from lowland.study.tables.preparing import Prepared
 

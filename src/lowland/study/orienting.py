@@ -12,10 +12,9 @@ import numpy as np
 
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError, LowlandError, ParameterError, unknown_name
-from lowland._core.wording import count, listing, shown
+from lowland._core.wording import PYTHON, Spelling, count, listing, shown
 from lowland.io import Table, as_table, read_table
 from lowland.preparation.orientation import Orientation
-from lowland.study._spelling import PYTHON, Spelling
 from lowland.study.fitting import Fit
 
 __all__ = ["Goal", "orientation_goal", "turned"]

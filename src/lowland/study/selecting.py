@@ -10,9 +10,9 @@ import numpy as np
 
 from lowland._core import registry
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.wording import PYTHON, Spelling
 from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._display import ranking_html
-from lowland.study._spelling import PYTHON, Spelling
 from lowland.study.fitting import first_class
 from lowland.study.summary import plain_value
 from lowland.study.tables.options import READING, TableOptions, takes_table_options

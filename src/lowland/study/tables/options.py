@@ -13,13 +13,13 @@ import numpy as np
 
 from lowland._core.docstrings import complete, entries
 from lowland._core.errors import ParameterError
+from lowland._core.wording import PYTHON, Spelling
 from lowland._core.wording import shown as shown_value
 from lowland.io import holds_distances
 from lowland.io.in_memory import has_column_names, is_path
 from lowland.preparation._coded import parse_codes
 from lowland.preparation._normalizing import STEPS
 from lowland.preparation.encoding import Cycles, Orders
-from lowland.study._spelling import PYTHON, Spelling
 
 __all__ = ["READING", "TableOptions", "takes_table_options"]
 
