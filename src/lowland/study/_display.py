@@ -47,9 +47,12 @@ class ShownComparison:
 
     def picture(self) -> Figure:
         """All maps side by side, as a matplotlib figure; each turned to resemble the first."""
+        return self._figure(self._entries())
+
+    def _figure(self, entries: list[dict[str, Any]]) -> Figure:
         from lowland.plot import compare_maps
 
-        color, entries = self._color, self._entries()
+        color = self._color
         return compare_maps(
             [entry["coordinates"] for entry in entries],
             [entry["title"] for entry in entries],

@@ -200,16 +200,9 @@ class MapComparison(ShownComparison):
         }
 
     def _draw(self, entries: list[dict[str, Any]], path: Path) -> None:
-        from lowland.plot import compare_maps, save_figure
+        from lowland.plot import save_figure
 
-        color = self._color
-        figure = compare_maps(
-            [entry["coordinates"] for entry in entries],
-            [entry["title"] for entry in entries],
-            None if color is None else self._prepared.table.column(color).to_numpy(),
-            label_name=color,
-        )
-        save_figure(figure, path)
+        save_figure(self._figure(entries), path)
 
     def _report(self, entries: list[dict[str, Any]], path: Path) -> None:
         from lowland.report import write_report
