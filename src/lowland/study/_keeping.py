@@ -18,6 +18,7 @@ LACKS = {
     "measures": "the map was not measured",
     "picture": "the picture was not drawn",
     "report": "the report was not written",
+    "h5ad": "the map was not added to a copy of the H5AD file",
     "model": "the model was not saved, so that new rows cannot be placed in this map",
 }
 
