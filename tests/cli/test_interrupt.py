@@ -191,3 +191,25 @@ def test_cancel_keeps_the_map_of_a_running_optimization():
     assert model.n_iter_ <= 31
     assert np.isfinite(model.embedding_).all()
     assert not model.cancel()  # nothing runs: nothing happens
+
+
+def test_an_interrupt_inside_a_destructor_is_not_lost():
+    """Python drops what a destructor raises."""
+    program = """
+import os, signal, time
+from lowland.cli.interrupts import Ended, Signals
+
+class Slow:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+
+try:
+    with Signals(final=True):
+        Slow()
+        time.sleep(20)
+except Ended as ended:
+    print(ended.number)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("2\n", "")

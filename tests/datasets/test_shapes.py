@@ -67,9 +67,10 @@ def test_helix_climbs_one_pitch_per_turn_around_the_unit_circle():
     assert 2.7 < z.max() <= 2.8
 
 
-def test_two_rings_have_radii_one_and_two_and_equal_shares():
+def test_two_rings_have_the_radii_asked_for_and_equal_shares():
     data = two_rings(501, noise=0.0, random_state=5)
-    np.testing.assert_allclose(np.linalg.norm(data.X, axis=1), 1.0 + data.y, atol=1e-14)
+    radii = np.linalg.norm(data.X, axis=1)
+    np.testing.assert_allclose(radii, np.where(data.y == 0, 0.6, 2.0), atol=1e-14)
     angle = np.arctan2(data.X[:, 1], data.X[:, 0]) % (2.0 * np.pi)
     np.testing.assert_allclose(angle, data.truth[:, 0], atol=1e-12)
     np.testing.assert_array_equal(np.bincount(data.y), [251, 250])

@@ -97,7 +97,7 @@ def straight_line(Y, ring):
 
 
 def test_kernel_pca_separates_two_rings_with_its_defaults():
-    rings = two_rings(600, ratio=0.3, random_state=0)
+    rings = two_rings(600, random_state=0)
     assert straight_line(KernelPCA(2).fit_transform(rings.X), rings.y) > 0.99
     assert straight_line(PCA(2).fit_transform(rings.X), rings.y) < 0.7
 

@@ -5,13 +5,17 @@ This module imports next to nothing, because it has to be there before the slow 
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
 import sys
+import time
 
 __all__ = ["CODES", "Ended", "Signals", "farewell"]
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+AGAIN = 0.01  # seconds until a lost signal comes again
 WRITTEN = "written"  # the note on an interrupt that came after the files were in place
 
 
@@ -55,16 +59,24 @@ class Signals:
         sys.unraisablehook = self.hook
 
     def _unraisable(self, found: object) -> None:
-        """An interrupt inside a destructor or a callback would be lost; it is sent again."""
+        """An interrupt inside a destructor or a callback would be lost; it is sent again.
+
+        Not at once: what is raised in here would be lost, too.
+        """
         error = getattr(found, "exc_value", None)
         if isinstance(error, Ended):
-            signal.raise_signal(error.number)
+            _thread.start_new_thread(_send_again, (error.number,))
         else:
             self.hook(found)  # type: ignore[arg-type]
 
 
 def _end(number: int, frame: object) -> None:
     raise Ended(number)
+
+
+def _send_again(number: int) -> None:
+    time.sleep(AGAIN)
+    os.kill(os.getpid(), number)
 
 
 def farewell(error: Ended) -> int:
