@@ -88,7 +88,8 @@ def two_rings(
         Number of rows in both rings together.
     ratio : float, default=0.3
         Radius of the inner ring as a share of that of the outer one, in (0, 1). Kernel PCA
-        separates the rings in two axes up to a ratio of about 0.36, whatever its width.
+        with its default width separates the rings in two axes up to a ratio of about 0.36; at 0.5
+        none of the widths that were tried does.
     noise : float, default=0.05
         Standard deviation of the Gaussian noise added to ``X``.
     random_state : None, int, Generator or RandomState, default=None

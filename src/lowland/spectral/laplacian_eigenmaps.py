@@ -69,9 +69,10 @@ class LaplacianEigenmaps(GraphEmbedding):
     their nearest fitted rows (Bengio et al. 2004). Where 1 - lambda is below 0.05, which happens
     only for late axes, the weighted mean itself is used. Equal rows get one place, the mean of
     theirs, and so does a new row equal to them. With a given or median bandwidth, weights below
-    1e-9 are set to 1e-9, so that long edges keep the graph connected. Over 53 tables, local
-    scales keep more neighbors on average than one bandwidth or binary weights; on 10 of them one of
-    these two is better by more than .01 of trustworthiness (``benchmarks/defaults.py``). For the
+    1e-9 are set to 1e-9, so that long edges keep the graph connected. On the 53
+    tables that the rule was chosen on, local scales keep more neighbors on average than one
+    bandwidth or binary weights; on 10 of them one of these two is better by more than .01 of
+    trustworthiness, and ``bandwidth`` and ``weights`` are there to try it. For the
     same W ``sklearn.manifold.SpectralEmbedding`` gives the same map, but its W differs: there a row
     is one of its own k neighbors, and an edge that only one end has chosen weighs 1/2. The sign of
     an axis makes the largest entry of D^(1/2) y positive.
