@@ -35,7 +35,7 @@ __all__ = [
     "snake_case",
 ]
 
-FAMILIES = ("linear", "kernel", "mds", "spectral", "neighbor")
+FAMILIES = ("linear", "kernel", "mds", "curvilinear", "spectral", "neighbor")
 SELECTION = ("selection",)
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)

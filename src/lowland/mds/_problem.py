@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._bases.distances import FLOAT64_ROWS
 from lowland._core.context import FitContext
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
@@ -16,7 +17,6 @@ from lowland._engines.neighbors.duplicates import EqualRows, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
 from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
-from lowland.mds._base import FLOAT64_ROWS
 
 __all__ = ["Problem", "Settings", "all_pairs", "listed_pairs", "sampled_pairs", "with_unknowns"]
 

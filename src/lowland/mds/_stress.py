@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._bases.distances import FLOAT64_ROWS, DistanceReducer
 from lowland._core.card import Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
@@ -27,7 +28,6 @@ from lowland._engines.stress.majorization import (
 )
 from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland._engines.stress.relocation import can_relocate, relocated
-from lowland.mds._base import FLOAT64_ROWS, DistanceReducer
 from lowland.mds._problem import (
     Problem,
     Settings,

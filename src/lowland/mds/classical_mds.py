@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._bases.distances import DistanceReducer
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, OneOf
 from lowland._core.context import FitContext
@@ -27,7 +28,6 @@ from lowland._engines.stress.classical_scaling import (
     of_rows,
 )
 from lowland._engines.stress.point_stress import chosen_partners, relative_stress
-from lowland.mds._base import DistanceReducer
 
 __all__ = ["ClassicalMDS"]
 

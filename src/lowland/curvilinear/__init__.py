@@ -1,0 +1,1 @@
+"""Methods that give up long distances to keep short ones."""
