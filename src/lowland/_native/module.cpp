@@ -11,6 +11,7 @@ void bind_embedding(nb::module_& m);
 void bind_geodesics(nb::module_& m);
 void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
+void bind_local_stress(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
@@ -154,6 +155,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_geodesics(m);
     lowland::bind_kernel_tiles(m);
     lowland::bind_knn(m);
+    lowland::bind_local_stress(m);
     lowland::bind_patches(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);

@@ -1,0 +1,1 @@
+"""Stress whose weights depend on distances in the map: laws, annealing, sampled pairs, new rows."""

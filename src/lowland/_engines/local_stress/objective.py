@@ -1,0 +1,135 @@
+"""Local stress as an objective: all pairs, or pairs that each stand for several.
+
+Both give, in one pass over the pairs, the published stress, the potential that a descent lowers,
+its slope, and the sums of weights, from which the Guttman transform follows: with the weights as
+they are, Y - slope / (2 degrees) does not raise the stress, because 2 diag(V) lies above V.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lowland import _native
+from lowland._engines.local_stress.laws import Law
+
+__all__ = ["AllPairs", "LocalEvaluation", "LocalStress", "PointSums", "SomePairs"]
+
+
+class PointSums(NamedTuple):
+    """Sums over the pairs of each point; the forces are half the gradient of the potential."""
+
+    stress: np.ndarray
+    potential: np.ndarray
+    degrees: np.ndarray
+    forces: np.ndarray
+
+
+class Pairs(Protocol):
+    """Pairs of the points of a map."""
+
+    n: int
+
+    def sums(self, Y: np.ndarray, law: Law, radii: np.ndarray) -> PointSums: ...
+
+
+class AllPairs(NamedTuple):
+    """All pairs of a matrix of distances, computed in the float type of the matrix."""
+
+    delta: np.ndarray
+    threads: int
+
+    @property
+    def n(self) -> int:
+        return len(self.delta)
+
+    def sums(self, Y: np.ndarray, law: Law, radii: np.ndarray) -> PointSums:
+        return self.sums_of_new(Y, Y, law, radii, radii)
+
+    def sums_of_new(
+        self,
+        Z: np.ndarray,
+        Y: np.ndarray,
+        law: Law,
+        radii_z: np.ndarray,
+        radii_y: np.ndarray,
+    ) -> PointSums:
+        """Sums over the fitted points Y of each point of Z; ``delta`` is (m, n) here."""
+        dtype = self.delta.dtype
+        out = _empty_sums(Z.shape)
+        _native.local_stress_rows(
+            np.ascontiguousarray(Z, dtype),
+            np.ascontiguousarray(Y, dtype),
+            self.delta,
+            np.ascontiguousarray(radii_z, dtype),
+            np.ascontiguousarray(radii_y, dtype),
+            *law.numbers(),
+            *out,
+            self.threads,
+        )
+        return out
+
+
+class SomePairs(NamedTuple):
+    """Listed pairs, each once, that stand for all pairs."""
+
+    n: int
+    first: np.ndarray
+    second: np.ndarray
+    delta: np.ndarray
+    stands_for: np.ndarray
+    threads: int
+
+    def sums(self, Y: np.ndarray, law: Law, radii: np.ndarray) -> PointSums:
+        dtype = self.delta.dtype
+        out = _empty_sums(Y.shape)
+        _native.local_stress_pairs(
+            np.ascontiguousarray(Y, dtype),
+            self.first,
+            self.second,
+            self.delta,
+            self.stands_for,
+            np.ascontiguousarray(radii, dtype),
+            *law.numbers(),
+            *out,
+            self.threads,
+        )
+        return out
+
+
+def _empty_sums(shape: tuple[int, ...]) -> PointSums:
+    return PointSums(*(np.empty(shape[0]) for _ in range(3)), np.empty(shape))
+
+
+class LocalEvaluation(NamedTuple):
+    """The potential at a map, half its gradient, the published stress, and the sums of weights."""
+
+    loss: float
+    slope: np.ndarray
+    stress: float
+    degrees: np.ndarray
+
+
+class LocalStress:
+    """The potential of a law with given radii, over pairs; see ``majorization.Objective``."""
+
+    def __init__(self, pairs: Pairs, law: Law, radii: np.ndarray, floor: float = 0.0) -> None:
+        self.pairs, self.law, self.radii, self.floor = pairs, law, radii, floor
+        self.degrees: np.ndarray | None = None  # where the descent began
+
+    def __call__(self, Y: np.ndarray) -> LocalEvaluation:
+        found = self.pairs.sums(Y, self.law, self.radii)
+        # a point that no pair counts for has no force either
+        degrees = np.where(found.degrees > 0, found.degrees, 1.0)
+        if self.degrees is None:
+            self.degrees = degrees
+        loss, stress = float(found.potential.sum()) / 2, float(found.stress.sum()) / 2
+        return LocalEvaluation(loss, found.forces, stress, degrees)
+
+    def precondition(self, slope: np.ndarray) -> np.ndarray:
+        assert self.degrees is not None
+        return slope / (2 * self.degrees[:, None])
+
+    def guttman_step(self, Y: np.ndarray, here: LocalEvaluation) -> np.ndarray:
+        return here.slope / (2 * here.degrees[:, None])

@@ -1,0 +1,205 @@
+"""local_stress_rows and local_stress_pairs against their definitions, integrated by quadrature."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+
+from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
+
+KINDS = {"step": 0, "exp": 1, "sigmoid": 2, "symmetric": 3}
+# tradeoff, center, width, rounding
+NUMBERS = {kind: (0.3, 0.9, 0.6, 0.05) for kind in KINDS}
+
+
+def falling(kind, u, s):
+    """F of a radial law."""
+    if kind == "step":
+        return np.where(u <= s, 1.0, 0.0)
+    if kind == "exp":
+        return np.exp(-u / s)
+    t = np.clip(u / s - 0.5, 0, 1)
+    return 1 - 3 * t**2 + 2 * t**3
+
+
+def integral(kind, d, delta, s):
+    """Twice the integral of (u - delta) F(u) from delta to d, by quadrature."""
+    inside = [e for e in (s, s / 2, 3 * s / 2) if min(d, delta) < e < max(d, delta)]
+    return 2 * quad(lambda u: (u - delta) * falling(kind, u, s), delta, d, points=inside or None)[0]
+
+
+def pair(kind, d, delta, s, other, numbers):
+    """Stress, potential, weight and pull of one pair."""
+    kept, center, width, rounding = numbers
+    gap = d - delta
+    if kind == "symmetric":
+        F = ndtr(-(min(d, delta) - center) / width)
+        soft = np.hypot(gap, rounding)
+        bell = np.exp(-0.5 * ((d - center) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+        slope = gap / soft * F - (soft - rounding) * bell * (d < delta)
+        return abs(gap) * F, (soft - rounding) * F, F / soft / 2, slope / 2
+    near = (falling(kind, d, s) + falling(kind, d, other)) / 2
+    given = (falling(kind, delta, s) + falling(kind, delta, other)) / 2
+    weight = (1 - kept) * near + kept * given
+    both = (integral(kind, d, delta, s) + integral(kind, d, delta, other)) / 2
+    return weight * gap**2, (1 - kept) * both + kept * given * gap**2, weight, weight * gap
+
+
+def oracle(Z, Y, delta, radii_z, radii_y, kind, numbers):
+    m, d = Z.shape
+    sums, forces = np.zeros((3, m)), np.zeros((m, d))
+    for i in range(m):
+        for j in range(len(Y)):
+            along = Z[i].astype(float) - Y[j].astype(float)
+            length = np.sqrt((along**2).sum())
+            *terms, pull = pair(
+                kind, length, float(delta[i, j]), float(radii_z[i]), float(radii_y[j]), numbers
+            )
+            sums[:, i] += terms
+            forces[i] += pull / length * along if length > 0 else 0
+    return (*sums, forces)
+
+
+def empty(m, d):
+    return [np.full(m, np.nan) for _ in range(3)] + [np.full((m, d), np.nan)]
+
+
+def rows(Z, Y, delta, radii_z, radii_y, kind, numbers, threads=1, isa="auto"):
+    out = empty(*Z.shape)
+    arrays = (Z, Y, delta, radii_z, radii_y)
+    _native.local_stress_rows(*arrays, KINDS[kind], *numbers, *out, threads, isa)
+    return out
+
+
+def pairs(Y, first, second, delta, stands_for, radii, kind, numbers, threads=1, isa="auto"):
+    out = empty(*Y.shape)
+    arrays = (Y, first, second, delta, stands_for, radii)
+    _native.local_stress_pairs(*arrays, KINDS[kind], *numbers, *out, threads, isa)
+    return out
+
+
+def data(irregular, m, n, d, dtype):
+    """Points, distances with zeros among them, and radii from tiny to larger than the map."""
+    rng = np.random.default_rng(5)
+    Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
+    Y[0] = Z[0]  # a pair without distance has no direction
+    delta = rng.gamma(2.0, size=(m, n)).astype(dtype)
+    delta[1::4, ::7] = 0
+    radii_z, radii_y = (np.exp(rng.normal(0.5, 1, size=k)).astype(dtype) for k in (m, n))
+    return Z, Y, delta, radii_z, radii_y
+
+
+def assert_close(found, expected, dtype):
+    for got, true in zip(found, expected, strict=True):
+        slack = 400 * np.finfo(dtype).eps * max(float(np.abs(true).max(initial=0)), 1.0)
+        np.testing.assert_allclose(got, true, rtol=0, atol=slack)
+
+
+@each("kind", KINDS)
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_rows_equal_their_definition(kind, d, dtype, isa, irregular):
+    for m, n in [(1, 1), (3, 21)]:
+        given = data(irregular, m, n, d, dtype)
+        expected = oracle(*given, kind, NUMBERS[kind])
+        assert_close(rows(*given, kind, NUMBERS[kind], isa=isa), expected, dtype)
+
+
+@each("kind", KINDS)
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_pairs_equal_the_rows_of_all_pairs(kind, d, dtype, isa, irregular):
+    n = 37
+    Y = irregular(n, d).astype(dtype)
+    Y[3] = Y[9]
+    _, _, delta, radii, _ = data(irregular, n, n, d, dtype)
+    delta = np.ascontiguousarray((delta + delta.T) / 2)
+    np.fill_diagonal(delta, 0)
+    whole = rows(Y, Y, delta, radii, radii, kind, NUMBERS[kind], isa=isa)
+    on_diagonal = [pair(kind, 0.0, 0.0, float(s), float(s), NUMBERS[kind])[2] for s in radii]
+    whole[2] -= on_diagonal
+    i, j = (e.astype(np.int32) for e in np.triu_indices(n, 1))
+    ones = np.ones(len(i), dtype)
+    found = pairs(Y, i, j, delta[i, j], ones, radii, kind, NUMBERS[kind], isa=isa)
+    assert_close(found, whole, dtype)
+    # a pair that stands for three counts three times
+    thrice = pairs(Y, i, j, delta[i, j], 3 * ones, radii, kind, NUMBERS[kind], isa=isa)
+    assert_close(thrice, [3 * part for part in whole], dtype)
+
+
+@each("kind", KINDS)
+def test_one_radius_is_the_same_radius_for_all_to_the_last_bit(kind, irregular):
+    """A row must not depend on the rows beside it, whose radii may be other ones."""
+    Z, Y, delta, _, _ = data(irregular, 4, 50, 2, np.float64)
+    same, mixed = np.full(4, 0.8), np.array([0.8, 0.8, 0.8, 2.0])
+    alone = rows(Z, Y, delta, same, np.full(50, 0.8), kind, NUMBERS[kind])
+    beside = rows(Z, Y, delta, mixed, np.full(50, 0.8), kind, NUMBERS[kind])
+    for a, b in zip(alone, beside, strict=True):
+        assert np.array_equal(a[:3], b[:3])
+
+
+@each("kind", KINDS)
+@each_dtype
+def test_threads_change_no_bit(kind, dtype, irregular):
+    Y = irregular(1300, 2).astype(dtype)
+    rng = np.random.default_rng(2)
+    delta = rng.gamma(2.0, size=(1300, 1300)).astype(dtype)
+    radii = np.exp(rng.normal(size=1300)).astype(dtype)
+    i, j = (rng.integers(0, 1300, 60_000).astype(np.int32) for _ in range(2))
+    for once, again in zip(
+        rows(Y, Y, delta, radii, radii, kind, NUMBERS[kind], threads=1),
+        rows(Y, Y, delta, radii, radii, kind, NUMBERS[kind], threads=3),
+        strict=True,
+    ):
+        assert np.array_equal(once, again)
+    listed = (i, j, delta[i, j], np.ones(len(i), dtype), radii)
+    for once, again in zip(
+        pairs(Y, *listed, kind, NUMBERS[kind], threads=1),
+        pairs(Y, *listed, kind, NUMBERS[kind], threads=3),
+        strict=True,
+    ):
+        assert np.array_equal(once, again)
+
+
+@each("kind", KINDS)
+def test_the_force_is_half_the_slope_of_the_potential(kind, irregular):
+    Z, Y, delta, radii_z, radii_y = data(irregular, 5, 40, 3, np.float64)
+    Y[0] += 0.3
+    _, _, _, forces = rows(Z, Y, delta, radii_z, radii_y, kind, NUMBERS[kind])
+    h = 1e-6
+    for i, k in np.ndindex(Z.shape):
+        ends = []
+        for sign in (-1, 1):
+            moved = Z.copy()
+            moved[i, k] += sign * h
+            ends.append(rows(moved, Y, delta, radii_z, radii_y, kind, NUMBERS[kind])[1][i])
+        np.testing.assert_allclose((ends[1] - ends[0]) / (4 * h), forces[i, k], rtol=1e-5, atol=1e-6)
+
+
+def test_what_could_lead_the_kernels_astray_is_refused(irregular):
+    Z, Y, delta, radii_z, radii_y = data(irregular, 4, 6, 2, np.float64)
+    good = NUMBERS["step"]
+    for change, message in [
+        ({"delta": delta[:, :5].copy()}, "delta must be"),
+        ({"radii_z": radii_z[:3]}, "radii_z must be"),
+        ({"radii_y": -radii_y}, "radii_y must be"),
+        ({"Z": Z[:, :1].copy()}, "as many columns"),
+    ]:
+        given = {"Z": Z, "Y": Y, "delta": delta, "radii_z": radii_z, "radii_y": radii_y} | change
+        with pytest.raises(ValueError, match=message):
+            rows(*given.values(), "step", good)
+    with pytest.raises(ValueError, match="tradeoff"):
+        rows(Z, Y, delta, radii_z, radii_y, "step", (1.5, *good[1:]))
+    with pytest.raises(ValueError, match="width"):
+        rows(Z, Y, delta, radii_z, radii_y, "symmetric", (0.0, 0.0, 0.0, 0.0))
+    one, radii = np.ones(1), np.ones(6)
+    for first, second in [([6], [0]), ([0], [-1])]:
+        ends = np.array(first, np.int32), np.array(second, np.int32)
+        with pytest.raises(ValueError, match="not below n"):
+            pairs(Y, *ends, one, one, radii, "step", good)
+    with pytest.raises(ValueError, match="as long"):
+        pairs(Y, np.zeros(2, np.int32), np.zeros(1, np.int32), one, one, radii, "step", good)
