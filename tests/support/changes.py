@@ -53,6 +53,15 @@ STRESS = {
     "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
     "pairs": Change("sparse", {"pairs": "all"}, shows="bytes"),
 }
+SHORT = {
+    **AXES,
+    **METRIC,
+    "random_state": Change(1, {"init": "random", "max_iter": 3}),
+    "init": Change("random", {"max_iter": 3}),
+    "max_iter": Change(2),
+    "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+}
+RADIAL = {**SHORT, "n_neighbors": Change(9), "landmarks": Change(20)}
 GRAPH = {
     **AXES,
     **METRIC,
@@ -148,6 +157,14 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     },
     "Sammon": {**STRESS, "power": Change(2)},
     "LinearMDS": {**STRESS, "power": Change(0)},
+    "CurvilinearComponentAnalysis": {**RADIAL, "weighting": Change("sigmoid")},
+    "CurvilinearDistanceAnalysis": {
+        **RADIAL,
+        "weighting": Change("sigmoid"),
+        "on_disconnected": Change("largest", {"n_neighbors": 4}, "clusters"),
+    },
+    "TradeoffMDS": {**RADIAL, "tradeoff": Change(0.6)},
+    "DDHDS": {**SHORT, "reach": Change(0.2)},
     "Isomap": {
         **GRAPH,
         "random_state": Change(1, {"landmarks": 9}),

@@ -157,6 +157,16 @@ NEIGHBOR = [
     (GIVEN, "distances"),
 ]
 
+RADIAL = [
+    ({}, "rows"),
+    ({"n_components": 1}, "rows"),
+    ({"n_components": 3}, "rows"),
+    ({"n_neighbors": 3}, "rows"),
+    ({"landmarks": 20}, "rows"),
+    ({"landmarks": 20, **GIVEN}, "distances"),
+]
+WEIGHTINGS = [({"weighting": weighting}, "rows") for weighting in ("exp", "sigmoid")]
+
 # Parameters and data by the name of the method: every variant of its out-of-sample formula.
 CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "PCA": [
@@ -241,6 +251,25 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         *[case for case in STRESS if case[0].get("metric") != "precomputed"],
         ({"power": 0}, "rows"),
         ({"power": 2}, "rows"),
+    ],
+    "CurvilinearComponentAnalysis": [*RADIAL, *WEIGHTINGS, *METRICS],
+    "CurvilinearDistanceAnalysis": [
+        *RADIAL,
+        *WEIGHTINGS,
+        *[case for case in GRAPH if case[0].get("n_neighbors") == 6],
+        ({"n_neighbors": 4}, "clusters"),
+        ({"n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
+        ({"n_neighbors": 4, "on_disconnected": "largest", **GIVEN}, "clustered distances"),
+    ],
+    "TradeoffMDS": [
+        *RADIAL,
+        *METRICS,
+        *[({"tradeoff": tradeoff}, "rows") for tradeoff in (0.0, 0.5, 1.0)],
+    ],
+    "DDHDS": [
+        *[({"n_components": q}, "rows") for q in (1, 2, 3)],
+        *[({"reach": reach}, "rows") for reach in (0.2, 1.0)],
+        *METRICS,
     ],
     "Isomap": [
         *GRAPH,

@@ -68,10 +68,9 @@ definition in numpy.
   weights or, if they are empty, ``delta^-power``. NaN is an unknown distance.
 - ``stress_pairs(y, first, second, delta, weights, stress, forces)``: the same for listed pairs of
   one map; ``pair_distances(y, first, second, out)``: their distances.
-- ``local_stress_rows(z, y, delta, radii_z, radii_y, kind, tradeoff, center, width, rounding, stress,
-  potential, degrees, forces)``: stress in which a pair counts by its distance in the map, in the
-  data, or in both; ``local_stress.h`` lists the laws. ``local_stress_pairs(y, first, second, delta,
-  stands_for, radii, ...)``: the same for listed pairs of one map, each for so many.
+- ``local_stress_rows(z, y, delta, radii_z, radii_y, kind, tradeoff, center, width, rounding,
+  stress, potential, degrees, forces)``: stress in which a pair counts by its distance in the map,
+  in the data, or in both; ``local_stress.h`` lists the laws.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
   put in any order within ``groups[g] .. groups[g + 1]``.
 """
@@ -102,7 +101,6 @@ from lowland._native.kernels import (
     join_rounds,
     kernel_rows,
     kernel_times,
-    local_stress_pairs,
     local_stress_rows,
     manhattan_rows,
     mid_ranks,
@@ -160,7 +158,6 @@ __all__ = [
     "join_rounds",
     "kernel_rows",
     "kernel_times",
-    "local_stress_pairs",
     "local_stress_rows",
     "manhattan_rows",
     "mid_ranks",

@@ -431,25 +431,6 @@ def local_stress_rows(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
-def local_stress_pairs(
-    y: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    delta: np.ndarray,
-    stands_for: np.ndarray,
-    radii: np.ndarray,
-    kind: int,
-    tradeoff: float,
-    center: float,
-    width: float,
-    rounding: float,
-    stress: np.ndarray,
-    potential: np.ndarray,
-    degrees: np.ndarray,
-    forces: np.ndarray,
-    threads: int,
-    isa: str = "auto",
-) -> None: ...
 def stress_rows(
     z: np.ndarray,
     y: np.ndarray,

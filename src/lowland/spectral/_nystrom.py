@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._engines.linalg.magnitude import in_units_of
 
-__all__ = ["heat_exponents", "in_units_of", "weighted_sum"]
+__all__ = ["heat_exponents", "weighted_sum"]
 
 
 def weighted_sum(weights: np.ndarray, indices: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -33,15 +33,3 @@ def heat_exponents(distances: np.ndarray, bandwidth: float, owner: str) -> np.nd
     nearest = d.min(axis=1, keepdims=True)
     with np.errstate(over="ignore"):  # the exponent -infinity has the weight 0
         return -(d - nearest) * (d + nearest)
-
-
-def in_units_of(unit: float, distances: np.ndarray, most: float, owner: str) -> np.ndarray:
-    """distances / unit in float64; refuses a new row whose quotient is above ``most``."""
-    with np.errstate(over="ignore"):  # in the unit of extreme data, a width may be 0
-        d = distances.astype(np.float64) / max(unit, np.finfo(np.float64).tiny)
-    if not d.max(initial=0.0) <= most:
-        raise DataError(
-            f"{owner}: X has a new row at distance {distances.max():.0e} from the fitted rows, "
-            "which is too far to compute its place; leave it out."
-        )
-    return d

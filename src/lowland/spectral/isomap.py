@@ -15,12 +15,13 @@ from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import Ascending, Starts, above, at_least, index_of, share
 from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted, param
+from lowland._engines.graphs.new_rows import geodesics_of_new_rows
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
-from lowland.spectral._geodesic_links import edges_within, geodesics_of_new_rows, links_within
+from lowland.spectral._geodesic_links import edges_within, links_within
 from lowland.spectral._graph_embedding import GraphEmbedding
 
 __all__ = ["Isomap"]
@@ -212,7 +213,7 @@ class Isomap(GraphEmbedding):
         Z = np.empty((links.shape[0], self.dual_vectors_.shape[1]))
         for rows in row_blocks(len(Z), NEW_ROWS):
             D = geodesics_of_new_rows(
-                self._graph(), links[rows], self.longest_edge_, self.landmarks_, run
+                self._graph(), links[rows], self.longest_edge_, self.landmarks_, run, owner="Isomap"
             )
             Z[rows] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
         return Z * self.longest_edge_

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.oracles import linear, mds, neighbor, spectral
+from support.oracles import curvilinear, linear, mds, neighbor, spectral
 from support.oracles.basics import HeldOut
 
 __all__ = ["CLASSES", "OBJECTIVES", "PLACES", "ROWS_BACK", "HeldOut", "oracle_of"]
@@ -40,6 +40,10 @@ OBJECTIVES: dict[str, Callable] = {
     "MDS": mds.point_stress,
     "NonmetricMDS": mds.point_stress,
     "Sammon": mds.point_stress,
+    "CurvilinearComponentAnalysis": curvilinear.point_potential,
+    "CurvilinearDistanceAnalysis": curvilinear.point_potential,
+    "TradeoffMDS": curvilinear.point_potential,
+    "DDHDS": curvilinear.symmetric_stress,
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
@@ -50,6 +54,7 @@ ROWS_BACK: dict[str, Callable] = {
     "LDA": linear.lda_back,
     "KernelPCA": linear.kernel_pca_back,
     "LinearMDS": linear.linear_mds_back,
+    "CurvilinearComponentAnalysis": curvilinear.cca_back,
     "LLE": spectral.locally_linear_back,
     "ModifiedLLE": spectral.locally_linear_back,
     "LTSA": spectral.locally_linear_back,

@@ -19,6 +19,7 @@ __all__ = [
     "EXTREME",
     "check_magnitude",
     "column_exponents",
+    "in_units_of",
     "near_one",
     "safe_exponent",
     "scaled",
@@ -106,3 +107,15 @@ def _exponents(spread: Any, greatest: Any, dtype: Any) -> Any:
     largest_exponent = np.frexp(greatest)[1].astype(np.int64)
     room = np.finfo(dtype).maxexp - 8 - largest_exponent
     return np.minimum(np.minimum(-np.frexp(spread)[1].astype(np.int64), room), MOST)
+
+
+def in_units_of(unit: float, distances: np.ndarray, most: float, owner: str) -> np.ndarray:
+    """distances / unit in float64; refuses a new row whose quotient is above ``most``."""
+    with np.errstate(over="ignore"):  # in the unit of extreme data, a width may be 0
+        d = distances.astype(np.float64) / max(unit, np.finfo(np.float64).tiny)
+    if not d.max(initial=0.0) <= most:
+        raise DataError(
+            f"{owner}: X has a new row at distance {distances.max():.0e} from the fitted rows, "
+            "which is too far to compute its place; leave it out."
+        )
+    return d

@@ -40,4 +40,5 @@ class Law(NamedTuple):
 
     def numbers(self) -> tuple[int, float, float, float, float]:
         """The law as the kernels take it."""
-        return (KINDS.index(self.kind), *(float(number) for number in self[1:]))
+        kind = KINDS.index(self.kind)
+        return kind, self.tradeoff, self.center, self.width, self.rounding

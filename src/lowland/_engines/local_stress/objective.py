@@ -1,20 +1,20 @@
-"""Local stress as an objective: all pairs, or pairs that each stand for several.
+"""Local stress as an objective over all pairs of points.
 
-Both give, in one pass over the pairs, the published stress, the potential that a descent lowers,
-its slope, and the sums of weights, from which the Guttman transform follows: with the weights as
-they are, Y - slope / (2 degrees) does not raise the stress, because 2 diag(V) lies above V.
+One pass over the pairs gives the published stress, the potential that a descent lowers, its slope,
+and the sums of weights, from which the Guttman transform follows: with the weights as they are,
+Y - slope / (2 degrees) does not raise the stress, because 2 diag(V) lies above V.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from lowland import _native
 from lowland._engines.local_stress.laws import Law
 
-__all__ = ["AllPairs", "LocalEvaluation", "LocalStress", "PointSums", "SomePairs"]
+__all__ = ["AllPairs", "LocalEvaluation", "LocalStress", "PointSums"]
 
 
 class PointSums(NamedTuple):
@@ -24,14 +24,6 @@ class PointSums(NamedTuple):
     potential: np.ndarray
     degrees: np.ndarray
     forces: np.ndarray
-
-
-class Pairs(Protocol):
-    """Pairs of the points of a map."""
-
-    n: int
-
-    def sums(self, Y: np.ndarray, law: Law, radii: np.ndarray) -> PointSums: ...
 
 
 class AllPairs(NamedTuple):
@@ -71,35 +63,9 @@ class AllPairs(NamedTuple):
         return out
 
 
-class SomePairs(NamedTuple):
-    """Listed pairs, each once, that stand for all pairs."""
-
-    n: int
-    first: np.ndarray
-    second: np.ndarray
-    delta: np.ndarray
-    stands_for: np.ndarray
-    threads: int
-
-    def sums(self, Y: np.ndarray, law: Law, radii: np.ndarray) -> PointSums:
-        dtype = self.delta.dtype
-        out = _empty_sums(Y.shape)
-        _native.local_stress_pairs(
-            np.ascontiguousarray(Y, dtype),
-            self.first,
-            self.second,
-            self.delta,
-            self.stands_for,
-            np.ascontiguousarray(radii, dtype),
-            *law.numbers(),
-            *out,
-            self.threads,
-        )
-        return out
-
-
 def _empty_sums(shape: tuple[int, ...]) -> PointSums:
-    return PointSums(*(np.empty(shape[0]) for _ in range(3)), np.empty(shape))
+    n = shape[0]
+    return PointSums(np.empty(n), np.empty(n), np.empty(n), np.empty(shape))
 
 
 class LocalEvaluation(NamedTuple):
@@ -114,7 +80,7 @@ class LocalEvaluation(NamedTuple):
 class LocalStress:
     """The potential of a law with given radii, over pairs; see ``majorization.Objective``."""
 
-    def __init__(self, pairs: Pairs, law: Law, radii: np.ndarray, floor: float = 0.0) -> None:
+    def __init__(self, pairs: AllPairs, law: Law, radii: np.ndarray, floor: float = 0.0) -> None:
         self.pairs, self.law, self.radii, self.floor = pairs, law, radii, floor
         self.degrees: np.ndarray | None = None  # where the descent began
 

@@ -19,7 +19,7 @@ from lowland._core.threads import limit_blas
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
-__all__ = ["equal_points", "place_by_stress"]
+__all__ = ["Height", "between_nearest", "equal_points", "place_by_stress", "settled"]
 
 # (places, numbers of their rows) -> stress, and the step of the Guttman transform
 Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -83,7 +83,7 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
         return stress, forces / degrees[rows, None]
 
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
-    starts = [_between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
+    starts = [between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
     whole = ~np.isnan(delta).any(axis=1)
     if len(Y) > Y.shape[1] and whole.any():
         start = starts[0].copy()
@@ -91,10 +91,10 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
         starts += [start, 2 * Y.mean(axis=0) - start]
     best, lowest = starts[0], np.full(len(delta), np.inf)
     for start in starts:
-        found, low = _settled(start, height, ROUGH * width)
+        found, low = settled(start, height, ROUGH * width)
         best = np.where((low < lowest)[:, None], found, best)
         lowest = np.minimum(low, lowest)
-    return _settled(best, height, CLOSE * width)[0]
+    return settled(best, height, CLOSE * width)[0]
 
 
 def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
@@ -106,7 +106,7 @@ def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
     return [some[places] for places in order.T]
 
 
-def _between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """The mean of the nearest fitted points, weighted by their inverse distances."""
     near = np.argsort(np.where(np.isnan(delta), np.inf, delta), axis=1, kind="stable")[:, :NEAREST]
     reach = np.take_along_axis(delta, near, axis=1)
@@ -126,7 +126,7 @@ def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
     return gower_placement(delta**2, squares, 0.5 * inverse.T, threads) + mean
 
 
-def _settled(Z: np.ndarray, height: Height, close: float) -> tuple[np.ndarray, np.ndarray]:
+def settled(Z: np.ndarray, height: Height, close: float) -> tuple[np.ndarray, np.ndarray]:
     """Descend from every row to its own minimum; rows that have converged are left out."""
     Z, rows = Z.copy(), np.arange(len(Z))
     value, step = height(Z, rows)

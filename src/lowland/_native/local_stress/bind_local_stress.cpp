@@ -1,4 +1,4 @@
-// Python's door to the kernels of local stress; sizes and pairs that could lead them astray are refused here.
+// Python's door to the kernel of local stress; sizes and radii that could lead them astray are refused here.
 #include <new>
 
 #include "common/bindings.h"
@@ -6,8 +6,6 @@
 
 namespace lowland {
 namespace {
-
-using Numbers = Vector<std::int32_t>;
 
 Law law_of(int kind, double tradeoff, double center, double width, double rounding) {
     check(kind >= kStep && kind <= kSymmetric, "local_stress: no such law");
@@ -50,32 +48,6 @@ void local_stress_rows(Rows<T> z, Rows<T> y, Rows<T> delta, Vector<T> radii_z, V
     if (!LOWLAND_RUN(isa, local_stress_rows(maps, law, out, threads))) throw std::bad_alloc();
 }
 
-void check_below(const Numbers& numbers, std::int64_t n) {
-    bool fine = true;
-    for (std::int64_t i = 0; i < size(numbers, 0); ++i) {
-        fine &= numbers.data()[i] >= 0 && numbers.data()[i] < n;
-    }
-    check(fine, "local_stress_pairs: a point is not below n");
-}
-
-template <class T>
-void local_stress_pairs(Rows<T> y, Numbers first, Numbers second, Vector<T> delta, Vector<T> stands_for,
-                        Vector<T> radii, int kind, double tradeoff, double center, double width,
-                        double rounding, OutVector<double> stress, OutVector<double> potential,
-                        OutVector<double> degrees, Out<double> forces, int threads, const std::string& isa) {
-    const std::int64_t n = size(y, 0), d = size(y, 1), count = size(first, 0);
-    check_threads(threads);
-    check(size(second, 0) == count && size(delta, 0) == count && size(stands_for, 0) == count,
-          "local_stress_pairs: the lists of pairs must be as long");
-    check_below(first, n), check_below(second, n);
-    const Law law = law_of(kind, tradeoff, center, width, rounding);
-    check_radii(radii, n, kind, "local_stress_pairs: radii must be (n,) and above 0");
-    const LocalOut out = out_of(n, d, stress, potential, degrees, forces);
-    const LocalPairs<T> pairs{y.data(),         n,     d,           first.data(), second.data(), delta.data(),
-                              stands_for.data(), count, radii.data()};
-    if (!LOWLAND_RUN(isa, local_stress_pairs(pairs, law, out, threads))) throw std::bad_alloc();
-}
-
 template <class T>
 void bind(nb::module_& m) {
     using namespace nb::literals;
@@ -83,11 +55,6 @@ void bind(nb::module_& m) {
           "delta"_a.noconvert(), "radii_z"_a.noconvert(), "radii_y"_a.noconvert(), "kind"_a, "tradeoff"_a,
           "center"_a, "width"_a, "rounding"_a, "stress"_a.noconvert(), "potential"_a.noconvert(),
           "degrees"_a.noconvert(), "forces"_a.noconvert(), "threads"_a, "isa"_a = "auto");
-    m.def("local_stress_pairs", &local_stress_pairs<T>, "y"_a.noconvert(), "first"_a.noconvert(),
-          "second"_a.noconvert(), "delta"_a.noconvert(), "stands_for"_a.noconvert(),
-          "radii"_a.noconvert(), "kind"_a, "tradeoff"_a, "center"_a, "width"_a, "rounding"_a,
-          "stress"_a.noconvert(), "potential"_a.noconvert(), "degrees"_a.noconvert(),
-          "forces"_a.noconvert(), "threads"_a, "isa"_a = "auto");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Entry points of the kernels of local stress: a pair counts by its distance in the map, in the data,
+// Entry point of the kernel of local stress: a pair counts by its distance in the map, in the data,
 // or in both.
 //
-// With d = |z_i - y_j|, gap = d - delta and the weight w of the law, each kernel gives per point i
+// With d = |z_i - y_j|, gap = d - delta and the weight w of the law, the kernel gives per point i
 //
 //     stress_i    = sum_j of the terms of the published objective, w gap^2 or |gap| F
 //     potential_i = sum_j u_ij,  u the function of d whose half slope is the force below
@@ -24,8 +24,8 @@ struct Law {
     double center, width, rounding;
 };
 
-// Points z (m x d) and y (n x d), in a fit the same; delta (m x n) row by row; radii of both, which a
-// symmetric law does not read.
+// Points z (m x d) and y (n x d), in a fit the same; delta (m x n) row by row, NaN where a pair does not
+// count; radii of both, which a symmetric law does not read.
 template <class T>
 struct LocalRows {
     const T* z;
@@ -35,19 +35,6 @@ struct LocalRows {
     const T* delta;
     const T* radii_z;
     const T* radii_y;
-};
-
-// Pairs of points of one map y (n x d), each listed once, with what each stands for.
-template <class T>
-struct LocalPairs {
-    const T* y;
-    std::int64_t n, d;
-    const std::int32_t* first;
-    const std::int32_t* second;
-    const T* delta;
-    const T* stands_for;
-    std::int64_t count;
-    const T* radii;
 };
 
 struct LocalOut {
@@ -62,9 +49,6 @@ struct LocalOut {
     /* All pairs of two maps. */                                                           \
     template <class T>                                                                     \
     bool local_stress_rows(LocalRows<T> maps, Law law, LocalOut out, int n_threads);       \
-    /* The listed pairs of one map. */                                                     \
-    template <class T>                                                                     \
-    bool local_stress_pairs(LocalPairs<T> pairs, Law law, LocalOut out, int n_threads);    \
     }
 
 LOWLAND_DECLARE_LOCAL_STRESS(baseline)
