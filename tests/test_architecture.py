@@ -90,6 +90,7 @@ ENGINE_ROOMS = [
     "kernels",
     "embedding",
     "stress",
+    "local_stress",
     "patches",
 ]
 ENGINES = [path for path in FILES if room(path) == "_engines"]

@@ -97,7 +97,7 @@ class RadialReducer(CurvilinearReducer):
         m = n if n <= ALL_ROWS else LANDMARKS
         distances = cls._distances_cost(m, p)
         steps = Estimate(200 * (7e-10 * m * m + 1e-4), 4 * m * m).holding(distances.n_bytes)
-        place = Estimate((n - m) * m * (6e-8 + 1e-10 * p), 3e7)
+        place = Estimate((n - m) * m * (1.5e-7 + 1e-10 * p), 3e7 if n > m else 0)
         return (Estimate(0.05, 0) + distances + steps + place).holding(16 * n * p)
 
     # --- what a method writes -----------------------------------------------------------------
