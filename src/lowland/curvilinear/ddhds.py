@@ -95,7 +95,6 @@ class DDHDS(CurvilinearReducer):
         cost="O(n^2) per step and memory",
     )
     reference = "Lespinats, Verleysen, Giron & Fertil (2007)"
-    aliases = ("dd_hds",)
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:

@@ -21,8 +21,8 @@ class TradeoffMDS(RadialReducer):
     With l = 0 errors count for pairs that are near in the map, as in CCA: what is near in the map
     is near in the data (trustworthiness). With l = 1 they count for pairs that are near in the
     data: what is near in the data stays near in the map (continuity). Values between trade one for
-    the other. Radii s_i differ from row to row, so that dense and sparse regions are kept alike. The
-    literature calls the method local MDS; ``LocalMDS`` is another one of that name. Cost: as CCA.
+    the other. Radii s_i differ from row to row, so that dense and sparse regions are kept alike.
+    The paper calls the method local MDS; ``LocalMDS`` is another one of that name. Cost: as CCA.
 
     Parameters
     ----------
