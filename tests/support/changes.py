@@ -148,6 +148,15 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     },
     "Sammon": {**STRESS, "power": Change(2)},
     "LinearMDS": {**STRESS, "power": Change(0)},
+    "RelationalPerspectiveMap": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"init": "random"}),
+        "init": Change("random"),
+        "max_iter": Change(3),
+        "rigidity": Change(1.0),
+        "aspect": Change(1.5),
+    },
     "Isomap": {
         **GRAPH,
         "random_state": Change(1, {"landmarks": 9}),

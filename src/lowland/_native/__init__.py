@@ -70,6 +70,9 @@ definition in numpy.
   one map; ``pair_distances(y, first, second, out)``: their distances.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
   put in any order within ``groups[g] .. groups[g + 1]``.
+- ``torus_energy(z, y, sides, delta, rigidity, nearest, energy, forces, stiffness)``: the repulsion
+  of every point of z from all points of y on a flat torus; see ``torus_energy.h``. Each row of
+  ``delta`` belongs to ``len(z) / len(delta)`` points of z in a row; coordinates in 0 .. side.
 """
 
 from lowland._native.kernels import (
@@ -123,6 +126,7 @@ from lowland._native.kernels import (
     stress_pairs,
     stress_rows,
     symmetric_times,
+    torus_energy,
     transpose,
     union_starts,
     union_sum,
@@ -179,6 +183,7 @@ __all__ = [
     "stress_pairs",
     "stress_rows",
     "symmetric_times",
+    "torus_energy",
     "transpose",
     "union_starts",
     "union_sum",
