@@ -10,6 +10,7 @@ of fixed steps oscillates; the descent here takes no step that raises the energy
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from lowland import _native
 from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.products import times
+from lowland._engines.neighbors.duplicates import EqualRows
 
 __all__ = [
     "Repulsion",
@@ -25,6 +28,8 @@ __all__ = [
     "cut_open",
     "descend",
     "nearest_of",
+    "relocated",
+    "repulsion_at",
     "stress_per_point",
 ]
 
@@ -33,12 +38,17 @@ STRIP = 1 / 20  # of a side: the width of the strip in which points are counted 
 FIRST_STEP, MOMENTUM, LONGER, SHORTER = 0.5, 0.9, 1.1, 0.5
 SHORTEST = 1e-9
 LOOK_BACK = 10  # steps over which the decrease is measured
+NODES, MOVED = 256, 10  # nodes where a point may move to; one point in so many moves at once
 
 
 class Repulsion(NamedTuple):
-    """The energy, minus its gradient, and sum_j delta / d^(p + 2) of each point."""
+    """The energy, minus its gradient, and sum_j delta / d^(p + 2) of each point.
+
+    ``per_point`` are the energies of each point with all others; their sum is twice the energy.
+    """
 
     energy: float
+    per_point: np.ndarray
     forces: np.ndarray
     stiffness: np.ndarray
 
@@ -61,7 +71,7 @@ class TorusEnergy:
         constants = self.rigidity, self.nearest
         found = energy, forces, stiffness
         _native.torus_energy(at, at, self.sides, self.delta, *constants, *found, self.threads)
-        return Repulsion(float(energy.sum()) / 2, forces, stiffness)
+        return Repulsion(float(energy.sum()) / 2, *found)
 
 
 def descend(
@@ -96,6 +106,39 @@ def descend(
     return Y
 
 
+def relocated(
+    objective: TorusEnergy, Y: np.ndarray, equal: EqualRows | None, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Y with some points at other places, where the energy of each with the others is lower.
+
+    A point cannot cross a group that repels it, so a descent leaves some behind. Of a grid, each
+    point's lowest node is found; the points that gain most move at once, fewer if the energy of the
+    map would rise. None if no move lowers it.
+    """
+    n, q = Y.shape
+    per_axis = int(NODES ** (1 / q) + 1e-9)
+    if per_axis < 2:
+        return None
+    axes = [(np.arange(per_axis) + 0.5) / per_axis * side for side in objective.sides]
+    nodes = np.array(list(itertools.product(*axes)))
+    repulsion = repulsion_at(nodes, Y, objective.sides, objective.rigidity)
+    values = times(objective.delta, np.zeros(n), repulsion.T, objective.threads)
+    best, here = values.argmin(axis=1), objective(Y)
+    gain = here.per_point - values[np.arange(n), best]
+    within = (rng.random((n, q)) - 0.5) / per_axis * objective.sides
+    if equal is not None:  # equal rows have equal gains; they move together
+        within = within[equal.first[equal.group]]
+    moved = min(int((gain > 0).sum()), max(1, n // MOVED))
+    while moved > 0:
+        least = np.partition(gain, n - moved)[n - moved]
+        moves = gain >= max(least, np.finfo(float).tiny)
+        tried = np.where(moves[:, None], np.mod(nodes[best] + within, objective.sides), Y)
+        if objective(tried).energy < here.energy:
+            return tried
+        moved //= 3
+    return None
+
+
 def block_distances(Z: np.ndarray, Y: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """d between all points of Z and of Y, (m, n)."""
     d = np.zeros((len(Z), len(Y)))
@@ -103,6 +146,14 @@ def block_distances(Z: np.ndarray, Y: np.ndarray, sides: np.ndarray) -> np.ndarr
         along = np.abs(z[:, None] - y)
         d += np.minimum(along, side - along)
     return d
+
+
+def repulsion_at(
+    nodes: np.ndarray, Y: np.ndarray, sides: np.ndarray, rigidity: float
+) -> np.ndarray:
+    """1 / (p d^p) or -ln d of every node and every point of Y."""
+    d = np.maximum(block_distances(nodes, Y, sides), nearest_of(sides))
+    return -np.log(d) if rigidity == 0 else d**-rigidity / rigidity
 
 
 def stress_per_point(delta: np.ndarray, Y: np.ndarray, sides: np.ndarray) -> np.ndarray:

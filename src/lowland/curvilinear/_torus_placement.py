@@ -2,11 +2,12 @@
 
     e(z) = sum_j delta_j / (p d_j^p)
 
-e has a minimum in many a hole between the fitted points. It is computed on a grid, as a product of
-the distances with the repulsion of every fitted point at every node. A compass search descends from
-the lowest minima of the grid and from the nearest fitted points: it tries a step along each axis,
-and halves the step where no try is lower. Kinks of e lie across the axes, so that a point that is
-lowest along each axis has no descent in any other direction either.
+Along each axis e has a valley half a side from every fitted point, and so a minimum at many a
+crossing of valleys. e is computed at the crossings, or on a regular grid where they are too many,
+as a product of the distances with the repulsion of every fitted point at every node. A compass
+search descends from the lowest minima of the grid and from the nearest fitted points: it tries a
+step along each axis, and halves the step where no try is lower. As the valleys lie across the axes,
+a point that is lowest along each axis has no descent in any other direction either.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import itertools
 import numpy as np
 
 from lowland import _native
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.products import times
-from lowland.curvilinear._torus import block_distances, nearest_of
+from lowland.curvilinear._torus import nearest_of, repulsion_at
 
 __all__ = ["lowest_of_equal", "place_on_torus"]
 
-ENTRIES, MOST_NODES = 1 << 21, 4096  # of the matrix of nodes and points, and of the grid
-TAKEN, NEAREST = 6, 2  # minima of the grid and nearest points that are starts
+ENTRIES, MOST_NODES = 1 << 21, 4096  # of the matrix of nodes and points, and of a regular grid
+FEWEST = 3  # nodes per axis; where they would be too many, the fitted points are the nodes
+TAKEN, NEAREST = 12, 2  # minima of the grid and nearest points that are starts
 # of a side: a row whose steps are shorter has converged, and roughly so to compare starts
 CLOSE, ROUGH = 1e-10, 1e-3
 STEPS = 400
@@ -61,16 +64,24 @@ def lowest_of_equal(
     return equal
 
 
+def grid_axes(Y: np.ndarray, sides: np.ndarray) -> list[np.ndarray] | None:
+    """The coordinates of the nodes along each axis; None if even few per axis are too many."""
+    n, q = Y.shape
+    if n ** (q + 1) <= ENTRIES:  # the valleys themselves
+        return [np.unique(np.mod(y + side / 2, side)) for y, side in zip(Y.T, sides, strict=True)]
+    per_axis = int(min(MOST_NODES, ENTRIES // n) ** (1 / q) + 1e-9)
+    if per_axis < FEWEST:
+        return None
+    return [(np.arange(per_axis) + 0.5) / per_axis * side for side in sides]
+
+
 class _Search:
     def __init__(
         self, delta: np.ndarray, Y: np.ndarray, sides: np.ndarray, rigidity: float, threads: int
     ) -> None:
         self.delta, self.Y, self.sides = delta, Y, sides
         self.rigidity, self.threads, self.nearest = rigidity, threads, nearest_of(sides)
-        q = len(sides)
-        nodes = min(MOST_NODES, ENTRIES // len(Y))
-        self.per_axis = max(int(nodes ** (1 / q)), 3)
-        self.pitch = 0.5 / self.per_axis
+        self.pitch = ROUGH
 
     def energy(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """e at the points Z (m, r, q): r places of each of the rows."""
@@ -84,21 +95,23 @@ class _Search:
 
     def lowest_nodes(self) -> list[np.ndarray]:
         """For each row the nodes of the grid that are lower than the nodes around them."""
-        q, m, g = len(self.sides), len(self.delta), self.per_axis
-        axes = [(np.arange(g) + 0.5) / g * side for side in self.sides]
-        nodes = np.array(list(itertools.product(*axes)))
-        d = np.maximum(block_distances(nodes, self.Y, self.sides), self.nearest)
-        p = self.rigidity
-        repulsion = -np.log(d) if p == 0 else d**-p / p
-        values = times(self.delta, np.zeros(len(self.Y)), repulsion.T, self.threads)
-        field = values.reshape(m, *(g,) * q)
-        around = field.copy()
-        for axis in range(1, q + 1):  # the lowest of each node and those around it, axis by axis
-            sides = np.roll(around, 1, axis), np.roll(around, -1, axis)
-            around = np.minimum(np.minimum(*sides), around)
-        values = np.where(field == around, field, np.inf).reshape(m, -1)
-        order = np.argsort(values, axis=1, kind="stable")[:, :TAKEN]
-        order = np.where(np.isinf(np.take_along_axis(values, order, axis=1)), order[:, :1], order)
+        n = len(self.Y)
+        axes = grid_axes(self.Y, self.sides)
+        if axes is None:
+            nodes = self.Y[np.linspace(0, n - 1, min(n, ENTRIES // n)).astype(np.int64)]
+            shape = None
+        else:
+            nodes, shape = np.array(list(itertools.product(*axes))), [len(axis) for axis in axes]
+            self.pitch = 0.5 / max(shape)
+        repulsion = repulsion_at(nodes, self.Y, self.sides, self.rigidity).T
+        order = np.empty((len(self.delta), min(TAKEN, len(nodes))), np.int64)
+        for rows in row_blocks(len(order), rows_within(8 * len(nodes), 2**24)):
+            values = times(self.delta[rows], np.zeros(n), repulsion, self.threads)
+            if shape is not None:
+                values = _minima(values.reshape(-1, *shape)).reshape(len(values), -1)
+            lowest = np.argsort(values, axis=1, kind="stable")[:, :TAKEN]
+            found = np.isfinite(np.take_along_axis(values, lowest, axis=1))
+            order[rows] = np.where(found, lowest, lowest[:, :1])
         return list(nodes[order].transpose(1, 0, 2))
 
     def descend(
@@ -124,3 +137,11 @@ class _Search:
             if not going.size:
                 break
         return Z, lowest
+
+
+def _minima(values: np.ndarray) -> np.ndarray:
+    """Values on a periodic grid, (m, g, g, ...), infinite where a node around is lower."""
+    around = values
+    for axis in range(1, values.ndim):
+        around = np.minimum(around, np.minimum(np.roll(around, 1, axis), np.roll(around, -1, axis)))
+    return np.where(values == around, values, np.inf)

@@ -16,15 +16,16 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._engines.linalg.blocks import row_blocks
-from lowland._engines.neighbors.duplicates import at_common_place, equal_in_distances
+from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland.curvilinear._base import CurvilinearReducer
-from lowland.curvilinear._torus import TorusEnergy, cut_open, descend, stress_per_point
+from lowland.curvilinear._torus import TorusEnergy, cut_open, descend, relocated, stress_per_point
 from lowland.curvilinear._torus_placement import lowest_of_equal, place_on_torus
 
 __all__ = ["RelationalPerspectiveMap"]
 
-SOFT, SOFT_SHARE = -0.25, 0.4  # rigidity of the first steps, and their share of all
+SOFT, SOFT_SHARE = -0.25, 0.25  # rigidity of the first steps, and their share of all
+RELOCATIONS = 4
 TOL, SOFT_TOL = 1e-6, 1e-5  # decrease in ten steps that ends a descent, per pair of mean distance
 FLAT = 1e-6  # of the first axis: an axis of less spread has no order of its own
 ADVICE = "fit a sample of the rows and transform the others"
@@ -155,7 +156,7 @@ class RelationalPerspectiveMap(CurvilinearReducer):
         if self.max_iter > 0:
             start = initial_map.separated(start, run.rng)
         start = np.mod(at_common_place(start, equal), self.sides_)
-        Y, energies = self._descend(start, delta, unit, run)
+        Y, energies = self._descend(start, delta, unit, equal, run)
         self.embedding_ = self._on_torus(cut_open(Y, self.sides_), X.dtype)
         self.loss_history_ = np.array(energies)
         self.stress_, self.n_iter_ = energies[-1], len(energies) - 1
@@ -192,38 +193,48 @@ class RelationalPerspectiveMap(CurvilinearReducer):
         return unit, np.divide(D, unit, out=delta, casting="same_kind")
 
     def _descend(
-        self, Y: np.ndarray, delta: np.ndarray, unit: float, run: FitContext
+        self,
+        Y: np.ndarray,
+        delta: np.ndarray,
+        unit: float,
+        equal: EqualRows | None,
+        run: FitContext,
     ) -> tuple[np.ndarray, list[float]]:
         """The map at the end, and E_p at the start and after each step."""
-        p, n_pairs = float(self.rigidity), len(delta) * (len(delta) - 1) / 2
+        p, n_pairs, max_iter = float(self.rigidity), delta.size / 2, int(self.max_iter)
         objective = TorusEnergy(delta, self.sides_, p, run.threads)
-        energies = [unit * objective(Y).energy]
-        last = Y
+        energies, last = [unit * objective(Y).energy], Y
 
-        def report(Y: np.ndarray, energy: float) -> bool:
-            energies.append(unit * energy)
-            return run.monitor.iteration(
-                len(energies) - 1, lambda: Y, energies[-1], total=int(self.max_iter)
-            )
-
-        def report_soft(Y: np.ndarray, _: float) -> bool:
+        def report(Y: np.ndarray, energy: float | None = None) -> bool:
             nonlocal last
-            moved, last = Y is not last, Y
-            return report(Y, objective(Y).energy if moved else energies[-1] / unit)
+            if energy is None:  # that of another rigidity was lowered
+                energy = energies[-1] / unit if Y is last else objective(Y).energy
+            last = Y
+            energies.append(unit * energy)
+            return run.monitor.iteration(len(energies) - 1, lambda: Y, energies[-1], max_iter)
 
-        if p > SOFT and isinstance(self.init, str):
-            soft = TorusEnergy(delta, self.sides_, SOFT, run.threads)
-            steps = int(SOFT_SHARE * self.max_iter)
-            Y = descend(soft, Y, steps, SOFT_TOL * n_pairs, report_soft)
+        if isinstance(self.init, str):
+            soft = TorusEnergy(delta, self.sides_, min(p, SOFT), run.threads)
+            told = report if p <= SOFT else lambda Y, _: report(Y)
+            steps, tol = int(SOFT_SHARE * max_iter), SOFT_TOL * n_pairs
+            Y = descend(soft, Y, steps, tol, told)
+            for _ in range(RELOCATIONS):
+                if run.monitor.stopped or len(energies) > max_iter:
+                    break
+                moved = relocated(soft, Y, equal, run.rng)
+                if moved is None:
+                    break
+                Y = moved
+                if not report(Y):
+                    Y = descend(soft, Y, steps // (2 * RELOCATIONS), tol, told)
         if not run.monitor.stopped:
-            steps = int(self.max_iter) - len(energies) + 1
-            Y = descend(objective, Y, steps, TOL * n_pairs, report)
+            Y = descend(objective, Y, max_iter - len(energies) + 1, TOL * n_pairs, report)
         return Y, energies
 
     def _on_torus(self, Y: np.ndarray, dtype: Any) -> np.ndarray:
         """Y in the type of the data; what rounds to the side is at 0."""
         Y = np.mod(Y, self.sides_).astype(dtype)
-        beyond = Y >= self.sides_.astype(dtype)
+        beyond = self.sides_.astype(dtype) <= Y
         return np.where(beyond, dtype.type(0), Y)
 
     # --- new rows -----------------------------------------------------------------------------
