@@ -77,11 +77,12 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     the side, so the energy of this rule oscillates. Here the same step is taken with momentum, and
     only if the energy falls; c_t adapts. The first quarter of the steps is taken at p = -0.25 if p
     is larger, because the energy has fewer minima there. Then, four times, points that would have
-    less energy elsewhere are moved there, and more such steps follow. On digits, MNIST, iris, a
-    sphere, a torus, clusters and the Swiss roll this ended at a lower energy than without, and than
-    the paper's rule in ten times as many steps. 0 was chosen as the default rigidity by the share
-    of the 10 nearest neighbors that are kept on digits, MNIST, a sphere and clusters; -0.25 is
-    close.
+    less energy elsewhere are moved there, and more such steps follow. Measured with 400 rows or
+    fewer of iris, digits, clusters, a sphere, a torus and the Swiss roll at p = -0.5, 0 and 1, from
+    the same start and with one seed: the energy was below that of 2000 steps of the paper's rule in
+    17 of 18 runs; on iris at p = 0 it was 0.03 % above. The default rigidity was chosen by the share
+    of the 10 nearest neighbors that are kept on digits, MNIST, a sphere and clusters, with one seed
+    each and an earlier descent; 0 and -0.25 differed little, and 0 kept more of MNIST.
 
     Distances below 1e-6 of the largest on the torus count as that. Equal rows share one place. A
     new row minimizes its own energy against the frozen map; a row at distance 0 from a fitted row
