@@ -80,7 +80,7 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     less energy elsewhere are moved there, and more such steps follow. Measured with 400 rows or
     fewer of iris, digits, clusters, a sphere, a torus and the Swiss roll at p = -0.5, 0 and 1, from
     the same start and with one seed: the energy was below that of 2000 steps of the paper's rule in
-    17 of 18 runs; on iris at p = 0 it was 0.03 % above. The default rigidity was chosen by the share
+    17 of 18 runs; on iris at p = 0 it was 0.03 % above. The default rigidity was chosen by the part
     of the 10 nearest neighbors that are kept on digits, MNIST, a sphere and clusters, with one seed
     each and an earlier descent; 0 and -0.25 differed little, and 0 kept more of MNIST.
 
