@@ -12,6 +12,7 @@ import mutants
 FAMILIES = {
     "anndata",
     "core",
+    "curvilinear_rpm",
     "io",
     "kernel",
     "linear",

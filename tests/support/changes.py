@@ -165,6 +165,15 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     },
     "TradeoffMDS": {**RADIAL, "tradeoff": Change(0.6)},
     "DDHDS": {**SHORT, "reach": Change(0.2)},
+    "RelationalPerspectiveMap": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"init": "random"}),
+        "init": Change("random"),
+        "max_iter": Change(3),
+        "rigidity": Change(1.0),
+        "aspect": Change(1.5),
+    },
     "Isomap": {
         **GRAPH,
         "random_state": Change(1, {"landmarks": 9}),

@@ -247,6 +247,12 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         *[({"ties": ties, **GIVEN}, "tied distances") for ties in ("secondary", "index")],
     ],
     "Sammon": [*STRESS, ({"power": 2}, "rows"), ({"power": 2, **GIVEN}, "tied distances")],
+    "RelationalPerspectiveMap": [
+        *[case for case in STRESS if "pairs" not in case[0] and case[1] != "tied distances"],
+        ({"rigidity": 1.0}, "rows"),
+        ({"rigidity": -0.5, "aspect": 1.6}, "rows"),
+        ({"rigidity": 0.7, **GIVEN}, "known distances"),
+    ],
     "LinearMDS": [
         *[case for case in STRESS if case[0].get("metric") != "precomputed"],
         ({"power": 0}, "rows"),

@@ -39,6 +39,7 @@ class Reducer(Estimator):
     accepts_graph: ClassVar[bool] = False  # a NeighborGraph in place of X
     accepts_missing: ClassVar[bool] = False  # unknown distances are NaN
     wants_pca: ClassVar[bool] = False  # wide tables are reduced by PCA first
+    wraps: ClassVar[bool] = False  # the map is a torus: its left edge meets its right (sides_)
     components_limit: ClassVar[Literal["rows", "rank", "classes"]] = "rows"
 
     @classmethod

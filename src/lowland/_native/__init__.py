@@ -73,6 +73,9 @@ definition in numpy.
   in the data, or in both; ``local_stress.h`` lists the laws.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
   put in any order within ``groups[g] .. groups[g + 1]``.
+- ``torus_energy(z, y, sides, delta, rigidity, nearest, energy, forces, stiffness)``: the repulsion
+  of every point of z from all points of y on a flat torus; see ``torus_energy.h``. Each row of
+  ``delta`` belongs to ``len(z) / len(delta)`` points of z in a row; coordinates in 0 .. side.
 """
 
 from lowland._native.kernels import (
@@ -127,6 +130,7 @@ from lowland._native.kernels import (
     stress_pairs,
     stress_rows,
     symmetric_times,
+    torus_energy,
     transpose,
     union_starts,
     union_sum,
@@ -184,6 +188,7 @@ __all__ = [
     "stress_pairs",
     "stress_rows",
     "symmetric_times",
+    "torus_energy",
     "transpose",
     "union_starts",
     "union_sum",

@@ -469,3 +469,16 @@ def pool_adjacent(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def torus_energy(
+    z: np.ndarray,
+    y: np.ndarray,
+    sides: np.ndarray,
+    delta: np.ndarray,
+    rigidity: float,
+    nearest: float,
+    energy: np.ndarray,
+    forces: np.ndarray,
+    stiffness: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

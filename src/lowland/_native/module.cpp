@@ -17,6 +17,7 @@ void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
+void bind_torus_energy(nb::module_& m);
 }
 
 namespace {
@@ -161,6 +162,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_ranks(m);
     lowland::bind_selection(m);
     lowland::bind_stress(m);
+    lowland::bind_torus_energy(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);

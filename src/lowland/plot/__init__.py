@@ -28,6 +28,7 @@ from lowland.plot.rnx import rnx_plot
 from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
+from lowland.plot.tiles import tiled_map
 from lowland.plot.variance import scree_plot
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ __all__ = [
     "scree_plot",
     "selection_plot",
     "shepard_plot",
+    "tiled_map",
 ]
 
 

@@ -17,9 +17,10 @@ from lowland.plot._strip import draw_strip, strip_height
 from lowland.plot.colors import Categories, Coloring, encode_labels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["axis_labels", "draw_map", "scatter_map"]
+__all__ = ["axis_labels", "draw_map", "scatter_map", "write_row_names"]
 
 NAME_LENGTH = 24
 POINT = 8.0  # width in pixels of a point of a small map
@@ -91,12 +92,17 @@ def scatter_map(
         density=density,
     )
     if names is not None:
-        if len(names) != len(Y):
-            raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
-        if Y.shape[1] == 2:
-            written = [clean(str(name), NAME_LENGTH) for name in names]
-            write_names(figure.axes[0], written, Y, size=8.0, beside=POINT)
+        write_row_names(figure.axes[0], names, Y)
     return figure
+
+
+def write_row_names(axes: Axes, names: Sequence[str], Y: np.ndarray) -> None:
+    """Write the name of each row beside its point; only maps of two dimensions have room."""
+    if len(names) != len(Y):
+        raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
+    if Y.shape[1] == 2:
+        written = [clean(str(name), NAME_LENGTH) for name in names]
+        write_names(axes, written, Y, size=8.0, beside=POINT)
 
 
 def draw_map(

@@ -134,6 +134,7 @@ def _map_view(entry: Map) -> dict[str, Any]:
     return {
         **entry,
         "dimensions": d,
+        "is_torus": entry.get("sides") is not None,
         "shown_dimensions": min(d, SHOWN_DIMENSIONS),
         "measures": [
             {"name": name, "label": _words(name), "share": _measured_share(values)}

@@ -17,6 +17,7 @@ __all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
 
 MOST_POINTS = 100_000  # a browser still moves this many smoothly
 SHOWN_DIMENSIONS = 3
+TILED_DIMENSIONS = 2  # in space, copies beyond the edges would hide the map
 MOST_CATEGORIES = 20  # whole numbers with more distinct values get a continuous scale
 FEW_CATEGORIES = 10  # the same for other numbers
 LONGEST_TEXT = 200  # characters of a label; ids are never shortened
@@ -49,14 +50,24 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
     """Coordinates, measures of each point, and clusters."""
     Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
     # Centered before the conversion to float32, so that a map far from the origin stays precise.
-    centered = Y[rows] - (Y.min(axis=0) / 2 + Y.max(axis=0) / 2)
+    middle = Y.min(axis=0) / 2 + Y.max(axis=0) / 2
+    centered = Y[rows] - middle
     reach = np.abs(centered).max()
+    reach = reach if reach > 0 else 1.0
+    sides = entry.get("sides")
+    torus = None
+    if sides is not None and Y.shape[1] <= TILED_DIMENSIONS:
+        torus = {
+            "low": [float(low) for low in -middle / reach],
+            "sides": [float(side / reach) for side in sides],
+        }
     clusters = density_clusters(Y)
     names = [f"cluster {number}" for number in range(1, int(clusters.max()) + 1)]
     return {
         "title": entry["title"],
         "dimensions": Y.shape[1],
-        "coordinates": pack_array(centered / (reach if reach > 0 else 1.0), "<f4"),
+        "coordinates": pack_array(centered / reach, "<f4"),
+        "torus": torus,
         "measures": [
             pack_numbers(name, np.asarray(values, dtype=np.float64)[rows])
             for name, values in entry["per_point"].items()

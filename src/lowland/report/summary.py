@@ -65,6 +65,7 @@ class Map(TypedDict):
     loss_history: Sequence[float] | None
     facts: Mapping[str, Any]  # n_connected_components, explained_variance_ratio, ...
     pictures: Mapping[str, bytes]  # PNG by caption
+    sides: NotRequired[Sequence[float] | None]  # of a map that is a torus, from 0 to each side
 
 
 class Summary(TypedDict):
@@ -112,6 +113,12 @@ def _check_map(entry: Mapping[str, Any], n: int, place: str) -> None:
         raise DataError(
             f"{place}['coordinates'] has shape {Y.shape}, but there are {n} ids: "
             "give one row of coordinates for each id."
+        )
+    sides = entry.get("sides")
+    if sides is not None and (len(sides) != Y.shape[1] or not all(0 < s < np.inf for s in sides)):
+        raise DataError(
+            f"{place}['sides'] is {sides}, but the map has {Y.shape[1]} dimensions: give a length "
+            "after which each coordinate begins anew, or None."
         )
     if not np.isfinite(Y).all():
         row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from lowland.io import Table, coordinate_names
 from lowland.study.fitting import Fit
-from lowland.study.summary import variance_shares
+from lowland.study.summary import sides_of, variance_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +30,13 @@ def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     method = type(fit.estimator).__name__
     early = ", stopped early" if fit.stopped else ""
     title = f"{Path(table.source).name}: {method} of {table.shape[0]} rows{early}"
+    sides = sides_of(fit)
+    if sides is not None and len(sides) == 2:
+        from lowland.plot import tiled_map
+
+        labels = None if color is None else table.column(color).to_numpy()
+        said = {"title": title, "label_name": color, "axis_names": axes}
+        return tiled_map(Y, sides, labels, **said, names=_row_names(table))
     return picture_of_map(table, Y, color, title, axes)
 
 

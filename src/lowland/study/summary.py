@@ -17,6 +17,7 @@ __all__ = [
     "facts_of",
     "map_entry",
     "plain_value",
+    "sides_of",
     "summarize",
     "table_facts",
     "variance_shares",
@@ -100,7 +101,15 @@ def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
         "loss_history": None if losses is None else [float(loss) for loss in losses],
         "facts": facts_of(estimator),
         "pictures": {},
+        "sides": sides_of(fit),
     }
+
+
+def sides_of(fit: Fit) -> list[float] | None:
+    """The sides of a map that is a torus; None if it is none, or was turned off its axes."""
+    if not type(fit.estimator).wraps or fit.is_turned:
+        return None
+    return [float(side) for side in fit.estimator.sides_]  # type: ignore[attr-defined]
 
 
 def card_of(cls: type[Reducer]) -> dict[str, str]:

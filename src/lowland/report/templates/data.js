@@ -60,6 +60,8 @@ function shuffledOrder(n) {
   return order;
 }
 
+const COPIED = 0.12; // of a side: what a view shows of the copies of a torus
+
 /** One map: x, y, z of each point, centered, the largest coordinate being 1. */
 class Cloud {
   constructor(packed, n, order) {
@@ -70,7 +72,16 @@ class Cloud {
     this.positions = this.spread(unpack(packed.coordinates, "f4"));
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
+    this.torus = packed.torus;
     this.extent = this.measureExtent();
+  }
+
+  /** How far the copies of a torus lie from it: in each direction that has a side, both ways. */
+  get copies() {
+    if (!this.torus) return [];
+    const [right, up = 0] = this.torus.sides;
+    const steps = [-1, 0, 1].flatMap((x) => (up ? [-1, 0, 1] : [0]).map((y) => [x * right, y * up]));
+    return steps.filter(([x, y]) => x || y);
   }
 
   /** Three coordinates for every point; a map of one dimension gets a height that means nothing. */
@@ -93,6 +104,10 @@ class Cloud {
       reach[0] = Math.max(reach[0], Math.abs(p[i]), radius);
       reach[1] = Math.max(reach[1], Math.abs(p[i + 1]), radius);
     }
+    this.torus?.sides.forEach((side, axis) => {
+      const low = this.torus.low[axis];
+      reach[axis] = Math.max(-low, low + side) + COPIED * side;
+    });
     return reach;
   }
 }

@@ -1,5 +1,7 @@
 // Two painters with one duty, paint(panel): WebGL for speed, a plain canvas where there is no WebGL.
 
+const FADED = 0.25; // opacity of the copies of a torus, relative to its points
+
 const VERTEX = `
   attribute vec3 position;
   attribute vec4 color;
@@ -82,6 +84,12 @@ class WebGLPainter {
     this.bind("position", 3, gl.FLOAT, false, this.positionBuffer(panel.cloud));
     this.bind("color", 4, gl.UNSIGNED_BYTE, true, this.colorBuffer(panel));
     gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
+    const at = (name) => gl.getUniformLocation(this.program, name);
+    gl.uniform1f(at("opacity"), FADED * panel.opacity);
+    for (const [right, up] of panel.cloud.copies) {
+      gl.uniform2f(at("center"), panel.view.center[0] - right, panel.view.center[1] - up);
+      gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
+    }
     panel.context.clearRect(0, 0, width, height);
     panel.context.drawImage(this.canvas, 0, this.canvas.height - height, width, height, 0, 0, width, height);
   }
@@ -148,15 +156,18 @@ class CanvasPainter {
     const flat = view.flat;
     const [scaleX, scaleY] = view.scale;
     const count = panel.isMoving ? Math.min(cloud.n, MOST_WHILE_MOVING) : cloud.n;
-    for (let place = 0; place < count; place++) {
-      const alpha = colors[4 * place + 3];
-      if (!alpha) continue;
-      const point = cloud.order[place];
-      const left = (view.width / 2 + (flat[2 * point] - view.center[0]) * scaleX) * ratio;
-      const top = (view.height / 2 - (flat[2 * point + 1] - view.center[1]) * scaleY) * ratio;
-      context.globalAlpha = (panel.opacity * alpha) / 255;
-      context.fillStyle = cssColor(colors.subarray(4 * place, 4 * place + 3));
-      context.fillRect(left - size / 2, top - size / 2, size, size);
+    for (const [right, up] of [[0, 0], ...cloud.copies]) {
+      const opacity = right || up ? FADED * panel.opacity : panel.opacity;
+      for (let place = 0; place < count; place++) {
+        const alpha = colors[4 * place + 3];
+        if (!alpha) continue;
+        const point = cloud.order[place];
+        const left = (view.width / 2 + (flat[2 * point] + right - view.center[0]) * scaleX) * ratio;
+        const top = (view.height / 2 - (flat[2 * point + 1] + up - view.center[1]) * scaleY) * ratio;
+        context.globalAlpha = (opacity * alpha) / 255;
+        context.fillStyle = cssColor(colors.subarray(4 * place, 4 * place + 3));
+        context.fillRect(left - size / 2, top - size / 2, size, size);
+      }
     }
     context.globalAlpha = 1;
   }

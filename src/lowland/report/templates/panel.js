@@ -78,6 +78,7 @@ class Panel {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.view.width, this.view.height);
     context.strokeStyle = this.theme.ink;
+    if (this.cloud.torus) this.paintFrame(context);
     for (const [point, width] of [[this.app.pinned, 2.5], [this.app.hovered, 1.5]]) {
       if (point < 0) continue;
       const flat = this.view.flat;
@@ -87,6 +88,18 @@ class Panel {
       context.stroke();
     }
     if (this.lasso) this.paintLasso(context);
+  }
+
+  /** One period of a torus; a map of one dimension has only a left and a right edge. */
+  paintFrame(context) {
+    const { low, sides } = this.cloud.torus;
+    const [left, bottom] = this.view.toScreen(low[0], low[1] ?? 0);
+    const [right, top] = this.view.toScreen(low[0] + sides[0], low.length > 1 ? low[1] + sides[1] : 0);
+    const [from, to] = low.length > 1 ? [top, bottom] : [-1, this.view.height + 1];
+    context.lineWidth = 1;
+    context.globalAlpha = 0.5;
+    context.strokeRect(left, from, right - left, to - from);
+    context.globalAlpha = 1;
   }
 
   paintLasso(context) {

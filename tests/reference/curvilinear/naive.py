@@ -1,0 +1,138 @@
+"""Objectives of the family straight from the papers, and the papers' own stochastic rules."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import ndtr
+
+__all__ = [
+    "F_MAP",
+    "F_ROWS",
+    "cca_rule",
+    "cca_stress",
+    "ddhds_rule",
+    "ddhds_stress",
+    "irregular_rows",
+    "kth_radii",
+    "largest_distance",
+    "principal_start",
+    "tradeoff_rule",
+    "tradeoff_stress",
+]
+
+# Fixture F: four points and a map of them
+F_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)], float)
+F_MAP = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)], float)
+
+
+def irregular_rows(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
+    return X + np.exp(X[:, :1] / 4)
+
+
+def principal_start(X, q=2):
+    Z = X - X.mean(axis=0)
+    U, S, _ = np.linalg.svd(Z, full_matrices=False)
+    return (U * S)[:, :q]
+
+
+def largest_distance(Y):
+    return cdist(Y, Y).max()
+
+
+def kth_radii(D, k):
+    return np.sort(D, axis=1)[:, min(k, len(D) - 1)]
+
+
+def weighting(kind, u, s):
+    if kind == "step":
+        return (u <= s).astype(float)
+    if kind == "exp":
+        return np.exp(-u / s)
+    t = np.clip(u / s - 0.5, 0, 1)
+    return 1 - 3 * t**2 + 2 * t**3
+
+
+def cca_stress(D, Y, radius, kind="step"):
+    """1/2 sum_i sum_{j != i} (delta - d)^2 F(d, radius)."""
+    total = 0.0
+    for i in range(len(D)):
+        for j in range(len(D)):
+            if i != j:
+                d = np.linalg.norm(Y[i] - Y[j])
+                total += (D[i, j] - d) ** 2 * weighting(kind, np.array(d), radius) / 2
+    return float(total)
+
+
+def tradeoff_stress(D, Y, radii, tradeoff):
+    """1/2 sum_i sum_{j != i} (delta - d)^2 [(1 - l) F(d, s_i) + l F(delta, s_i)]."""
+    total = 0.0
+    for i in range(len(D)):
+        for j in range(len(D)):
+            if i != j:
+                d = np.linalg.norm(Y[i] - Y[j])
+                near, given = float(d <= radii[i]), float(D[i, j] <= radii[i])
+                total += (D[i, j] - d) ** 2 * ((1 - tradeoff) * near + tradeoff * given) / 2
+    return total
+
+
+def ddhds_stress(D, Y, reach):
+    """sum over pairs of |delta - d| F(min(delta, d))."""
+    i, j = np.triu_indices(len(D), 1)
+    delta, d = D[i, j], cdist(Y, Y)[i, j]
+    center = delta.mean() - 2 * (1 - reach) * delta.std()
+    F = ndtr(-(np.minimum(delta, d) - center) / (2 * reach * delta.std()))
+    return float((np.abs(delta - d) * F).sum())
+
+
+def _geometric(first, last, share):
+    return first * (last / first) ** share
+
+
+def cca_rule(D, Y, radius, epochs, seed=0):
+    """Demartines & Herault: a random row i moves all others, a and lambda decrease geometrically."""
+    return tradeoff_rule(D, Y, np.full(len(D), radius), 0.0, epochs, seed)
+
+
+def tradeoff_rule(D, Y, radii, tradeoff, epochs, seed=0):
+    """Venna & Kaski: the same moves, with both weights and a radius of each row."""
+    rng, n, Y = np.random.default_rng(seed), len(D), Y.copy()
+    widest, steps = largest_distance(Y), epochs * len(D)
+    order = np.concatenate([rng.permutation(n) for _ in range(epochs)])
+    for step, i in enumerate(order):
+        share = step / steps
+        s, a = _geometric(max(widest, radii[i]), radii[i], share), _geometric(0.5, 0.01, share)
+        along = Y - Y[i]
+        d = np.sqrt((along**2).sum(axis=1))
+        weight = (1 - tradeoff) * (d <= s) + tradeoff * (D[i] <= s)
+        pull = np.where(d > 0, a * weight * (D[i] - d) / np.where(d > 0, d, 1), 0)
+        Y += pull[:, None] * along
+    return Y
+
+
+def ddhds_rule(D, Y, reach, steps, seed=0):
+    """Lespinats et al.: springs on all pairs, and random forces by local pressure that fade."""
+    rng, n, Y = np.random.default_rng(seed), len(D), Y.copy()
+    pairs = D[np.triu_indices(n, 1)]
+    center = pairs.mean() - 2 * (1 - reach) * pairs.std()
+    width = 2 * reach * pairs.std()
+    best, lowest = Y.copy(), ddhds_stress(D, Y, reach)
+    for step in range(steps):
+        fade = 1 - step / steps
+        along = Y[:, None] - Y[None]
+        d = np.sqrt((along**2).sum(axis=2)) + np.eye(n)
+        F = ndtr(-(np.minimum(D, d) - center) / width)
+        pull = F * (D - d) / d
+        np.fill_diagonal(pull, 0)
+        pressure = np.abs(pull * d).sum(axis=1) / n
+        turn = rng.standard_normal(Y.shape)
+        turn /= np.sqrt((turn**2).sum(axis=1, keepdims=True))
+        # the mean of all springs moves a point; half of it is stable for all weights
+        Y = Y + 0.5 * (pull[:, :, None] * along).sum(axis=1) / F.sum(axis=1, keepdims=True)
+        Y += 0.3 * fade * pressure[:, None] * turn
+        here = ddhds_stress(D, Y, reach)
+        if here < lowest:
+            best, lowest = Y.copy(), here
+    return best

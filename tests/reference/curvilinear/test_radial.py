@@ -1,0 +1,371 @@
+"""CCA, CDA and TradeoffMDS against the papers' objectives and rules, and on known shapes."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from lowland import (
+    MDS,
+    CurvilinearComponentAnalysis,
+    CurvilinearDistanceAnalysis,
+    Isomap,
+    TradeoffMDS,
+    datasets,
+)
+from lowland._engines.local_stress.laws import Law
+from lowland._engines.local_stress.objective import AllPairs, LocalStress
+from lowland.errors import DataError, ParameterError
+from lowland.metrics import continuity, trustworthiness
+from reference.curvilinear.naive import (
+    F_MAP,
+    F_ROWS,
+    cca_rule,
+    cca_stress,
+    irregular_rows,
+    kth_radii,
+    principal_start,
+    tradeoff_rule,
+    tradeoff_stress,
+)
+from support.cases import each
+
+RADIAL = [CurvilinearComponentAnalysis, CurvilinearDistanceAnalysis, TradeoffMDS]
+each_method = each("method", RADIAL, ids=lambda cls: cls.__name__)
+
+
+def objective(D, law, radii):
+    return LocalStress(AllPairs(np.ascontiguousarray(D), 1), law, np.broadcast_to(radii, len(D)))
+
+
+# --- objectives -------------------------------------------------------------------------------
+
+
+@each(
+    ("law", "radii", "value"),
+    [
+        (Law("step"), 1.05, 4.5262066430),
+        (Law("exp"), 1.0, 2.6026875896),
+        (Law("step", tradeoff=0.0), "k = 1", 4.4152868977),
+        (Law("step", tradeoff=0.5), "k = 1", 2.9135195192),
+        (Law("step", tradeoff=1.0), "k = 1", 1.4117521408),
+        (Law("step"), 1e9, 6.0133842766),  # F = 1: raw stress
+    ],
+)
+def test_objectives_of_the_four_points(law, radii, value):
+    D = squareform(pdist(F_ROWS))
+    radii = kth_radii(D, 1) if isinstance(radii, str) else radii
+    assert objective(D, law, radii)(F_MAP).stress == pytest.approx(value, abs=1e-9)
+
+
+@each("kind", ["step", "exp", "sigmoid"])
+def test_the_stated_stress_is_that_of_the_paper(kind):
+    X = irregular_rows(70, 5)
+    model = CurvilinearComponentAnalysis(weighting=kind, random_state=0).fit(X)
+    D, r = cdist(X, X), model.radii_[0]
+    assert r == pytest.approx(kth_radii(D, 10).mean())
+    expected = cca_stress(D, model.embedding_, r, kind)
+    assert model.stress_ == pytest.approx(expected, rel=1e-9)
+
+
+@each("tradeoff", [0.0, 0.3, 1.0])
+def test_the_stated_stress_of_the_tradeoff_is_that_of_the_paper(tradeoff):
+    X = irregular_rows(60, 4, seed=1)
+    model = TradeoffMDS(tradeoff=tradeoff, n_neighbors=7, random_state=0).fit(X)
+    D = cdist(X, X)
+    np.testing.assert_allclose(model.radii_, kth_radii(D, 7))
+    expected = tradeoff_stress(D, model.embedding_, model.radii_, tradeoff)
+    assert model.stress_ == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_objective_is_affine_in_the_tradeoff():
+    X = irregular_rows(40, 4)
+    D, Y = cdist(X, X), principal_start(X)
+    radii = kth_radii(D, 5)
+    ends = [objective(D, Law("step", tradeoff=float(e)), radii)(Y).stress for e in (0, 1)]
+    for share in (0.25, 0.5, 0.9):
+        found = objective(D, Law("step", tradeoff=share), radii)(Y).stress
+        assert found == pytest.approx((1 - share) * ends[0] + share * ends[1], rel=1e-12)
+
+
+@each("tradeoff", [0.0, 0.4])
+@each("kind", ["step", "exp", "sigmoid"])
+@each("q", [1, 2, 3])
+def test_the_slope_is_half_the_gradient_of_the_loss(kind, tradeoff, q):
+    X = irregular_rows(25, 4, seed=2)
+    D, Y = cdist(X, X), principal_start(X, q)
+    loss = objective(D, Law(kind, tradeoff=tradeoff), 0.7 * kth_radii(D, 9))
+    slope, h = loss(Y).slope, 1e-6
+    for i, k in np.ndindex(Y.shape):
+        ends = []
+        for sign in (-1, 1):
+            moved = Y.copy()
+            moved[i, k] += sign * h
+            ends.append(loss(moved).loss)
+        assert (ends[1] - ends[0]) / (4 * h) == pytest.approx(slope[i, k], rel=1e-4, abs=1e-4)
+
+
+@each("kind", ["step", "exp", "sigmoid"])
+def test_the_mean_move_of_the_papers_rule_is_the_slope(kind):
+    """Every row once: the sum of all moves, without a step size, is minus the slope."""
+    X = irregular_rows(30, 4, seed=3)
+    D, Y = cdist(X, X), principal_start(X)
+    r = 0.8 * np.median(D)
+    moves = np.zeros(Y.shape)
+    for i in range(len(D)):
+        d = np.linalg.norm(Y - Y[i], axis=1)
+        t = np.clip(d / r - 0.5, 0, 1)
+        F = {"step": d <= r, "exp": np.exp(-d / r), "sigmoid": 1 - 3 * t**2 + 2 * t**3}[kind]
+        share = np.divide(F * (D[i] - d), d, out=np.zeros(len(d)), where=d > 0)
+        moves += share[:, None] * (Y - Y[i])
+    np.testing.assert_allclose(moves, -objective(D, Law(kind), r)(Y).slope, rtol=1e-9, atol=1e-9)
+
+
+# --- equalities -------------------------------------------------------------------------------
+
+
+def test_a_radius_that_holds_all_pairs_gives_the_minimum_of_mds():
+    X = irregular_rows(50, 4)
+    start = principal_start(X)
+    radius = 3 * cdist(X, X).max()
+    loss = objective(cdist(X, X), Law("step"), radius)
+    mds = MDS(init=start, tol=0, max_iter=2000).fit(X)
+    assert loss(mds.embedding_).loss == pytest.approx(mds.stress_, rel=1e-9)
+    assert np.abs(loss(mds.embedding_).slope).max() < 1e-4 * np.abs(loss(start).slope).max()
+
+
+def test_without_a_tradeoff_and_with_equal_radii_it_is_cca():
+    """A ring of equal steps: every row has the same distance to its k-th neighbor."""
+    angle = 2 * np.pi * np.arange(36) / 36
+    X = np.column_stack([np.cos(angle), np.sin(angle), 0.3 * np.cos(2 * angle)])
+    D = np.round(cdist(X, X), 12)
+    D = np.minimum(D, np.roll(np.roll(D, 9, 0), 9, 1))  # the same from every row
+    D = (D + D.T) / 2
+    start = np.random.default_rng(0).standard_normal((36, 2))
+    given = {"init": start, "n_neighbors": 6, "random_state": 0, "metric": "precomputed"}
+    radii = kth_radii(D, 6)
+    cca = CurvilinearComponentAnalysis(**given).fit(D)
+    law, ours = Law("step"), TradeoffMDS(tradeoff=0, **given)
+    ours._radii = lambda kth: np.full(len(kth), kth.mean())
+    np.testing.assert_array_equal(ours.fit(D).embedding_, cca.embedding_)
+    found = objective(D, law, radii.mean())(cca.embedding_).stress
+    assert found == pytest.approx(cca.stress_, rel=1e-9)
+
+
+def test_with_a_complete_graph_cda_is_cca():
+    X = irregular_rows(40, 4)
+    given = {"init": principal_start(X), "n_neighbors": 39, "random_state": 0}
+    cda = CurvilinearDistanceAnalysis(**given).fit(X)
+    cca = CurvilinearComponentAnalysis(**given)
+    cca._widest = lambda Y, delta: float(delta.max())  # CDA begins at the largest distance
+    np.testing.assert_allclose(cda.embedding_, cca.fit(X).embedding_, atol=1e-6)
+    assert cda.stress_ == pytest.approx(cca.stress_, rel=1e-6)
+
+
+@each_method
+def test_data_that_are_flat_are_kept_as_they_are(method):
+    X = np.random.default_rng(0).random((80, 2)) @ np.array([[1.0, 0.5, 0, 2], [0, 1, -1, 0.3]])
+    n_neighbors = 79 if method is CurvilinearDistanceAnalysis else 10
+    model = method(n_neighbors=n_neighbors, random_state=0).fit(X)
+    np.testing.assert_allclose(pdist(model.embedding_), pdist(X), atol=1e-5)
+    assert model.stress_ < 1e-8
+
+
+# --- the papers' rules ------------------------------------------------------------------------
+
+
+def sphere(n=300, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, 3))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def cylinder(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    angle, height = 2 * np.pi * rng.random(n), 2 * rng.random(n)
+    return np.column_stack([np.cos(angle), np.sin(angle), height])
+
+
+@each("X", [sphere(200), cylinder(200), irregular_rows(200, 6)], ids=["sphere", "cylinder", "rows"])
+def test_cca_ends_below_the_rule_of_the_paper(X):
+    D = cdist(X, X)
+    model = CurvilinearComponentAnalysis(random_state=0).fit(X)
+    paper = cca_rule(D, principal_start(X), model.radii_[0], epochs=60)
+    assert model.stress_ <= cca_stress(D, paper, model.radii_[0])
+    loss = objective(D, Law("step"), model.radii_[0])
+    assert loss(model.embedding_).loss <= loss(paper).loss
+
+
+@each("tradeoff", [0.0, 0.1, 0.5])
+def test_tradeoff_ends_below_the_rule_of_the_paper(tradeoff):
+    X = irregular_rows(200, 6)
+    D = cdist(X, X)
+    model = TradeoffMDS(tradeoff=tradeoff, random_state=0).fit(X)
+    paper = tradeoff_rule(D, principal_start(X), model.radii_, tradeoff, epochs=60)
+    assert model.stress_ <= tradeoff_stress(D, paper, model.radii_, tradeoff)
+
+
+# --- known pictures ---------------------------------------------------------------------------
+
+
+@each("X", [sphere(), cylinder()], ids=["sphere", "cylinder"])
+def test_closed_surfaces_are_torn_and_not_crushed(X):
+    trust = {
+        method.__name__: float(trustworthiness(X, method.fit_transform(X), n_neighbors=10))
+        for method in (MDS(random_state=0), Isomap(n_neighbors=10))
+    }
+    for method in (CurvilinearComponentAnalysis, CurvilinearDistanceAnalysis):
+        found = trustworthiness(X, method(random_state=0).fit_transform(X), n_neighbors=10)
+        assert found > max(trust.values())
+
+
+def test_an_open_box_is_opened():
+    """Five sides of a cube: PCA lays two of them on one another, CCA and CDA spread them."""
+    rng = np.random.default_rng(0)
+    side, u, v = np.repeat(np.arange(5), 80), rng.random(400), rng.random(400)
+    zero, one = np.zeros(400), np.ones(400)
+    faces = [(u, v, zero), (zero, u, v), (one, u, v), (u, zero, v), (u, one, v)]
+    X = np.choose(
+        side, np.array([np.array(face).T for face in faces]).transpose(2, 0, 1)[..., None]
+    )
+    X = np.column_stack([np.choose(side, [face[k] for face in faces]) for k in range(3)])
+    before = trustworthiness(X, principal_start(X), n_neighbors=10)
+    for method in (CurvilinearComponentAnalysis, CurvilinearDistanceAnalysis):
+        Y = method(random_state=0).fit_transform(X)
+        assert trustworthiness(X, Y, n_neighbors=10) > before
+        # at the floor of the box, opposite walls are on opposite sides of it
+        middle = [Y[side == face].mean(axis=0) for face in range(5)]
+        for a, b in ((1, 2), (3, 4)):
+            assert (middle[a] - middle[0]) @ (middle[b] - middle[0]) < 0
+
+
+def rings(n=200):
+    angle = 2 * np.pi * np.arange(n) / n
+    zero = np.zeros(n)
+    first = np.column_stack([np.cos(angle), np.sin(angle), zero])
+    second = np.column_stack([1 + np.cos(angle), zero, np.sin(angle)])
+    noise = 0.05 * np.random.default_rng(0).standard_normal((2 * n, 3))
+    return np.vstack([first, second]) + noise, np.repeat([0, 1], n)
+
+
+def crossings(Y, ring):
+    """Rows whose nearest row in the map is of the other ring."""
+    D = cdist(Y, Y) + 1e9 * np.eye(len(Y))
+    return int((ring[D.argmin(axis=1)] != ring).sum())
+
+
+def test_interlocked_rings_come_apart():
+    X, ring = rings()
+    assert crossings(principal_start(X), ring) > 0
+    Y = CurvilinearComponentAnalysis(random_state=0).fit_transform(X)
+    assert crossings(Y, ring) == 0
+
+
+def test_a_swiss_roll_is_unrolled_by_cda_where_cca_fails():
+    roll = datasets.swiss_roll(600, random_state=0)
+    true = cdist(roll.truth, roll.truth)
+
+    def error(method):
+        d = cdist(*[method.fit_transform(roll.X)] * 2)
+        return np.sqrt(((d - true) ** 2).sum() / (true**2).sum())
+
+    cda = error(CurvilinearDistanceAnalysis(random_state=0))
+    assert cda < 0.1  # distances along a graph of 600 rows are too long by a few percent
+    assert error(CurvilinearComponentAnalysis(random_state=0)) > 3 * cda
+
+
+@each("l", [(0.0, 0.5)])
+def test_the_tradeoff_trades_trust_for_continuity(l):  # noqa: E741
+    X = datasets.digits().X[:500]
+    low, high = (TradeoffMDS(tradeoff=e, random_state=0).fit_transform(X) for e in l)
+    assert trustworthiness(X, low) > trustworthiness(X, high) - 0.05
+    assert continuity(X, high) > continuity(X, low)
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+@each_method
+def test_the_loss_falls_within_stages_and_ends_at_the_final_radii(method):
+    X = irregular_rows(80, 5)
+    model = method(random_state=0).fit(X)
+    losses = model.loss_history_
+    assert len(losses) == model.n_iter_ + 1
+    last = losses[30 * 5 :]  # thirty stages of five steps come first
+    assert len(last) > 5
+    assert (np.diff(last) <= 1e-9 * losses[0]).all()
+    if method is CurvilinearComponentAnalysis:
+        loss = objective(cdist(X, X), Law("step"), model.radii_[0])(model.embedding_).loss
+        assert losses[-1] == pytest.approx(loss, rel=1e-6)
+
+
+@each_method
+def test_rows_beside_the_landmarks_are_placed_like_new_ones(method):
+    X = irregular_rows(120, 4)
+    model = method(landmarks=70, random_state=0).fit(X)
+    marks, n = model.landmarks_, len(X)
+    assert len(marks) == 70
+    others = np.setdiff1d(np.arange(n), marks)
+    np.testing.assert_array_equal(model.transform(X[others]), model.embedding_[others])
+    assert (model.stress_per_point_ >= 0).all()
+    with pytest.raises(ParameterError, match="landmarks=200 is more than n_samples=120"):
+        method(landmarks=200).fit(X)
+
+
+@each_method
+def test_equal_rows_share_a_place_and_constant_rows_give_a_map(method):
+    X = irregular_rows(50, 4)
+    X[7] = X[31] = X[3]
+    Y = method(random_state=0).fit_transform(X)
+    np.testing.assert_allclose(Y[7], Y[3], atol=1e-9 * np.abs(Y).max())
+    np.testing.assert_allclose(Y[31], Y[3], atol=1e-9 * np.abs(Y).max())
+    flat = method(random_state=0).fit(np.full((9, 3), 2.5))
+    np.testing.assert_allclose(flat.embedding_, 0, atol=1e-12)
+    many = np.repeat(X[:5], 12, axis=0)  # the k-th neighbors of all rows are copies
+    assert np.isfinite(method(random_state=0).fit_transform(many)).all()
+
+
+@each_method
+@each("n", [2, 3, 4])
+def test_few_rows(method, n):
+    X = irregular_rows(n, 3)
+    model = method(random_state=0).fit(X)
+    if n < 4:  # three points lie in a plane
+        np.testing.assert_allclose(pdist(model.embedding_), pdist(X), rtol=1e-4)
+    assert model.transform(X[:1] + 0.1).shape == (1, 2)
+
+
+def test_policies_for_graphs_in_pieces():
+    X = np.vstack([irregular_rows(40, 3), irregular_rows(25, 3, seed=1) + 500])
+    joined = CurvilinearDistanceAnalysis(n_neighbors=5, random_state=0).fit(X)
+    assert joined.n_connected_components_ == 2
+    assert joined.excluded_.size == 0
+    gap = cdist(joined.embedding_[:40], joined.embedding_[40:]).min()
+    assert gap > 0.5 * cdist(X[:40], X[40:]).min()
+    largest = CurvilinearDistanceAnalysis(
+        n_neighbors=5, on_disconnected="largest", random_state=0
+    ).fit(X)
+    np.testing.assert_array_equal(largest.excluded_, np.arange(40, 65))
+    assert np.isfinite(largest.embedding_).all()
+    np.testing.assert_array_equal(largest.transform(X[40:]), largest.embedding_[40:])
+    with pytest.raises(DataError, match="2 components"):
+        CurvilinearDistanceAnalysis(n_neighbors=5, on_disconnected="raise").fit(X)
+
+
+def test_a_row_far_away_keeps_its_distance_to_the_nearest_rows():
+    X = irregular_rows(60, 4)
+    model = CurvilinearComponentAnalysis(random_state=0).fit(X)
+    far = X.mean(axis=0) + 40 * (X[0] - X.mean(axis=0))
+    z = model.transform(far[None])
+    nearest = cdist(far[None], X)[0].argmin()
+    found = np.linalg.norm(z - model.embedding_[nearest])
+    assert found == pytest.approx(cdist(far[None], X).min(), rel=0.05)
+
+
+def test_the_inverse_returns_near_rows():
+    """A sheet in three dimensions: between places of the map there are rows of the sheet."""
+    t, h = np.random.default_rng(0).random((2, 400))
+    X = np.column_stack([np.sin(2 * t), h, np.cos(2 * t)])
+    model = CurvilinearComponentAnalysis(random_state=0).fit(X[:350])
+    np.testing.assert_allclose(model.inverse_transform(model.embedding_[:9]), X[:9], atol=1e-9)
+    back = model.inverse_transform(model.transform(X[350:]))
+    error = np.linalg.norm(back - X[350:], axis=1)
+    assert np.median(error) < 0.25 * model.radii_[0]
