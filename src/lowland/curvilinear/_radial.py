@@ -33,7 +33,10 @@ ALL_ROWS, LANDMARKS = 4000, 2000  # "auto" takes all rows up to here, and of mor
 
 
 class Problem(NamedTuple):
-    """All pairs of the landmarks, in units of ``unit``; ``equal`` rows share one place."""
+    """All pairs of the landmarks, in units of ``unit``; ``equal`` rows share one place.
+
+    ``radii`` are in the unit of the data: a product with the unit could lose the k-th neighbor.
+    """
 
     pairs: AllPairs
     unit: float
@@ -52,6 +55,8 @@ class RadialReducer(CurvilinearReducer):
     n_neighbors : int, default=10
         Number k of neighbors whose distances are kept. The radii shrink to the distance of the
         k-th neighbor.
+    max_iter : int, default=300
+        Maximum number of steps. 0 keeps the start.
     tol : float, default=1e-5
         The fit stops when a step with the final radii lowers the loss by less than this share.
     landmarks : int, "auto" or None, default="auto"
@@ -72,14 +77,15 @@ class RadialReducer(CurvilinearReducer):
     stress_ : float
         Objective E of the landmarks, with the final radii.
     loss_history_ : ndarray of shape (n_steps,)
-        The potential of the forces, at the start and after each step. The radii shrink in stages of
-        five steps; within a stage it never increases.
+        The potential of the forces, at the start and after each step. The radii shrink in 20
+        stages; within a stage it never increases.
     stress_per_point_ : ndarray of shape (n_samples,)
         Error of the distances that count for each row: their root mean square, weighted, relative
         to its radius.
     """
 
     n_neighbors: int = param(Integer(1), default=10)
+    max_iter: int = param(Integer(0), default=300)
     tol: float = param(Real(0, closed="left"), default=1e-5)
     landmarks: Any = param(Null() | OneOf("auto") | Integer(2), default="auto")
 
@@ -93,10 +99,10 @@ class RadialReducer(CurvilinearReducer):
 
     @classmethod
     def _radial_cost(cls, n: int, p: int) -> Estimate:
-        """Cost of a fit with 200 steps, and of placing the rows that are no landmarks."""
+        """Cost of a fit with 300 steps, and of placing the rows that are no landmarks."""
         m = n if n <= ALL_ROWS else LANDMARKS
         distances = cls._distances_cost(m, p)
-        steps = Estimate(200 * (7e-10 * m * m + 1e-4), 4 * m * m).holding(distances.n_bytes)
+        steps = Estimate(300 * (7e-10 * m * m + 1e-4), 4 * m * m).holding(distances.n_bytes)
         place = Estimate((n - m) * m * (1.5e-7 + 1e-10 * p), 3e7 if n > m else 0)
         return (Estimate(0.05, 0) + distances + steps + place).holding(16 * n * p)
 
@@ -162,20 +168,26 @@ class RadialReducer(CurvilinearReducer):
         unit = float(np.sqrt(np.einsum("ij,ij->", D, D, dtype=np.float64) / (n * n))) or 1.0
         delta = np.divide(D, unit, dtype=dtype, casting="same_kind")
         kth = kth_smallest(D, int(self.n_neighbors) + 1)  # the first is the row itself
-        radii = self._radii(kth / unit)
+        radii = self._radii(kth)
         return Problem(AllPairs(delta, run.threads), unit, radii, equal_in_distances(delta))
 
     def _descend(self, problem: Problem, start: np.ndarray, run: FitContext) -> Annealed:
         Y, unit, law = start / problem.unit, problem.unit, self._law()
+        final = problem.radii / unit
         if self.max_iter > 0:
             # equal rows that start at one place have the same gradient and stay together
             Y = at_common_place(Y, problem.equal)
             if problem.pairs.delta.any():
                 Y = at_common_place(initial_map.separated(Y, run.rng), problem.equal)
-        widest = np.maximum(problem.radii, self._widest(Y, problem.pairs.delta))
+        widest = np.maximum(final, self._widest(Y, problem.pairs.delta))
+
+        # a step makes creases in which points are caught; where it is smooth, fewer are
+        softer = law._replace(kind="sigmoid") if law.kind == "step" else law
 
         def objective_at(t: float, Y: np.ndarray) -> LocalStress:
-            return LocalStress(problem.pairs, law, geometric(widest, problem.radii, t))
+            if t == 1:
+                return LocalStress(problem.pairs, law, final)
+            return LocalStress(problem.pairs, softer, geometric(widest, final, t))
 
         with limit_blas(1):  # sums over all points must not depend on the number of threads
             return anneal(
@@ -191,14 +203,14 @@ class RadialReducer(CurvilinearReducer):
     def _keep(self, found: Annealed, problem: Problem, dtype: Any, n: int) -> None:
         """Set the fitted attributes of the landmarks."""
         unit, Y = problem.unit, found.Y
-        sums = problem.pairs.sums(Y, self._law(), problem.radii)
-        self.radii_ = problem.radii * unit
+        sums = problem.pairs.sums(Y, self._law(), problem.radii / unit)
+        self.radii_ = problem.radii
         self.loss_history_, self.n_iter_ = found.losses * unit**2, found.n_iter
         self.stress_ = float(sums.stress.sum()) / 2 * unit**2
         self.embedding_ = np.empty((n, Y.shape[1]), dtype)
         self.embedding_[self.landmarks_] = _centered(Y, unit)
         self.stress_per_point_ = np.empty(n)
-        self.stress_per_point_[self.landmarks_] = _relative(sums, problem.radii)
+        self.stress_per_point_[self.landmarks_] = _relative(sums, problem.radii / unit)
 
     def _place_all(
         self, rows: np.ndarray, blocks: Iterable[tuple[slice, np.ndarray]], run: FitContext

@@ -24,7 +24,7 @@ from lowland.curvilinear._base import CurvilinearReducer
 
 __all__ = ["DDHDS"]
 
-WIDEST = 0.9  # the reach that the annealing begins with
+WIDEST = 0.7  # the reach that the annealing begins with
 # |gap| is rounded off within this share of the deviation, at the beginning and at the end
 ROUGH, FINE = 0.3, 1e-3
 
@@ -52,7 +52,7 @@ class DDHDS(CurvilinearReducer):
         Objective E of the map.
     loss_history_ : ndarray of shape (n_steps,)
         E with absolute errors rounded off near 0, at the start and after each step. The rounding
-        and the reach shrink in stages of five steps; within a stage it never increases.
+        and the reach shrink in 20 stages; within a stage it never increases.
     weight_center_, weight_width_ : float
         m = mean - 2 (1 - lambda) deviation of the distances, and s = 2 lambda deviation.
     stress_per_point_ : ndarray of shape (n_samples,)
@@ -63,7 +63,7 @@ class DDHDS(CurvilinearReducer):
     -----
     The weights are those of the paper as we know it from secondary sources. The paper moves points
     by springs and adds random ("Brownian") forces that fade; here quasi-Newton steps lower E
-    with its exact gradient, in which |gap| is sqrt(gap^2 + e^2) - e. The reach begins at 0.9 and e
+    with its exact gradient, in which |gap| is sqrt(gap^2 + e^2) - e. The reach begins at 0.7 and e
     at 0.3 of the deviation, and both shrink geometrically; on spheres and digits this ended at a
     lower E than random forces. The deviation is that of all pairs i < j, without Bessel's
     correction.

@@ -92,7 +92,7 @@ def _geometric(first, last, share):
 
 
 def cca_rule(D, Y, radius, epochs, seed=0):
-    """Demartines & Herault: a random row i moves all others, a and lambda decrease geometrically."""
+    """Demartines & Herault: a random row moves all others; a and lambda fall geometrically."""
     return tradeoff_rule(D, Y, np.full(len(D), radius), 0.0, epochs, seed)
 
 

@@ -17,7 +17,7 @@ from lowland._engines.stress.majorization import majorize
 
 __all__ = ["Annealed", "anneal", "farthest", "geometric"]
 
-STAGES, STEPS = 30, 5  # more stages, or more steps of each, end at nearly the same loss
+STAGES, STEPS = 20, 15  # more stages, or more steps of each, end at nearly the same loss
 SHARE = 0.75  # of all steps: for the stages before the last
 
 
@@ -42,9 +42,10 @@ def anneal(
 ) -> Annealed:
     """Lower ``objective_at(t, Y)`` for t from 0 to 1; it may choose its pairs by the map Y.
 
-    All but the last stage take five steps. Their number is 30, or fewer for a small ``max_iter``.
+    Twenty stages share three quarters of the steps, at most 15 each; the last one has the rest.
     """
-    n_stages = min(STAGES, int(SHARE * max_iter) // STEPS)
+    steps = min(STEPS, max(1, int(SHARE * max_iter) // STAGES))
+    n_stages = min(STAGES, int(SHARE * max_iter) // steps)
     Y, losses = start, np.empty(0)
     objective: Any = None
     for stage in range(n_stages + 1):
@@ -54,7 +55,7 @@ def anneal(
         found = majorize(
             objective,
             Y,
-            max_iter=max_iter if last else min(max_iter, before + STEPS),
+            max_iter=max_iter if last else min(max_iter, before + steps),
             tol=tol,
             monitor=monitor,
             shown=shown,
