@@ -14,6 +14,7 @@ void bind_knn(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_rank_visu(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
 }
@@ -157,6 +158,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_patches(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
+    lowland::bind_rank_visu(m);
     lowland::bind_selection(m);
     lowland::bind_stress(m);
     bind_products<float>(m);
