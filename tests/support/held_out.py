@@ -237,6 +237,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         *[({"ties": ties, **GIVEN}, "tied distances") for ties in ("secondary", "index")],
     ],
     "Sammon": [*STRESS, ({"power": 2}, "rows"), ({"power": 2, **GIVEN}, "tied distances")],
+    "RankVisu": [
+        ({"n_neighbors": 5}, "rows"),
+        ({"n_neighbors": 5, "max_rank": 12}, "rows"),
+        ({"n_neighbors": 40, "max_rank": None}, "rows"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 3}, "rows"),
+        (GIVEN, "known distances"),
+        *METRICS,
+    ],
     "LinearMDS": [
         *[case for case in STRESS if case[0].get("metric") != "precomputed"],
         ({"power": 0}, "rows"),

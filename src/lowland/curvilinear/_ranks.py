@@ -16,8 +16,8 @@ __all__ = ["RankLists", "RankStress", "Walk", "expected_stress", "normalized", "
 
 MOMENTUM = 0.8
 RATE = 1.0  # a pair alone would reach its target in half a step
-WEAK = 0.1  # of the pushes at the start
-GROWING = 0.5  # share of the steps in which pushes grow to their full weight
+WEAK = 0.05  # of the pushes at the start
+GROWING = 0.8  # share of the steps in which pushes grow to their full weight
 
 
 class RankLists(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.oracles import linear, mds, neighbor, spectral
+from support.oracles import curvilinear_rank_visu, linear, mds, neighbor, spectral
 from support.oracles.basics import HeldOut
 
 __all__ = ["CLASSES", "OBJECTIVES", "PLACES", "ROWS_BACK", "HeldOut", "oracle_of"]
@@ -40,6 +40,7 @@ OBJECTIVES: dict[str, Callable] = {
     "MDS": mds.point_stress,
     "NonmetricMDS": mds.point_stress,
     "Sammon": mds.point_stress,
+    "RankVisu": curvilinear_rank_visu.point_ranks,
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,

@@ -24,12 +24,12 @@ namespace {
 constexpr double kWider = 1.3;  // squared radius of the next search, relative to what would do now
 constexpr Index kRowsPerTask = 4;
 constexpr Index kPlaces = 32;   // neighbors whose places are tried at most
-constexpr Index kStarts = 3;    // places from which better ones are sought
+constexpr Index kStarts = 4;    // places from which better ones are sought
 constexpr int kHalvings = 12;
 
 // The memory of one thread: points around a row, and the k nearest of them.
 struct Scratch {
-    double *squares, *sorted, *near_squares;
+    double *squares, *work, *near_squares;
     std::int32_t *found, *near;
 };
 
@@ -93,11 +93,11 @@ static void nearest(const Scratch& at, Index count, Index k) {
     }
 }
 
-// Sorts the smallest `length` of the numbers, in front of the others.
-static void sort_smallest(double* a, Index count, Index length) {
+// The number that has `before` smaller or equal ones in front of it, if all were sorted.
+static double select(double* a, Index count, Index before) {
     Index low = 0, high = count - 1;
-    while (low < high) {  // Hoare's selection
-        const double pivot = a[length - 1];
+    while (low < high) {
+        const double pivot = a[before];
         Index i = low, j = high;
         do {
             while (a[i] < pivot) ++i;
@@ -107,17 +107,10 @@ static void sort_smallest(double* a, Index count, Index length) {
                 a[i++] = a[j], a[j--] = moved;
             }
         } while (i <= j);
-        if (j < length - 1) low = i;
-        if (length - 1 < i) high = j;
+        if (j < before) low = i;
+        if (before < i) high = j;
     }
-    for (Index gap = length / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {  // Shell's sort
-        for (Index i = gap; i < length; ++i) {
-            const double value = a[i];
-            Index p = i;
-            for (; p >= gap && a[p - gap] > value; p -= gap) a[p] = a[p - gap];
-            a[p] = value;
-        }
-    }
+    return a[before];
 }
 
 // The place of a number in an array, or -1; at most one place has it.
@@ -135,25 +128,30 @@ static Index place_of(std::int32_t number, const std::int32_t* array, Index coun
     return -1;
 }
 
-// The rank, from 1, of the point at place c, at most `most`.
+// The rank, from 1, of the point at place c, at most `most`; ties by row number.
 static Index rank_of(const Scratch& at, Index count, Index c, Index most) {
     const double square = at.squares[c];
-    const std::int32_t row = at.found[c];
-    Index rank = 1;
+    std::int64_t nearer = 0, as_near = 0;
     for (Index p = 0; p < count; ++p) {
-        rank += (at.squares[p] < square) | ((at.squares[p] == square) & (at.found[p] < row));
+        nearer += at.squares[p] < square;
+        as_near += at.squares[p] == square;
     }
-    return min_of(rank, most);
+    if (as_near > 1) {
+        for (Index p = 0; p < count; ++p) {
+            nearer += at.squares[p] == square && at.found[p] < at.found[c];
+        }
+    }
+    return min_of(nearer + 1, most);
 }
 
-// gap(row, square or -1, rank in the map, nearest rank that is right) for all pairs that count.
+// The sum of all gaps; gap(row, rank in the map, nearest rank that is right) for each of them.
 template <class Gap>
 static double sum_gaps(const Scratch& at, Index count, const RankLists& lists, Index i, const Gap& gap) {
     const std::int32_t* list = lists.points + i * lists.length;
     const std::uint8_t* ties = lists.ties + i * lists.length;
     const Index k = lists.k, beyond = lists.length + 1;
     double sum = 0;
-    const auto compare = [&](std::int32_t row, double square, Index rank, Index place) {
+    const auto compare = [&](std::int32_t row, Index rank, Index place) {
         Index low = beyond, high = beyond;
         if (place >= 0) {
             low = place + 1, high = place + 1;
@@ -163,16 +161,16 @@ static double sum_gaps(const Scratch& at, Index count, const RankLists& lists, I
         const Index right = rank < low ? low : rank > high ? high : rank;
         if (right == rank) return;
         sum += static_cast<double>(rank < right ? right - rank : rank - right);
-        gap(row, square, rank, right);
+        gap(row, rank, right);
     };
     nearest(at, count, k);
     for (Index s = 0; s < k; ++s) {
-        compare(at.near[s], at.near_squares[s], s + 1, place_of(at.near[s], list, lists.length));
+        compare(at.near[s], s + 1, place_of(at.near[s], list, lists.length));
     }
     for (Index t = 0; t < k; ++t) {
         const Index c = place_of(list[t], at.found, count);
         const Index rank = c < 0 ? beyond : rank_of(at, count, c, beyond);
-        if (rank > k) compare(list[t], c < 0 ? -1 : at.squares[c], rank, t);
+        if (rank > k) compare(list[t], rank, t);
     }
     return sum;
 }
@@ -205,18 +203,25 @@ bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out,
                 const double* yi = map.y + i * d;
                 const Index count = surround(tree, yi, i, length, out.reach[i], at);
                 Index n_pulls = 0;
-                for (Index c = 0; c < count; ++c) at.sorted[c] = at.squares[c];
-                sort_smallest(at.sorted, count, length);
-                out.reach[i] = kWider * at.sorted[length - 1];
+                for (Index c = 0; c < count; ++c) at.work[c] = at.squares[c];
+                const double farthest = select(at.work, count, length - 1);
+                out.reach[i] = kWider * farthest;
                 out.stress[i] = sum_gaps(
-                    at, count, lists, i, [&](std::int32_t j, double square, Index rank, Index right) {
+                    at, count, lists, i, [&](std::int32_t j, Index rank, Index right) {
                         const double last = at.near_squares[k - 1];
-                        square = square < 0 ? square_between(yi, map.y + j * d, d) : square;
+                        const double square = square_between(yi, map.y + j * d, d);
                         double weight = square + last > 0 ? last / (square + last) : 0.0;
                         weight *= rank < right ? push : 1.0;
-                        const double target = sqrt(at.sorted[min_of(right, length) - 1]);
+                        double target = last;
+                        if (right > length) {
+                            target = farthest;
+                        } else if (right > k) {
+                            target += (farthest - last) * double(right - k) / double(length - k);
+                        } else {
+                            target = at.near_squares[right - 1];
+                        }
                         const double distance = sqrt(square);
-                        const double factor = distance > 0 ? weight * (1 - target / distance) : 0.0;
+                        const double factor = distance > 0 ? weight * (1 - sqrt(target) / distance) : 0.0;
                         pulls[i * 2 * k + n_pulls++] = {factor, weight, j};
                     });
                 counts[i] = static_cast<std::int32_t>(n_pulls);
@@ -248,7 +253,7 @@ struct Heights {
     const RankLists& lists;
     double operator()(const double* z, Index row, const Scratch& at) const {
         const Index count = surround(tree, z, -1, lists.length, 0, at);
-        return sum_gaps(at, count, lists, row, [](std::int32_t, double, Index, Index) {});
+        return sum_gaps(at, count, lists, row, [](std::int32_t, Index, Index) {});
     }
 };
 
@@ -286,7 +291,7 @@ static double settle(const Heights& height, Index row, double step, double lowes
     return lowest;
 }
 
-// Starts at the lowest of the places of the nearest points and of their means.
+// Starts at the lowest of the places of the nearest points, of their means and of places beyond.
 static void place(const PlacedPoints& map, const Heights& height, Index row, Index equal, double* z,
                   double* work, const Scratch& at) {
     const Index d = map.d;
@@ -294,7 +299,8 @@ static void place(const PlacedPoints& map, const Heights& height, Index row, Ind
     const Index k = min_of(equal > 0 ? equal : height.lists.k, kPlaces);
     double* starts = work;             // (kStarts, d)
     double* mean = starts + kStarts * d;
-    double* spare = mean + d;          // (2, d)
+    double* outward = mean + d;        // from all points of the list to the nearest of them
+    double* spare = outward + d;       // (2, d)
     double values[kStarts];
     Index kept = 0;
     const auto offer = [&](const double* candidate) {
@@ -314,6 +320,16 @@ static void place(const PlacedPoints& map, const Heights& height, Index row, Ind
         for (Index t = 0; t < k; ++t) {
             for (Index a = 0; a < d; ++a) mean[a] += (map.y[list[t] * d + a] - mean[a]) / double(t + 1);
             if (t > 0) offer(mean);
+        }
+        for (Index a = 0; a < d; ++a) outward[a] = 0;
+        for (Index t = 0; t < height.lists.length; ++t) {
+            for (Index a = 0; a < d; ++a) outward[a] += mean[a] - map.y[list[t] * d + a];
+        }
+        for (double far = 0.5; far <= 2; far *= 2) {  // a row may belong outside of its neighbors
+            for (Index a = 0; a < d; ++a) {
+                spare[a] = mean[a] + outward[a] * (far / double(height.lists.length));
+            }
+            offer(spare);
         }
         double spread = 0;
         for (Index t = 0; t < k; ++t) spread += square_between(map.y + list[t] * d, mean, d);
@@ -346,7 +362,7 @@ bool rank_heights(PlacedPoints map, RankLists lists, const double* z, double* ou
 bool rank_places(PlacedPoints map, RankLists lists, const std::int32_t* equal, double* z,
                  int n_threads) {
     MapTree tree;
-    const Index n_work = (kStarts + 3) * map.d;
+    const Index n_work = (kStarts + 4) * map.d;
     const Scratches scratches(map.n, lists.k, n_threads);
     double* work = allocate<double>(n_work * n_threads);
     const bool fine = work && scratches.fine() && tree.build(map.y, map.n, map.d, n_threads);
