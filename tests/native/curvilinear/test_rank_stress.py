@@ -41,7 +41,7 @@ def stress_oracle(Y, D, k, length):
 
 
 def forces_oracle(Y, D, k, length, push):
-    """One pair at a time, as the comment in rank_stress.cpp says."""
+    """One pair at a time, as the comment in rank_forces.cpp says."""
     n, d = len(Y), cdist(Y, Y)
     forces, weights = np.zeros(Y.shape), np.zeros(n)
     for i in range(n):

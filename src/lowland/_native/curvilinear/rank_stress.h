@@ -28,7 +28,7 @@ struct RankForces {
 
 #define LOWLAND_DECLARE_RANK_STRESS(isa)                                                              \
     namespace isa {                                                                                   \
-    /* Stress of all points of a map, and where their pairs pull them; see rank_stress.cpp. */        \
+    /* Stress of all points of a map, and where their pairs pull them; see rank_forces.cpp. */        \
     bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out, int n_threads);  \
     /* The stress of each place z (m, d) of a new row against the map. */                             \
     bool rank_heights(PlacedPoints map, RankLists lists, const double* z, double* out, int n_threads);\
