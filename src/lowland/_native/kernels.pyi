@@ -457,6 +457,8 @@ def rank_forces(
     ties: np.ndarray,
     k: int,
     push: float,
+    even: float,
+    spacing: float,
     reach: np.ndarray,
     stress: np.ndarray,
     forces: np.ndarray,

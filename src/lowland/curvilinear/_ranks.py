@@ -17,6 +17,8 @@ __all__ = ["RankLists", "RankStress", "Walk", "expected_stress", "normalized", "
 MOMENTUM = 0.8
 RATE = 1.0  # a pair alone would reach its target in half a step
 WEAK = 0.05  # of the pushes at the start
+EVEN = 0.3  # weight of what makes the map even, until steps become shorter
+FILLED = 0.7  # spacing of the points, relative to that of a full ball: gaps remain
 GROWING = 0.8  # share of the steps in which pushes grow to their full weight
 
 
@@ -37,7 +39,7 @@ def rank_lists(graph: NeighborGraph, length: int) -> RankLists:
 
 
 class RankStress:
-    """S_i of each point of a map, and the places that its pairs pull each point to.
+    """S_i of each point of a map, and the step that its pairs pull each point to.
 
     Calls remember the radius around each point in which its neighbors are found; this changes the
     speed, not the result.
@@ -47,13 +49,19 @@ class RankStress:
         self.lists, self.k, self.threads = lists, k, threads
         self._reach = np.zeros(len(lists.points))
 
-    def __call__(self, Y: np.ndarray, push: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """The stress of each point (n,), and steps (n, q); pushes weigh ``push``."""
+    def __call__(
+        self, Y: np.ndarray, push: float = 1.0, even: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The stress of each point (n,), and steps (n, q).
+
+        Pushes have the weight ``push``, and what makes the map even has the weight ``even``.
+        """
         n = len(Y)
         stress, forces, weights = np.empty(n), np.empty(Y.shape), np.empty(n)
         Y = np.ascontiguousarray(Y)
         out = self._reach, stress, forces, weights
-        _native.rank_forces(Y, *self.lists, self.k, push, *out, self.threads)
+        options = push, even, spacing(n, Y.shape[1], self.k)
+        _native.rank_forces(Y, *self.lists, self.k, *options, *out, self.threads)
         return stress, forces / np.where(weights > 0, weights, 1.0)[:, None]
 
     def rescale(self, factor: float) -> None:
@@ -84,7 +92,7 @@ def walk(
     with limit_blas(1):
         best, least = start, float(stress(start)[0].sum())
         lowest, Y, velocity = [least], first, np.zeros(first.shape)
-        pulls = stress(Y, WEAK)[1] if least > 0 and max_iter > 0 else velocity
+        pulls = stress(Y, WEAK, EVEN)[1] if least > 0 and max_iter > 0 else velocity
         for step in range(1, max_iter + 1):
             if least == 0:
                 break
@@ -93,7 +101,8 @@ def walk(
             Y, factor = normalized(at_common_place(Y + velocity, equal))
             velocity *= factor
             stress.rescale(factor)
-            each, pulls = stress(Y, WEAK ** max(0.0, 1 - done / GROWING))
+            even = EVEN * min(1.0, (1 - done) / (1 - GROWING))
+            each, pulls = stress(Y, WEAK ** max(0.0, 1 - done / GROWING), even)
             if each.sum() < least:
                 best, least = Y, float(each.sum())
             lowest.append(least)
@@ -108,6 +117,11 @@ def normalized(Y: np.ndarray) -> tuple[np.ndarray, float]:
     size = float(np.einsum("ij,ij->", Y, Y))
     factor = float(np.sqrt((len(Y) - 1) / (2 * size))) if size > 0 else 1.0
     return Y * factor, factor
+
+
+def spacing(n: int, q: int, k: int) -> float:
+    """The distance of the k-th neighbor in a ball of n even points, mean squared distance 1."""
+    return float(FILLED * np.sqrt((q + 2) / (2 * q)) * (k / n) ** (1 / q))
 
 
 def expected_stress(n: int, length: int, k: int) -> float:

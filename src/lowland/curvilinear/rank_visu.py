@@ -70,9 +70,11 @@ class RankVisu(CurvilinearReducer):
     the optimizer. The following was chosen by measurement on a sphere, irregular rows, a Swiss roll
     and MNIST digits. A pair pulls with the force of a stress whose target is Guttman's rank image:
     j should be as far from i as the point is now that has the rank which j should have. The weight
-    of a pair falls with its distance in the map. The steps have momentum. In the first half of
-    them, points that should be farther away push with a tenth of their weight at first: groups then
-    pass through each other. In the second half, steps become shorter. The best map visited is kept.
+    of a pair falls with its distance in the map. The steps have momentum. At first, points that
+    should be farther away push with a twentieth of their weight, so that groups pass through each
+    other; this weight grows over four fifths of the steps, after which steps become shorter. The
+    best map visited is kept. S does not tell how wide a group is. A weak force therefore makes the
+    points evenly dense; without it, groups shrink to dots, and outliers fly away.
 
     Rows at equal distances share the interval of their ranks: no rank inside of it is wrong. Which
     of them are among the K nearest, or in the list of R, is decided by the row number. S does not

@@ -20,11 +20,11 @@ def lists_of(D, length, own):
     return np.array(points, np.int32), np.array(ties, np.uint8)[:, :length].copy()
 
 
-def forces_of(Y, lists, k, push=1.0, reach=None, threads=1, isa="auto"):
+def forces_of(Y, lists, k, options=(1.0, 0.0, 1.0), reach=None, threads=1, isa="auto"):
     n = len(Y)
     reach = np.zeros(n) if reach is None else reach
     stress, forces, weights = np.full(n, np.nan), np.full(Y.shape, np.nan), np.full(n, np.nan)
-    _native.rank_forces(Y, *lists, k, push, reach, stress, forces, weights, threads, isa)
+    _native.rank_forces(Y, *lists, k, *options, reach, stress, forces, weights, threads, isa)
     return stress, forces, weights
 
 
@@ -40,7 +40,7 @@ def stress_oracle(Y, D, k, length):
     ]
 
 
-def forces_oracle(Y, D, k, length, push):
+def forces_oracle(Y, D, k, length, push, even, spacing):
     """One pair at a time, as the comment in rank_forces.cpp says."""
     n, d = len(Y), cdist(Y, Y)
     forces, weights = np.zeros(Y.shape), np.zeros(n)
@@ -62,6 +62,12 @@ def forces_oracle(Y, D, k, length, push):
             forces[i] += pull
             forces[j] -= pull
             weights[[i, j]] += weight
+        wider = np.clip((spacing / np.sqrt(squares[k - 1])) ** 0.25, 0.5, 2)
+        for j, square in zip(order[:k], squares[:k], strict=True):
+            weight = even * squares[k - 1] / (squares[k - 1] + square)
+            forces[i] += weight * (1 - wider) * (Y[j] - Y[i])
+            forces[j] -= weight * (1 - wider) * (Y[j] - Y[i])
+            weights[[i, j]] += weight
     return forces, weights
 
 
@@ -71,11 +77,13 @@ def test_stress_and_forces_equal_their_definitions(d, isa, irregular):
     for n, k, length in [(2, 1, 1), (3, 1, 2), (9, 3, 8), (60, 4, 7), (80, 5, 30), (70, 3, 69)]:
         Y, D = irregular(n, d, seed=1), cdist(*[irregular(n, 4)] * 2)
         lists = lists_of(D, length, own=True)
-        stress, forces, weights = forces_of(Y, lists, k, push=0.3, isa=isa)
-        np.testing.assert_array_equal(stress, stress_oracle(Y, D, k, length))
-        expected, sums = forces_oracle(Y, D, k, length, 0.3)
-        np.testing.assert_allclose(weights, sums, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(forces, expected, atol=1e-9 * np.abs(expected).max(initial=1))
+        for options in [(0.3, 0.0, 1.0), (0.3, 0.2, 1e-9), (1.0, 0.5, 0.7)]:
+            stress, forces, weights = forces_of(Y, lists, k, options, isa=isa)
+            np.testing.assert_array_equal(stress, stress_oracle(Y, D, k, length))
+            expected, sums = forces_oracle(Y, D, k, length, *options)
+            np.testing.assert_allclose(weights, sums, rtol=1e-9, atol=1e-12)
+            size = np.abs(expected).max(initial=1)
+            np.testing.assert_allclose(forces, expected, atol=1e-9 * size)
 
 
 @each_isa
@@ -85,7 +93,7 @@ def test_ties_and_points_at_one_place(isa, irregular):
         D = np.ceil(3 * cdist(*[irregular(n, 3)] * 2))
         Y = rng.integers(0, 4, (n, 2)).astype(float)
         lists = lists_of(D, length, own=True)
-        stress, forces, weights = forces_of(Y, lists, 5, isa=isa)
+        stress, forces, weights = forces_of(Y, lists, 5, (1.0, 0.1, 1.0), isa=isa)
         np.testing.assert_array_equal(stress, stress_oracle(Y, D, 5, length))
         assert np.isfinite(forces).all() and np.isfinite(weights).all()
     one = np.zeros((50, 2))
@@ -126,7 +134,7 @@ def test_many_points_are_searched_as_few(shape, irregular):
 def test_two_threads_give_the_same_bytes(isa, irregular):
     Y, D = irregular(400, 2, seed=1), cdist(*[irregular(400, 5)] * 2)
     lists = lists_of(D, 30, own=True)
-    one, two = (forces_of(Y, lists, 6, threads=t, isa=isa) for t in (1, 2))
+    one, two = (forces_of(Y, lists, 6, (0.1, 0.3, 0.1), threads=t, isa=isa) for t in (1, 2))
     for a, b in zip(one, two, strict=True):
         assert a.tobytes() == b.tobytes()
 

@@ -34,7 +34,7 @@ RankLists lists_of(const Rows<std::int32_t>& points, const Rows<std::uint8_t>& t
 }
 
 void rank_forces(Rows<double> y, Rows<std::int32_t> points, Rows<std::uint8_t> ties, std::int64_t k,
-                 double push, OutVector<double> reach, OutVector<double> stress, Out<double> forces,
+                 double push, double even, double spacing, OutVector<double> reach, OutVector<double> stress, Out<double> forces,
                  OutVector<double> weights, int threads, const std::string& isa) {
     check_threads(threads);
     const PlacedPoints map = map_of(y);
@@ -45,7 +45,7 @@ void rank_forces(Rows<double> y, Rows<std::int32_t> points, Rows<std::uint8_t> t
     check(size(forces, 0) == map.n && size(forces, 1) == map.d,
           "rank_forces: forces must have the map's shape");
     const RankForces out{reach.data(), stress.data(), forces.data(), weights.data()};
-    if (!LOWLAND_RUN(isa, rank_forces(map, lists, push, out, threads))) throw std::bad_alloc();
+    if (!LOWLAND_RUN(isa, rank_forces(map, lists, {push, even, spacing}, out, threads))) throw std::bad_alloc();
 }
 
 void rank_heights(Rows<double> y, Rows<std::int32_t> points, Rows<std::uint8_t> ties, std::int64_t k,
@@ -81,7 +81,7 @@ void rank_places(Rows<double> y, Rows<std::int32_t> points, Rows<std::uint8_t> t
 void bind_rank_visu(nb::module_& m) {
     using namespace nb::literals;
     m.def("rank_forces", &rank_forces, "y"_a.noconvert(), "points"_a.noconvert(),
-          "ties"_a.noconvert(), "k"_a, "push"_a, "reach"_a.noconvert(), "stress"_a.noconvert(),
+          "ties"_a.noconvert(), "k"_a, "push"_a, "even"_a, "spacing"_a, "reach"_a.noconvert(), "stress"_a.noconvert(),
           "forces"_a.noconvert(), "weights"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("rank_heights", &rank_heights, "y"_a.noconvert(), "points"_a.noconvert(),
           "ties"_a.noconvert(), "k"_a, "z"_a.noconvert(), "out"_a.noconvert(), "threads"_a,

@@ -9,7 +9,12 @@
 // The pull of a pair is that of a stress with Guttman's rank images as targets: j should be as far
 // from i as the point is that has now the rank which j should have.
 //     force = w (1 - t / d) (y_j - y_i),  w = 1 / (1 + d^2 / d_k^2), times `push` where t > d
-// d_k is the distance of the k-th neighbor in the map.
+// d_k is the distance of the k-th neighbor in the map. Between d_k and the distance of the last rank,
+// the squared distances of ranks are taken from a line.
+//
+// Stress does not change if a part of the map becomes wider or narrower. So that groups neither shrink
+// to a dot nor points fly away, the k nearest points in the map get, with the weight `even`, targets
+// that are wider by the fourth root of spacing / d_k, at least 1/2 and at most 2 times.
 #include <math.h>
 
 #include "common/isa.h"
@@ -31,11 +36,11 @@ struct Pull {
 
 }  // namespace
 
-bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out, int n_threads) {
+bool rank_forces(PlacedPoints map, RankLists lists, RankOptions options, RankForces out, int n_threads) {
     const Index n = map.n, d = map.d, k = lists.k, length = lists.length;
     MapTree tree;
     const Scratches scratches(n, k, n_threads);
-    Pull* pulls = allocate<Pull>(n * 2 * k);
+    Pull* pulls = allocate<Pull>(n * 3 * k);
     std::int32_t* counts = allocate<std::int32_t>(n);
     bool fine = scratches.fine() && pulls && counts && tree.build(map.y, n, d, n_threads);
     if (fine) {
@@ -53,8 +58,8 @@ bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out,
                     at, count, lists, i, [&](std::int32_t j, Index rank, Index right) {
                         const double last = at.near_squares[k - 1];
                         const double square = square_between(yi, map.y + j * d, d);
-                        double weight = square + last > 0 ? last / (square + last) : 0.0;
-                        weight *= rank < right ? push : 1.0;
+                        double weight = last > 0 ? last / (square + last) : 0.0;
+                        weight *= rank < right ? options.push : 1.0;
                         double target = last;
                         if (right > length) {
                             target = farthest;
@@ -65,15 +70,24 @@ bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out,
                         }
                         const double distance = sqrt(square);
                         const double factor = distance > 0 ? weight * (1 - sqrt(target) / distance) : 0.0;
-                        pulls[i * 2 * k + n_pulls++] = {factor, weight, j};
+                        pulls[i * 3 * k + n_pulls++] = {factor, weight, j};
                     });
+                const double last = at.near_squares[k - 1];
+                if (options.even > 0 && last > 0) {
+                    double wider = sqrt(sqrt(options.spacing / sqrt(last)));
+                    wider = wider > 2 ? 2 : wider < 0.5 ? 0.5 : wider;
+                    for (Index s = 0; s < k; ++s) {
+                        const double weight = options.even * last / (at.near_squares[s] + last);
+                        pulls[i * 3 * k + n_pulls++] = {weight * (1 - wider), weight, at.near[s]};
+                    }
+                }
                 counts[i] = static_cast<std::int32_t>(n_pulls);
             }
         });
         for (Index e = 0; e < n * d; ++e) out.forces[e] = 0;
         for (Index i = 0; i < n; ++i) out.weights[i] = 0;
         for (Index i = 0; i < n; ++i) {  // a pair moves both of its points; one order for any threads
-            for (const Pull* pull = pulls + i * 2 * k; pull < pulls + i * 2 * k + counts[i]; ++pull) {
+            for (const Pull* pull = pulls + i * 3 * k; pull < pulls + i * 3 * k + counts[i]; ++pull) {
                 const Index j = pull->row;
                 for (Index a = 0; a < d; ++a) {
                     const double force = pull->factor * (map.y[j * d + a] - map.y[i * d + a]);

@@ -19,6 +19,12 @@ struct RankLists {
     std::int64_t k;  // neighbors that count, 1 <= k <= length
 };
 
+struct RankOptions {
+    double push;     // weight of pairs that should be farther apart
+    double even;     // weight of the pairs that make the map even, 0: none
+    double spacing;  // distance of the k-th neighbor in an even map
+};
+
 struct RankForces {
     double* reach;    // (n,) in: the squared radius to search at first, or 0; out: one for a next call
     double* stress;   // (n,)
@@ -29,7 +35,8 @@ struct RankForces {
 #define LOWLAND_DECLARE_RANK_STRESS(isa)                                                              \
     namespace isa {                                                                                   \
     /* Stress of all points of a map, and where their pairs pull them; see rank_forces.cpp. */        \
-    bool rank_forces(PlacedPoints map, RankLists lists, double push, RankForces out, int n_threads);  \
+    bool rank_forces(PlacedPoints map, RankLists lists, RankOptions options, RankForces out,          \
+                     int n_threads);                                                                  \
     /* The stress of each place z (m, d) of a new row against the map. */                             \
     bool rank_heights(PlacedPoints map, RankLists lists, const double* z, double* out, int n_threads);\
     /* Places z (m, d) of low stress; a row with equal[i] > 0 gets one of its first equal[i] points. */\
