@@ -16,7 +16,9 @@ def lists_of(D, length, own):
     for i, row in enumerate(D):
         order = [j for j in np.lexsort((np.arange(len(row)), row)) if not own or j != i]
         points.append(order[:length])
-        ties.append([p + 1 < len(order) and row[j] == row[order[p + 1]] for p, j in enumerate(order)])
+        ties.append(
+            [p + 1 < len(order) and row[j] == row[order[p + 1]] for p, j in enumerate(order)]
+        )
     return np.array(points, np.int32), np.array(ties, np.uint8)[:, :length].copy()
 
 
@@ -57,7 +59,9 @@ def forces_oracle(Y, D, k, length, push, even, spacing):
             target = squares[min(right, length) - 1]
             if k < right <= length:  # a line between the k-th and the last one
                 target = np.interp(right, [k, length], [squares[k - 1], squares[length - 1]])
-            weight = squares[k - 1] / (squares[k - 1] + d[i, j] ** 2) * (push if rank < right else 1)
+            weight = (
+                squares[k - 1] / (squares[k - 1] + d[i, j] ** 2) * (push if rank < right else 1)
+            )
             pull = weight * (1 - np.sqrt(target) / d[i, j]) * (Y[j] - Y[i])
             forces[i] += pull
             forces[j] -= pull
@@ -74,7 +78,7 @@ def forces_oracle(Y, D, k, length, push, even, spacing):
 @each("d", [1, 2, 3, 5])
 @each_isa
 def test_stress_and_forces_equal_their_definitions(d, isa, irregular):
-    for n, k, length in [(2, 1, 1), (3, 1, 2), (9, 3, 8), (60, 4, 7), (80, 5, 30), (70, 3, 69)]:
+    for n, k, length in [(2, 1, 1), (3, 1, 2), (9, 3, 8), (50, 4, 7), (60, 5, 30), (40, 3, 39)]:
         Y, D = irregular(n, d, seed=1), cdist(*[irregular(n, 4)] * 2)
         lists = lists_of(D, length, own=True)
         for options in [(0.3, 0.0, 1.0), (0.3, 0.2, 1e-9), (1.0, 0.5, 0.7)]:
@@ -95,7 +99,8 @@ def test_ties_and_points_at_one_place(isa, irregular):
         lists = lists_of(D, length, own=True)
         stress, forces, weights = forces_of(Y, lists, 5, (1.0, 0.1, 1.0), isa=isa)
         np.testing.assert_array_equal(stress, stress_oracle(Y, D, 5, length))
-        assert np.isfinite(forces).all() and np.isfinite(weights).all()
+        assert np.isfinite(forces).all()
+        assert np.isfinite(weights).all()
     one = np.zeros((50, 2))
     assert forces_of(one, lists_of(np.zeros((50, 50)), 20, own=True), 5, isa=isa)[0].sum() == 0
 
@@ -143,7 +148,11 @@ def test_two_threads_give_the_same_bytes(isa, irregular):
 @each_isa
 def test_heights_of_new_rows_equal_their_definition(d, isa, irregular):
     for n, k, length in [(1, 1, 1), (5, 2, 5), (80, 4, 12)]:
-        Y, Z, T = irregular(n, d), irregular(11, d, seed=3), cdist(irregular(11, 3), irregular(n, 3))
+        Y, Z, T = (
+            irregular(n, d),
+            irregular(11, d, seed=3),
+            cdist(irregular(11, 3), irregular(n, 3)),
+        )
         out = np.full(11, np.nan)
         _native.rank_heights(Y, *lists_of(T, length, own=False), k, Z, out, 1, isa)
         expected = [
