@@ -70,9 +70,9 @@ definition in numpy.
   one map; ``pair_distances(y, first, second, out)``: their distances.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
   put in any order within ``groups[g] .. groups[g + 1]``.
-- ``rank_forces(y, points, ties, k, push, even, spacing, reach, stress, forces, weights)``: for the map y, and for
-  each point the list of its nearest ones in the data, how far the ranks in the map are from those
-  in the list, and where this pulls the points; see ``rank_forces.cpp``.
+- ``rank_forces(y, points, ties, k, push, even, spacing, reach, stress, forces, weights)``: for the
+  map y, and for each point the list of its nearest ones in the data, how far the ranks in the map
+  are from those in the list, and where this pulls the points; see ``rank_forces.cpp``.
 - ``rank_heights(y, points, ties, k, z, out)``: the same stress for new rows with the places z;
   ``rank_places(y, points, ties, k, equal, z)``: places where it is low.
 """

@@ -1,4 +1,4 @@
-"""Lists of neighbors with their ranks, the stress of ranks in a map, and the walk that lowers it."""
+"""Lists of neighbors with their ranks, the stress of ranks in a map, a walk that lowers it."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class RankVisu(CurvilinearReducer):
     the map. Only the K nearest count, in the data or in the map: neighbors that were torn apart,
     and rows that came between. Use it where distances cannot be kept, as among many columns, or
     where only their order has a meaning. Not for the sizes of groups or of the gaps between them,
-    which ranks do not tell. Cost per step: O(n log n + n R), after a search for the R = ``max_rank``
-    nearest rows.
+    which ranks do not tell. Cost per step: O(n log n + n R), after a search for the nearest
+    R = ``max_rank`` rows.
 
     Parameters
     ----------
