@@ -37,7 +37,7 @@ def naive_stress(D, Y, k, length=None):
 
 
 def recipe(D, Y, k, n_steps=600):
-    """Pseudo-forces W (r* - r) / (n - 1), symmetrized; cooled steps of the mean nearest distance."""
+    """Pseudo-forces W (r* - r) / (n - 1), symmetrized; steps of the mean nearest distance."""
     n, r = len(D), ranks_of(D)
     best = np.inf
     for step in range(n_steps + 1):

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Index kRowsPerTask = 4;
 constexpr Index kPlaces = 32;  // neighbors whose places are tried at most
-constexpr Index kStarts = 4;   // places from which better ones are sought
+constexpr Index kStarts = 8;   // places from which better ones are sought
 constexpr int kHalvings = 12;
 
 // The stress of new rows at places against a map that does not move.
