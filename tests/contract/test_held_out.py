@@ -96,10 +96,13 @@ def test_new_rows_are_placed_as_the_definition_says(method):
 
 # The stress has one place, the lowest of all. The divergence of neighbor embeddings has a minimum
 # in every hole between points; the place is the one below the mean of the neighbors.
-GLOBAL = {"MDS", "NonmetricMDS", "RelationalPerspectiveMap", "Sammon"}
+GLOBAL = {"MDS", "NonmetricMDS", "RankVisu", "RelationalPerspectiveMap", "Sammon"}
 # Of the height. The descent of a neighbor embedding ends with steps of 1e-4, which may still be
 # steps along a flat valley.
 ABOVE = {True: 1e-6, False: 1e-3}
+# Heights that are constant between jumps: their lowest piece may be too small to be found. Of what
+# the lowest node is below half of the nodes.
+STEPPED = {"RankVisu": 0.05}
 
 
 def assert_lowest(z: np.ndarray, height: Any, task: HeldOut, row: int) -> None:
@@ -113,6 +116,8 @@ def assert_lowest(z: np.ndarray, height: Any, task: HeldOut, row: int) -> None:
     lowest = brute_force(height, nodes, width, 0.2 if anywhere else 1e-3)
     reached = float(height(z[None])[0])
     most = lowest + ABOVE[anywhere] * abs(lowest)
+    if stepped := STEPPED.get(type(task.model).__name__):
+        most = lowest + stepped * (np.median(height(nodes)) - lowest)
     assert reached <= most, f"new row {row} is placed at {reached:g}, but {lowest:g} is possible"
 
 

@@ -174,6 +174,15 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "rigidity": Change(1.0),
         "aspect": Change(1.5),
     },
+    "RankVisu": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"init": "random", "max_iter": 3}),
+        "init": Change("random", {"max_iter": 3}),
+        "max_iter": Change(2),
+        "n_neighbors": Change(3),
+        "max_rank": Change(8),
+    },
     "Isomap": {
         **GRAPH,
         "random_state": Change(1, {"landmarks": 9}),

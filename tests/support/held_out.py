@@ -253,6 +253,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"rigidity": -0.5, "aspect": 1.6}, "rows"),
         ({"rigidity": 0.7, **GIVEN}, "known distances"),
     ],
+    "RankVisu": [
+        ({"n_neighbors": 5}, "rows"),
+        ({"n_neighbors": 5, "max_rank": 12}, "rows"),
+        ({"n_neighbors": 40, "max_rank": None}, "rows"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 3}, "rows"),
+        (GIVEN, "known distances"),
+        *METRICS,
+    ],
     "LinearMDS": [
         *[case for case in STRESS if case[0].get("metric") != "precomputed"],
         ({"power": 0}, "rows"),

@@ -76,6 +76,11 @@ definition in numpy.
 - ``torus_energy(z, y, sides, delta, rigidity, nearest, energy, forces, stiffness)``: the repulsion
   of every point of z from all points of y on a flat torus; see ``torus_energy.h``. Each row of
   ``delta`` belongs to ``len(z) / len(delta)`` points of z in a row; coordinates in 0 .. side.
+- ``rank_forces(y, points, ties, k, push, even, spacing, reach, stress, forces, weights)``: for the
+  map y, and for each point the list of its nearest ones in the data, how far the ranks in the map
+  are from those in the list, and where this pulls the points; see ``rank_forces.cpp``.
+- ``rank_heights(y, points, ties, k, z, out)``: the same stress for new rows with the places z;
+  ``rank_places(y, points, ties, k, equal, z)``: places where it is low.
 """
 
 from lowland._native.kernels import (
@@ -117,6 +122,9 @@ from lowland._native.kernels import (
     probe_lists,
     project,
     query_groups,
+    rank_forces,
+    rank_heights,
+    rank_places,
     refine_neighbors,
     repel_from,
     repel_pairs,
@@ -175,6 +183,9 @@ __all__ = [
     "probe_lists",
     "project",
     "query_groups",
+    "rank_forces",
+    "rank_heights",
+    "rank_places",
     "refine_neighbors",
     "repel_from",
     "repel_pairs",

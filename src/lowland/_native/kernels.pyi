@@ -482,3 +482,38 @@ def torus_energy(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def rank_forces(
+    y: np.ndarray,
+    points: np.ndarray,
+    ties: np.ndarray,
+    k: int,
+    push: float,
+    even: float,
+    spacing: float,
+    reach: np.ndarray,
+    stress: np.ndarray,
+    forces: np.ndarray,
+    weights: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def rank_heights(
+    y: np.ndarray,
+    points: np.ndarray,
+    ties: np.ndarray,
+    k: int,
+    z: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def rank_places(
+    y: np.ndarray,
+    points: np.ndarray,
+    ties: np.ndarray,
+    k: int,
+    equal: np.ndarray,
+    z: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

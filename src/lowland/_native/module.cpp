@@ -15,6 +15,7 @@ void bind_local_stress(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_rank_visu(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
 void bind_torus_energy(nb::module_& m);
@@ -160,6 +161,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_patches(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
+    lowland::bind_rank_visu(m);
     lowland::bind_selection(m);
     lowland::bind_stress(m);
     lowland::bind_torus_energy(m);

@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.oracles import curvilinear, curvilinear_rpm, linear, mds, neighbor, spectral
+from support.oracles import (
+    curvilinear,
+    curvilinear_rank_visu,
+    curvilinear_rpm,
+    linear,
+    mds,
+    neighbor,
+    spectral,
+)
 from support.oracles.basics import HeldOut
 
 __all__ = ["CLASSES", "OBJECTIVES", "PLACES", "ROWS_BACK", "HeldOut", "oracle_of"]
@@ -45,6 +53,7 @@ OBJECTIVES: dict[str, Callable] = {
     "TradeoffMDS": curvilinear.point_potential,
     "DDHDS": curvilinear.symmetric_stress,
     "RelationalPerspectiveMap": curvilinear_rpm.point_energy,
+    "RankVisu": curvilinear_rank_visu.point_ranks,
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
