@@ -70,6 +70,8 @@ definition in numpy.
   one map; ``pair_distances(y, first, second, out)``: their distances.
 - ``pool_adjacent(d, weights, groups, fit)``: the non-decreasing sequence nearest to d, which may be
   put in any order within ``groups[g] .. groups[g + 1]``.
+- ``unit_sums(z, y, distances, units)``: for every point of z ``sum_j |z_i - y_j|`` and
+  ``sum_j (z_i - y_j) / |z_i - y_j|`` over all points of y in another place. O(m n d).
 """
 
 from lowland._native.kernels import (
@@ -126,6 +128,7 @@ from lowland._native.kernels import (
     transpose,
     union_starts,
     union_sum,
+    unit_sums,
 )
 
 __all__ = [
@@ -182,4 +185,5 @@ __all__ = [
     "transpose",
     "union_starts",
     "union_sum",
+    "unit_sums",
 ]

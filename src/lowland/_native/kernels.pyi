@@ -451,3 +451,11 @@ def pool_adjacent(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def unit_sums(
+    z: np.ndarray,
+    y: np.ndarray,
+    distances: np.ndarray,
+    units: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

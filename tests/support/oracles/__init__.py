@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.oracles import linear, mds, neighbor, spectral
+from support.oracles import curvilinear_local_mds, linear, mds, neighbor, spectral
 from support.oracles.basics import HeldOut
 
 __all__ = ["CLASSES", "OBJECTIVES", "PLACES", "ROWS_BACK", "HeldOut", "oracle_of"]
@@ -43,6 +43,7 @@ OBJECTIVES: dict[str, Callable] = {
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
+    "LocalMDS": curvilinear_local_mds.point_local_stress,
 }
 
 ROWS_BACK: dict[str, Callable] = {

@@ -19,7 +19,7 @@ from lowland._core.threads import limit_blas
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
-__all__ = ["equal_points", "place_by_stress"]
+__all__ = ["Height", "equal_points", "lowest_places", "place_by_stress"]
 
 # (places, numbers of their rows) -> stress, and the step of the Guttman transform
 Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -82,6 +82,14 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
         _native.stress_rows(np.ascontiguousarray(Z), Y, part, none, power, stress, forces, threads)
         return stress, forces / degrees[rows, None]
 
+    return lowest_places(delta, Y, height, threads)
+
+
+def lowest_places(delta: np.ndarray, Y: np.ndarray, height: Height, threads: int) -> np.ndarray:
+    """Places (m, q) where the height of each row is lowest, of the minima below several starts.
+
+    The starts come from the distances ``delta`` (m, n) of the rows to the fitted points Y.
+    """
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
     starts = [_between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
     whole = ~np.isnan(delta).any(axis=1)
