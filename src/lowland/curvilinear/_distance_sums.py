@@ -83,4 +83,4 @@ def _sorted(Y: np.ndarray) -> tuple[float, np.ndarray]:
     ordered = np.sort(y)
     below, above = np.searchsorted(ordered, y), len(y) - np.searchsorted(ordered, y, "right")
     units = (below - above).astype(np.float64)
-    return float(np.einsum("i,i->", units, y)) / 2, units[:, None]
+    return float(np.einsum("i,i->", units, y)), units[:, None]  # A is homogeneous

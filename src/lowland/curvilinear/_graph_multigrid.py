@@ -1,4 +1,4 @@
-"""A multigrid V-cycle for the Laplacian V of a graph: products with an approximate V^+, in O(edges).
+"""A multigrid V-cycle for the Laplacian V of a graph: an approximate V^+ in O(edges).
 
 Steps that are preconditioned by the degrees alone move a point about as far as its neighbors let
 it go: a sheet of n points then needs some sqrt(n) steps to bend as a whole. Here rows are grouped
@@ -37,7 +37,7 @@ Operator = Callable[[np.ndarray], np.ndarray]
 def graph_multigrid(
     graph: scipy.sparse.csr_matrix, rng: np.random.Generator, threads: int
 ) -> Operator:
-    """A function S -> B S for the unweighted Laplacian of a connected graph and S with zero mean."""
+    """S -> B S for the unweighted Laplacian of a connected graph and S with zero mean."""
     ones = scipy.sparse.csr_matrix(
         (np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape
     )

@@ -49,4 +49,9 @@ def _lowest(D: np.ndarray, Y: np.ndarray, k: int, t: float, threads: int) -> np.
         slope = -np.einsum("ik,ikd->id", pull, along) - (t / 2) * units
         return value, slope / k
 
-    return lowest_places(D, Y, height, threads)
+    # neighbors in a line do not tell the side of it
+    middle = np.einsum("ikd->id", Y[near]) / k
+    reach = np.einsum("ik->i", delta) / k
+    sides = [sign * reach[:, None] * axis for axis in np.eye(Y.shape[1]) for sign in (1, -1)]
+    around = [middle + side for side in sides]
+    return lowest_places(D, Y, height, threads, around)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
+from lowland._core.errors import DataError
 from lowland._core.meanings.contents import Ascending, above, at_least, count, index_of
+from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.units import largest
-from lowland._engines.graphs.components import ConnectedGraph, connect
+from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import (
@@ -35,11 +37,11 @@ from lowland.curvilinear._neighbor_overlap import NeighborOverlap
 
 __all__ = ["LocalMDS"]
 
-TRIED_NEIGHBORS = (6, 10, 16, 25)  # with n_neighbors="auto"
+TRIED_NEIGHBORS = (6, 8, 10, 15)  # with n_neighbors="auto"
 OVERLAP = 10  # K of the criterion
 LAST_TAU = 1e-4  # of tau="auto"; the path begins at 1, and tau is about halved at each of its steps
 PATIENCE = 3  # steps of the path without a better criterion, after which it ends
-ROUGH = 1e-3  # tolerance along the path; a map that is stretched too well does not come back
+ROUGH = 3e-4  # tolerance along the path; a map that is stretched too well does not come back
 
 
 class Stage(NamedTuple):
@@ -53,12 +55,13 @@ class Stage(NamedTuple):
 
 @dataclass
 class Trail:
-    """What all descents of a fit share: the group of each row, the criterion, steps so far."""
+    """What all descents of a fit share: the group of each row, the criterion, the steps so far."""
 
     group: np.ndarray
     overlap: NeighborOverlap
     run: FitContext
     n_steps: int = 0
+    losses: list[np.ndarray] = field(default_factory=list)
 
     def map_of(self, Y: np.ndarray) -> np.ndarray:
         """The map of all rows, centered, from the places of the different ones."""
@@ -79,7 +82,7 @@ class LocalMDS(CurvilinearReducer):
     Parameters
     ----------
     n_neighbors : int or "auto", default=10
-        Number of neighbors of each row whose distances are kept. "auto" tries 6, 10, 16 and 25 and
+        Number of neighbors of each row whose distances are kept. "auto" tries 6, 8, 10 and 15 and
         keeps the number with the best criterion ``lc_``.
     tau : float or "auto", default="auto"
         Strength of the repulsion. Too little leaves the map crumpled, too much stretches it to
@@ -90,16 +93,16 @@ class LocalMDS(CurvilinearReducer):
     tol : float, default=1e-5
         The descent ends when a step lowers the objective by less than this share of its size.
     on_disconnected : {"bridge", "raise"}, default="bridge"
-        What to do if the neighbor graph has several components, which would repel each other
-        without end: join them by their shortest edges, or raise an error.
+        Join the components of the neighbor graph by their shortest edges, or raise an error.
+        Without an edge between them, components would repel each other without end.
 
     Attributes
     ----------
     stress_ : float
         The objective at the map; it may be negative.
     loss_history_ : ndarray of shape (n_steps,)
-        The objective at the start and after each step. It never increases as long as tau stays the
-        same; it changes where tau does.
+        The objective at the start and after each step, for each step with its own t: it never
+        increases as long as tau and the number of neighbors stay the same.
     stress_per_point_ : ndarray of shape (n_samples,)
         Relative stress over the neighbors of each row, sqrt(sum_N (delta - d)^2 / sum_N delta^2).
     tau_ : float
@@ -126,11 +129,11 @@ class LocalMDS(CurvilinearReducer):
     place. Pairs that are added to join components belong to N.
 
     As in the paper, the descent begins at tau = 1 and continues with smaller values from the map
-    of the one before; tau is about halved each time. Along this path the descent is rough (steps
-    that lower the objective by 0.1 %): converged maps of a strong repulsion are thin lines, which
-    lose the order across. Only the last map is made exact. Started at tau = 0.06 instead of 1, a
-    swiss roll of 5 000 rows ends at a criterion of 0.86 instead of 0.94. With tau="auto" the path
-    ends after three values that are not better, or at 0.0001.
+    of the one before; tau is about halved each time. Along this path the descent is rough (to
+    steps that lower the objective by 0.03 %): converged maps of a strong repulsion are thin lines,
+    which lose the order across. Only the last map is made exact. Started at tau = 0.06 instead of
+    1, a swiss roll of 5 000 rows ends at a criterion of 0.86 instead of 0.94. With tau="auto" the
+    path ends after three values that are not better, or at 0.0001.
 
     The descent is L-BFGS on the whole objective. Its preconditioner is the Laplacian of N, the
     matrix of the majorizer, factored up to 1 500 rows and a multigrid cycle beyond. The sum of all
@@ -176,7 +179,7 @@ class LocalMDS(CurvilinearReducer):
         cost="O(n^2 p) for neighbors, O(n k) per step; O(n k) memory",
     )
     reference = "Chen & Buja (2009)"
-    aliases = ("lmds", "chen_buja")
+    aliases = ("chen_buja",)
     reading = CurvilinearReducer.reading._replace(
         distances="Distances of neighbors are those of the data, as far as the stress is small. "
         "Long distances say only that rows are not neighbors: a repulsion spreads them.",
@@ -198,6 +201,11 @@ class LocalMDS(CurvilinearReducer):
         tried = tried if self.n_neighbors == "auto" else [int(self.n_neighbors)]
         for k in tried:
             check_k(k, n - 1, n)
+        require_memory(
+            self.estimate(*X.shape).n_bytes // 3 + 100 * n * max(tried),
+            task=f"LocalMDS of {n} rows",
+            alternative="fit fewer rows, and place the others by transform",
+        )
         start = self._start(X, run, X if self._has_distances else None)
         graph, equal = self._distinct_neighbors(X, min(n - 1, max(*tried, OVERLAP)), run)
         first = np.arange(n) if equal is None else equal.first
@@ -250,10 +258,16 @@ class LocalMDS(CurvilinearReducer):
         edges = symmetrize(nearest)
         if callable(self.metric):  # its values may be of any size
             check_magnitude(largest(edges.data), type(self).__name__)
+        n_components = connected_components(edges)[0] if self.on_disconnected == "raise" else 1
+        if n_components > 1:
+            raise DataError(
+                f"{type(self).__name__}: the neighbor graph has {n_components} connected "
+                "components, which would repel each other without end; take a larger "
+                "n_neighbors, or set on_disconnected='bridge' to join them by their shortest edges."
+            )
         return connect(
             edges,
             X,
-            self.on_disconnected,  # type: ignore[arg-type]
             metric=self.metric,
             metric_params=self.metric_params,
             threads=run.threads,
@@ -274,7 +288,7 @@ class LocalMDS(CurvilinearReducer):
             criteria = np.array([stage.criterion for stage in stages])
             last = int(criteria.argmax()) if self.tau == "auto" else len(stages) - 1
             if best is None or criteria[last] > best.criterion:
-                best, path, self.n_neighbors_ = stages[last], stages[: last + 1], k
+                best, self.n_neighbors_ = stages[last], k
                 self.tau_path_ = np.array([stage.tau for stage in stages])
                 self.lc_path_ = criteria
                 self.n_connected_components_ = edges.n_components
@@ -282,14 +296,11 @@ class LocalMDS(CurvilinearReducer):
                 break
         assert best is not None
         found = best.found
-        if self.max_iter > 0 and not run.monitor.stopped:
+        if self.max_iter > 0 and self.tol < ROUGH and not run.monitor.stopped:
             found = self._descent(best.objective, found.Y, float(self.tol), trail)
         self.embedding_ = trail.map_of(found.Y)
-        losses = [stage.found.losses for stage in path] + [found.losses[1:]]
-        self.loss_history_ = np.concatenate(losses)
-        self.stress_ = float(self.loss_history_[-1])
-        self.n_iter_ = sum(stage.found.n_iter for stage in path)
-        self.n_iter_ += found.n_iter if found is not best.found else 0
+        self.stress_, self.n_iter_ = float(found.losses[-1]), trail.n_steps
+        self.loss_history_ = np.concatenate(trail.losses)
         self.tau_, self.repulsion_ = best.tau, best.objective.strength
         self.lc_ = trail.overlap(found.Y)
         self.stress_per_point_ = best.objective.pairs.relative_per_point(found.Y)[trail.group]
@@ -330,6 +341,7 @@ class LocalMDS(CurvilinearReducer):
             steps_before=trail.n_steps,
         )
         trail.n_steps += found.n_iter
+        trail.losses.append(found.losses[1 if trail.losses else 0 :])
         return found
 
     def _keep_one_place(self, n: int, k: int) -> None:

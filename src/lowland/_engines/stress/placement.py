@@ -10,7 +10,7 @@ that, and at the fitted points where s is lowest. The result with the lowest s c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -85,13 +85,20 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
     return lowest_places(delta, Y, height, threads)
 
 
-def lowest_places(delta: np.ndarray, Y: np.ndarray, height: Height, threads: int) -> np.ndarray:
+def lowest_places(
+    delta: np.ndarray,
+    Y: np.ndarray,
+    height: Height,
+    threads: int,
+    more_starts: Sequence[np.ndarray] = (),
+) -> np.ndarray:
     """Places (m, q) where the height of each row is lowest, of the minima below several starts.
 
-    The starts come from the distances ``delta`` (m, n) of the rows to the fitted points Y.
+    The starts come from the distances ``delta`` (m, n) of the rows to the fitted points Y; others
+    (m, q) may be added.
     """
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
-    starts = [_between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
+    starts = [_between_nearest(delta, Y), *_lowest_points(Y, height, len(delta)), *more_starts]
     whole = ~np.isnan(delta).any(axis=1)
     if len(Y) > Y.shape[1] and whole.any():
         start = starts[0].copy()
