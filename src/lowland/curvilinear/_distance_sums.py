@@ -17,11 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import DISTANCE, ParticleMesh
+from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMesh
 
-__all__ = ["DistanceSums"]
+__all__ = ["DistanceSums", "SumsToPoints"]
 
 MESH_ROWS = {2: 2500, 3: 7000}  # from here on the mesh is faster than all pairs
+MARGIN = {2: 64, 3: 12}  # nodes beyond the map where new rows may be
 FAR_POINTS = 128  # at most so many are summed one by one
 FLOAT64_ROWS = 1000  # pairs of more rows are computed in float32, twice as fast
 
@@ -41,7 +42,7 @@ class DistanceSums:
             return _sorted(Y)
         if self.mesh is not None:
             return self._on_mesh(self.mesh, Y)
-        sums, units = self._directly(Y, Y)
+        sums, units = _directly(Y, Y, self.dtype, self.threads)
         return float(sums.sum()) / 2, units
 
     def _on_mesh(self, mesh: ParticleMesh, Y: np.ndarray) -> tuple[float, np.ndarray]:
@@ -53,20 +54,57 @@ class DistanceSums:
         total, units = float(potential.sum()) / 2, -2 * forces
         if far.size == 0:
             return total, units
-        between = self._directly(near, Y[far])
-        outer = self._directly(Y[far], Y)
+        between = _directly(near, Y[far], self.dtype, self.threads)
+        outer = _directly(Y[far], Y, self.dtype, self.threads)
         total += float(between[0].sum() + outer[0].sum()) / 2
         every, is_near = np.empty(Y.shape), np.ones(len(Y), bool)
         is_near[far] = False
         every[is_near], every[far] = units + between[1], outer[1]
         return total, every
 
-    def _directly(self, Z: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums over all pairs of a point of Z and a point of Y."""
+
+class SumsToPoints:
+    """sum_j |z - y_j| and its gradient at any points z, for the points Y of a fixed map.
+
+    On a grid if there are many points; beyond its margin, and from far points, by all pairs.
+    """
+
+    def __init__(self, Y: np.ndarray, threads: int) -> None:
+        self.Y, self.threads = Y, threads
+        self.field: Field | None = None
+        d = Y.shape[1]
+        if d in MESH_ROWS and len(Y) > MESH_ROWS[d]:
+            far = _far_points(Y)
+            self.far, near = Y[far], np.delete(Y, far, axis=0)
+            mesh = ParticleMesh(DISTANCE, threads, "fit fewer rows")
+            self.field = mesh.field(near, margin=MARGIN[d]).without_charge()
+
+    def __call__(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        Z = np.ascontiguousarray(Z)
+        if self.field is None:
+            return _directly(Z, self.Y, np.float64, self.threads)
+        field = self.field
+        place = (Z - field.low) / field.pitch
+        inside = ((place >= 3) & (place <= np.array(field.values.shape) - 4)).all(axis=1)
         sums, units = np.empty(len(Z)), np.empty(Z.shape)
-        z, y = (np.ascontiguousarray(P, self.dtype) for P in (Z, Y))
-        _native.unit_sums(z, y, sums, units, self.threads)
+        within = Z[inside]
+        potential, forces = np.empty(len(within)), np.empty(within.shape)
+        field.at(within, potential, forces, self.threads)
+        others = _directly(within, self.far, np.float64, self.threads)
+        sums[inside], units[inside] = potential + others[0], others[1] - 2 * forces
+        beyond = _directly(Z[~inside], self.Y, np.float64, self.threads)
+        sums[~inside], units[~inside] = beyond
         return sums, units
+
+
+def _directly(
+    Z: np.ndarray, Y: np.ndarray, dtype: type, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over all pairs of a point of Z and a point of Y."""
+    sums, units = np.empty(len(Z)), np.empty(Z.shape)
+    z, y = (np.ascontiguousarray(P, dtype) for P in (Z, Y))
+    _native.unit_sums(z, y, sums, units, threads)
+    return sums, units
 
 
 def _far_points(Y: np.ndarray) -> np.ndarray:

@@ -8,11 +8,13 @@ slope / k never raises it.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from lowland import _native
 from lowland._engines.neighbors.search import given_neighbors
 from lowland._engines.stress.placement import lowest_places
+from lowland.curvilinear._distance_sums import SumsToPoints
 
 __all__ = ["place_by_local_stress"]
 
@@ -37,13 +39,13 @@ def place_by_local_stress(
 def _lowest(D: np.ndarray, Y: np.ndarray, k: int, t: float, threads: int) -> np.ndarray:
     found = given_neighbors(D, k)
     near, delta = found.indices, found.distances
+    sums_to_points = SumsToPoints(Y, threads)
 
     def height(Z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         along = Z[:, None, :] - Y[near[rows]]  # (m, k, q)
         d = np.sqrt(np.einsum("ikd,ikd->ik", along, along))
         gap = delta[rows] - d
-        sums, units = np.empty(len(Z)), np.empty(Z.shape)
-        _native.unit_sums(np.ascontiguousarray(Z), Y, sums, units, threads)
+        sums, units = sums_to_points(Z)
         value = np.einsum("ik,ik->i", gap, gap) - t * (sums - np.einsum("ik->i", d))
         pull = np.where(d > 0, (gap - t / 2) / np.where(d > 0, d, 1.0), 0.0)
         slope = -np.einsum("ik,ikd->id", pull, along) - (t / 2) * units
@@ -52,6 +54,13 @@ def _lowest(D: np.ndarray, Y: np.ndarray, k: int, t: float, threads: int) -> np.
     # neighbors in a line do not tell the side of it
     middle = np.einsum("ikd->id", Y[near]) / k
     reach = np.einsum("ik->i", delta) / k
-    sides = [sign * reach[:, None] * axis for axis in np.eye(Y.shape[1]) for sign in (1, -1)]
-    around = [middle + side for side in sides]
+    around = [middle + reach[:, None] * direction for direction in _directions(Y.shape[1])]
     return lowest_places(D, Y, height, threads, around)
+
+
+def _directions(q: int) -> list[np.ndarray]:
+    """Unit vectors along the axes and, up to three, the diagonals between them."""
+    if q > 3:
+        return [sign * axis for axis in np.eye(q) for sign in (1, -1)]
+    steps = [np.array(step) for step in itertools.product((-1.0, 0.0, 1.0), repeat=q) if any(step)]
+    return [step / np.sqrt((step**2).sum()) for step in steps]
