@@ -12,6 +12,7 @@ import mutants
 FAMILIES = {
     "anndata",
     "core",
+    "curvilinear_local",
     "io",
     "kernel",
     "linear",

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from lowland import MDS, PCA
-from lowland.curvilinear import _distance_sums, local_mds
+from lowland.curvilinear import _distance_sums, _graph_multigrid, local_mds
 from lowland.curvilinear._distance_sums import DistanceSums
 from lowland.curvilinear._graph_multigrid import graph_multigrid
 from lowland.curvilinear._local_stress import LocalStress, repulsion_strength
@@ -96,6 +97,26 @@ def test_a_guttman_step_never_raises_the_objective(tau):
                 here = objective(Y)
                 Y = Y - solve(here.slope)
                 assert objective(Y).loss < here.loss
+
+
+@each("data", ["sheet", "cloud"])
+def test_the_cycle_lies_between_zero_and_the_inverse(data, monkeypatch):
+    """B is symmetric, and the eigenvalues of B V are in (0, 1], but for the constant vector."""
+    monkeypatch.setattr(_graph_multigrid, "COARSEST", 20)
+    X = swiss_roll(300, random_state=0).X if data == "sheet" else irregular(300, 8)
+    near = lists_of(cdist(X, X), 6)
+    A = np.zeros((300, 300))
+    A[np.arange(300)[:, None], near] = A[near, np.arange(300)[:, None]] = 1.0
+    V = np.diag(A.sum(axis=1)) - A
+    H = np.eye(300) - 1 / 300
+    B = graph_multigrid(csr_matrix(A), np.random.default_rng(0), 1)(H)
+    np.testing.assert_allclose(B, B.T, atol=1e-12)
+    root = scipy.linalg.sqrtm(V).real
+    values = np.linalg.eigvalsh(root @ B @ root)
+    assert abs(values[0]) < 1e-6  # of the constant vector
+    by_degrees = np.linalg.eigvalsh(root @ (root / (2 * A.sum(axis=1)[:, None])))
+    assert values[1] > 5 * by_degrees[1]
+    assert values[-1] < 1 + 1e-9
 
 
 def test_all_neighbors_give_the_stress_of_mds():
@@ -196,6 +217,14 @@ def test_the_grid_and_the_cycles_end_where_the_exact_sums_end(monkeypatch):
     assert fast.lc_ > exact.lc_ - 0.05
 
 
+def test_the_geodesic_start_keeps_a_long_sheet_from_twisting():
+    X = swiss_roll(6000, random_state=0).X
+    model = LocalMDS(random_state=0, tol=1e-3).fit(X)
+    assert model.lc_ > 0.9  # a twisted sheet has lost the neighbors at the twist
+    assert model.tau_ < 0.01
+    assert trustworthiness(X, model.embedding_) > 0.999
+
+
 def test_separated_groups_stay_together():
     X = np.concatenate([irregular(40, 3), irregular(30, 3) + 500])
     model = LocalMDS(n_neighbors=5, tau=0.05).fit(X)
@@ -265,8 +294,9 @@ def test_auto_keeps_the_best_of_its_path(monkeypatch):
         assert model.tau_path_[0] == 1
         assert (np.diff(model.tau_path_) < 0).all()
     monkeypatch.setattr(local_mds, "TRIED_NEIGHBORS", (5, 9, 14))
-    found = {k: LocalMDS(n_neighbors=k, tol=1e-3).fit(X).lc_ for k in (5, 9, 14)}
-    model = LocalMDS(n_neighbors="auto", tol=1e-3).fit(X)
+    settings = {"tol": 1e-3, "init": "classical"}  # a start without random landmarks
+    found = {k: LocalMDS(n_neighbors=k, **settings).fit(X).lc_ for k in (5, 9, 14)}
+    model = LocalMDS(n_neighbors="auto", **settings).fit(X)
     assert model.n_neighbors_ == max(found, key=lambda k: found[k])
 
 
