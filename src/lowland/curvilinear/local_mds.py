@@ -40,6 +40,7 @@ __all__ = ["LocalMDS"]
 TRIED_NEIGHBORS = (6, 8, 10, 15)  # with n_neighbors="auto"
 OVERLAP = 10  # K of the criterion
 LAST_TAU = 1e-4  # of tau="auto"; the path begins at 1, and tau is about halved at each of its steps
+MOST_STEPS = 30  # of the path, where tau is below 1e-9
 PATIENCE = 3  # steps of the path without a better criterion, after which it ends
 ROUGH = 3e-4  # tolerance along the path; a map that is stretched too well does not come back
 
@@ -85,12 +86,12 @@ class LocalMDS(CurvilinearReducer):
         Number of neighbors of each row whose distances are kept. "auto" tries 6, 8, 10 and 15 and
         keeps the number with the best criterion ``lc_``.
     tau : float or "auto", default="auto"
-        Strength of the repulsion. Too little leaves the map crumpled, too much stretches it to
-        lines and clumps. "auto" keeps, of the values 1, 1/2, 1/4 ... that the descent passes, the
-        one with the best criterion ``lc_``.
+        Strength of the repulsion, at most 1000. Too little leaves the map crumpled, too much
+        stretches it to lines and clumps. "auto" keeps, of the values 1, 1/2, 1/4 ... that the
+        descent passes, the one with the best criterion ``lc_``.
     init : {"geodesic", "classical", "random"} or array, default="geodesic"
-        The start: landmark scaling of distances along the neighbor graph, classical scaling (PCA
-        for Euclidean rows), random points, or coordinates of shape (n, n_components).
+        The start: landmark scaling of distances along the graph, classical, random, or given.
+        Classical scaling is PCA for Euclidean rows. A given start has shape (n, n_components).
     max_iter : int, default=300
         Maximum number of steps at each value of tau. 0 keeps the start.
     tol : float, default=1e-5
@@ -159,7 +160,7 @@ class LocalMDS(CurvilinearReducer):
     """
 
     n_neighbors: Any = param(Integer(1) | OneOf("auto"), default=10)
-    tau: Any = param(Real(0, closed="neither") | OneOf("auto"), default="auto")
+    tau: Any = param(Real(0, 1000, closed="right") | OneOf("auto"), default="auto")
     max_iter: int = param(Integer(0), default=300)
     tol: float = param(Real(0, closed="left"), default=1e-5)
     init: Any = param(
@@ -338,7 +339,7 @@ class LocalMDS(CurvilinearReducer):
     def _taus(self) -> list[float]:
         """From 1 down to the one that is wanted, or to the last that is tried."""
         wanted = LAST_TAU if self.tau == "auto" else float(self.tau)
-        n_steps = max(0, math.ceil(-math.log2(wanted)))
+        n_steps = min(max(0, math.ceil(-math.log2(wanted))), MOST_STEPS)
         if self.max_iter == 0 or n_steps == 0:
             return [1.0 if self.tau == "auto" else wanted]
         return [wanted ** (step / n_steps) for step in range(n_steps + 1)]
