@@ -12,6 +12,7 @@ import mutants
 FAMILIES = {
     "anndata",
     "core",
+    "curvilinear_local",
     "curvilinear_rank_visu",
     "curvilinear_rpm",
     "io",

@@ -60,7 +60,9 @@ def _fitted(cls: type) -> bytes:
         return pickle.dumps(cls(scale="standard", missing="neighbors", **encoding).fit(frame))
     params = small(cls)
     names = cls.parameters()
-    params |= {"on_disconnected": "largest"} if "on_disconnected" in names else {}
+    policy = names.get("on_disconnected")
+    if policy is not None and policy.metadata["constraint"].allows("largest"):
+        params |= {"on_disconnected": "largest"}
     params |= {"landmarks": 9} if "landmarks" in names else {}
     params |= {"n_landmarks": 9} if "n_landmarks" in names else {}
     params |= {"n_neighbors": 6} if "n_neighbors" in names else {}

@@ -156,6 +156,17 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "ties": Change("secondary", {"metric": "precomputed"}, "known distances"),
     },
     "Sammon": {**STRESS, "power": Change(2)},
+    "LocalMDS": {
+        **AXES,
+        **METRIC,
+        "random_state": Change(1, {"init": "random", "max_iter": 3}),
+        "init": Change("random", {"max_iter": 3}),
+        "max_iter": Change(2),
+        "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+        "n_neighbors": Change(9),
+        "tau": Change(0.1),
+        "on_disconnected": Nothing("raise", "the graph of these rows is connected"),
+    },
     "LinearMDS": {**STRESS, "power": Change(0)},
     "CurvilinearComponentAnalysis": {**RADIAL, "weighting": Change("sigmoid")},
     "CurvilinearDistanceAnalysis": {

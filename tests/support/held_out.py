@@ -333,4 +333,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"method": "barnes_hut", "angle": 0.2}, "rows"),
         ({"n_components": 4, "method": "exact"}, "rows"),
     ],
+    "LocalMDS": [
+        ({"n_neighbors": 6}, "rows"),
+        ({"n_neighbors": 6, "tau": 0.3}, "rows"),
+        ({"n_neighbors": "auto", "tau": 0.02}, "rows"),
+        ({"n_neighbors": 6, "tau": 0.1, "n_components": 1}, "rows"),
+        ({"n_neighbors": 6, "tau": 0.1, "n_components": 3}, "rows"),
+        ({"n_neighbors": 4, "tau": 0.1}, "clusters"),
+        ({"n_neighbors": 4, "tau": 0.1, **GIVEN}, "clustered distances"),
+        ({"n_neighbors": 7}, "sheet"),
+        *[({"n_neighbors": 6, "tau": 0.2, **params}, kind) for params, kind in METRICS],
+    ],
 }

@@ -81,6 +81,8 @@ definition in numpy.
   are from those in the list, and where this pulls the points; see ``rank_forces.cpp``.
 - ``rank_heights(y, points, ties, k, z, out)``: the same stress for new rows with the places z;
   ``rank_places(y, points, ties, k, equal, z)``: places where it is low.
+- ``unit_sums(z, y, distances, units)``: for every point of z ``sum_j |z_i - y_j|`` and
+  ``sum_j (z_i - y_j) / |z_i - y_j|`` over all points of y in another place. O(m n d).
 """
 
 from lowland._native.kernels import (
@@ -142,6 +144,7 @@ from lowland._native.kernels import (
     transpose,
     union_starts,
     union_sum,
+    unit_sums,
 )
 
 __all__ = [
@@ -203,4 +206,5 @@ __all__ = [
     "transpose",
     "union_starts",
     "union_sum",
+    "unit_sums",
 ]

@@ -517,3 +517,11 @@ def rank_places(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def unit_sums(
+    z: np.ndarray,
+    y: np.ndarray,
+    distances: np.ndarray,
+    units: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
 from lowland._engines.embedding.repulsion import pairwise_repulsion
 from support.cases import each
 
@@ -21,7 +21,7 @@ def exact(Y, dof):
 
 def on_mesh(Y, dof, threads=1, mesh=None):
     potential, forces = np.full(len(Y), np.nan), np.full_like(Y, np.nan)
-    (mesh or ParticleMesh(dof, threads)).field(Y).at(Y, potential, forces, threads)
+    (mesh or ParticleMesh(similarity(dof), threads)).field(Y).at(Y, potential, forces, threads)
     return potential, forces
 
 
@@ -63,7 +63,7 @@ def test_float64_maps_have_the_same_field(half_done):
 def test_other_points_see_the_field_too(dof, half_done):
     Y = half_done(2, dof)
     Z = Y[:200] + np.random.default_rng(0).standard_normal((200, 2)).astype(np.float32)
-    field = ParticleMesh(dof, 1).field(Y, margin=20).without_charge()
+    field = ParticleMesh(similarity(dof), 1).field(Y, margin=20).without_charge()
     potential, forces = np.empty(200), np.empty_like(Z)
     field.at(Z, potential, forces, 1)
     expected = np.empty(200), np.empty_like(Z)
@@ -76,7 +76,7 @@ def test_other_points_see_the_field_too(dof, half_done):
 
 def test_a_mesh_forgets_the_map_before(half_done):
     maps = [half_done(2, 1.0, 100), half_done(2, 1.0), 0.5 * half_done(2, 1.0), half_done(2, 3.0)]
-    mesh = ParticleMesh(1.0, 1)
+    mesh = ParticleMesh(similarity(1.0), 1)
     for Y in [*maps, *maps[::-1]]:
         for used, fresh in zip(on_mesh(Y, 1.0, mesh=mesh), on_mesh(Y, 1.0), strict=True):
             assert used.tobytes() == fresh.tobytes()
@@ -103,15 +103,16 @@ def test_points_on_one_place_push_nobody(d, dof):
 
 def test_a_grid_grows_with_the_area_of_the_map_not_with_its_points(half_done):
     Y = half_done(2, 1.0)
-    nodes = grid_nodes(Y)
-    assert grid_nodes(np.concatenate([Y, Y, Y])) == nodes
-    assert 3 * nodes < grid_nodes(2 * Y) < 5 * nodes
-    assert grid_nodes(Y, 0.25) == pytest.approx(4 * nodes, rel=0.25)
-    assert grid_nodes(Y * np.float32(1e30)) > 2**35
-    assert grid_nodes(Y, margin=40) > nodes
+    kernel = similarity(1.0)
+    nodes = grid_nodes(Y, kernel)
+    assert grid_nodes(np.concatenate([Y, Y, Y]), kernel) == nodes
+    assert 3 * nodes < grid_nodes(2 * Y, kernel) < 5 * nodes
+    assert grid_nodes(Y, similarity(0.25)) == pytest.approx(4 * nodes, rel=0.25)
+    assert grid_nodes(Y * np.float32(1e30), kernel) > 2**35
+    assert grid_nodes(Y, kernel, margin=40) > nodes
 
 
 def test_a_grid_that_does_not_fit_is_refused_with_an_alternative(monkeypatch, half_done):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100 kB")
     with pytest.raises(MemoryError, match=r"the grid of .* nodes under the map .*barnes_hut"):
-        ParticleMesh(1.0, 1).field(half_done(2, 1.0))
+        ParticleMesh(similarity(1.0), 1).field(half_done(2, 1.0))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from lowland._engines.embedding import placement
 from lowland._engines.embedding.affinity import conditional_affinities
-from lowland._engines.embedding.particle_mesh import grid_nodes
+from lowland._engines.embedding.particle_mesh import grid_nodes, similarity
 from lowland._engines.embedding.placement import FrozenMap, place_rows
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import digits
@@ -116,7 +116,8 @@ def test_a_grid_with_its_margin_is_only_made_where_it_is_small(task, monkeypatch
     monkeypatch.setattr(placement, "GRID_POINTS", 1)
     frozen, ids, p = task(1.0)
     on_grid = place_rows(frozen, ids, p, 1)
-    monkeypatch.setattr(placement, "GRID_LIMIT", grid_nodes(frozen.Y))  # too few for the margin
+    too_few = grid_nodes(frozen.Y, similarity(1.0))  # without the margin
+    monkeypatch.setattr(placement, "GRID_LIMIT", too_few)
     pairs = place_rows(frozen, ids, p, 1)
     monkeypatch.setattr(placement, "GRID_POINTS", 10**9)
     assert pairs.tobytes() == place_rows(frozen, ids, p, 1).tobytes()

@@ -17,6 +17,7 @@ from typing import Any
 
 from support.oracles import (
     curvilinear,
+    curvilinear_local_mds,
     curvilinear_rank_visu,
     curvilinear_rpm,
     linear,
@@ -57,6 +58,7 @@ OBJECTIVES: dict[str, Callable] = {
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
+    "LocalMDS": curvilinear_local_mds.point_local_stress,
 }
 
 ROWS_BACK: dict[str, Callable] = {

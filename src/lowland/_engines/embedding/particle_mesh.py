@@ -1,8 +1,8 @@
 """The particle-mesh method: repulsion of all points of a map by a potential on a grid.
 
-With K the similarity of two points of the map, as a function of their offset, and
+With K a function of the distance of two points of the map, such as their similarity, and
 
-    phi(x) = sum_j K(x - y_j),        sum_{i != j} K_ij = sum_i (phi(y_i) - 1),
+    phi(x) = sum_j K(x - y_j),        sum_{i != j} K_ij = sum_i (phi(y_i) - K(0)),
 
 the repulsive force on point i is -1/2 grad phi(y_i), so that one scalar field is enough. Unit
 charges at the points are spread onto a grid with B-splines of order 6 and convolved with K by one
@@ -11,8 +11,10 @@ the same splines. K's spectrum is divided by the squared spectrum of the sampled
 corrects both interpolations. The contribution of a point to the field at its own place is known and
 subtracted.
 
-Cost O(n + g log g) for g grid nodes; g grows with the area of the map, not with n. The relative
-error of the force (2-norm) is about 1 % for the node distance used here.
+Cost O(n + g log g) for g grid nodes, which do not grow with n: for a similarity, whose width is
+fixed, with the area of the map; for K = r, which has no width, not at all. The relative error of
+the force (2-norm) is about 1 % for the node distance of similarities used here. For K = r it is
+the share of points within a few nodes: those are pushed by unit vectors, whatever their distance.
 
 References: Linderman et al. (2019), Fast interpolation-based t-SNE, Nature Methods 16,
 doi:10.1038/s41592-018-0308-4; Hockney & Eastwood (1988), Computer simulation using particles.
@@ -21,6 +23,7 @@ doi:10.1038/s41592-018-0308-4; Hockney & Eastwood (1988), Computer simulation us
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +31,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.memory import require_memory
 
-__all__ = ["Field", "ParticleMesh", "grid_nodes"]
+__all__ = ["DISTANCE", "Field", "ParticleMesh", "RadialKernel", "grid_nodes", "similarity"]
 
 # Distance of grid nodes in units of the kernel's width: fine for maps of one dimension and for
 # narrow maps, where a fine grid is cheap and many points share a cell; coarse for all others.
@@ -38,6 +41,39 @@ MARGIN = 8  # nodes beyond the outermost points
 TURN = np.array([0.8191725134, 0.6710436067, 0.5497004779])  # fills a cell evenly (Roberts 2018)
 SPLINE = (1 / 120, 26 / 120, 66 / 120, 26 / 120, 1 / 120)  # of order 6, at the integers
 STEPS_PER_OCTAVE = 10  # grid sizes are rounded up, so that spectra are seldom recomputed
+WIDTH = {1: 4096, 2: 256, 3: 48}  # nodes along the map for K = r, by its dimension
+
+
+class RadialKernel(NamedTuple):
+    """K as a function of the squared distance, and the distance of nodes for the spans of a map."""
+
+    values: Callable[[np.ndarray], np.ndarray]
+    pitch: Callable[[np.ndarray], float]
+
+
+def similarity(dof: float) -> RadialKernel:
+    """K = (1 + r^2/v)^-v with v = ``dof``; infinity is the Gaussian exp(-r^2)."""
+
+    def values(squares: np.ndarray) -> np.ndarray:
+        if math.isinf(dof):
+            return np.exp(-squares)
+        return 1 / (1 + squares) if dof == 1 else (1 + squares / dof) ** -dof
+
+    def pitch(spans: np.ndarray) -> float:
+        width = min(1.0, math.sqrt(dof))
+        fine = len(spans) == 1 or max(spans) < NARROW * width
+        return (FINE if fine else COARSE) * width
+
+    return RadialKernel(values, pitch)
+
+
+def _even_pitch(spans: np.ndarray) -> float:
+    """One of four sizes per factor of two, so that spectra are seldom recomputed."""
+    least = max(float(max(spans)), 1e-30) / WIDTH[len(spans)]
+    return 2.0 ** (math.ceil(4 * math.log2(least)) / 4)
+
+
+DISTANCE = RadialKernel(np.sqrt, _even_pitch)  # K = r
 
 
 class Field(NamedTuple):
@@ -66,33 +102,43 @@ class ParticleMesh:
 
     Parameters
     ----------
-    dof : float
-        Degrees of freedom v of K = (1 + r^2/v)^-v; infinity is the Gaussian exp(-r^2).
+    kernel : RadialKernel
+        K: a :func:`similarity`, or the ``DISTANCE``.
     threads : int
         The result does not depend on it.
+    alternative : str
+        What to do if there is too little memory for the grid.
     """
 
-    def __init__(self, dof: float, threads: int) -> None:
-        self.dof, self.threads = dof, threads
+    def __init__(
+        self, kernel: RadialKernel, threads: int, alternative: str = "use method='barnes_hut'"
+    ) -> None:
+        self.kernel, self.threads, self.alternative = kernel, threads, alternative
         self.pitch = math.nan
         self._spectrum: np.ndarray | None = None
         self._shape: tuple[int, ...] = ()
         self._charges = np.empty(0, np.float32)
         self._own = (1.0, 0.0)
 
-    def field(self, Y: np.ndarray, margin: int = MARGIN, turn: int = 0) -> Field:
+    def field(self, Y: np.ndarray, margin: int = MARGIN, turn: int | None = 0) -> Field:
         """The potential of the points Y on a grid that reaches ``margin`` nodes beyond them.
 
         Each ``turn`` shifts the nodes by another fraction of their distance. The interpolation
-        error then averages out over the steps of a descent, which ends nearer to the optimum.
+        error then averages out over the steps of a descent, which ends nearer to the optimum. With
+        None the nodes are at multiples of their distance: maps of about one size then have one
+        potential, as a function of Y, whose values can be compared.
         """
         low, high = _extent(Y)
-        pitch = _pitch(high - low, self.dof)
+        pitch = self.kernel.pitch(high - low)
         shape = _shape(high - low, pitch, margin)
         if (shape, pitch) != (self._shape, self.pitch):
             self._prepare(shape, pitch)
         slack = (np.array(shape) - 1) * self.pitch - (high - low)
-        low -= slack / 2 + pitch * (turn * TURN[: len(shape)] % 1.0)
+        low -= slack / 2
+        if turn is None:
+            low = np.floor(low / pitch) * pitch
+        else:
+            low -= pitch * (turn * TURN[: len(shape)] % 1.0)
         _native.spread(Y, low, self.pitch, self._charges, self.threads)
         return Field(self._convolved(), low, self.pitch, self._own)
 
@@ -102,13 +148,13 @@ class ParticleMesh:
         require_memory(
             n_bytes,
             task=f"the grid of {' x '.join(map(str, padded))} nodes under the map",
-            alternative="use method='barnes_hut'",
+            alternative=self.alternative,
         )
         if (len(shape), pitch) != (len(self._shape), self.pitch):
-            self._own = _own_share(pitch, self.dof, len(shape))
+            self._own = _own_share(pitch, self.kernel, len(shape))
         self._shape, self.pitch = shape, pitch
         self._charges = np.empty(shape, np.float32)
-        self._spectrum = _spectrum(padded, pitch, self.dof)
+        self._spectrum = _spectrum(padded, pitch, self.kernel)
 
     def _convolved(self) -> np.ndarray:
         """K * charges on the grid: transforms of the empty half of the padded grid are left out."""
@@ -142,7 +188,7 @@ def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(2 * scipy.fft.next_fast_len(size, real=True) for size in shape)
 
 
-def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
+def _spectrum(padded: tuple[int, ...], pitch: float, kernel: RadialKernel) -> np.ndarray:
     """K's spectrum on a periodic grid, divided by the squared spectra of the sampled B-spline.
 
     K is even along each axis, so that a cosine transform of one corner of the grid gives one corner
@@ -154,7 +200,7 @@ def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
     squares = np.zeros(halves)
     for axis, half in enumerate(halves):
         squares += _along(axis, d, (pitch * np.arange(half)) ** 2)
-    spectrum = scipy.fft.dctn(_kernel(squares, dof), type=1, overwrite_x=True)
+    spectrum = scipy.fft.dctn(kernel.values(squares), type=1, overwrite_x=True)
     for axis, (half, size) in enumerate(zip(halves, padded, strict=True)):
         waves = 2 * np.pi * np.arange(half) / size
         spline = SPLINE[2] + 2 * SPLINE[3] * np.cos(waves) + 2 * SPLINE[4] * np.cos(2 * waves)
@@ -166,18 +212,12 @@ def _spectrum(padded: tuple[int, ...], pitch: float, dof: float) -> np.ndarray:
     return spectrum
 
 
-def _kernel(squares: np.ndarray, dof: float) -> np.ndarray:
-    if math.isinf(dof):
-        return np.exp(-squares)
-    return 1 / (1 + squares) if dof == 1 else (1 + squares / dof) ** -dof
-
-
 def _along(axis: int, d: int, values: np.ndarray) -> np.ndarray:
     """Values along one of d axes, to be broadcast."""
     return values.reshape([-1 if k == axis else 1 for k in range(d)])
 
 
-def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
+def _own_share(pitch: float, kernel: RadialKernel, d: int) -> tuple[float, float]:
     """Mean and first wave of a charge's own potential over its places t in a cell of the grid.
 
     S(t) = sum_{g,h} M(t - g) A(g - h) M(t - h), with A the corrected kernel on the nodes, is close
@@ -189,7 +229,7 @@ def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
     size, places = 64 if d == 3 else 128, np.arange(8) / 8
     spline = BSpline.basis_element(np.arange(-3.0, 4.0), extrapolate=False)
     weights = np.nan_to_num(spline(places - np.arange(-2, 4)[:, None]))  # (nodes, places)
-    A = scipy.fft.irfftn(_spectrum((size,) * d, pitch, dof).astype(np.float64), (size,) * d)
+    A = scipy.fft.irfftn(_spectrum((size,) * d, pitch, kernel).astype(np.float64), (size,) * d)
     steps = np.arange(-5, 6)
     overlap = np.stack(  # sum_g M(t - g) M(t - g - step)
         [
@@ -204,10 +244,10 @@ def _own_share(pitch: float, dof: float, d: int) -> tuple[float, float]:
     return float(waves.flat[0].real), float(2 * waves[(1,) + (0,) * (d - 1)].real)
 
 
-def grid_nodes(Y: np.ndarray, dof: float = 1.0, margin: int = MARGIN) -> int:
+def grid_nodes(Y: np.ndarray, kernel: RadialKernel, margin: int = MARGIN) -> int:
     """About how many nodes the padded grid under a map has."""
     low, high = _extent(Y)
-    pitch = _pitch(high - low, dof)
+    pitch = kernel.pitch(high - low)
     return math.prod(2 * size for size in _shape(high - low, pitch, margin))
 
 
@@ -221,12 +261,6 @@ def _extent(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f.reduce(np.concatenate([*parts, rest]), axis=0).astype(np.float64)
 
     return over_points(np.minimum), over_points(np.maximum)
-
-
-def _pitch(spans: np.ndarray, dof: float) -> float:
-    width = min(1.0, math.sqrt(dof))
-    fine = len(spans) == 1 or max(spans) < NARROW * width
-    return (FINE if fine else COARSE) * width
 
 
 def _shape(spans: np.ndarray, pitch: float, margin: int) -> tuple[int, ...]:

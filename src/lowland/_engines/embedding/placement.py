@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
 
 __all__ = ["FrozenMap", "place_rows"]
 
@@ -133,8 +133,12 @@ def _field_of(
     Y: np.ndarray, dof: float, threads: int
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
-    if len(Y) >= GRID_POINTS and Y.shape[1] <= 3 and grid_nodes(Y, dof, MARGIN) <= GRID_LIMIT:
-        field = ParticleMesh(dof, threads).field(Y, margin=MARGIN).without_charge()
+    if (
+        len(Y) >= GRID_POINTS
+        and Y.shape[1] <= 3
+        and grid_nodes(Y, similarity(dof), MARGIN) <= GRID_LIMIT
+    ):
+        field = ParticleMesh(similarity(dof), threads).field(Y, margin=MARGIN).without_charge()
 
         def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
             low = field.low + 3 * field.pitch

@@ -21,7 +21,7 @@ import numpy as np
 from lowland import _native
 from lowland._core.card import Estimate
 from lowland._core.errors import ParameterError
-from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
 
 __all__ = [
     "Repulsion",
@@ -65,9 +65,10 @@ def choose_repulsion(
     if pair_time < SMALL:
         return pairs
     tree_time = TREE[d] * n * (1 if dof == 1 else POWER["tree"])
+    kernel = similarity(dof)
 
     def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        nodes = grid_nodes(Y, dof)
+        nodes = grid_nodes(Y, kernel)
         mesh_time = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
         _, _, repel = min((pair_time, 0, pairs), (mesh_time, 1, mesh), (tree_time, 2, tree))
         repel(Y, potential, forces)
@@ -120,7 +121,7 @@ def _tree_repulsion(dof: float, angle: float, threads: int) -> Repulsion:
 
 
 def _particle_mesh_repulsion(dof: float, threads: int) -> Repulsion:
-    mesh, turns = ParticleMesh(dof, threads), itertools.count()
+    mesh, turns = ParticleMesh(similarity(dof), threads), itertools.count()
 
     def repel(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
         mesh.field(Y, turn=next(turns)).at(Y, potential, forces, threads)

@@ -132,7 +132,7 @@ def matrix_times(M: Any, threads: int) -> Callable[[np.ndarray], np.ndarray]:
     M = M.astype(np.float64, copy=False)  # the kernel wants one type, and vectors are float64
 
     def times(V: np.ndarray) -> np.ndarray:
-        V, out = np.ascontiguousarray(V), np.empty(V.shape)
+        V, out = np.ascontiguousarray(V), np.empty((M.shape[0], V.shape[1]))
         _sparse_times(M, V, np.zeros(V.shape[1]), out, threads)
         return out
 

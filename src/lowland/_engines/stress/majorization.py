@@ -39,7 +39,8 @@ class Evaluation(NamedTuple):
 class Objective(Protocol):
     """A loss with a majorizer: ``Y - guttman_step(here)`` never has a higher loss than ``Y``.
 
-    A loss of at most ``floor`` is 0 up to rounding.
+    A loss of at most ``floor`` is 0 up to rounding; of a loss that may be negative the floor is
+    minus infinity.
     """
 
     floor: float
@@ -78,7 +79,7 @@ def majorize(
     told: Callable[[float], float] = lambda loss: loss,
     steps_before: int = 0,
 ) -> Majorized:
-    """Minimize the loss from ``start`` until it falls by less than ``tol`` of itself per step.
+    """Minimize the loss from ``start`` until it falls by less than ``tol`` of its size per step.
 
     A callback gets ``shown`` of the variables and ``told`` of the loss, in the method's terms.
     ``steps_before`` are those of a descent that this one continues; they count as steps.
@@ -114,7 +115,7 @@ def _descend(
         if report(len(losses) - 1, Y, here.loss):
             break
         before = losses[max(0, len(losses) - 1 - LOOK_BACK)]
-        settled = len(losses) > LOOK_BACK and before - here.loss <= LOOK_BACK * tol * before
+        settled = len(losses) > LOOK_BACK and before - here.loss <= LOOK_BACK * tol * abs(before)
         converged = settled or here.loss <= objective.floor
     return Majorized(Y, np.array(losses), len(losses) - 1, converged)
 

@@ -10,7 +10,7 @@ that, and at the fitted points where s is lowest. The result with the lowest s c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,12 +19,19 @@ from lowland._core.threads import limit_blas
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
-__all__ = ["Height", "between_nearest", "equal_points", "place_by_stress", "settled"]
+__all__ = [
+    "Height",
+    "between_nearest",
+    "equal_points",
+    "lowest_places",
+    "place_by_stress",
+    "settled",
+]
 
 # (places, numbers of their rows) -> stress, and the step of the Guttman transform
 Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-STEPS = 500
+STEPS = 2000  # only rows in a flat valley take more than some hundred
 # of the width of the map: a row that moves less has converged, and roughly so to compare starts
 CLOSE, ROUGH = 1e-9, 1e-4
 LONGEST = 16.0
@@ -82,8 +89,23 @@ def _lowest(delta: np.ndarray, Y: np.ndarray, power: int, threads: int) -> np.nd
         _native.stress_rows(np.ascontiguousarray(Z), Y, part, none, power, stress, forces, threads)
         return stress, forces / degrees[rows, None]
 
+    return lowest_places(delta, Y, height, threads)
+
+
+def lowest_places(
+    delta: np.ndarray,
+    Y: np.ndarray,
+    height: Height,
+    threads: int,
+    more_starts: Sequence[np.ndarray] = (),
+) -> np.ndarray:
+    """Places (m, q) where the height of each row is lowest, of the minima below several starts.
+
+    The starts come from the distances ``delta`` (m, n) of the rows to the fitted points Y; others
+    (m, q) may be added.
+    """
     width = float(np.abs(Y - Y.mean(axis=0)).max()) or 1.0
-    starts = [between_nearest(delta, Y), *_lowest_points(Y, height, len(delta))]
+    starts = [between_nearest(delta, Y), *_lowest_points(Y, height, len(delta)), *more_starts]
     whole = ~np.isnan(delta).any(axis=1)
     if len(Y) > Y.shape[1] and whole.any():
         start = starts[0].copy()
@@ -108,12 +130,22 @@ def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
 
 def between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """The mean of the nearest fitted points, weighted by their inverse distances."""
-    near = np.argsort(np.where(np.isnan(delta), np.inf, delta), axis=1, kind="stable")[:, :NEAREST]
+    near = _nearest(np.where(np.isnan(delta), np.inf, delta), min(NEAREST, delta.shape[1]))
     reach = np.take_along_axis(delta, near, axis=1)
     weight = np.where(np.isnan(reach), 0.0, 1 / np.maximum(reach, 1e-300))
     weight = np.minimum(weight / weight.max(axis=1, keepdims=True), 1.0)
     weight /= weight.sum(axis=1, keepdims=True)
     return np.einsum("ik,ikd->id", weight, Y[near])
+
+
+def _nearest(delta: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest points of each row, nearest first, ties by number; without sorting all."""
+    near = np.sort(np.argpartition(delta, k - 1, axis=1)[:, :k], axis=1)
+    reach = np.take_along_axis(delta, near, axis=1)
+    near = np.take_along_axis(near, np.argsort(reach, axis=1, kind="stable"), axis=1)
+    for row in np.flatnonzero((delta <= reach.max(axis=1)[:, None]).sum(axis=1) > k):
+        near[row] = np.argsort(delta[row], kind="stable")[:k]  # ties with the last one
+    return near
 
 
 def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:
