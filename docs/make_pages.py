@@ -34,6 +34,7 @@ TITLES = {
     "linear": "Linear methods",
     "kernel": "Kernel methods",
     "mds": "Multidimensional scaling",
+    "curvilinear": "Curvilinear methods: short distances first",
     "spectral": "Spectral methods",
     "neighbor": "Neighbor embeddings",
 }
