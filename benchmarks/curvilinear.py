@@ -73,7 +73,7 @@ def radial_stress(
     D, d = cdist(X, X), cdist(Y, Y)
     radii = np.sort(D, axis=1)[:, [min(k, len(D) - 1)]]
     radii = np.full(radii.shape, radii.mean()) if one else radii
-    weight = (1 - tradeoff) * (d <= radii) + tradeoff * (D <= radii)
+    weight = (1 - tradeoff) * (d <= radii) + tradeoff * (radii >= D)
     return {"E": float(((D - d) ** 2 * weight).sum() / 2), **neighborhoods(X, Y)}
 
 
@@ -112,7 +112,7 @@ def rule(name: str, ours: Any, theirs: Any, stress: Any, n: int) -> Case:
 
 
 RADIAL = {
-    "CCA": (lowland.CurvilinearComponentAnalysis, (0.0, 10, True)),
+    "CCA": (lowland.CurvilinearComponentAnalysis, (0.0, 20, True)),
     "TradeoffMDS": (lowland.TradeoffMDS, (0.1, 20, False)),
 }
 CASES = [

@@ -175,7 +175,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "on_disconnected": Change("largest", {"n_neighbors": 4}, "clusters"),
     },
     "TradeoffMDS": {**RADIAL, "tradeoff": Change(0.6)},
-    "DDHDS": {**SHORT, "reach": Change(0.2)},
+    "DDHDS": {**SHORT, "reach": Change(0.6)},
     "RelationalPerspectiveMap": {
         **AXES,
         **METRIC,

@@ -283,7 +283,7 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "DDHDS": [
         *[({"n_components": q}, "rows") for q in (1, 2, 3)],
-        *[({"reach": reach}, "rows") for reach in (0.2, 1.0)],
+        *[({"reach": reach}, "rows") for reach in (0.5, 1.0)],
         *METRICS,
     ],
     "Isomap": [

@@ -52,7 +52,7 @@ class RadialReducer(CurvilinearReducer):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
+    n_neighbors : int, default=20
         Number k of neighbors whose distances are kept. The radii shrink to the distance of the
         k-th neighbor.
     max_iter : int, default=300
@@ -84,7 +84,7 @@ class RadialReducer(CurvilinearReducer):
         to its radius.
     """
 
-    n_neighbors: int = param(Integer(1), default=10)
+    n_neighbors: int = param(Integer(1), default=20)
     max_iter: int = param(Integer(0), default=300)
     tol: float = param(Real(0, closed="left"), default=1e-5)
     landmarks: Any = param(Null() | OneOf("auto") | Integer(2), default="auto")

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from lowland._bases.distances import FLOAT64_ROWS
 from lowland._core.card import Card, Estimate
-from lowland._core.constraints import OneOf
+from lowland._core.constraints import Integer, OneOf
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Ascending, Starts, above, count, index_of, share
 from lowland._core.params import fitted, param
@@ -93,6 +93,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
     """
 
     weighting: str = param(OneOf(*RADIAL), default="step")
+    n_neighbors: int = param(Integer(1), default=10)
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
 
     fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True, unit="x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._core.card import Card, Estimate
-from lowland._core.constraints import Integer, Real
+from lowland._core.constraints import Real
 from lowland._core.params import param
 from lowland._engines.local_stress.laws import Law
 from lowland.curvilinear._radial import RadialReducer
@@ -28,8 +28,6 @@ class TradeoffMDS(RadialReducer):
     ----------
     tradeoff : float, default=0.1
         l, from 0 (trustworthiness) to 1 (continuity). The paper uses 0 to 0.5.
-    n_neighbors : int, default=20
-        Number k of neighbors: the radius of a row shrinks to the distance of its k-th neighbor.
 
     Notes
     -----
@@ -51,7 +49,6 @@ class TradeoffMDS(RadialReducer):
     """
 
     tradeoff: float = param(Real(0, 1, closed="both"), default=0.1)
-    n_neighbors: int = param(Integer(1), default=20)
 
     card = Card(
         keeps="short distances, of the map or of the data as the tradeoff says",
