@@ -31,6 +31,8 @@ __all__ = ["ALL_ROWS", "LANDMARKS", "RadialReducer", "kth_smallest"]
 
 ALL_ROWS, LANDMARKS = 4000, 2000  # "auto" takes all rows up to here, and of more rows so many
 
+STRAY = 1 + 1e-9  # the sum of weights of a point that counts for itself only
+
 
 class Problem(NamedTuple):
     """All pairs of the landmarks, in units of ``unit``; ``equal`` rows share one place.
@@ -78,7 +80,8 @@ class RadialReducer(CurvilinearReducer):
         Objective E of the landmarks, with the final radii.
     loss_history_ : ndarray of shape (n_steps,)
         The potential of the forces, at the start and after each step. The radii shrink in 20
-        stages; within a stage it never increases.
+        stages; within a stage it never increases. At the end, rows that are near no other row are
+        placed like new rows.
     stress_per_point_ : ndarray of shape (n_samples,)
         Error of the distances that count for each row: their root mean square, weighted, relative
         to its radius.
@@ -202,15 +205,32 @@ class RadialReducer(CurvilinearReducer):
 
     def _keep(self, found: Annealed, problem: Problem, dtype: Any, n: int) -> None:
         """Set the fitted attributes of the landmarks."""
-        unit, Y = problem.unit, found.Y
+        self.radii_, unit = problem.radii, problem.unit
+        Y = self._with_strays(found.Y, problem) if found.n_iter else found.Y
         sums = problem.pairs.sums(Y, self._law(), problem.radii / unit)
-        self.radii_ = problem.radii
         self.loss_history_, self.n_iter_ = found.losses * unit**2, found.n_iter
         self.stress_ = float(sums.stress.sum()) / 2 * unit**2
         self.embedding_ = np.empty((n, Y.shape[1]), dtype)
         self.embedding_[self.landmarks_] = _centered(Y, unit)
         self.stress_per_point_ = np.empty(n)
         self.stress_per_point_[self.landmarks_] = _relative(sums, problem.radii / unit)
+
+    def _with_strays(self, Y: np.ndarray, problem: Problem) -> np.ndarray:
+        """Y, in which points that are near no other are placed like new rows.
+
+        No pair counts for them, so that they may have been pushed out as far as they would go.
+        """
+        unit, pairs, law = problem.unit, problem.pairs, self._law()
+        degrees = pairs.sums(Y, law, problem.radii / unit).degrees
+        stray = degrees <= STRAY
+        rest = np.flatnonzero(~stray)
+        if not stray.any() or len(rest) <= int(self.n_neighbors):
+            return Y
+        delta = pairs.delta[np.ix_(stray, rest)].astype(np.float64) * unit
+        own, radii = self._own_radii(delta), problem.radii[rest]
+        Y = Y.copy()
+        Y[stray] = place_by_law(delta, Y[rest] * unit, law, own, radii, pairs.threads) / unit
+        return Y
 
     def _place_all(
         self, rows: np.ndarray, blocks: Iterable[tuple[slice, np.ndarray]], run: FitContext
