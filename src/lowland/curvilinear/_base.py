@@ -13,6 +13,8 @@ from lowland._core.context import FitContext
 from lowland._core.meanings.contents import count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
+from lowland._core.units import largest
+from lowland._engines.linalg.magnitude import unit_for
 from lowland._engines.stress import classical_scaling, initial_map
 from lowland._engines.stress.sparse_pairs import distances_to_some
 
@@ -82,10 +84,12 @@ class CurvilinearReducer(DistanceReducer):
             solver: dict[str, Any] = {"rng": run.rng, "monitor": run.monitor}
             return classical_scaling.of_rows(X, q, threads=run.threads, **solver).Y
         if D is not None:
-            return initial_map.classical_start(D, q, run)
+            unit = unit_for(largest(D))  # 1, but for values of a function that cannot be squared
+            return initial_map.classical_start(D if unit == 1 else D * unit, q, run) / unit
         some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
         some_D = distances_to_some(X, some, self.metric, self.metric_params, run)
-        return initial_map.landmark_map(some_D, some, q, run)
+        unit = unit_for(largest(some_D))
+        return initial_map.landmark_map(some_D * unit, some, q, run) / unit
 
     # --- new rows -----------------------------------------------------------------------------
 

@@ -14,12 +14,14 @@ from lowland._core.constraints import Integer, OneOf
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Ascending, Starts, above, count, index_of, share
 from lowland._core.params import fitted, param
+from lowland._core.units import largest
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.graphs.new_rows import geodesics_of_new_rows
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.local_stress.laws import RADIAL, Law
 from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
 from lowland._engines.neighbors.search import (
@@ -188,6 +190,8 @@ class CurvilinearDistanceAnalysis(RadialReducer):
         shared = {"threads": run.threads, "monitor": run.monitor}
         k = min(int(self.n_neighbors), X.shape[0] - 1)
         edges = symmetrize(neighbor_graph(X, k, rng=run.rng, **metric, **shared))
+        if callable(self.metric):  # its values may be of any size
+            check_magnitude(largest(edges.data), type(self).__name__)
         policy: Any = self.on_disconnected
         connected = connect(edges, X, policy, **metric, **shared)
         graph, kept = connected.graph, connected.kept

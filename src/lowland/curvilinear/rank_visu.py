@@ -14,6 +14,8 @@ from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.units import largest
+from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import (
     EqualRows,
     at_common_place,
@@ -201,6 +203,7 @@ class RankVisu(CurvilinearReducer):
         lists = rank_lists(graph, length)
         equal = (graph.distances[:, :length] == 0).sum(axis=1).astype(np.int32)
         Y = np.ascontiguousarray(self.embedding_, np.float64)
+        check_magnitude(largest(Y), "RankVisu", "coordinate", "the map")
         Z = np.empty((m, Y.shape[1]))
         _native.rank_places(Y, *lists, k, equal, Z, run.threads)
         return Z

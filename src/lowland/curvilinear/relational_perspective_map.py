@@ -136,7 +136,9 @@ class RelationalPerspectiveMap(CurvilinearReducer):
         return cls._distances_cost(n, p) + Estimate(0.02 + 2.5e-7 * n * n, 200 * n)
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: points lie on the torus."""
+        """See :meth:`Declared.inconsistency`: the sides are those of the parameters."""
+        if self.sides_[0] != float(self.aspect) or (self.sides_[1:] != 1).any():
+            return f"'sides_' are {self.sides_}, but aspect={self.aspect}"
         outside = (self.embedding_ > self.sides_).any(axis=0)
         if outside.any():
             k = int(outside.argmax())

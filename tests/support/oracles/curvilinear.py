@@ -33,19 +33,18 @@ def falling(kind: str, u: np.ndarray, s: Any) -> np.ndarray:
     return 1 - 3 * t**2 + 2 * t**3
 
 
-def potential(kind: str, d: np.ndarray, t: float, s: float) -> np.ndarray:
-    """2 int_t^d (u - t) F(u, s) du at several d, by Simpson's rule between the bends of F."""
-    total = np.zeros(len(d))
-    bends = sorted({s / 2, s, 3 * s / 2})
-    for sign, low, high in ((1, t, np.maximum(d, t)), (-1, np.minimum(d, t), t)):
-        edges = [low, *[np.clip(b, low, high) for b in bends], high]
-        for ends in itertools.pairwise(edges):
-            a, b = (np.broadcast_to(e, d.shape) for e in ends)
-            u = a + (b - a) * np.linspace(0, 1, 41)[:, None]
-            # inside of the piece: a step is taken where the piece lies
-            inside = falling(kind, a + (b - a) * 0.5, s) if kind == "step" else falling(kind, u, s)
-            total += sign * 2 * scipy.integrate.simpson((u - t) * inside, u, axis=0) * (b > a)
-    return total
+def potential(kind: str, d: np.ndarray, t: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """2 int_t^d (u - t) F(u, s) du, for arrays of d (m, n), t and s (n,)."""
+    if kind == "step":  # F is 1 up to s
+        return (np.minimum(d, s) - t) ** 2 - (np.minimum(t, s) - t) ** 2
+    total = np.zeros(d.shape)
+    edges = [np.clip(e, np.minimum(d, t), np.maximum(d, t)) for e in (0, s / 2, 3 * s / 2, np.inf)]
+    for a, b in itertools.pairwise(edges):  # F is smooth between these
+        u = a + (b - a) * np.linspace(0, 1, 21)[:, None, None]
+        total += (
+            2 * scipy.integrate.simpson((u - t) * falling(kind, u, s), dx=0.05, axis=0) * (b - a)
+        )
+    return np.sign(d - t) * total
 
 
 def point_potential(task: HeldOut) -> list[Height | np.ndarray]:
@@ -70,13 +69,12 @@ def point_potential(task: HeldOut) -> list[Height | np.ndarray]:
         s = max(sorted(t)[min(k, len(t)) - 1], radii.min())
 
         def height(Z: np.ndarray, t: np.ndarray = t, s: float = s) -> np.ndarray:
-            total = np.zeros(len(Z))
-            for y, target, other in zip(Y, t, radii, strict=True):
-                d = np.sqrt(((Z - y) ** 2).sum(axis=1))
-                for radius in (s, other):
-                    total += (1 - kept) * potential(kind, d, target, radius) / 2
-                    total += kept * falling(kind, target, radius) * (d - target) ** 2 / 2
-            return total
+            d = np.sqrt(((Z[:, None] - Y[None]) ** 2).sum(axis=2))
+            total = np.zeros(d.shape)
+            for radius in (np.full(len(t), s), radii):
+                total += (1 - kept) * potential(kind, d, t, radius) / 2
+                total += kept * falling(kind, t, radius) * (d - t) ** 2 / 2
+            return total.sum(axis=1)
 
         found.append(height)
     return found

@@ -132,7 +132,7 @@ def _lowest_around(Z: np.ndarray, lowest: np.ndarray, height: Height, width: flo
     """Each row goes to the lowest of the places around it, which come closer if it is none."""
     around = _neighborhood(Z.shape[1])
     Z, lowest, rows = Z.copy(), lowest.copy(), np.arange(len(Z))
-    length = np.full(len(Z), 4 * SHORTEST * width)
+    length = np.full(len(Z), 16 * SHORTEST * width)
     while rows.size:
         tried = Z[rows][:, None] + length[rows, None, None] * around
         values = np.column_stack([height(tried[:, c], rows)[0] for c in range(len(around))])
