@@ -13,6 +13,7 @@ FAMILIES = {
     "anndata",
     "core",
     "curvilinear_local",
+    "curvilinear_radial",
     "curvilinear_rank_visu",
     "curvilinear_rpm",
     "io",
