@@ -15,6 +15,7 @@ from pathlib import Path
 import lowland
 from lowland._core import registry
 
+WIDTH = 100
 STUB = Path(__file__).resolve().parents[1] / "src/lowland/__init__.pyi"
 
 
@@ -29,12 +30,20 @@ def stub() -> str:
         [
             '"""The public names, for editors and type checkers; written by docs/make_stub.py."""',
             "",
-            *(line for _, line in imports),
+            *(wrapped(line) for _, line in imports),
             "",
             "__version__: str",
             "",
         ]
     )
+
+
+def wrapped(line: str) -> str:
+    """An import as ruff formats it: a long one in parentheses."""
+    if len(line) <= WIDTH:
+        return line
+    module, name = line.split(" import ")
+    return f"{module} import (\n    {name},\n)"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,12 +10,18 @@ from lowland import report as report
 from lowland import selection as selection
 from lowland import study as study
 from lowland._core.persistence.models import load as load
-from lowland.curvilinear.curvilinear_component_analysis import CurvilinearComponentAnalysis as CurvilinearComponentAnalysis
-from lowland.curvilinear.curvilinear_distance_analysis import CurvilinearDistanceAnalysis as CurvilinearDistanceAnalysis
+from lowland.curvilinear.curvilinear_component_analysis import (
+    CurvilinearComponentAnalysis as CurvilinearComponentAnalysis,
+)
+from lowland.curvilinear.curvilinear_distance_analysis import (
+    CurvilinearDistanceAnalysis as CurvilinearDistanceAnalysis,
+)
 from lowland.curvilinear.ddhds import DDHDS as DDHDS
 from lowland.curvilinear.local_mds import LocalMDS as LocalMDS
 from lowland.curvilinear.rank_visu import RankVisu as RankVisu
-from lowland.curvilinear.relational_perspective_map import RelationalPerspectiveMap as RelationalPerspectiveMap
+from lowland.curvilinear.relational_perspective_map import (
+    RelationalPerspectiveMap as RelationalPerspectiveMap,
+)
 from lowland.curvilinear.tradeoff_mds import TradeoffMDS as TradeoffMDS
 from lowland.kernel.kernel_pca import KernelPCA as KernelPCA
 from lowland.linear.lda import LDA as LDA
