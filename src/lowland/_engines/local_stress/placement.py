@@ -33,6 +33,7 @@ NEAREST, TAKEN = 8, 2  # places where u is computed, and those of them that are 
 CLOSE, ROUGH = 1e-5, 1e-4
 LONGEST, SHORTEST = 0.05, 1e-3  # first and last step along creases, of the width of the map
 SHORTER, KEPT = 0.88, 0.6
+AROUND = 0.03  # first distance of the places around a row: shallow minima lie closer together
 
 
 def place_by_law(
@@ -132,7 +133,7 @@ def _lowest_around(Z: np.ndarray, lowest: np.ndarray, height: Height, width: flo
     """Each row goes to the lowest of the places around it, which come closer if it is none."""
     around = _neighborhood(Z.shape[1])
     Z, lowest, rows = Z.copy(), lowest.copy(), np.arange(len(Z))
-    length = np.full(len(Z), 16 * SHORTEST * width)
+    length = np.full(len(Z), AROUND * width)
     while rows.size:
         tried = Z[rows][:, None] + length[rows, None, None] * around
         values = np.column_stack([height(tried[:, c], rows)[0] for c in range(len(around))])
