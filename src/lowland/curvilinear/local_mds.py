@@ -27,7 +27,6 @@ from lowland._engines.neighbors.duplicates import (
 )
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
-from lowland._engines.neighbors.search_options import check_k
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.majorization import Majorized, majorize
 from lowland.curvilinear._base import CurvilinearReducer
@@ -207,9 +206,7 @@ class LocalMDS(CurvilinearReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n = X.shape[0]
         tried = [k for k in TRIED_NEIGHBORS if k < n] or [n - 1]
-        tried = tried if self.n_neighbors == "auto" else [int(self.n_neighbors)]
-        for k in tried:
-            check_k(k, n - 1, n)
+        tried = tried if self.n_neighbors == "auto" else [min(int(self.n_neighbors), n - 1)]
         require_memory(
             self.estimate(*X.shape).n_bytes // 3 + 100 * n * max(tried),
             task=f"LocalMDS of {n} rows",

@@ -11,6 +11,7 @@ from lowland import RelationalPerspectiveMap
 from lowland._engines.neighbors.duplicates import equal_in_distances
 from lowland.curvilinear._torus import TorusEnergy, cut_open, relocated
 from lowland.errors import MemoryLimitError
+from lowland.study import compare_methods
 from support.cases import each
 
 
@@ -311,3 +312,9 @@ def test_too_many_rows_are_refused_with_a_sample_as_advice(monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1MB")
     with pytest.raises(MemoryLimitError, match="fit a sample of the rows and transform the others"):
         RelationalPerspectiveMap().fit(rows(1200))
+
+
+def test_a_comparison_does_not_turn_a_torus():
+    found = compare_methods("iris", ["pca", "rpm"])
+    torus = found._entries()[1]["coordinates"]
+    np.testing.assert_array_equal(torus, found._attempts[1].fit.Y)

@@ -214,14 +214,17 @@ class MapComparison(ShownComparison):
         return [(a, a.fit) for a in self._attempts if a.fit is not None]
 
     def _entries(self) -> list[dict[str, Any]]:
-        """Entries of the summary; every map is rotated and scaled to resemble the first."""
+        """Entries of the summary; every map is rotated and scaled to resemble the first.
+
+        A torus is not: its edges meet along its own axes only.
+        """
         reference: np.ndarray | None = None
         entries = []
         for attempt, fit in self._made():
             entry = {**map_entry(fit, attempt.measures), "title": attempt.entry.title}
             if reference is None:
                 reference = fit.Y
-            else:
+            elif not type(fit.estimator).wraps:
                 entry["coordinates"] = turned_like(reference, fit.Y)
             entries.append(entry)
         return entries
