@@ -34,6 +34,7 @@ CLOSE, ROUGH = 1e-5, 1e-4
 LONGEST, SHORTEST = 0.05, 1e-3  # first and last step along creases, of the width of the map
 SHORTER, KEPT = 0.88, 0.6
 AROUND = 0.03  # first distance of the places around a row: shallow minima lie closer together
+ROUNDS = 200  # of them at most: a potential may fall by its last digits for ever
 
 
 def place_by_law(
@@ -134,7 +135,9 @@ def _lowest_around(Z: np.ndarray, lowest: np.ndarray, height: Height, width: flo
     around = _neighborhood(Z.shape[1])
     Z, lowest, rows = Z.copy(), lowest.copy(), np.arange(len(Z))
     length = np.full(len(Z), AROUND * width)
-    while rows.size:
+    for _ in range(ROUNDS):
+        if not rows.size:
+            break
         tried = Z[rows][:, None] + length[rows, None, None] * around
         values = np.column_stack([height(tried[:, c], rows)[0] for c in range(len(around))])
         chosen = values.argmin(axis=1)
