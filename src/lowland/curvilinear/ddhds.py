@@ -27,6 +27,7 @@ __all__ = ["DDHDS"]
 WIDEST = 0.7  # the reach that the annealing begins with
 # |gap| is rounded off within this share of the deviation, at the beginning and at the end
 ROUGH, FINE = 0.3, 1e-3
+NEW = 0.1  # for new rows, whose narrow valleys would be hard to follow
 
 
 class DDHDS(CurvilinearReducer):
@@ -66,7 +67,8 @@ class DDHDS(CurvilinearReducer):
     with its exact gradient, in which |gap| is sqrt(gap^2 + e^2) - e. The reach begins at 0.7 and e
     at 0.3 of the deviation, and both shrink geometrically; on spheres and digits this ended at a
     lower E than random forces. The deviation is that of all pairs i < j, without Bessel's
-    correction.
+    correction. A new row whose nearest fitted row is farther than m is placed with that distance in
+    place of m, because all its weights would be about 0; for new rows e is 0.1 of the deviation.
 
     References
     ----------
@@ -154,9 +156,19 @@ class DDHDS(CurvilinearReducer):
 
     def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         center, width = self.weight_center_, self.weight_width_
-        rounding = FINE * width / (2 * float(self.reach))
+        rounding = NEW * width / (2 * float(self.reach))
         law = Law("symmetric", center=center, width=width, rounding=rounding)
-        return place_by_law(D, self.embedding_, law, np.ones(len(D)), np.empty(0), run.threads)
+        Z, nearest = np.empty((len(D), int(self.n_components))), D.min(axis=1)
+        usual = np.flatnonzero(nearest <= center)
+        # a row far from all others has weights of 0, and a place only by its own nearest distances
+        for rows in ([usual] if usual.size else []) + [
+            [i] for i in np.flatnonzero(nearest > center)
+        ]:
+            own = law._replace(center=max(center, float(nearest[rows].max())))
+            Z[rows] = place_by_law(
+                D[rows], self.embedding_, own, np.ones(len(rows)), np.empty(0), run.threads
+            )
+        return Z
 
 
 def weights(mean: float, deviation: float, reach: float) -> Law:

@@ -97,18 +97,21 @@ def geodesics(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:
 
 
 def symmetric_stress(task: HeldOut) -> list[Height | np.ndarray]:
-    """For each new row sum_j |t_j - d_j| F(min(t_j, d_j)), with |.| rounded off near 0."""
+    """For each new row sum_j |t_j - d_j| F(min(t_j, d_j)), with |.| rounded off near 0.
+
+    If no fitted row is as near as the center of F, the nearest one is the center.
+    """
     D, T = distances_of(task)
     pairs = D[np.triu_indices(len(D), 1)]
     reach, mean, deviation = task.params["reach"], pairs.mean(), pairs.std()
     center, width = mean - 2 * (1 - reach) * deviation, 2 * reach * deviation
-    soft = 1e-3 * deviation
+    soft = 0.1 * deviation
     Y = task.Y.astype(float)
 
     def heights(t: np.ndarray) -> Height:
         def height(Z: np.ndarray) -> np.ndarray:
             d = np.sqrt(((Z[:, None] - Y[None]) ** 2).sum(axis=2))
-            F = ndtr(-(np.minimum(d, t) - center) / width)
+            F = ndtr(-(np.minimum(d, t) - max(center, t.min())) / width)
             return ((np.hypot(d - t, soft) - soft) * F).sum(axis=1)
 
         return height

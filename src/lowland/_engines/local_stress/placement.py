@@ -34,7 +34,7 @@ CLOSE, ROUGH = 1e-5, 1e-4
 LONGEST, SHORTEST = 0.05, 1e-3  # first and last step along creases, of the width of the map
 SHORTER, KEPT = 0.88, 0.6
 AROUND = 0.03  # first distance of the places around a row: shallow minima lie closer together
-ROUNDS = 200  # of them at most: a potential may fall by its last digits for ever
+ROUNDS = 2000  # of them at most: a potential may fall by its last digits for ever
 
 
 def place_by_law(
@@ -57,8 +57,10 @@ def place_by_law(
         targets = np.ascontiguousarray(delta[new], _dtype(Y))
         height = law_height(targets, Y, law, own[new], radii, threads)
         best, low = lowest_nearby(targets, Y, height)
-        best, low = _along_creases(best, low, height, _width(Y))
-        Z[new] = _lowest_around(best, low, height, _width(Y))
+        # a row far from the map moves on a large circle around it
+        size = np.maximum(_width(Y), targets.min(axis=1).astype(np.float64))
+        best, low = _along_creases(best, low, height, size)
+        Z[new] = _lowest_around(best, low, height, size)
     return Z
 
 
@@ -113,28 +115,30 @@ def lowest_nearby(
 
 
 def _along_creases(
-    Z: np.ndarray, lowest: np.ndarray, height: Height, width: float
+    Z: np.ndarray, lowest: np.ndarray, height: Height, size: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lowest places that steps of decreasing length visit, each along a mean of slopes."""
     rows = np.arange(len(Z))
     best, lowest = Z.copy(), lowest.copy()
-    at, mean, length = Z, np.zeros(Z.shape), LONGEST * width
-    while length > SHORTEST * width:
+    at, mean, share = Z, np.zeros(Z.shape), LONGEST
+    while share > SHORTEST:
         value, step = height(at, rows)
         better = value < lowest
         best[better], lowest = at[better], np.minimum(value, lowest)
         mean = KEPT * mean + (1 - KEPT) * step
-        size = np.sqrt((mean**2).sum(axis=1, keepdims=True))
-        at = at - np.minimum(1.0, length / np.where(size > 0, size, 1.0)) * mean
-        length *= SHORTER
+        norm = np.sqrt((mean**2).sum(axis=1))
+        at = at - np.minimum(1.0, share * size / np.where(norm > 0, norm, 1.0))[:, None] * mean
+        share *= SHORTER
     return best, lowest
 
 
-def _lowest_around(Z: np.ndarray, lowest: np.ndarray, height: Height, width: float) -> np.ndarray:
+def _lowest_around(
+    Z: np.ndarray, lowest: np.ndarray, height: Height, size: np.ndarray
+) -> np.ndarray:
     """Each row goes to the lowest of the places around it, which come closer if it is none."""
     around = _neighborhood(Z.shape[1])
     Z, lowest, rows = Z.copy(), lowest.copy(), np.arange(len(Z))
-    length = np.full(len(Z), AROUND * width)
+    length = AROUND * size
     for _ in range(ROUNDS):
         if not rows.size:
             break
@@ -145,8 +149,10 @@ def _lowest_around(Z: np.ndarray, lowest: np.ndarray, height: Height, width: flo
         better = there < lowest[rows]
         moved = rows[better]
         Z[moved], lowest[moved] = tried[np.flatnonzero(better), chosen[better]], there[better]
-        length[rows[~better]] /= 2
-        rows = rows[length[rows] > CLOSE * width]
+        length[rows] = np.where(
+            better, np.minimum(2 * length[rows], AROUND * size[rows]), length[rows] / 2
+        )
+        rows = rows[length[rows] > CLOSE * size[rows]]
     return Z
 
 
