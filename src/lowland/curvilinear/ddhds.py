@@ -42,7 +42,7 @@ class DDHDS(CurvilinearReducer):
     Parameters
     ----------
     reach : float, default=0.2
-        lambda of the paper, above 0 and up to 1. Small values keep the shortest distances only,
+        lambda of the paper, from 0.001 to 1. Small values keep the shortest distances only,
         with 0.9 about half of all distances count. Of six tables, 0.1 to 0.3 kept neighbors best.
     tol : float, default=1e-5
         The fit stops when a step of the last stage lowers the loss by less than this share.
@@ -82,7 +82,7 @@ class DDHDS(CurvilinearReducer):
     (150, 2)
     """
 
-    reach: float = param(Real(0, 1, closed="right"), default=0.2)
+    reach: float = param(Real(0.001, 1, closed="both"), default=0.2)
     tol: float = param(Real(0, closed="left"), default=1e-5)
 
     stress_: float = fitted(unit="d", meaning=at_least(0))
