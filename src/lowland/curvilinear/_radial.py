@@ -17,8 +17,10 @@ from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import Ascending, above, at_least, index_of
+from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.local_stress.annealing import Annealed, anneal, farthest, geometric
 from lowland._engines.local_stress.laws import Law
 from lowland._engines.local_stress.objective import AllPairs, LocalStress, PointSums
@@ -66,7 +68,7 @@ class RadialReducer(CurvilinearReducer):
         None takes all rows. "auto" takes all up to 4000 rows, and 2000 of more.
     init : {"classical", "random"} or array of shape (n, n_components), default="classical"
         The start: classical scaling (PCA for Euclidean rows), random points, or given coordinates.
-        Only the landmarks start anywhere.
+        Given coordinates are those of all rows; only those of the landmarks are used.
 
     Attributes
     ----------
@@ -135,7 +137,7 @@ class RadialReducer(CurvilinearReducer):
         A = X if every else X[np.ix_(chosen, chosen)] if self._has_distances else X[chosen]
         D = self._distances(A, run, "set landmarks to fewer rows")
         problem = self._problem(D, run)
-        start = self._start_of_landmarks(A, D, run)
+        start = self._start_of_landmarks(A, D, n, run)
         found = self._descend(problem, start, run)
         self.fitted_rows_ = None if self._has_distances else A.copy()
         self._keep(found, problem, X.dtype, n)
@@ -157,17 +159,22 @@ class RadialReducer(CurvilinearReducer):
             )
         return np.sort(run.rng.choice(n, int(m), replace=False)) if m < n else np.arange(n)
 
-    def _start_of_landmarks(self, A: Any, D: np.ndarray, run: FitContext) -> np.ndarray:
+    def _start_of_landmarks(self, A: Any, D: np.ndarray, n: int, run: FitContext) -> np.ndarray:
+        """The start of the landmarks, rows A with distances D, of n rows in all."""
         if isinstance(self.init, str):
             return self._start(A, run, D)
-        n, q = len(self.init), int(self.n_components)
-        start = initial_map.given_start(self.init, n, q, 1.0)
-        return start[self.landmarks_] if n > len(self.landmarks_) else start
+        given = initial_map.given_start(self.init, n, int(self.n_components), 1.0)
+        return given[self.landmarks_]
 
     def _problem(self, D: np.ndarray, run: FitContext) -> Problem:
         """All pairs of a matrix of distances, which is not changed."""
         n = len(D)
         dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
+        require_memory(
+            n * n * np.dtype(dtype).itemsize,
+            task=f"{type(self).__name__} with all pairs of {n} rows",
+            alternative="set landmarks to fewer rows",
+        )
         unit = float(np.sqrt(np.einsum("ij,ij->", D, D, dtype=np.float64) / (n * n))) or 1.0
         delta = np.divide(D, unit, dtype=dtype, casting="same_kind")
         kth = kth_smallest(D, int(self.n_neighbors) + 1)  # the first is the row itself
@@ -269,8 +276,10 @@ class RadialReducer(CurvilinearReducer):
 
 def kth_smallest(D: np.ndarray, k: int) -> np.ndarray:
     """The k-th smallest number of each row, or the largest if there are fewer."""
-    k = min(k, D.shape[1]) - 1
-    return np.partition(D, k, axis=1)[:, k].astype(np.float64)
+    k, found = min(k, D.shape[1]) - 1, np.empty(len(D))
+    for rows in row_blocks(len(D), rows_within(8 * D.shape[1])):  # the partition is a copy
+        found[rows] = np.partition(D[rows], k, axis=1)[:, k]
+    return found
 
 
 def _centered(Y: np.ndarray, unit: float) -> np.ndarray:

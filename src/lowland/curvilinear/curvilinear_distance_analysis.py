@@ -174,7 +174,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
         among = D[:, chosen]
         among = (among + among.T) / 2  # sums of edges differ in the last digits by direction
         problem = self._problem(among, run)
-        start = self._start_of_landmarks(X[self.landmarks_], among, run)
+        start = self._start_of_landmarks(X[self.landmarks_], among, n, run)
         self._keep(self._descend(problem, start, run), problem, X.dtype, n)
         others = np.setdiff1d(np.arange(len(kept)), chosen)
         blocks = row_blocks(len(others), NEW_ROWS)

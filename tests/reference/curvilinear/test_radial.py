@@ -374,3 +374,15 @@ def test_the_inverse_returns_near_rows():
     back = model.inverse_transform(model.transform(X[350:]))
     error = np.linalg.norm(back - X[350:], axis=1)
     assert np.median(error) < 0.25 * model.radii_[0]
+
+
+@each_method
+def test_a_given_start_has_a_row_for_every_row(method):
+    X = irregular_rows(60, 4)
+    start = principal_start(X)
+    with pytest.raises(DataError, match="init has shape"):
+        method(init=start[:30]).fit(X)
+    whole = method(init=start, landmarks=40, random_state=0, max_iter=0).fit(X)
+    marks = whole.landmarks_
+    moved = start[marks] - start[marks].mean(axis=0)
+    np.testing.assert_allclose(whole.embedding_[marks], moved, atol=1e-9)

@@ -5,10 +5,9 @@
 // threads does not change a bit.
 #include "curvilinear/torus_energy.h"
 
-#include <math.h>
-
 #include "common/elementary.h"
 #include "common/isa.h"
+#include "common/points.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {
@@ -21,41 +20,6 @@ constexpr Index kMostAxes = 64;  // axes whose signs are kept; more are computed
 
 // Rigidities whose powers need no series.
 enum Kind { kLogarithm, kInverse, kLinear, kRoot, kFourthRoot, kPower };
-
-template <class T>
-static inline typename Lanes<T>::vector root_of(typename Lanes<T>::vector x) {
-    typename Lanes<T>::vector root;
-    for (int lane = 0; lane < Lanes<T>::width; ++lane) root[lane] = sqrt(x[lane]);
-    return root;
-}
-
-#if defined(__AVX2__)
-template <>
-inline Lanes<float>::vector root_of<float>(Lanes<float>::vector x) {
-    return reinterpret_cast<Lanes<float>::vector>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
-}
-template <>
-inline Lanes<double>::vector root_of<double>(Lanes<double>::vector x) {
-    return reinterpret_cast<Lanes<double>::vector>(_mm256_sqrt_pd(reinterpret_cast<__m256d>(x)));
-}
-#endif
-
-// The points y coordinate by coordinate; the last vector of each is filled up with zeros.
-template <class T>
-struct Columns {
-    T* data = nullptr;
-    Index stride = 0;
-    bool pack(const T* y, Index n, Index q) {
-        stride = ceil_div(n, Lanes<T>::width) * Lanes<T>::width;
-        data = allocate<T>(stride * q);
-        if (!data) return false;
-        for (Index k = 0; k < q; ++k) {
-            for (Index j = 0; j < n; ++j) data[k * stride + j] = y[j * q + k];
-            for (Index j = n; j < stride; ++j) data[k * stride + j] = 0;
-        }
-        return true;
-    }
-};
 
 // Selections are written with bits: SSE2 has no instruction for a ? b : c of vectors.
 template <class T>
@@ -141,7 +105,7 @@ static inline Repulsion<T> repulsion(typename Lanes<T>::vector d, T p, T nearest
 template <class T>
 struct Pass {
     Torus<T> torus;
-    Columns<T> y;
+    Coordinates<T> y;
     const T* sides;
     const T* inverse_sides;
     T p, nearest, log_nearest;
