@@ -36,6 +36,7 @@ TITLES = {
     "mds": "Multidimensional scaling",
     "curvilinear": "Curvilinear methods: short distances first",
     "spectral": "Spectral methods",
+    "unfolding": "Unfolding: a curved surface laid flat",
     "neighbor": "Neighbor embeddings",
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -1,6 +1,6 @@
 """The base of methods that see the data through a graph of nearest neighbors.
 
-It serves maps of the fitted rows (``spectral/_graph_embedding.py``) and linear maps alike: it
+It serves maps of the fitted rows (``_bases/graph_embedding.py``) and linear maps alike: it
 declares the parameters of the graph, checks the input and builds a connected graph.
 """
 

@@ -35,7 +35,7 @@ __all__ = [
     "snake_case",
 ]
 
-FAMILIES = ("linear", "kernel", "mds", "curvilinear", "spectral", "neighbor")
+FAMILIES = ("linear", "kernel", "mds", "curvilinear", "spectral", "unfolding", "neighbor")
 SELECTION = ("selection",)
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)

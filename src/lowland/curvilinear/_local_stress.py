@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
+from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs
 from lowland.curvilinear._distance_sums import DistanceSums
-from lowland.curvilinear._graph_multigrid import graph_multigrid
 
 __all__ = ["LocalStress", "repulsion_strength"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from lowland._bases.graph_embedding import GRAPH_READING
 from lowland._bases.neighbor_graph import NeighborGraphReducer
 from lowland._core.base import Invertible
 from lowland._core.constraints import Integer, OneOf, Real
@@ -35,7 +36,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_query
 from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
 from lowland._engines.patches.patch_weights import barycentric, mixtures, tangents
-from lowland.spectral._graph_embedding import GRAPH_READING
 from lowland.spectral._isometry import isometric_map
 from lowland.spectral._neighborhoods import Neighborhoods, neighborhoods_of
 

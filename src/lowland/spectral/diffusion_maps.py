@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from lowland._bases.graph_embedding import GraphEmbedding, map_dtype
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
@@ -19,7 +20,6 @@ from lowland._engines.kernels.kernel_operators import KernelMatrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland.spectral._graph_embedding import GraphEmbedding, map_dtype
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
 from lowland.spectral._pair_kernel import pair_kernel, walk_of, with_diagonal
 
@@ -96,6 +96,8 @@ class DiffusionMaps(GraphEmbedding):
     bandwidth: float | None = param(Null() | Real(0), default=None, unit="d^2")
     time: float = param(Real(0, closed="left"), default=1.0)
 
+    eigenvalues_: np.ndarray = fitted("n_components")
+    residual_: float = fitted(meaning=at_least(0))
     right_vectors_: np.ndarray = fitted("n_kept", "n_components")
     stationary_: np.ndarray = fitted("n_kept", meaning=(at_least(0), SumsTo(1.0)))
     densities_: np.ndarray = fitted("n_kept", meaning=above(0))

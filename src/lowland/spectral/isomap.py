@@ -8,29 +8,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from lowland._bases.geodesic_embedding import GeodesicEmbedding
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, Starts, above, at_least, index_of, share
+from lowland._core.meanings.contents import Ascending, at_least, index_of, share
 from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted, param
-from lowland._engines.graphs.new_rows import geodesics_of_new_rows
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._geodesic_links import edges_within, links_within
-from lowland.spectral._graph_embedding import GraphEmbedding
 
 __all__ = ["Isomap"]
 
-DOUBLE_ROWS = 2000  # up to this size, double precision costs little
 NEW_ROWS = 512  # new rows that are placed at a time
 
 
-class Isomap(GraphEmbedding):
+class Isomap(GeodesicEmbedding):
     """Classical MDS of distances along the neighbor graph: -1/2 H D_G^2 H = V L V^T, Y = V L^(1/2).
 
     Unrolls a curved sheet: if the rows lie on a bent but unstretched convex piece of R^q, the map
@@ -62,14 +60,6 @@ class Isomap(GraphEmbedding):
         Smallest eigenvalue found. If it is clearly negative, no flat map has these distances.
     landmarks_ : ndarray of shape (n_landmarks,)
         Indices of the landmarks among the rows of the map.
-    edge_starts_ : ndarray of shape (n_kept + 1,)
-        Where the edges of each row begin in ``edge_ends_`` and ``edge_lengths_``.
-    edge_ends_ : ndarray of shape (n_edges,)
-        Row at the end of each edge.
-    edge_lengths_ : ndarray of shape (n_edges,)
-        Length of each edge, divided by ``longest_edge_``.
-    longest_edge_ : float
-        Length of the longest edge.
     dual_vectors_ : ndarray of shape (n_landmarks, n_components)
         Matrix that squared distances are multiplied by to place new rows.
     mean_squares_ : ndarray of shape (n_landmarks,)
@@ -103,18 +93,13 @@ class Isomap(GraphEmbedding):
         "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
     )
     eigenvalues_: np.ndarray = fitted("n_components", unit="d^2", meaning=at_least(0))
+    residual_: float = fitted(meaning=at_least(0))
     residual_variance_: np.ndarray = fitted("n_components", meaning=share())
     reconstruction_error_: float = fitted(unit="d^2", meaning=at_least(0))
     lowest_eigenvalue_: float = fitted(unit="d^2")
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
     )
-    edge_starts_: np.ndarray = fitted("n_kept + 1", type=int, meaning=Starts("n_edges"))
-    edge_ends_: np.ndarray = fitted(
-        "n_edges", type=int, may_be_empty=True, meaning=index_of("n_kept")
-    )
-    edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
-    longest_edge_: float = fitted(unit="d", meaning=above(0))
     dual_vectors_: np.ndarray = fitted("n_landmarks", "n_components")
     mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))
 
@@ -125,7 +110,7 @@ class Isomap(GraphEmbedding):
         cost="O(n^2 k) time, n^2 / 2 numbers; with m landmarks O(n m k) time and O(n m) memory",
     )
     reference = "Tenenbaum, de Silva & Langford (2000)"
-    reading = GraphEmbedding.reading._replace(
+    reading = GeodesicEmbedding.reading._replace(
         distances="Distances in the map are distances along the surface that the rows lie on, as "
         "far as the residual variance is small.",
         sizes="The size of a group is its size along the surface.",
@@ -161,19 +146,6 @@ class Isomap(GraphEmbedding):
             return edges_within(self._edges_of(X, X.shape[1] - 1, run), radius)
         metric = {"metric": self._graph_metric, "metric_params": self.metric_params}
         return radius_graph(X, radius, threads=run.threads, monitor=run.monitor, **metric)
-
-    def _keep_edges(self, graph: scipy.sparse.csr_matrix) -> None:
-        """Remember the graph in units of its longest edge, so that squares do not overflow."""
-        dtype = np.float64 if graph.shape[0] <= DOUBLE_ROWS else np.float32
-        self.longest_edge_ = float(graph.data.max(initial=0.0)) or 1.0
-        self.edge_starts_, self.edge_ends_ = graph.indptr, graph.indices
-        self.edge_lengths_ = (graph.data / self.longest_edge_).astype(dtype)
-
-    def _graph(self) -> scipy.sparse.csr_matrix:
-        n = len(self.edge_starts_) - 1
-        return scipy.sparse.csr_matrix(
-            (self.edge_lengths_, self.edge_ends_, self.edge_starts_), shape=(n, n)
-        )
 
     def _choose_landmarks(self, n: int, run: FitContext) -> np.ndarray:
         m = int(self.landmarks or 0)
@@ -212,8 +184,6 @@ class Isomap(GraphEmbedding):
     def _place(self, links: Any, run: FitContext) -> np.ndarray:
         Z = np.empty((links.shape[0], self.dual_vectors_.shape[1]))
         for rows in row_blocks(len(Z), NEW_ROWS):
-            D = geodesics_of_new_rows(
-                self._graph(), links[rows], self.longest_edge_, self.landmarks_, run, owner="Isomap"
-            )
+            D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
             Z[rows] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
         return Z * self.longest_edge_

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from lowland._bases.graph_embedding import GraphEmbedding
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above
+from lowland._core.meanings.contents import above, at_least
 from lowland._core.params import fitted, param
 from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland._engines.graphs.weights import (
@@ -21,7 +22,6 @@ from lowland._engines.graphs.weights import (
 )
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland.spectral._graph_embedding import GraphEmbedding
 from lowland.spectral._nystrom import heat_exponents, weighted_sum
 
 __all__ = ["LaplacianEigenmaps"]
@@ -95,6 +95,8 @@ class LaplacianEigenmaps(GraphEmbedding):
         Null() | OneOf("median") | Real(0), default=None, unit="d^2"
     )
 
+    eigenvalues_: np.ndarray = fitted("n_components")
+    residual_: float = fitted(meaning=at_least(0))
     degrees_: np.ndarray = fitted("n_kept", meaning=above(0))
     bandwidth_: float | None = fitted(optional=True, unit="d^2", meaning=above(0))
     scales_: np.ndarray | None = fitted("n_kept", optional=True, unit="d", meaning=above(0))

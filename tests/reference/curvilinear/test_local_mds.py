@@ -7,9 +7,10 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from lowland import MDS, PCA
-from lowland.curvilinear import _distance_sums, _graph_multigrid, local_mds
+from lowland._engines.graphs import multigrid
+from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland.curvilinear import _distance_sums, local_mds
 from lowland.curvilinear._distance_sums import DistanceSums
-from lowland.curvilinear._graph_multigrid import graph_multigrid
 from lowland.curvilinear._local_stress import LocalStress, repulsion_strength
 from lowland.curvilinear._neighbor_overlap import NeighborOverlap
 from lowland.curvilinear.local_mds import LocalMDS
@@ -101,7 +102,7 @@ def test_a_guttman_step_never_raises_the_objective(tau):
 @each("data", ["sheet", "cloud"])
 def test_the_cycle_lies_between_zero_and_the_inverse(data, monkeypatch):
     """B is symmetric, and the eigenvalues of B V are in (0, 1], but for the constant vector."""
-    monkeypatch.setattr(_graph_multigrid, "COARSEST", 20)
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
     X = swiss_roll(300, random_state=0).X if data == "sheet" else irregular(300, 8)
     near = lists_of(cdist(X, X), 6)
     A = np.zeros((300, 300))

@@ -16,7 +16,7 @@ import scipy.sparse
 from lowland._bases.neighbor_graph import NeighborGraphReducer
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, at_least, index_of
+from lowland._core.meanings.contents import Ascending, index_of
 from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted
 from lowland._core.traits import Reading
@@ -63,8 +63,6 @@ class GraphEmbedding(NeighborGraphReducer):
     embedding_: np.ndarray = fitted(
         "n_samples", "n_components", allows_nan=True, meaning=KnownOutside("excluded_")
     )
-    eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted(meaning=at_least(0))
     excluded_: np.ndarray = fitted(
         "n_excluded",
         type=int,

@@ -1,0 +1,1 @@
+"""Methods that flatten a curved surface and keep the lengths on it."""
