@@ -16,6 +16,7 @@ FAMILIES = {
     "curvilinear_radial",
     "curvilinear_rank_visu",
     "curvilinear_rpm",
+    "unfolding_mvu",
     "io",
     "kernel",
     "linear",

@@ -54,5 +54,6 @@ from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as Laplacian
 from lowland.spectral.lle import LLE as LLE
 from lowland.spectral.ltsa import LTSA as LTSA
 from lowland.spectral.modified_lle import ModifiedLLE as ModifiedLLE
+from lowland.unfolding.mvu import MVU as MVU
 
 __version__: str

@@ -200,6 +200,15 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "radius": Change(1.7),
         "landmarks": Change(9),
     },
+    "MVU": {
+        **GRAPH,
+        "random_state": Change(1, {"landmarks": 20}),
+        "slack": Change(0.3),
+        "rank": Change(4),
+        "landmarks": Change(20),
+        "max_iter": Change(2),
+        "tol": Change(0.03, {"max_iter": 2000}, shows="n_iter_"),
+    },
     "LaplacianEigenmaps": {
         **GRAPH,
         "random_state": SMALL,

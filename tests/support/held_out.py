@@ -297,6 +297,14 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"landmarks": 9, "radius": 1.7, "metric": "manhattan"}, "rows"),
         ({"landmarks": 9, "n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
     ],
+    "MVU": [
+        *GRAPH,
+        ({"n_neighbors": 6, "n_components": 3}, "rows"),
+        ({"n_neighbors": 6, "slack": 0.0}, "rows"),
+        ({"n_neighbors": 6, "rank": 4}, "rows"),
+        ({"n_neighbors": 6, "landmarks": 20}, "rows"),
+        ({"n_neighbors": 6, "landmarks": 20, **GIVEN}, "distances"),
+    ],
     "LaplacianEigenmaps": [
         *GRAPH,
         ({}, "rows"),

@@ -52,7 +52,10 @@ class LocalStress:
         self.strength, self.targets, self.constant = 0.0, delta, 0.0
         self.solve = self.pairs.laplacian.solve
         if self.pairs.laplacian.factor is None and not self.pairs.laplacian.uniform:
-            self.solve = graph_multigrid(graph, rng, threads)
+            ones = scipy.sparse.csr_matrix(
+                (np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape
+            )
+            self.solve = graph_multigrid(ones, rng, threads)
 
     def with_tau(self, tau: float) -> LocalStress:
         """The same objective with the t of another tau; the factors of V are kept."""

@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    unfolding_mvu,
 )
 from support.oracles.basics import HeldOut
 
@@ -43,6 +44,7 @@ PLACES: dict[str, Callable] = {
     "ModifiedLLE": spectral.locally_linear,
     "LTSA": spectral.tangent_plane,
     "HessianLLE": spectral.tangent_plane,
+    "MVU": unfolding_mvu.lateration,
 }
 
 OBJECTIVES: dict[str, Callable] = {

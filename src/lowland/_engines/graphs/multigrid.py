@@ -34,14 +34,9 @@ SLOWEST = 0.8  # a grid with more than this share of the rows above is not worth
 Operator = Callable[[np.ndarray], np.ndarray]
 
 
-def graph_multigrid(
-    graph: scipy.sparse.csr_matrix, rng: np.random.Generator, threads: int
-) -> Operator:
-    """S -> B S for the unweighted Laplacian of a connected graph and S with zero mean."""
-    ones = scipy.sparse.csr_matrix(
-        (np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape
-    )
-    cycle = _cycle(laplacian(ones)[0], rng, threads)
+def graph_multigrid(W: scipy.sparse.csr_matrix, rng: np.random.Generator, threads: int) -> Operator:
+    """S -> B S for the Laplacian of a connected graph of weights, and S with zero mean."""
+    cycle = _cycle(laplacian(W)[0], rng, threads)
 
     def inverse(slope: np.ndarray) -> np.ndarray:
         step = cycle(slope)

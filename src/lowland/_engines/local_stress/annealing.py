@@ -61,6 +61,7 @@ def anneal(
             shown=shown,
             told=told,
             steps_before=before,
+            total=max_iter,
         )
         losses = np.concatenate([losses, found.losses[min(1, len(losses)) :]])
         Y = found.Y

@@ -78,16 +78,18 @@ def majorize(
     shown: Callable[[np.ndarray], np.ndarray] = lambda Y: Y,
     told: Callable[[float], float] = lambda loss: loss,
     steps_before: int = 0,
+    total: int | None = None,
 ) -> Majorized:
     """Minimize the loss from ``start`` until it falls by less than ``tol`` of its size per step.
 
     A callback gets ``shown`` of the variables and ``told`` of the loss, in the method's terms.
     ``steps_before`` are those of a descent that this one continues; they count as steps.
+    ``total`` is the number of steps that progress is shown of, if others may follow.
     """
 
     def report(step: int, Y: np.ndarray, loss: float) -> bool:
         step += steps_before
-        return monitor.iteration(step, lambda: shown(Y), told(loss), total=max_iter)
+        return monitor.iteration(step, lambda: shown(Y), told(loss), total=total or max_iter)
 
     with limit_blas(1):  # sums over all points must not depend on the number of threads
         return _descend(objective, start, max_iter - steps_before, tol, report)
