@@ -53,7 +53,7 @@ class Surface(NamedTuple):
         return self.criterion == "all" or not self.boundary.size
 
     def reach(self, run: FitContext) -> np.ndarray:
-        """delta(i, dM) of all rows: distances from a row that is at no distance from the boundary."""
+        """delta(i, dM) of all rows, by a search that begins at all boundary rows."""
         n, b = self.graph.shape[0], self.boundary
         link = scipy.sparse.csr_matrix((np.zeros(b.size), b, [0, b.size]), shape=(1, n))
         return self._geodesics(self.graph, link, np.arange(n), 1.0, run)[0]

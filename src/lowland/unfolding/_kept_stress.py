@@ -8,14 +8,18 @@ import numpy as np
 import scipy.sparse
 
 from lowland._core.context import FitContext
-from lowland._engines.graphs.components import connect, connected_components
+from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import mirror
 from lowland._engines.stress.objective import FACTORED_ROWS, AllPairs, ListedPairs
 
-__all__ = ["connected_pairs", "kept_stress", "nearest_pairs", "pairs_of"]
+__all__ = ["connected_neighbors", "kept_stress", "nearest_pairs"]
 
 LISTED = 0.2  # share of the pairs up to which a list of them is faster than the matrix
+# up to so many pairs of a row, a multigrid cycle is cheap and saves steps; with more pairs the
+# degrees alone are nearly as good
+FEW_PARTNERS = 100
 
 
 def nearest_pairs(D: np.ndarray, k: int) -> np.ndarray:
@@ -25,48 +29,53 @@ def nearest_pairs(D: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(np.partition(D, k - 1, axis=1)[:, k - 1 : k] >= D)
 
 
-def pairs_of(keep: np.ndarray) -> scipy.sparse.csr_matrix:
-    """The pairs that are kept in either direction, as a symmetric matrix without diagonal."""
-    n = len(keep)
-    rows, columns = [], []
-    for part in row_blocks(n, 512):
-        either = keep[part] | keep[:, part].T
-        at = np.arange(len(either))
-        either[at, at + part.start] = False
-        i, j = np.nonzero(either)
-        rows.append(np.bincount(i, minlength=len(either)))
-        columns.append(j.astype(np.int32))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(rows))])
-    ends = np.concatenate(columns)
-    return scipy.sparse.csr_matrix((np.ones(ends.size, np.int8), ends, starts), shape=(n, n))
+def connected_neighbors(D: np.ndarray, k: int, run: FitContext) -> scipy.sparse.csr_matrix:
+    """The k nearest others of each row, and the shortest pairs that join them if they fall apart.
 
-
-def connected_pairs(pairs: scipy.sparse.csr_matrix, D: np.ndarray, run: FitContext) -> Any:
-    """The pairs, and the shortest ones that join them if they fall apart."""
-    if connected_components(pairs)[0] <= 1:
-        return pairs
+    D are distances among all rows; the result is a symmetric pattern.
+    """
+    near = nearest_pairs(D, k + 1)  # the first is the row itself
+    near |= near.T
+    np.fill_diagonal(near, False)
+    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(near, axis=1))])
+    ends = np.nonzero(near)[1].astype(np.int32)
+    graph = scipy.sparse.csr_matrix((np.ones(ends.size), ends, starts), shape=D.shape)
     shared: dict[str, Any] = {"threads": run.threads, "monitor": run.monitor}
-    return connect(pairs, D, "bridge", metric="precomputed", **shared).graph
+    return connect(graph, D, "bridge", metric="precomputed", **shared).graph
 
 
 def kept_stress(
-    D: np.ndarray, pairs: scipy.sparse.csr_matrix, unit: float, run: FitContext
-) -> AllPairs | ListedPairs:
-    """sum over the pairs of (delta - d)^2, delta = D / unit; D is symmetric."""
+    D: np.ndarray, keep: np.ndarray, unit: float, run: FitContext
+) -> tuple[AllPairs | ListedPairs, int]:
+    """sum over the pairs i < j with ``keep[i, j]`` of (D_ij / unit - d_ij)^2, and their number."""
     n = len(D)
-    if pairs.nnz > LISTED * n * (n - 1):
-        delta = np.full_like(D, np.nan)
-        for row, ends in enumerate(np.split(pairs.indices, pairs.indptr[1:-1])):
-            delta[row, ends] = D[row, ends] / unit
+    blocks = list(row_blocks(n, 512))
+    counts = [np.count_nonzero(np.triu(keep[rows, rows.start :], 1), axis=1) for rows in blocks]
+    per_row = np.concatenate(counts)
+    total = int(per_row.sum())
+    if total > LISTED * n * (n - 1) / 2:
+        delta = np.empty_like(D)
+        for rows in blocks:
+            part = np.where(keep[rows, rows.start :], D[rows, rows.start :] / unit, np.nan)
+            delta[rows, rows.start :] = part
+        mirror(delta)
         np.fill_diagonal(delta, 0.0)
-        return AllPairs(delta, None, 0, run.threads)
-    first = np.repeat(np.arange(n), np.diff(pairs.indptr))
-    once = first < pairs.indices
-    first, second = first[once], pairs.indices[once]
+        return AllPairs(delta, None, 0, run.threads), total
+    first = np.repeat(np.arange(n, dtype=np.int32), per_row)
+    second = np.concatenate([_columns_above(keep, rows) for rows in blocks])
     objective = ListedPairs(n, first, second, D[first, second] / unit, None, run.threads)
-    if n > FACTORED_ROWS:
+    if n > FACTORED_ROWS and 2 * total <= FEW_PARTNERS * n:
+        starts = np.concatenate([[0], np.cumsum(per_row)])
+        once = scipy.sparse.csr_matrix((np.ones(total), second, starts), shape=(n, n))
+        pairs = scipy.sparse.csr_matrix(once + once.T)
         objective.laplacian = _Multigrid(graph_multigrid(pairs, run.rng, run.threads))
-    return objective
+    return objective, total
+
+
+def _columns_above(keep: np.ndarray, rows: slice) -> np.ndarray:
+    """The columns j > i with keep[i, j], row by row."""
+    above = np.triu(keep[rows, rows.start :], 1)
+    return (np.flatnonzero(above) % above.shape[1] + rows.start).astype(np.int32)
 
 
 class _Multigrid:

@@ -19,6 +19,7 @@ from lowland._core.meanings.relations import KnownOutside
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
+from lowland._engines.graphs.checking import row_numbers
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
@@ -29,7 +30,7 @@ from lowland._engines.stress.majorization import Majorized, majorization_cost, m
 from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland.unfolding._boundary import boundary_rows, without_copies
 from lowland.unfolding._consistent_pairs import Surface
-from lowland.unfolding._kept_stress import connected_pairs, kept_stress, nearest_pairs, pairs_of
+from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
 
 __all__ = ["TCIE"]
 
@@ -178,19 +179,21 @@ class TCIE(GeodesicEmbedding):
         self.landmarks_ = chosen = self._choose_landmarks(n, equal, run)
         D = self._geodesics(chosen, run)
         keep = self._surface().of_rows(D, chosen, run)
-        among = D[:, chosen]
-        among = (among + among.T) / 2  # sums of edges differ in the last digits by direction
-        near = self._near(among, distinct)
-        pairs = connected_pairs(pairs_of(keep[:, chosen] | near), among, run)
-        self._keep_share(pairs, near)
-        found, unit = self._descend(among, pairs, q, run)
-        Y = np.empty((n, q))
-        Y[chosen] = (found.Y - found.Y.mean(axis=0)) * unit
-        self._place_others(Y, D, keep, run)
-        length = unit * self.longest_edge_
+        among, kept = D, keep
+        if len(chosen) < n:  # in C order, other than by D[:, chosen]
+            among, kept = D.take(chosen, axis=1), keep.take(chosen, axis=1)
+        # neighbors always count: in the graph, or among the landmarks
+        near = distinct
+        if len(chosen) < distinct.shape[0]:
+            near = connected_neighbors(among, int(self.n_neighbors), run)
+        kept[row_numbers(near), near.indices] = True
+        found, length = self._descend(among, kept, near.nnz // 2, q, run)
         self.loss_history_, self.n_iter_ = found.losses * length**2, found.n_iter
         self.stress_ = float(self.loss_history_[-1])
-        return Y * self.longest_edge_
+        Y = np.empty((n, q))
+        Y[chosen] = (found.Y - found.Y.mean(axis=0)) * length
+        self._place_others(Y, D, keep, run)
+        return Y
 
     def _boundary(
         self, distinct: Any, equal: EqualRows | None, n: int, run: FitContext
@@ -244,38 +247,20 @@ class TCIE(GeodesicEmbedding):
         shared: dict[str, Any] = {"threads": run.threads, "monitor": run.monitor}
         return shortest_paths(graph, sources, dtype=graph.dtype, **shared)
 
-    def _near(self, among: np.ndarray, distinct: scipy.sparse.csr_matrix) -> np.ndarray:
-        """Pairs of landmarks that are neighbors: in the graph, or among the landmarks."""
-        if len(among) < distinct.shape[0]:
-            return nearest_pairs(among, int(self.n_neighbors) + 1)  # the first is the row itself
-        near = np.zeros(among.shape, bool)
-        near[np.repeat(np.arange(len(near)), np.diff(distinct.indptr)), distinct.indices] = True
-        return near
-
-    def _keep_share(self, pairs: scipy.sparse.csr_matrix, near: np.ndarray) -> None:
-        m = pairs.shape[0]
-        self.share_kept_ = pairs.nnz / (m * (m - 1)) if m > 1 else 1.0
-        if self.share_kept_ < 1 and pairs.nnz <= FEW * pairs_of(near).nnz:
-            warnings.warn(
-                f"{self.boundary_.size} of {len(self.edge_starts_) - 1} rows are on the boundary, "
-                f"and {self.share_kept_:.1%} of the pairs are kept, few of them other than "
-                "neighbors, so that the global shape is uncertain; set boundary_threshold higher, "
-                "or criterion='path'.",
-                stacklevel=6,
-            )
-
     def _descend(
-        self, D: np.ndarray, pairs: scipy.sparse.csr_matrix, q: int, run: FitContext
+        self, D: np.ndarray, keep: np.ndarray, n_near: int, q: int, run: FitContext
     ) -> tuple[Majorized, float]:
-        """The map of the landmarks and its unit, from Isomap by weighted majorization."""
+        """The map of the landmarks and its unit: from Isomap's by weighted majorization."""
         n = len(D)
         unit = float(np.sqrt(np.einsum("ij,ij->", D, D, dtype=np.float64) / (n * n))) or 1.0
+        length = unit * self.longest_edge_
         with limit_blas(1):  # sums over all points must not depend on the number of threads
+            objective, n_pairs = kept_stress(D, keep, unit, run)
+            self.share_kept_ = n_pairs / (n * (n - 1) / 2) if n > 1 else 1.0
+            self._warn_of_few(n_pairs, n_near)
             start = initial_map.classical_start(D, q, run) / unit
-            objective = kept_stress(D, pairs, unit, run)
             if self.max_iter > 0 and objective(start).loss > 1e-12 * objective.scale:
                 start = initial_map.separated(start, run.rng)
-            length = unit * self.longest_edge_
             found = majorize(
                 objective,
                 start,
@@ -285,19 +270,32 @@ class TCIE(GeodesicEmbedding):
                 shown=lambda Y: Y * length,
                 told=lambda loss: loss * length**2,
             )
-        return found, unit
+        return found, length
+
+    def _warn_of_few(self, n_pairs: int, n_near: int) -> None:
+        if self.share_kept_ < 1 and n_pairs <= FEW * n_near:
+            warnings.warn(
+                f"{self.boundary_.size} of {len(self.edge_starts_) - 1} rows are on the boundary, "
+                f"and {self.share_kept_:.1%} of the pairs are kept, few of them other than "
+                "neighbors, so that the global shape is uncertain; set boundary_threshold higher, "
+                "or criterion='path'.",
+                stacklevel=7,
+            )
 
     # --- other rows ---------------------------------------------------------------------------
 
-    def _place_others(self, Y: np.ndarray, D: np.ndarray, keep: np.ndarray, run: FitContext) -> None:
+    def _place_others(
+        self, Y: np.ndarray, D: np.ndarray, keep: np.ndarray, run: FitContext
+    ) -> None:
         """Fill the rows of Y that are no landmarks; D and ``keep`` are (n_landmarks, n)."""
-        others = np.setdiff1d(np.arange(len(Y)), self.landmarks_)
+        others, unit = np.setdiff1d(np.arange(len(Y)), self.landmarks_), self.longest_edge_
         if not others.size:
             return
         with run.monitor.phase("placing rows", total=len(others)) as phase:
             for part in row_blocks(len(others), NEW_ROWS):
                 rows = others[part]
-                Y[rows] = self._placed(D[:, rows].T, keep[:, rows].T, Y[self.landmarks_], run)
+                Z = self._placed(D[:, rows].T, keep[:, rows].T, Y[self.landmarks_] / unit, run)
+                Y[rows] = Z * unit
                 phase.advance(len(rows))
 
     def _placed(
@@ -314,8 +312,13 @@ class TCIE(GeodesicEmbedding):
 
     def _place(self, links: Any, run: FitContext) -> np.ndarray:
         kept = self._kept(len(self.embedding_))
-        Y = self.embedding_[kept[self.landmarks_]].astype(np.float64) / self.longest_edge_
-        Z, unit, surface = np.empty((links.shape[0], Y.shape[1])), self.longest_edge_, self._surface()
+        unit = self.longest_edge_
+        Y = self.embedding_[kept[self.landmarks_]].astype(np.float64) / unit
+        Z, unit, surface = (
+            np.empty((links.shape[0], Y.shape[1])),
+            self.longest_edge_,
+            self._surface(),
+        )
         for rows in row_blocks(len(Z), NEW_ROWS):
             D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
             keep = surface.of_new_rows(D, links[rows], self.landmarks_, unit, run)
