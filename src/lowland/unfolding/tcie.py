@@ -11,7 +11,7 @@ import scipy.sparse
 
 from lowland._bases.geodesic_embedding import DOUBLE_ROWS, GeodesicEmbedding
 from lowland._core.card import Card, Estimate
-from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
+from lowland._core.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import Ascending, at_least, count, index_of, share
@@ -30,13 +30,17 @@ from lowland._engines.stress.majorization import Majorized, majorization_cost, m
 from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland.unfolding._boundary import boundary_rows, without_copies
 from lowland.unfolding._consistent_pairs import Surface
+from lowland.unfolding._few_distances import at_minimum
 from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
 
 __all__ = ["TCIE"]
 
 ALL_ROWS, LANDMARKS = 5000, 2500  # "auto" takes all rows up to here, and of more rows so many
 NEW_ROWS = 512  # rows that are placed at a time
-FEW = 1.1  # kept pairs for each pair of neighbors, below which the map has no global shape
+FEW_KNOWN = 64  # distances of a row, up to which its place is found by Newton's method
+# the global shape is uncertain if less than FEW_PAIRS of all pairs are kept, and if there are less
+# than FEW_FAR of them for each pair of neighbors
+FEW_PAIRS, FEW_FAR = 0.1, 1.1
 
 
 class TCIE(GeodesicEmbedding):
@@ -52,18 +56,18 @@ class TCIE(GeodesicEmbedding):
     Parameters
     ----------
     criterion : {"distance", "path", "all"}, default="distance"
-        Pairs (i, j) that are kept: those nearer to each other than the sum of their distances to
-        the boundary; those with a shortest path that has no boundary row strictly inside; or all,
-        which is Isomap with the stress of distances.
-    boundary : "auto" or array of bool of shape (n_samples,), default="auto"
-        The rows on the boundary, if they are known.
+        Which pairs are kept. "distance": pairs nearer to each other than the sum of their
+        distances to the boundary. "path": pairs with a shortest path that has no boundary row
+        strictly inside. "all": all pairs, which is Isomap with the stress of distances.
+    boundary : "auto" or list of int, default="auto"
+        Numbers of the rows on the boundary, if they are known. "auto" finds them.
     boundary_neighbors : int or None, default=None
         Number K of neighbors by which the boundary is found. None takes 8 (n_components + 1), and
         at most a quarter of the rows.
     boundary_threshold : float, default=0.75
-        A row is on the boundary if the mean of the unit vectors to its K nearest rows is longer
-        than this share of its length on a straight boundary, which is 2/pi for two axes. Smaller
-        values find more rows.
+        Where the boundary begins; smaller values find more rows. A row is on the boundary if the
+        mean of the unit vectors to its K nearest rows is longer than this share of its length at a
+        straight edge, which is 2/pi for two axes.
     landmarks : int, "auto" or None, default="auto"
         Number of random rows whose pairs make the map. The other rows are placed like new rows.
         None takes all rows. "auto" takes all up to 5000 rows, and 2500 of more.
@@ -116,7 +120,7 @@ class TCIE(GeodesicEmbedding):
     """
 
     criterion: str = param(OneOf("distance", "path", "all"), default="distance")
-    boundary: Any = param(OneOf("auto") | Array(), default="auto")
+    boundary: Any = param(OneOf("auto") | Several(Integer(0)), default="auto")
     boundary_neighbors: int | None = param(Null() | Integer(2, 1000), default=None)
     boundary_threshold: float = param(Real(0, closed="left"), default=0.75)
     landmarks: Any = param(Null() | OneOf("auto") | Integer(2), default="auto")
@@ -209,13 +213,12 @@ class TCIE(GeodesicEmbedding):
         return np.flatnonzero(found if equal is None else found[equal.group])
 
     def _given_boundary(self, n_kept: int) -> np.ndarray:
-        mask, n = np.asarray(self.boundary), n_kept + self.excluded_.size
-        if mask.dtype != bool or mask.shape != (n,):
+        given, n = np.asarray(self.boundary, np.int64), n_kept + self.excluded_.size
+        if given.max() >= n:
             raise ParameterError(
-                f"TCIE: boundary must be an array of {n} values True or False, one for each row; "
-                f"got {mask.dtype} of shape {mask.shape}."
+                f"TCIE: boundary has row {given.max()}, but the rows are numbered 0 to {n - 1}."
             )
-        return np.asarray(mask[self._kept(n)])
+        return np.isin(self._kept(n), given)
 
     def _choose_landmarks(self, n: int, equal: EqualRows | None, run: FitContext) -> np.ndarray:
         distinct = np.arange(n) if equal is None else equal.first
@@ -273,7 +276,7 @@ class TCIE(GeodesicEmbedding):
         return found, length
 
     def _warn_of_few(self, n_pairs: int, n_near: int) -> None:
-        if self.share_kept_ < 1 and n_pairs <= FEW * n_near:
+        if self.share_kept_ < FEW_PAIRS and n_pairs < FEW_FAR * n_near:
             warnings.warn(
                 f"{self.boundary_.size} of {len(self.edge_starts_) - 1} rows are on the boundary, "
                 f"and {self.share_kept_:.1%} of the pairs are kept, few of them other than "
@@ -294,18 +297,21 @@ class TCIE(GeodesicEmbedding):
         with run.monitor.phase("placing rows", total=len(others)) as phase:
             for part in row_blocks(len(others), NEW_ROWS):
                 rows = others[part]
-                Z = self._placed(D[:, rows].T, keep[:, rows].T, Y[self.landmarks_] / unit, run)
+                Z = self._by_stress(D[:, rows].T, keep[:, rows].T, Y[self.landmarks_] / unit, run)
                 Y[rows] = Z * unit
                 phase.advance(len(rows))
 
-    def _placed(
+    def _by_stress(
         self, D: np.ndarray, keep: np.ndarray, Y: np.ndarray, run: FitContext
     ) -> np.ndarray:
         """Places of rows with distances D to landmarks at Y; the nearest ones always count."""
         D = np.ascontiguousarray(D, np.float64)
         delta = np.where(keep | nearest_pairs(D, int(self.n_neighbors)), D, np.nan)
         equal = equal_points(D, delta, Y, 0, run.threads)
-        return place_by_stress(delta, Y, 0, equal, run.threads)
+        Z = place_by_stress(delta, Y, 0, equal, run.threads)
+        new = np.flatnonzero(equal < 0)
+        Z[new] = at_minimum(Z[new], delta[new], Y, FEW_KNOWN)
+        return Z
 
     def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
         return super()._links(X, run).to_csr()
@@ -322,5 +328,5 @@ class TCIE(GeodesicEmbedding):
         for rows in row_blocks(len(Z), NEW_ROWS):
             D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
             keep = surface.of_new_rows(D, links[rows], self.landmarks_, unit, run)
-            Z[rows] = self._placed(D, keep, Y, run)
+            Z[rows] = self._by_stress(D, keep, Y, run)
         return Z * unit

@@ -1,0 +1,76 @@
+"""Places of rows of which few distances are known: Newton's method after majorization.
+
+The stress of a few distances to points near each other is a long flat valley. Steps of majorization
+become short there long before the minimum; Newton's method (with Levenberg's damping, where the
+stress is not convex) needs a few steps more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lowland._core.threads import limit_blas
+
+__all__ = ["at_minimum"]
+
+STEPS = 60
+LEAST_DAMPING = 1e-12  # relative to the number of distances
+CLOSE = 1e-12  # of the distances: shorter steps end the search
+TINY = 1e-280  # determinants below it are those of no matrix that can be solved
+
+
+def at_minimum(Z: np.ndarray, delta: np.ndarray, Y: np.ndarray, most: int) -> np.ndarray:
+    """Z, and for rows with at most ``most`` known distances the minimum of the stress near Z.
+
+    ``delta`` (m, n) has NaN for unknown distances to the points Y. No row depends on the others.
+    """
+    known = ~np.isnan(delta)
+    few = np.flatnonzero(known.sum(axis=1) <= most)
+    if not few.size:
+        return Z
+    # as many columns for any rows: sums of other lengths would round otherwise
+    columns = np.argsort(~known[few], axis=1, kind="stable")[:, :most]
+    targets = np.take_along_axis(delta[few], columns, axis=1)
+    counts = np.isfinite(targets) * 1.0
+    with limit_blas(1):
+        Z[few] = _newton(Z[few], np.where(counts > 0, targets, 0.0), counts, Y[columns])
+    return Z
+
+
+def _newton(Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Lower sum_j w_j (t_j - |z - y_j|)^2 for each row until its own steps are short."""
+    one = np.eye(Z.shape[1])
+    least, size = LEAST_DAMPING * w.sum(axis=1), t.max(axis=1)
+    height, slope, curve = _derivatives(Z, t, w, points)
+    damping, going = least, np.ones(len(Z), bool)
+    for _ in range(STEPS):
+        damped = curve + damping[:, None, None] * one
+        going &= np.abs(np.linalg.det(damped)) > TINY
+        damped[~going] = one
+        step = -np.linalg.solve(damped, slope[:, :, None])[:, :, 0]
+        there = _derivatives(Z + step, t, w, points)
+        better = going & (there[0] < height)
+        Z = np.where(better[:, None], Z + step, Z)
+        height = np.where(better, there[0], height)
+        slope = np.where(better[:, None], there[1], slope)
+        curve = np.where(better[:, None, None], there[2], curve)
+        damping = np.where(better, np.maximum(damping / 10, least), np.maximum(10 * damping, 1e-6))
+        going &= np.abs(step).max(axis=1) > CLOSE * size
+        if not going.any():
+            break
+    return Z
+
+
+def _derivatives(
+    Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The stress of each row, and half its gradient and Hessian."""
+    along = Z[:, None] - points
+    d = np.sqrt(np.einsum("mnq,mnq->mn", along, along))
+    pull = w * np.where(d > 0, t / np.where(d > 0, d, 1.0), 0.0)
+    unit = along / np.where(d > 0, d, 1.0)[:, :, None]
+    height = np.einsum("mn,mn->m", w, (t - d) ** 2)
+    slope = np.einsum("mn,mnq->mq", w - pull, along)
+    curve = np.einsum("mn,mnq,mnr->mqr", pull, unit, unit)
+    curve += (w - pull).sum(axis=1)[:, None, None] * np.eye(Z.shape[1])
+    return height, slope, curve
