@@ -2,10 +2,13 @@
 
 The stress of a few distances to points near each other is a long flat valley. Steps of majorization
 become short there long before the minimum; Newton's method (with Levenberg's damping, where the
-stress is not convex) needs a few steps more.
+stress is not convex) needs a few steps more. There may also be several valleys, on either side of
+the points, so that it starts on all sides of them.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -16,6 +19,7 @@ __all__ = ["at_minimum"]
 STEPS = 60
 LEAST_DAMPING = 1e-12  # relative to the number of distances
 CLOSE = 1e-12  # of the distances: shorter steps end the search
+ROUNDING = 1e-9  # relative; of heights that differ by less, the first counts
 TINY = 1e-280  # determinants below it are those of no matrix that can be solved
 
 
@@ -32,13 +36,32 @@ def at_minimum(Z: np.ndarray, delta: np.ndarray, Y: np.ndarray, most: int) -> np
     columns = np.argsort(~known[few], axis=1, kind="stable")[:, :most]
     targets = np.take_along_axis(delta[few], columns, axis=1)
     counts = np.isfinite(targets) * 1.0
+    targets, points = np.where(counts > 0, targets, 0.0), Y[columns]
     with limit_blas(1):
-        Z[few] = _newton(Z[few], np.where(counts > 0, targets, 0.0), counts, Y[columns])
+        Z[few] = _lowest(Z[few], targets, counts, points)
     return Z
 
 
-def _newton(Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Lower sum_j w_j (t_j - |z - y_j|)^2 for each row until its own steps are short."""
+def _lowest(Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The lowest of the minima below Z and below starts on all sides of the points."""
+    share = w / w.sum(axis=1, keepdims=True)
+    center = np.einsum("mn,mnq->mq", share, points)
+    radius = np.sqrt(np.einsum("mn,mn->m", share, t**2))
+    best, lowest = _newton(Z, t, w, points)
+    for axis, side in itertools.product(range(Z.shape[1]), (-1, 1)):
+        start = center.copy()
+        start[:, axis] += side * radius
+        found, height = _newton(start, t, w, points)
+        lower = height < lowest * (1 - ROUNDING)
+        best = np.where(lower[:, None], found, best)
+        lowest = np.where(lower, height, lowest)
+    return best
+
+
+def _newton(
+    Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places where each row's sum_j w_j (t_j - |z - y_j|)^2 is lowest near Z, and the sums."""
     one = np.eye(Z.shape[1])
     least, size = LEAST_DAMPING * w.sum(axis=1), t.max(axis=1)
     height, slope, curve = _derivatives(Z, t, w, points)
@@ -58,7 +81,7 @@ def _newton(Z: np.ndarray, t: np.ndarray, w: np.ndarray, points: np.ndarray) -> 
         going &= np.abs(step).max(axis=1) > CLOSE * size
         if not going.any():
             break
-    return Z
+    return Z, height
 
 
 def _derivatives(

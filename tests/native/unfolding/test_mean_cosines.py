@@ -43,7 +43,8 @@ def naive(W, k):
         near = [j for j in np.lexsort((np.arange(len(W)), D[v])) if j != v and D[v, j] < np.inf][:k]
         among = floyd(W[np.ix_([v, *near], [v, *near])])
         cosines = [
-            (among[0, j] ** 2 + among[0, m] ** 2 - among[j, m] ** 2) / (2 * among[0, j] * among[0, m])
+            (among[0, j] ** 2 + among[0, m] ** 2 - among[j, m] ** 2)
+            / (2 * among[0, j] * among[0, m])
             for j in range(1, len(near) + 1)
             for m in range(1, len(near) + 1)
         ]
