@@ -30,7 +30,7 @@ from lowland._engines.stress.majorization import Majorized, majorization_cost, m
 from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland.unfolding._boundary import boundary_rows, without_copies
 from lowland.unfolding._consistent_pairs import Surface
-from lowland.unfolding._few_distances import at_minimum
+from lowland.unfolding._few_distances import place_by_few
 from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
 
 __all__ = ["TCIE"]
@@ -312,9 +312,12 @@ class TCIE(GeodesicEmbedding):
         D = np.ascontiguousarray(D, np.float64)
         delta = np.where(keep | nearest_pairs(D, int(self.n_neighbors)), D, np.nan)
         equal = equal_points(D, delta, Y, 0, run.threads)
-        Z = place_by_stress(delta, Y, 0, equal, run.threads)
-        new = np.flatnonzero(equal < 0)
-        Z[new] = at_minimum(Z[new], delta[new], Y, FEW_KNOWN)
+        few = (np.count_nonzero(~np.isnan(delta), axis=1) <= FEW_KNOWN) & (equal < 0)
+        few &= Y.shape[1] > 1  # on a line there is a minimum between any two points
+        Z = np.empty((len(D), Y.shape[1]))
+        Z[~few] = place_by_stress(delta[~few], Y, 0, equal[~few], run.threads)
+        if few.any():
+            Z[few] = place_by_few(delta[few], Y, FEW_KNOWN)
         return Z
 
     def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
