@@ -30,6 +30,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "unfolding_tcie",
 }
 
 

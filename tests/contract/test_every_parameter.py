@@ -266,6 +266,7 @@ BY_STRESS: dict[str, list[dict[str, Any]]] = {
     "NonmetricMDS": [{}, {"ties": "secondary"}],
     "Sammon": [{}, {"power": 2}],
     "LinearMDS": [{}, {"power": 0}, {"power": 2}],
+    "TCIE": [{}, {"criterion": "path"}],
     "LocalMDS": [{"tau": 1.0}],  # one descent; other values are reached by several
 }
 DESCENTS = [

@@ -103,6 +103,7 @@ GLOBAL = {
     "RankVisu",
     "RelationalPerspectiveMap",
     "Sammon",
+    "TCIE",
 }
 # Of the height. The descent of a neighbor embedding ends with steps of 1e-4, which may still be
 # steps along a flat valley.

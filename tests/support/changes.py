@@ -209,6 +209,17 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "max_iter": Change(2),
         "tol": Change(0.03, {"max_iter": 2000}, shows="n_iter_"),
     },
+    "TCIE": {
+        **GRAPH,
+        "random_state": Change(1, {"landmarks": 20}),
+        "criterion": Change("path"),
+        "boundary": Change(list(range(1, 36, 5))),
+        "boundary_neighbors": Change(5),
+        "boundary_threshold": Change(0.5),
+        "landmarks": Change(20),
+        "max_iter": Change(2),
+        "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+    },
     "LaplacianEigenmaps": {
         **GRAPH,
         "random_state": SMALL,
@@ -297,6 +308,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
 UNUSED_WITH: dict[str, set[tuple[str, str]]] = {
     "Isomap": {("radius", "n_neighbors")},
     "LaplacianEigenmaps": {("weights", "bandwidth")},
+    "TCIE": {("boundary", "boundary_neighbors"), ("boundary", "boundary_threshold")},
     "MDS": {
         ("pairs", "transformation"),
         ("pairs", "weights"),

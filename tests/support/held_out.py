@@ -305,6 +305,23 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 6, "landmarks": 20}, "rows"),
         ({"n_neighbors": 6, "landmarks": 20, **GIVEN}, "distances"),
     ],
+    "TCIE": [
+        *GRAPH,
+        ({}, "rows"),
+        ({"n_neighbors": 6, "n_components": 1}, "rows"),
+        ({"n_neighbors": 6, "n_components": 3}, "rows"),
+        *[
+            ({"n_neighbors": 5, "criterion": criterion, **more}, kind)
+            for criterion in ("distance", "path", "all")
+            for more, kind in (
+                ({}, "sheet"),
+                ({"boundary_neighbors": 7, "boundary_threshold": 0.6}, "sheet"),
+                ({"boundary": list(range(1, 36, 5))}, "rows"),
+                ({"landmarks": 20}, "rows"),
+            )
+        ],
+        ({"n_neighbors": 4, "landmarks": 12, "on_disconnected": "largest"}, "clusters"),
+    ],
     "LaplacianEigenmaps": [
         *GRAPH,
         ({}, "rows"),

@@ -83,6 +83,8 @@ definition in numpy.
   ``rank_places(y, points, ties, k, equal, z)``: places where it is low.
 - ``unit_sums(z, y, distances, units)``: for every point of z ``sum_j |z_i - y_j|`` and
   ``sum_j (z_i - y_j) / |z_i - y_j|`` over all points of y in another place. O(m n d).
+- ``mean_cosines(starts, columns, lengths, k, out)``: for every vertex of a graph the mean cosine of
+  the angles at it between its k nearest vertices along the graph. O(n k^3).
 """
 
 from lowland._native.kernels import (
@@ -113,6 +115,7 @@ from lowland._native.kernels import (
     kernel_times,
     local_stress_rows,
     manhattan_rows,
+    mean_cosines,
     mid_ranks,
     pack_points,
     pair_digammas,
@@ -175,6 +178,7 @@ __all__ = [
     "kernel_times",
     "local_stress_rows",
     "manhattan_rows",
+    "mean_cosines",
     "mid_ranks",
     "pack_points",
     "pair_digammas",

@@ -332,6 +332,15 @@ def count_ranks(
 def sort_rows(
     values: np.ndarray, inverse: bool, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
+def mean_cosines(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    lengths: np.ndarray,
+    k: int,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def mid_ranks(values: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto") -> None: ...
 def distance_rows(
     panels: np.ndarray,

@@ -12,6 +12,7 @@ void bind_geodesics(nb::module_& m);
 void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_local_stress(nb::module_& m);
+void bind_mean_cosines(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
@@ -159,6 +160,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_kernel_tiles(m);
     lowland::bind_knn(m);
     lowland::bind_local_stress(m);
+    lowland::bind_mean_cosines(m);
     lowland::bind_patches(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);

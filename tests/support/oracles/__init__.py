@@ -25,6 +25,7 @@ from support.oracles import (
     neighbor,
     spectral,
     unfolding_mvu,
+    unfolding_tcie,
 )
 from support.oracles.basics import HeldOut
 
@@ -61,6 +62,7 @@ OBJECTIVES: dict[str, Callable] = {
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
     "LocalMDS": curvilinear_local_mds.point_local_stress,
+    "TCIE": unfolding_tcie.point_stress,
 }
 
 ROWS_BACK: dict[str, Callable] = {
