@@ -16,13 +16,14 @@ __all__ = ["Relations", "Sculpted", "new_relations", "places", "relations_of", "
 # Chosen by measurement on rolls and s curves of 300 to 5 000 rows.
 ADJUSTED = 1e4  # weight of neighbors adjusted before; 10 in the paper
 WIDTH = 2.0  # a distance error is divided by so many mean neighbor distances, as in the paper
-STEP = 0.3  # longest step, in mean neighbor distances
+STEP = 0.15  # longest step, in mean neighbor distances
 SHRINK, GROW = 0.87, 0.91  # the step shrinks if there are fewer successful sweeps than rows
 SWEEPS = 30  # most sweeps over the axes for one point in one pass
 NOTHING = 0.01  # scale below which the axes are set to 0
-ROUNDS, HELD, COOLED = 3, 80, 80  # after that: rounds of passes with a high and a falling weight
+HELD, COOLED = 150, 150  # after that: passes with the full weight, and with a falling one
 SETTLED, GAIN = 10, 0.01  # passes of weight 1 go on while so many lower the error by that share
 GROWTHS = 100  # most times that the map grows in one pass
+GOOD = 1e-4  # mean error that needs no further start
 LEAST_STEP = 1e-9  # of new rows, in mean neighbor distances
 
 
@@ -49,7 +50,7 @@ class Relations(NamedTuple):
         _native.sculpt_terms(*self, True, scale, Z, Y, terms, errors, threads)
         return terms, errors
 
-    def roles(self) -> tuple[np.ndarray, ...]:
+    def roles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """For each row the angles that it is the partner in, and those that it is the corner of."""
         rows = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         known = np.flatnonzero(self.partner >= 0)
@@ -73,9 +74,7 @@ def _by_row(key: np.ndarray, known: np.ndarray, rows: np.ndarray) -> tuple[np.nd
     return starts, known[np.argsort(key[known], kind="stable")].astype(np.int64)
 
 
-def relations_of(
-    C: np.ndarray, graph: scipy.sparse.csr_matrix, q: int, threads: int
-) -> Relations:
+def relations_of(C: np.ndarray, graph: scipy.sparse.csr_matrix, q: int, threads: int) -> Relations:
     """The relations of points with coordinates C, whose axes from q on are to be scaled away."""
     starts, ends = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
     partner, sums = np.empty(len(ends), np.int32), np.empty((3, len(ends)))
@@ -91,45 +90,60 @@ def sculpt(
     Y: np.ndarray,
     fixed: np.ndarray,
     scaling: float,
+    n_init: int,
+    max_iter: int,
+    run: FitContext,
+) -> Sculpted:
+    """The best of several starts; a good map, or a stop, needs no further one."""
+    best: Sculpted | None = None
+    for _ in range(n_init):
+        done = 0 if best is None else len(best.losses) - 1
+        found = _sculpt_once(keep, Y, fixed, scaling, done, max_iter, run)
+        if best is None:
+            best = found
+        else:
+            losses = np.concatenate([best.losses, found.losses[1:]])
+            better = found if found.errors.mean() < best.errors.mean() else best
+            best = better._replace(losses=losses)
+        if best.errors.mean() <= GOOD or run.monitor.stopped or len(best.losses) > max_iter:
+            break
+    assert best is not None
+    return best
+
+
+def _sculpt_once(
+    keep: Relations,
+    Y: np.ndarray,
+    fixed: np.ndarray,
+    scaling: float,
+    done: int,
     max_iter: int,
     run: FitContext,
 ) -> Sculpted:
     """Scale the axes away and adjust the map Y after each time; rows ``fixed`` stay."""
-    n, unit = len(Y), keep.width / WIDTH
-    roles, held = keep.roles(), fixed.astype(np.uint8)
-    parts = _parts(keep, n)
+    n, unit, parts = len(Y), keep.width / WIDTH, _parts(keep, len(Y))
+    roles, held, local = keep.roles(), fixed.astype(np.uint8), np.empty((2, n))
     Y, scale, step, ended = Y.copy(), 1.0, STEP * unit, 0
-    errors = keep.terms(Y, Y, scale, run.threads)[1]
-    losses, best = [float(errors.mean())], None
-    before_after = np.empty((2, n))
-    for done in range(1, max_iter + 1):
+    losses = [float(keep.terms(Y, Y, scale, run.threads)[1].mean())]
+    best: tuple[float, np.ndarray, np.ndarray] | None = None
+    for number in range(done + 1, max_iter + 1):
         scale = scale * scaling if scale * scaling >= NOTHING else 0.0
         ended += scale == 0
         if not fixed.any():
             _grow(keep, Y, scale, max(scaling, 0.9), unit, run.threads)
+        seeds = np.array([part[run.rng.integers(len(part))] for part in parts], np.int32)
+        steps = step * run.rng.uniform(0.6, 1.0, n)
         moves = _native.sculpt_pass(
-            *keep,
-            True,
-            scale,
-            *roles,
-            np.array([part[run.rng.integers(len(part))] for part in parts], np.int32),
-            held,
-            step * run.rng.uniform(0.6, 1.0, n),
-            _weight(ended),
-            SWEEPS,
-            Y,
-            before_after,
+            *keep, True, scale, *roles, seeds, held, steps, _weight(ended), SWEEPS, Y, local
         )
         step = step * SHRINK if moves < n else min(step / GROW, STEP * unit)
         errors = keep.terms(Y, Y, scale, run.threads)[1]
         losses.append(float(errors.mean()))
         if scale == 0 and (best is None or losses[-1] < best[0]):
             best = losses[-1], Y.copy(), errors
-        stopped = run.monitor.iteration(done, Y, losses[-1], total=max_iter)
-        if stopped or (_weight(ended) == 1 and _is_settled(losses, ended)):
+        stopped = run.monitor.iteration(number, Y, losses[-1], total=max_iter)
+        if stopped or _is_settled(losses, ended):
             break
-        if ended and _weight(ended + 1) > _weight(ended):
-            step = STEP * unit  # a new round begins
     if best is not None:
         return Sculpted(best[1], best[2], np.array(losses), 0.0)
     return Sculpted(Y, keep.terms(Y, Y, 0.0, run.threads)[1], np.array(losses), scale)
@@ -137,14 +151,12 @@ def sculpt(
 
 def _weight(ended: int) -> float:
     """The weight of adjusted neighbors, ``ended`` passes after the axes have vanished."""
-    if ended >= ROUNDS * (HELD + COOLED):
-        return 1.0
-    cooled = max(0, ended % (HELD + COOLED) - HELD)
-    return float(ADJUSTED ** (1 - cooled / COOLED))
+    return float(ADJUSTED ** (1 - min(max(ended - HELD, 0) / COOLED, 1.0)))
 
 
 def _is_settled(losses: list[float], ended: int) -> bool:
-    since = ended - ROUNDS * (HELD + COOLED)
+    """Whether passes of weight 1 no longer lower the mean error."""
+    since = ended - HELD - COOLED
     return since >= SETTLED and losses[-1] >= (1 - GAIN) * losses[-1 - SETTLED]
 
 
@@ -170,8 +182,12 @@ def _grow(
 
 
 def new_relations(
-    Z: np.ndarray, ids: np.ndarray, C: np.ndarray, lists: tuple[np.ndarray, np.ndarray],
-    width: float, threads: int,
+    Z: np.ndarray,
+    ids: np.ndarray,
+    C: np.ndarray,
+    lists: tuple[np.ndarray, np.ndarray],
+    width: float,
+    threads: int,
 ) -> Relations:
     """The relations of new points Z with their neighbors ``ids`` (m, k) among the points C."""
     m, k = ids.shape

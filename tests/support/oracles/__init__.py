@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    unfolding_sculpting,
 )
 from support.oracles.basics import HeldOut
 
@@ -59,6 +60,7 @@ OBJECTIVES: dict[str, Callable] = {
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
     "LocalMDS": curvilinear_local_mds.point_local_stress,
+    "ManifoldSculpting": unfolding_sculpting.point_error,
 }
 
 ROWS_BACK: dict[str, Callable] = {
