@@ -47,7 +47,7 @@ class Relations(NamedTuple):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Distances and angles of points Z with neighbors in Y, (2, n_edges), and their errors."""
         terms, errors = np.empty(self.kept.shape), np.empty(len(Z))
-        _native.sculpt_terms(*self, True, scale, Z, Y, terms, errors, threads)
+        _native.sculpt_terms(*self, scale, Z, Y, terms, errors, threads)
         return terms, errors
 
     def roles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ def _sculpt_once(
         seeds = np.array([part[run.rng.integers(len(part))] for part in parts], np.int32)
         steps = step * run.rng.uniform(0.6, 1.0, n)
         moves = _native.sculpt_pass(
-            *keep, True, scale, *roles, seeds, held, steps, _weight(ended), SWEEPS, Y, local
+            *keep, scale, *roles, seeds, held, steps, _weight(ended), SWEEPS, Y, local
         )
         step = step * SHRINK if moves < n else min(step / GROW, STEP * unit)
         errors = keep.terms(Y, Y, scale, run.threads)[1]
@@ -209,6 +209,6 @@ def places(keep: Relations, Y: np.ndarray, starts: np.ndarray, threads: int) -> 
     longest = keep.kept[0].reshape(m, -1).max(axis=1)
     unit = keep.width / WIDTH
     steps = np.maximum(longest, unit)
-    _native.sculpt_places(*keep, True, Y, steps, LEAST_STEP * unit, found, errors, threads)
+    _native.sculpt_places(*keep, Y, steps, LEAST_STEP * unit, found, errors, threads)
     errors = np.where(np.isnan(errors), np.inf, errors)
     return found.reshape(m, s, q)[np.arange(m), errors.argmin(axis=1)]

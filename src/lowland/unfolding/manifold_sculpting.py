@@ -247,10 +247,6 @@ class ManifoldSculpting(Reducer):
             task=f"ManifoldSculpting of {n} rows",
             alternative="fewer rows or fewer neighbors",
         )
-        self.mean_, self.components_ = np.zeros(p), np.zeros((d, p))
-        if n == 1:
-            self.mean_ = np.asarray(X.toarray() if is_sparse(X) else X, np.float64)[0].copy()
-            return np.zeros((1, d))
         found = of_rows(X, d, threads=run.threads, rng=run.rng, monitor=run.monitor)
         cutoff = rank_cutoff(max(n, p), self._dtype(X)) * max(float(found.eigenvalues[0]), 0.0)
         real = found.eigenvalues > cutoff

@@ -31,7 +31,7 @@ void check_partners(const Ids& partner, std::int64_t n_edges, std::int64_t n) {
 }
 
 KeptTerms terms_of(const Starts& starts, const Ids& ends, const Ids& partner, const Rows<double>& sums,
-                   const Rows<double>& kept, double width, bool sharper, double scale, std::int64_t n) {
+                   const Rows<double>& kept, double width, double scale, std::int64_t n) {
     const NeighborLists lists = lists_of(starts, ends, n);
     const std::int64_t n_edges = size(ends, 0);
     check_partners(partner, n_edges, n);
@@ -40,7 +40,7 @@ KeptTerms terms_of(const Starts& starts, const Ids& ends, const Ids& partner, co
     check(width > 0 && std::isfinite(width), "sculpting: width must be positive");
     check(scale >= 0 && scale <= 1, "sculpting: scale must be from 0 to 1");
     const double *s = sums.data(), *k = kept.data();
-    return {lists, partner.data(), s, s + n_edges, s + 2 * n_edges, k, k + n_edges, width, scale * scale, sharper};
+    return {lists, partner.data(), s, s + n_edges, s + 2 * n_edges, k, k + n_edges, width, scale * scale};
 }
 
 // Numbers of neighbors that have a partner, for each of n rows.
@@ -84,12 +84,12 @@ void angle_partners(Rows<double> z, Starts starts, Ids ends, Rows<double> x, Sta
     if (!LOWLAND_RUN(isa, angle_partners(rows, out, threads))) throw std::bad_alloc();
 }
 
-void sculpt_terms(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<double> kept, double width, bool sharper,
+void sculpt_terms(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<double> kept, double width,
                   double scale, Rows<double> z, Rows<double> y, Out<double> terms,
                   OutVector<double> errors, int threads, const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), q = size(y, 1), n_edges = size(ends, 0);
-    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, sharper, scale, n);
+    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, scale, n);
     check(q >= 1 && size(z, 1) == q && size(z, 0) == wanted.lists.n && size(errors, 0) == wanted.lists.n,
           "sculpt_terms: z must be (m, q) for m lists, errors (m,)");
     check(size(terms, 0) == 2 && size(terms, 1) == n_edges, "sculpt_terms: terms must be (2, n_edges)");
@@ -99,12 +99,12 @@ void sculpt_terms(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<
 }
 
 std::int64_t sculpt_pass(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<double> kept,
-                         double width, bool sharper, double scale, Starts partner_starts,
+                         double width, double scale, Starts partner_starts,
                          Starts partner_edges, Starts corner_starts, Starts corner_edges, Ids rows,
                          Ids seeds, Vector<std::uint8_t> fixed, Numbers steps, double adjusted, std::int64_t sweeps, Out<double> y, Out<double> errors,
                          const std::string& isa) {
     const std::int64_t n = size(y, 0), q = size(y, 1);
-    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, sharper, scale, n);
+    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, scale, n);
     check(q >= 1 && wanted.lists.n == n && size(fixed, 0) == n, "sculpt_pass: y must be (n, q) for n lists");
     check(size(errors, 0) == 2 && size(errors, 1) == n, "sculpt_pass: errors must be (2, n)");
     check(size(steps, 0) == n, "sculpt_pass: there must be one step per point");
@@ -120,12 +120,12 @@ std::int64_t sculpt_pass(Starts starts, Ids ends, Ids partner, Rows<double> sums
     return moves;
 }
 
-void sculpt_places(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<double> kept, double width, bool sharper,
+void sculpt_places(Starts starts, Ids ends, Ids partner, Rows<double> sums, Rows<double> kept, double width,
                    Rows<double> y, Numbers steps, double least, Out<double> places, Out<double> errors,
                    int threads, const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), q = size(y, 1), m = size(errors, 0);
-    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, sharper, 0.0, n);
+    const KeptTerms wanted = terms_of(starts, ends, partner, sums, kept, width, 0.0, n);
     check(q >= 1 && wanted.lists.n == m && size(places, 0) == m * size(errors, 1) && size(places, 1) == q,
           "sculpt_places: places must be (m * n_starts, q), errors (m, n_starts)");
     bool fine = size(steps, 0) == m && least > 0;
@@ -144,17 +144,17 @@ void bind_sculpting(nb::module_& m) {
           "fitted_ends"_a.noconvert(), "own"_a, "first"_a, "partner"_a.noconvert(),
           "sums"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("sculpt_terms", &sculpt_terms, "starts"_a.noconvert(), "ends"_a.noconvert(),
-          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a, "sharper"_a, "scale"_a,
+          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a, "scale"_a,
           "z"_a.noconvert(), "y"_a.noconvert(), "terms"_a.noconvert(), "errors"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
     m.def("sculpt_pass", &sculpt_pass, "starts"_a.noconvert(), "ends"_a.noconvert(),
-          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a, "sharper"_a, "scale"_a,
+          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a, "scale"_a,
           "partner_starts"_a.noconvert(), "partner_edges"_a.noconvert(),
           "corner_starts"_a.noconvert(), "corner_edges"_a.noconvert(), "rows"_a.noconvert(),
           "seeds"_a.noconvert(), "fixed"_a.noconvert(), "steps"_a.noconvert(), "adjusted"_a, "sweeps"_a,
           "y"_a.noconvert(), "errors"_a.noconvert(), "isa"_a = "auto");
     m.def("sculpt_places", &sculpt_places, "starts"_a.noconvert(), "ends"_a.noconvert(),
-          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a, "sharper"_a,
+          "partner"_a.noconvert(), "sums"_a.noconvert(), "kept"_a.noconvert(), "width"_a,
           "y"_a.noconvert(), "steps"_a.noconvert(), "least"_a, "places"_a.noconvert(), "errors"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
 }

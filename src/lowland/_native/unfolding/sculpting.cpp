@@ -55,7 +55,6 @@ static inline Vector arc_cosine(Vector x) {
 struct Neighborhood {
     Vector* data;
     Index q;
-    bool sharper;
     Index ends, corners;  // panels of either kind
 
     static constexpr Index kNumbers = 7;
@@ -119,7 +118,7 @@ struct Neighborhood {
     }
 };
 
-// eps = sum_j w_j [((delta - delta_0) / width)^2 + ((theta - theta_0) / pi)^2] of a point at z. The
+// eps = sum_j w_j [((delta - delta_0) / width)^2 + (min(theta - theta_0, 0) / pi)^2] of a point at z. The
 // distances and angles go to `terms`, if there is one. The same instructions everywhere: an error of
 // a point that has not moved is 0 exactly.
 template <int Q>
@@ -127,7 +126,6 @@ __attribute__((noinline)) double error_at(const Neighborhood& around, const doub
                                           double inverse_width, Vector* terms) {
     const Index q = Q ? Q : around.q;
     const Vector zero{}, one = fill(1.0);
-    const Vector most = fill(around.sharper ? 0.0 : 2.0);
     Vector sum{};
     for (Index p = 0; p < around.ends; ++p) {
         const Vector *near = around.panel(p), *arm = near + q, *rest = arm + q;
@@ -144,7 +142,7 @@ __attribute__((noinline)) double error_at(const Neighborhood& around, const doub
         const auto known = (rest[6] > zero) & apart;
         const Vector angle = known ? arc_cosine(cosine) : rest[4];
         const Vector off = (length - rest[3]) * inverse_width, turned = (angle - rest[4]) * (1 / kPi);
-        const Vector turn = turned > most ? most : turned;
+        const Vector turn = turned > zero ? zero : turned;  // only sharper angles count
         sum += rest[5] * (off * off) + rest[6] * (turn * turn);
         if (terms) terms[2 * p] = length, terms[2 * p + 1] = angle;
     }
@@ -163,7 +161,7 @@ __attribute__((noinline)) double error_at(const Neighborhood& around, const doub
         cosine = cosine > one ? one : (cosine < -one ? -one : cosine);
         const Vector angle = apart ? arc_cosine(cosine) : rest[4];
         const Vector turned = (angle - rest[4]) * (1 / kPi);
-        const Vector turn = turned > most ? most : turned;
+        const Vector turn = turned > zero ? zero : turned;  // only sharper angles count
         sum += rest[6] * (turn * turn);
     }
     return sum_of(sum);
@@ -277,7 +275,7 @@ bool sculpt_terms(const KeptTerms& kept, const SculptedMap& map, const TermsOut&
     const ErrorAt error = error_of(q);
     parallel(ceil_div(n, kRowsPerTask), threads, [&](Index task, int slot) {
         const Index last = min_of(n, (task + 1) * kRowsPerTask);
-        Neighborhood around{scratch + slot * (each + terms), q, kept.sharper, 0, 0};
+        Neighborhood around{scratch + slot * (each + terms), q, 0, 0};
         Vector* found = around.data + each;
         for (Index i = task * kRowsPerTask; i < last; ++i) {
             const Index from = kept.lists.starts[i], to = kept.lists.starts[i + 1];
@@ -313,7 +311,7 @@ bool sculpt_pass(const KeptTerms& kept, const Roles& roles, double* y, Index q, 
     }
     std::uint8_t* done = seen + n;
     for (Index i = 0; i < 2 * n; ++i) seen[i] = 0;
-    Neighborhood around{reinterpret_cast<Vector*>(scratch), q, kept.sharper, 0, 0};
+    Neighborhood around{reinterpret_cast<Vector*>(scratch), q, 0, 0};
     double* z = scratch + each * W;
     const ErrorAt error = error_of(q);
     Index moves = 0, head = 0, tail = 0;
@@ -361,7 +359,7 @@ bool sculpt_places(const KeptTerms& kept, const double* y, Index q, const Descen
     if (!scratch) return false;
     const ErrorAt error = error_of(q);
     parallel(descents.m, threads, [&](Index i, int slot) {
-        Neighborhood around{scratch + slot * each, q, kept.sharper, 0, 0};
+        Neighborhood around{scratch + slot * each, q, 0, 0};
         around.gather(kept, y, kept.lists.starts[i], kept.lists.starts[i + 1], nullptr, 1, 1, nullptr, 0);
         for (Index s = 0; s < descents.n_starts; ++s) {
             const Index at = i * descents.n_starts + s;

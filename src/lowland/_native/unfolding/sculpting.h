@@ -38,7 +38,6 @@ struct KeptTerms {
     const double *gap, *arm, *product;
     const double *distance, *angle;
     double width, scale;  // of the sums: the square of that of the axes
-    bool sharper;  // only angles that have become sharper count
 };
 
 // Points z, each with its list of neighbors in the map y; z is y for a map's own points.
