@@ -179,7 +179,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "n_neighbors": Change(4),
         "scaling": Change(0.9),
         "fixed": Change(KNOWN_PLACES),
-        "n_init": Change(1, {"scaling": 0.5}, shows="n_iter_"),
+        "n_init": Change(1, {"scaling": 0.5, "max_iter": 1000}, shows="n_iter_"),
         "max_iter": Change(3),
     },
     "CurvilinearComponentAnalysis": {**RADIAL, "weighting": Change("sigmoid")},

@@ -61,8 +61,7 @@ def term_errors(P, keep, i, weights, move_only_own=False):
             double = 1 if move_only_own else 2  # j counts the same distance
             off = (np.linalg.norm(P[a] - P[j]) - kept[0, e]) / width
             total += double * weights[j] * off**2
-        apart = m >= 0 and np.linalg.norm(P[a] - P[j]) > 0 and np.linalg.norm(P[m] - P[j]) > 0
-        if apart and (a == i or (not move_only_own and i in (j, m))):
+        if m >= 0 and (a == i or (not move_only_own and i in (j, m))):
             turned = min(angle(P[a], P[j], P[m]) - kept[1, e], 0) / np.pi
             total += weights[a if i == j else j] * turned**2
     return total

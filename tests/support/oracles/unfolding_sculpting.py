@@ -24,7 +24,10 @@ def neighbors_of(X: np.ndarray, k: int) -> list[list[int]]:
 
 
 def angle(a: np.ndarray, corner: np.ndarray, b: np.ndarray) -> float:
+    """The angle at the corner; 0, the sharpest, if a point lies in the corner."""
     u, v = a - corner, b - corner
+    if not (u.any() and v.any()):
+        return 0.0
     return float(np.arccos(np.clip(u @ v / np.linalg.norm(u) / np.linalg.norm(v), -1, 1)))
 
 

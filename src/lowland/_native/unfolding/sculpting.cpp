@@ -72,11 +72,10 @@ struct Neighborhood {
             other[a][lane] = corner ? far[a] : far ? far[a] - near[a] : 0;
             length += other[a][lane] * other[a][lane];
         }
-        const bool has_angle = far && (corner || length > 0);
         rest[0][lane] = gap, rest[1][lane] = product;
-        rest[2][lane] = corner ? arm : has_angle ? 1 / sqrt(length) : 0;
+        rest[2][lane] = corner ? arm : length > 0 ? 1 / sqrt(length) : 0;
         rest[3][lane] = distance, rest[4][lane] = angle;
-        rest[5][lane] = length_weight, rest[6][lane] = has_angle ? angle_weight : 0;
+        rest[5][lane] = length_weight, rest[6][lane] = far ? angle_weight : 0;
     }
 
     // Fills up a panel with entries that weigh nothing; returns the number of panels so far.
@@ -139,8 +138,8 @@ __attribute__((noinline)) double error_at(const Neighborhood& around, const doub
         const auto apart = r2 > zero;
         Vector cosine = product * rest[2] / (apart ? length : one);
         cosine = cosine > one ? one : (cosine < -one ? -one : cosine);
-        const auto known = (rest[6] > zero) & apart;
-        const Vector angle = known ? arc_cosine(cosine) : rest[4];
+        const auto known = (rest[2] > zero) & apart;
+        const Vector angle = known ? arc_cosine(cosine) : zero;  // of points in one place: none is sharper
         const Vector off = (length - rest[3]) * inverse_width, turned = (angle - rest[4]) * (1 / kPi);
         const Vector turn = turned > zero ? zero : turned;  // only sharper angles count
         sum += rest[5] * (off * off) + rest[6] * (turn * turn);
@@ -159,7 +158,7 @@ __attribute__((noinline)) double error_at(const Neighborhood& around, const doub
         const auto apart = squares > zero;
         Vector cosine = product / square_root(apart ? squares : one);
         cosine = cosine > one ? one : (cosine < -one ? -one : cosine);
-        const Vector angle = apart ? arc_cosine(cosine) : rest[4];
+        const Vector angle = apart ? arc_cosine(cosine) : zero;
         const Vector turned = (angle - rest[4]) * (1 / kPi);
         const Vector turn = turned > zero ? zero : turned;  // only sharper angles count
         sum += rest[6] * (turn * turn);
