@@ -11,7 +11,15 @@ from lowland import _native
 from lowland._core.context import FitContext
 from lowland._engines.graphs.components import connected_components
 
-__all__ = ["Relations", "Sculpted", "new_relations", "places", "relations_of", "sculpt"]
+__all__ = [
+    "Relations",
+    "Sculpted",
+    "new_relations",
+    "places",
+    "relations_of",
+    "sculpt",
+    "settle",
+]
 
 # Chosen by measurement on rolls and s curves of 300 to 5 000 rows.
 ADJUSTED = 1e4  # weight of neighbors adjusted before; 10 in the paper
@@ -119,11 +127,13 @@ def _sculpt_once(
     done: int,
     max_iter: int,
     run: FitContext,
+    scale: float = 1.0,
+    ended: int = 0,
 ) -> Sculpted:
     """Scale the axes away and adjust the map Y after each time; rows ``fixed`` stay."""
     n, unit, parts = len(Y), keep.width / WIDTH, _parts(keep, len(Y))
     roles, held, local = keep.roles(), fixed.astype(np.uint8), np.empty((2, n))
-    Y, scale, step, ended = Y.copy(), 1.0, STEP * unit, 0
+    Y, step = Y.copy(), STEP * unit
     losses = [float(keep.terms(Y, Y, scale, run.threads)[1].mean())]
     best: tuple[float, np.ndarray, np.ndarray] | None = None
     for number in range(done + 1, max_iter + 1):
@@ -147,6 +157,12 @@ def _sculpt_once(
     if best is not None:
         return Sculpted(best[1], best[2], np.array(losses), 0.0)
     return Sculpted(Y, keep.terms(Y, Y, 0.0, run.threads)[1], np.array(losses), scale)
+
+
+def settle(keep: Relations, Y: np.ndarray, done: int, max_iter: int, run: FitContext) -> Sculpted:
+    """Passes of falling weight without the extra axes, after ``done`` others."""
+    free = np.zeros(len(Y), bool)
+    return _sculpt_once(keep, Y, free, 0.5, done, max_iter, run, 0.0, HELD + COOLED // 2)
 
 
 def _weight(ended: int) -> float:

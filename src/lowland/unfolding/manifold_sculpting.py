@@ -39,11 +39,20 @@ from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cos
 from lowland._engines.patches.patch_points import PatchRows
 from lowland._engines.patches.patch_weights import barycentric, mixtures
 from lowland._engines.stress.classical_scaling import of_rows
-from lowland.unfolding._sculpting import new_relations, places, relations_of, sculpt
+from lowland.unfolding._sculpting import (
+    Relations,
+    Sculpted,
+    new_relations,
+    places,
+    relations_of,
+    sculpt,
+    settle,
+)
 
 __all__ = ["ManifoldSculpting"]
 
 AXES, AXES_PER_COMPONENT = 100, 6  # principal axes that are kept at most
+PART = 1000  # rows that are sculpted first, if there are more
 NEAREST = 4  # neighbors of a new row at whose places a search starts
 FARTHEST = 1e30  # distance of a new row, in mean neighbor distances
 
@@ -128,6 +137,10 @@ class ManifoldSculpting(Reducer):
     which the mean error cannot rise, end the fit. The best map on the way is kept. The paper
     scales by 0.99 or 0.999; with these passes 0.98 was as good.
 
+    Beyond 1000 rows, 1000 random rows are sculpted first, which the callback sees; the others are
+    placed like new rows, and all settle in passes of falling weight. With 5000 rows at once, s
+    curves stayed crumpled. With ``fixed`` rows all are sculpted at once.
+
     A new row is placed where its own error is least, among descents from its barycentric place and
     from its nearest neighbors; the fitted rows stay.
 
@@ -195,7 +208,8 @@ class ManifoldSculpting(Reducer):
         """See :meth:`Reducer.estimate`."""
         d = min(n, p, AXES)
         setup = principal_axes_cost(n, p, d) + neighbor_graph_cost(n, d, 10)
-        return Estimate(setup.seconds + 0.02 + 2.5e-3 * n, setup.n_bytes + n * (8 * d + 2000))
+        passes = 2.5e-3 * min(n, PART) + 2e-4 * n
+        return Estimate(setup.seconds + 0.02 + passes, setup.n_bytes + n * (8 * d + 2000))
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return graph_powers(X, "euclidean")
@@ -227,8 +241,9 @@ class ManifoldSculpting(Reducer):
         if graph.nnz and (fixed.any() or C[:, q:].any()):
             keep = relations_of(C, graph, q, run.threads)
             self.mean_neighbor_distance_ = float(keep.kept[0].mean())
-            Y, errors, losses, self.scale_ = sculpt(
-                keep, Y, fixed, float(self.scaling), int(self.n_init), int(self.max_iter), run
+            whole = len(C) <= PART or fixed.any()
+            Y, errors, losses, self.scale_ = (
+                self._sculpted(keep, Y, fixed, run) if whole else self._in_two(keep, C, run)
             )
             if not fixed.any() and len(losses) > 1:
                 Y = Y - Y.mean(axis=0)
@@ -237,6 +252,32 @@ class ManifoldSculpting(Reducer):
         self.loss_ = float(self.local_errors_.mean())
         self.embedding_ = Y[equal.group].astype(self._dtype(X))
         return self.embedding_.copy()
+
+    def _sculpted(
+        self, keep: Relations, Y: np.ndarray, fixed: np.ndarray, run: FitContext
+    ) -> Sculpted:
+        limits = int(self.n_init), int(self.max_iter)
+        return sculpt(keep, Y, fixed, float(self.scaling), *limits, run)
+
+    def _in_two(self, keep: Relations, C: np.ndarray, run: FitContext) -> Sculpted:
+        """A part of the rows is sculpted, the others are placed like new rows, and all settle."""
+        q = int(self.n_components)
+        some = np.sort(run.rng.choice(len(C), PART, replace=False))
+        part, rest = C[some], np.setdiff1d(np.arange(len(C)), some)
+        graph = self._graph(part, run)
+        relations = relations_of(part, graph, q, run.threads)
+        free = np.zeros(PART, bool)
+        first = self._sculpted(relations, np.ascontiguousarray(part[:, :q]), free, run)
+        k = min(int(self.n_neighbors), PART)
+        near = neighbor_query(part, C[rest], k, threads=run.threads, monitor=run.monitor)
+        Y, width = np.empty((len(C), q)), relations.width
+        Y[some] = first.Y
+        lists = relations.starts, relations.ends
+        Y[rest] = self._searched(C[rest], near.indices, (part, first.Y, lists, width), run)
+        passes = len(first.losses) - 1
+        last = settle(keep, Y, passes, int(self.max_iter), run)
+        losses = np.concatenate([first.losses, last.losses[1:]])
+        return last._replace(losses=losses, scale=first.scale)
 
     def _turned(self, X: Any, run: FitContext) -> np.ndarray:
         """Coordinates along the principal axes, at least q; axes of mere rounding are 0."""
@@ -312,15 +353,24 @@ class ManifoldSculpting(Reducer):
         found[equal] = Y[near.indices[equal, 0]]
         new = np.flatnonzero(~equal)
         if new.size:
-            found[new] = self._searched(Z[new], near.indices[new], C, Y, run)
+            lists = self.edge_starts_.astype(np.int64), self.edge_ends_.astype(np.int32)
+            there = C, Y, lists, 2 * self.mean_neighbor_distance_
+            found[new] = self._searched(Z[new], near.indices[new], there, run)
         return found.astype(self._dtype(X))
 
+    @staticmethod
     def _searched(
-        self, Z: np.ndarray, ids: np.ndarray, C: np.ndarray, Y: np.ndarray, run: FitContext
+        Z: np.ndarray,
+        ids: np.ndarray,
+        there: tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray], float],
+        run: FitContext,
     ) -> np.ndarray:
-        """Places of least error of rows Z with the neighbors ``ids``."""
-        lists = (self.edge_starts_.astype(np.int64), self.edge_ends_.astype(np.int32))
-        keep = new_relations(Z, ids, C, lists, 2 * self.mean_neighbor_distance_, run.threads)
+        """Places of least error of rows Z with the neighbors ``ids``.
+
+        ``there`` are the coordinates and places of the fitted rows, their neighbors, and the width.
+        """
+        C, Y, lists, width = there
+        keep = new_relations(Z, ids, C, lists, width, run.threads)
         middle = mixtures(
             PatchRows(C),
             Z,
