@@ -31,7 +31,7 @@ NOTHING = 0.01  # scale below which the axes are set to 0
 HELD, COOLED = 150, 150  # after that: passes with the full weight, and with a falling one
 SETTLED, GAIN = 10, 0.01  # passes of weight 1 go on while so many lower the error by that share
 GROWTHS = 100  # most times that the map grows in one pass
-GOOD = 1e-4  # mean error that needs no further start
+GOOD = 1e-4  # mean error that needs no further start and no further pass
 LEAST_STEP = 1e-9  # of new rows, in mean neighbor distances
 
 
@@ -171,9 +171,10 @@ def _weight(ended: int) -> float:
 
 
 def _is_settled(losses: list[float], ended: int) -> bool:
-    """Whether passes of weight 1 no longer lower the mean error."""
+    """Whether passes of weight 1 no longer lower the mean error, or it is good enough."""
     since = ended - HELD - COOLED
-    return since >= SETTLED and losses[-1] >= (1 - GAIN) * losses[-1 - SETTLED]
+    slow = since >= SETTLED and losses[-1] >= (1 - GAIN) * losses[-1 - SETTLED]
+    return slow or (since >= SETTLED and losses[-1] <= GOOD)
 
 
 def _parts(keep: Relations, n: int) -> list[np.ndarray]:
