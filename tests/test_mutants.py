@@ -31,6 +31,7 @@ FAMILIES = {
     "study",
     "tables",
     "unfolding_tcie",
+    "unfolding_sculpting",
 }
 
 

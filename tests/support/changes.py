@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from support.held_out import WEIGHTS
 
 __all__ = ["CHANGES", "UNUSED_WITH", "Change", "Nothing"]
+
+
+KNOWN_PLACES = np.full((36, 2), np.nan)
+KNOWN_PLACES[:3] = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
 
 
 class Change(NamedTuple):
@@ -168,6 +173,15 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "on_disconnected": Nothing("raise", "the graph of these rows is connected"),
     },
     "LinearMDS": {**STRESS, "power": Change(0)},
+    "ManifoldSculpting": {
+        **AXES,
+        "random_state": Change(1),
+        "n_neighbors": Change(4),
+        "scaling": Change(0.9),
+        "fixed": Change(KNOWN_PLACES),
+        "n_init": Change(1, {"scaling": 0.5, "max_iter": 1000}, shows="n_iter_"),
+        "max_iter": Change(3),
+    },
     "CurvilinearComponentAnalysis": {**RADIAL, "weighting": Change("sigmoid")},
     "CurvilinearDistanceAnalysis": {
         **RADIAL,

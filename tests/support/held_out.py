@@ -369,4 +369,12 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 7}, "sheet"),
         *[({"n_neighbors": 6, "tau": 0.2, **params}, kind) for params, kind in METRICS],
     ],
+    "ManifoldSculpting": [
+        ({"n_neighbors": 6}, "rows"),
+        ({}, "sheet"),
+        ({"n_neighbors": 5, "n_components": 1}, "sheet"),
+        ({"n_neighbors": 6, "n_components": 3}, "rows"),
+        ({"n_neighbors": 4}, "clusters"),
+        ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
+    ],
 }

@@ -85,6 +85,14 @@ definition in numpy.
   ``sum_j (z_i - y_j) / |z_i - y_j|`` over all points of y in another place. O(m n d).
 - ``mean_cosines(starts, columns, lengths, k, out)``: for every vertex of a graph the mean cosine of
   the angles at it between its k nearest vertices along the graph. O(n k^3).
+- ``angle_partners(z, starts, ends, x, fitted_starts, fitted_ends, own, first, partner, sums)``: for
+  each neighbor j of each row of z, the neighbor l of j for which the angle at j is widest, and
+  ``|z_i - x_j|^2``, ``|x_l - x_j|^2`` and their product over the columns from ``first`` on.
+- ``sculpt_terms(starts, ends, partner, sums, kept, width, scale, z, y, terms, errors)``: those
+  distances and angles in a map, and the local errors of its points; ``sculpt_pass(..., seeds,
+  fixed, step, adjusted, sweeps, y, errors)``: one pass of manifold sculpting, in breadth-first
+  order, which returns the number of moves; ``sculpt_places(..., y, step, least, places, errors)``:
+  descents of new points. See ``sculpting.h``.
 """
 
 from lowland._native.kernels import (
@@ -98,6 +106,7 @@ from lowland._native.kernels import (
     TILE_SIDE_FLOAT64,
     add_column_sums,
     all_finite,
+    angle_partners,
     attract,
     calibrate,
     class_digammas,
@@ -136,6 +145,9 @@ from lowland._native.kernels import (
     repel_tree,
     rerank,
     scatter_matrix,
+    sculpt_pass,
+    sculpt_places,
+    sculpt_terms,
     shortest_paths,
     sort_rows,
     sparse_times,
@@ -161,6 +173,7 @@ __all__ = [
     "TILE_SIDE_FLOAT64",
     "add_column_sums",
     "all_finite",
+    "angle_partners",
     "attract",
     "calibrate",
     "class_digammas",
@@ -199,6 +212,9 @@ __all__ = [
     "repel_tree",
     "rerank",
     "scatter_matrix",
+    "sculpt_pass",
+    "sculpt_places",
+    "sculpt_terms",
     "shortest_paths",
     "sort_rows",
     "sparse_times",

@@ -17,6 +17,7 @@ void bind_patches(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_rank_visu(nb::module_& m);
+void bind_sculpting(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
 void bind_torus_energy(nb::module_& m);
@@ -165,6 +166,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
     lowland::bind_rank_visu(m);
+    lowland::bind_sculpting(m);
     lowland::bind_selection(m);
     lowland::bind_stress(m);
     lowland::bind_torus_energy(m);

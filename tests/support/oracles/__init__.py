@@ -25,6 +25,7 @@ from support.oracles import (
     neighbor,
     spectral,
     unfolding_mvu,
+    unfolding_sculpting,
     unfolding_tcie,
 )
 from support.oracles.basics import HeldOut
@@ -63,6 +64,7 @@ OBJECTIVES: dict[str, Callable] = {
     "TSNE": neighbor.point_divergence,
     "LocalMDS": curvilinear_local_mds.point_local_stress,
     "TCIE": unfolding_tcie.point_stress,
+    "ManifoldSculpting": unfolding_sculpting.point_error,
 }
 
 ROWS_BACK: dict[str, Callable] = {
