@@ -83,6 +83,9 @@ definition in numpy.
   ``rank_places(y, points, ties, k, equal, z)``: places where it is low.
 - ``unit_sums(z, y, distances, units)``: for every point of z ``sum_j |z_i - y_j|`` and
   ``sum_j (z_i - y_j) / |z_i - y_j|`` over all points of y in another place. O(m n d).
+- ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
+  ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
+  ``u_i``. O(n m d); no point depends on the others.
 """
 
 from lowland._native.kernels import (
@@ -106,6 +109,7 @@ from lowland._native.kernels import (
     distance_rows,
     distance_sums,
     gather,
+    gaussian_field,
     inner,
     instruction_sets,
     join_rounds,
@@ -168,6 +172,7 @@ __all__ = [
     "distance_rows",
     "distance_sums",
     "gather",
+    "gaussian_field",
     "inner",
     "instruction_sets",
     "join_rounds",
