@@ -283,6 +283,7 @@ ANNEALED = {
     "CurvilinearComponentAnalysis",
     "CurvilinearDistanceAnalysis",
     "DDHDS",
+    "DiffeomorphicMap",
     "TradeoffMDS",
 }
 

@@ -344,4 +344,12 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 7}, "sheet"),
         *[({"n_neighbors": 6, "tau": 0.2, **params}, kind) for params, kind in METRICS],
     ],
+    "DiffeomorphicMap": [
+        ({}, "rows"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 3, "width": 1.5}, "rows"),
+        ({"penalty": 0.02, "n_steps": 4, "landmarks": 9}, "rows"),
+        ({}, "sheet"),
+        ({"n_components": 5}, "rows"),
+    ],
 }

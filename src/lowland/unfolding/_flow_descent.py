@@ -13,7 +13,7 @@ from lowland.unfolding._flow import Flow, FlowEnergy, Journey, norms
 __all__ = ["LearnedFlow", "choose_centers", "learn_flow", "penalties_to", "width_for"]
 
 FIRST_PENALTY, PENALTY_FACTOR, MOST_PENALTIES = 0.1, 10.0, 8
-ROUGH = 1e-4  # the tolerance of all penalties but the last
+ROUGH = 1e-3  # the tolerance of all penalties but the last
 JITTER = 1e-3  # norm of the first field per coordinate: at 0 the kept axes feel no force
 RIDGE = 1e-3  # added to the kernel of the centers where it is inverted
 UNLIKE = 1e-3  # least squared distance, in feature space, of a center from the span of the others
@@ -27,7 +27,7 @@ def width_for(Z: np.ndarray, size: float) -> float:
     """1.3 times the median distance to the 10th neighbor among 1 000 rows, 0.35 to 1 sizes."""
     n = min(len(Z), SAMPLE)
     some = Z[np.linspace(0, len(Z) - 1, n).astype(np.int64)]
-    k = min(n - 1, max(1, min(NEIGHBORS, round(n / 10))))
+    k = min(n - 1, max(3, min(NEIGHBORS, round(n / 10))))
     reach = [np.partition(np.sum((some - z) ** 2, axis=1), k)[k] for z in some]
     return float(np.clip(WIDER * np.sqrt(np.median(reach)), NARROWEST * size, WIDEST * size))
 
@@ -55,7 +55,8 @@ def choose_centers(X: np.ndarray, most: int) -> np.ndarray:
 
 def penalties_to(last: float) -> list[float]:
     """From a stiff flow, which is near PCA, to the penalty that was asked for."""
-    steps = int(np.ceil(np.log(FIRST_PENALTY / last) / np.log(PENALTY_FACTOR) - 0.5))
+    factors = (np.log(FIRST_PENALTY) - np.log(last)) / np.log(PENALTY_FACTOR)
+    steps = int(np.ceil(factors - 0.5))
     steps = min(max(steps, 0), MOST_PENALTIES)
     return [*(FIRST_PENALTY * PENALTY_FACTOR**-k for k in range(steps)), last]
 

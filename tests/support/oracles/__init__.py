@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    unfolding_diffeomorphic_map,
 )
 from support.oracles.basics import HeldOut
 
@@ -43,6 +44,7 @@ PLACES: dict[str, Callable] = {
     "ModifiedLLE": spectral.locally_linear,
     "LTSA": spectral.tangent_plane,
     "HessianLLE": spectral.tangent_plane,
+    "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -71,6 +73,7 @@ ROWS_BACK: dict[str, Callable] = {
     "ModifiedLLE": spectral.locally_linear_back,
     "LTSA": spectral.locally_linear_back,
     "HessianLLE": spectral.locally_linear_back,
+    "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_back,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
