@@ -29,6 +29,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "unfolding_diffeomorphic_map",
 }
 
 

@@ -20,14 +20,14 @@ UNLIKE = 1e-3  # least squared distance, in feature space, of a center from the 
 STEEP, STEEPEST = 0.5, 0.9  # h |f_t| above which steps are halved: on the way, and at the end
 MOST_HALVINGS = 6
 SAMPLE, NEIGHBORS = 1000, 10  # rows, and the neighbor of each, whose distance makes the width
-WIDER, NARROWEST, WIDEST = 1.3, 0.35, 1.0  # times that distance; in units of the size of the data
+WIDER, NARROWEST, WIDEST = 1.3, 0.5, 1.0  # times that distance; in units of the size of the data
 
 
 def width_for(Z: np.ndarray, size: float) -> float:
-    """1.3 times the median distance to the 10th neighbor among 1 000 rows, 0.35 to 1 sizes."""
+    """1.3 times the median distance to the 10th neighbor among 1 000 rows, 0.5 to 1 sizes."""
     n = min(len(Z), SAMPLE)
     some = Z[np.linspace(0, len(Z) - 1, n).astype(np.int64)]
-    k = min(n - 1, max(3, min(NEIGHBORS, round(n / 10))))
+    k = min(n - 1, max(2, min(NEIGHBORS, round(n / 10))))
     reach = [np.partition(np.sum((some - z) ** 2, axis=1), k)[k] for z in some]
     return float(np.clip(WIDER * np.sqrt(np.median(reach)), NARROWEST * size, WIDEST * size))
 

@@ -50,7 +50,7 @@ class DiffeomorphicMap(Invertible):
         Dimension of the plane. All axes of the data give plain PCA.
     width : float or "auto", default="auto"
         Width s of the kernel exp(-|x - y|^2 / (2 s^2)), in the unit of the data. "auto" is 1.3
-        times the median distance to the 10th neighbor among 1 000 rows, but 0.35 to 1 times the
+        times the median distance to the 10th neighbor among 1 000 rows, but 0.5 to 1 times the
         root mean squared distance from the mean.
     penalty : float, default=0.0003
         Weight of the squared norm of the field; both terms are in units of the variance of the
@@ -62,7 +62,7 @@ class DiffeomorphicMap(Invertible):
         Gaussians span those of the others.
     max_iter : int, default=300
         Maximum number of steps of the descent, for all penalties together. 0 gives PCA.
-    tol : float, default=0.0001
+    tol : float, default=0.00001
         The descent ends when the objective falls by less than this share of itself per step.
 
     Attributes
@@ -129,7 +129,7 @@ class DiffeomorphicMap(Invertible):
     n_steps: int = param(Integer(1, 1000), default=10)
     landmarks: int = param(Integer(1), default=200)
     max_iter: int = param(Integer(0), default=300)
-    tol: float = param(Real(0, closed="left"), default=1e-4)
+    tol: float = param(Real(0, closed="left"), default=1e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")

@@ -52,7 +52,9 @@ def naive_energy(X, chosen, q, weights, penalty):
         total += h * norm
         lengths.append(np.sqrt(norm))
         for x in places:
-            x += h * sum(np.exp(-sum((x - c) ** 2) / 2) * w for c, w in zip(centers, a, strict=True))
+            x += h * sum(
+                np.exp(-sum((x - c) ** 2) / 2) * w for c, w in zip(centers, a, strict=True)
+            )
     off = sum(sum(x[q:] ** 2) for x in places) / len(X)
     return off + penalty * total, np.array(lengths), np.array(places)
 
@@ -170,7 +172,7 @@ def test_forward_and_backward_returns_to_the_start(X, penalty):
     flow, rng = _flow(model), np.random.default_rng(1)
     Z = (X - model.mean_) @ model.axes_.T / model.width_
     Z = np.vstack([Z, Z + 0.5 * rng.standard_normal(Z.shape), 5 * Z])
-    slack = 1e-12 * model.distortion_bound_ ** 0.5 * np.abs(Z).max()
+    slack = 1e-12 * model.distortion_bound_**0.5 * np.abs(Z).max()
     np.testing.assert_allclose(backward(forward(Z, flow, 1), flow, 1), Z, atol=slack)
     np.testing.assert_allclose(forward(backward(Z, flow, 1), flow, 1), Z, atol=slack)
 
@@ -268,9 +270,9 @@ def test_the_width_follows_the_neighbors_within_bounds():
     X -= X.mean(axis=0)
     size = np.sqrt(np.mean(np.sum(X**2, axis=1)))
     far = np.sort(np.sqrt(np.sum((X[:, None] - X) ** 2, axis=2)), axis=1)[:, 10]
-    expected = np.clip(1.3 * np.median(far), 0.35 * size, size)
+    expected = np.clip(1.3 * np.median(far), 0.5 * size, size)
     np.testing.assert_allclose(width_for(X, size), expected, rtol=1e-12)
-    assert width_for(np.repeat(X, 30, axis=0), size) == pytest.approx(0.35 * size)
+    assert width_for(np.repeat(X, 30, axis=0), size) == pytest.approx(0.5 * size)
 
 
 def test_penalties_go_from_stiff_to_soft():
@@ -351,7 +353,9 @@ def test_memory_is_asked_for_before_it_is_used(monkeypatch):
 
 def test_a_run_can_be_watched_and_stopped():
     X, heard = rows(40, 3), []
-    model = DiffeomorphicMap(random_state=0, callback=lambda i, Y, loss: heard.append((Y.copy(), loss)))
+    model = DiffeomorphicMap(
+        random_state=0, callback=lambda i, Y, loss: heard.append((Y.copy(), loss))
+    )
     model.fit(X)
     assert [loss for _, loss in heard] == list(model.loss_history_[1:])
     np.testing.assert_allclose(heard[-1][0], model.embedding_, atol=1e-9 * np.abs(X).max())

@@ -1,4 +1,4 @@
-"""Where a flow of sums of Gaussians carries new rows, and from where it carries points of the map."""
+"""Where a flow of sums of Gaussians carries new rows, and where points of the map come from."""
 
 from __future__ import annotations
 
