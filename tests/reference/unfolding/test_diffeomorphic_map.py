@@ -165,10 +165,10 @@ def test_a_large_penalty_gives_the_scores_of_pca(X, q):
         np.testing.assert_allclose(found, plain, atol=1e-5 * np.abs(plain).max())
 
 
-@each("X", [rows(60, 4), bent_sheet(80)[0], CIRCLE])
+@each("X", [rows(40, 4), bent_sheet(50)[0], CIRCLE])
 @each("penalty", [1e-1, 1e-3, 1e-5])
 def test_forward_and_backward_returns_to_the_start(X, penalty):
-    model = DiffeomorphicMap(1, penalty=penalty, random_state=0).fit(X)
+    model = DiffeomorphicMap(1, penalty=penalty, random_state=0, tol=1e-3).fit(X)
     flow, rng = _flow(model), np.random.default_rng(1)
     Z = (X - model.mean_) @ model.axes_.T / model.width_
     Z = np.vstack([Z, Z + 0.5 * rng.standard_normal(Z.shape), 5 * Z])
@@ -177,11 +177,11 @@ def test_forward_and_backward_returns_to_the_start(X, penalty):
     np.testing.assert_allclose(forward(backward(Z, flow, 1), flow, 1), Z, atol=slack)
 
 
-@each("X", [rows(60, 4), bent_sheet(80)[0], CIRCLE, np.round(rows(50, 3), 0)])
-@each("penalty", [1e-1, 1e-3, 1e-5])
+@each("X", [rows(40, 4), bent_sheet(50)[0], CIRCLE, np.round(rows(40, 3), 0)])
+@each("penalty", [1e-1, 1e-4])
 @each("n_steps", [2, 10])
 def test_no_distance_changes_by_more_than_the_bound(X, penalty, n_steps):
-    model = DiffeomorphicMap(1, penalty=penalty, n_steps=n_steps, random_state=0).fit(X)
+    model = DiffeomorphicMap(1, penalty=penalty, n_steps=n_steps, random_state=0, tol=1e-3).fit(X)
     flow, rng = _flow(model), np.random.default_rng(2)
     assert (model.field_norms_ <= 0.9 * len(model.field_norms_)).all()  # no step can fold
     Z = (X - model.mean_) @ model.axes_.T / model.width_
@@ -353,10 +353,8 @@ def test_memory_is_asked_for_before_it_is_used(monkeypatch):
 
 def test_a_run_can_be_watched_and_stopped():
     X, heard = rows(40, 3), []
-    model = DiffeomorphicMap(
-        random_state=0, callback=lambda i, Y, loss: heard.append((Y.copy(), loss))
-    )
-    model.fit(X)
+    model = DiffeomorphicMap(random_state=0, max_iter=40)
+    model.set_params(callback=lambda i, Y, loss: heard.append((Y.copy(), loss))).fit(X)
     assert [loss for _, loss in heard] == list(model.loss_history_[1:])
     np.testing.assert_allclose(heard[-1][0], model.embedding_, atol=1e-9 * np.abs(X).max())
     model.set_params(callback=lambda i, Y, loss: i == 4).fit(X)
