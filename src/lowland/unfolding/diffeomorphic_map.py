@@ -112,8 +112,11 @@ class DiffeomorphicMap(Invertible):
     were chosen by trustworthiness and by what is left off the plane of held-out rows, on curves,
     an S-curve, iris and digits. A swiss roll becomes a spiral that is drawn apart across, and an
     S-curve that is narrower than the S is deep becomes a wider S: nothing in the objective prefers
-    an unrolled surface to a squeezed one. The descent magnifies rounding: on other machines the
-    objective agrees to about 0.1 %, coordinates to about 1 %.
+    an unrolled surface to a squeezed one.
+
+    The descent ends in a flat valley and magnifies rounding. Data that differ in their last digit,
+    or another ``random_state``, change the objective by up to 0.6 %, and the map by 0.5 % (circle)
+    to 3 % (S-curve) and 8 % (swiss roll) of its size.
 
     References
     ----------
