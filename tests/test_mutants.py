@@ -16,7 +16,6 @@ FAMILIES = {
     "curvilinear_radial",
     "curvilinear_rank_visu",
     "curvilinear_rpm",
-    "unfolding_mvu",
     "io",
     "kernel",
     "linear",
@@ -30,8 +29,10 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
-    "unfolding_tcie",
+    "unfolding_diffeomorphic_map",
+    "unfolding_mvu",
     "unfolding_sculpting",
+    "unfolding_tcie",
 }
 
 

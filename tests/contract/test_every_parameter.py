@@ -285,6 +285,7 @@ ANNEALED = {
     "CurvilinearDistanceAnalysis",
     "DDHDS",
     "MVU",  # rounds of descents
+    "DiffeomorphicMap",
     "TradeoffMDS",
 }
 

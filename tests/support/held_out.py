@@ -377,4 +377,12 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 4}, "clusters"),
         ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
     ],
+    "DiffeomorphicMap": [
+        ({}, "rows"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 3, "width": 1.5}, "rows"),
+        ({"penalty": 0.02, "n_steps": 4, "landmarks": 9}, "rows"),
+        ({}, "sheet"),
+        ({"n_components": 5}, "rows"),
+    ],
 }

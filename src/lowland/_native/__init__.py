@@ -93,6 +93,9 @@ definition in numpy.
   fixed, step, adjusted, sweeps, y, errors)``: one pass of manifold sculpting, in breadth-first
   order, which returns the number of moves; ``sculpt_places(..., y, step, least, places, errors)``:
   descents of new points. See ``sculpting.h``.
+- ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
+  ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
+  ``u_i``. O(n m d); no point depends on the others.
 """
 
 from lowland._native.kernels import (
@@ -117,6 +120,7 @@ from lowland._native.kernels import (
     distance_rows,
     distance_sums,
     gather,
+    gaussian_field,
     inner,
     instruction_sets,
     join_rounds,
@@ -184,6 +188,7 @@ __all__ = [
     "distance_rows",
     "distance_sums",
     "gather",
+    "gaussian_field",
     "inner",
     "instruction_sets",
     "join_rounds",

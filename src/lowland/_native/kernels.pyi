@@ -478,6 +478,16 @@ def pool_adjacent(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def gaussian_field(
+    u: np.ndarray,
+    b: np.ndarray,
+    v: np.ndarray,
+    w: np.ndarray,
+    sums: np.ndarray,
+    pulls: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def torus_energy(
     z: np.ndarray,
     y: np.ndarray,

@@ -8,6 +8,7 @@ namespace nb = nanobind;
 namespace lowland {
 void bind_affinity(nb::module_& m);
 void bind_embedding(nb::module_& m);
+void bind_gaussian_field(nb::module_& m);
 void bind_geodesics(nb::module_& m);
 void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
@@ -157,6 +158,7 @@ NB_MODULE(kernels, m) {
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
     lowland::bind_affinity(m);
     lowland::bind_embedding(m);
+    lowland::bind_gaussian_field(m);
     lowland::bind_geodesics(m);
     lowland::bind_kernel_tiles(m);
     lowland::bind_knn(m);

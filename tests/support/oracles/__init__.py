@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    unfolding_diffeomorphic_map,
     unfolding_mvu,
     unfolding_sculpting,
     unfolding_tcie,
@@ -47,6 +48,7 @@ PLACES: dict[str, Callable] = {
     "LTSA": spectral.tangent_plane,
     "HessianLLE": spectral.tangent_plane,
     "MVU": unfolding_mvu.lateration,
+    "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -77,6 +79,7 @@ ROWS_BACK: dict[str, Callable] = {
     "ModifiedLLE": spectral.locally_linear_back,
     "LTSA": spectral.locally_linear_back,
     "HessianLLE": spectral.locally_linear_back,
+    "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_back,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
