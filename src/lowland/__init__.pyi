@@ -54,6 +54,9 @@ from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as Laplacian
 from lowland.spectral.lle import LLE as LLE
 from lowland.spectral.ltsa import LTSA as LTSA
 from lowland.spectral.modified_lle import ModifiedLLE as ModifiedLLE
+from lowland.unfolding.diffeomorphic_map import DiffeomorphicMap as DiffeomorphicMap
+from lowland.unfolding.manifold_sculpting import ManifoldSculpting as ManifoldSculpting
 from lowland.unfolding.mvu import MVU as MVU
+from lowland.unfolding.tcie import TCIE as TCIE
 
 __version__: str
