@@ -41,7 +41,7 @@ from lowland._engines.stress.majorization import Evaluation, majorize
 __all__ = ["KeptPairs", "Unfolded", "duality_gap", "maximize_variance"]
 
 STEPS = 200  # of a round
-STIFFNESS, GROWTH = 4000.0, 1.02  # at first, relative to the mean tension; and per round
+STIFFNESS, GROWTH = 4000.0, 1.1  # at first, relative to the mean tension; and per round
 STRONGEST = 2000.0  # push of a pair, relative to the mean tension: a pair that needs more yields
 SHORT = 0.03  # of the root mean square: shorter distances are kept to a share of this
 CLOSE = 0.1  # of the slack: a larger violation is not yet converged

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Majorized(NamedTuple):
 def majorization_cost(n: int, q: int, n_steps: int, n_pairs: int | None = None) -> Estimate:
     """Of steps over all pairs of n rows, or over ``n_pairs`` listed ones, beside the distances."""
     pairs = 4e-10 * n * n if n_pairs is None else 4e-9 * n_pairs
-    return n_steps * Estimate(pairs + 1e-7 * n * q + 3e-5, 8 * n * q * (2 * MEMORY + 8))
+    return n_steps * Estimate(pairs + 1e-7 * n * q + 3e-5, 8 * n * q * (3 * MEMORY + 8))
 
 
 def majorize(
@@ -131,20 +131,26 @@ def _guttman(
 
 
 class _Memory:
-    """The last steps and the changes of slope along them, from which L-BFGS models the Hessian."""
+    """The last steps and the changes of slope along them, from which L-BFGS models the Hessian.
+
+    The preconditioner is linear, so it is applied once per step, to the slope: that of a change is
+    the difference of two.
+    """
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
+        self.pairs: deque[_Pair] = deque(maxlen=MEMORY)
+        self.before: np.ndarray | None = None  # the preconditioned slope at the last step
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
         curvature = float(np.vdot(step, change))
         if curvature > 0:
-            self.pairs.append((step, change, curvature))
+            self.pairs.append(_Pair(step, change, curvature))
 
     def step(self, Y: np.ndarray, here: Evaluation) -> tuple[np.ndarray, Evaluation] | None:
         """A step that lowers the loss enough, or None; a failure clears the memory."""
         if not self.pairs:
+            self.before = None
             return None
         direction = -self._newton(here.slope)
         promised = 2 * float(np.vdot(here.slope, direction))
@@ -158,13 +164,31 @@ class _Memory:
 
     def _newton(self, slope: np.ndarray) -> np.ndarray:
         """The two loops of L-BFGS (Nocedal 1980)."""
+        r = self._preconditioned(slope)
         q, shares = slope.copy(), []
-        for step, change, curvature in reversed(self.pairs):
-            shares.append(float(np.vdot(step, q)) / curvature)
-            q -= shares[-1] * change
-        _, change, curvature = self.pairs[-1]
-        r = self.objective.precondition(q)
-        r *= curvature / float(np.vdot(change, self.objective.precondition(change)))
-        for (step, change, curvature), share in zip(self.pairs, reversed(shares), strict=True):
-            r += (share - float(np.vdot(change, r)) / curvature) * step
+        for pair in reversed(self.pairs):
+            shares.append(float(np.vdot(pair.step, q)) / pair.curvature)
+            q -= shares[-1] * pair.change
+            r -= shares[-1] * pair.scaled
+        last = self.pairs[-1]
+        r *= last.curvature / float(np.vdot(last.change, last.scaled))
+        for pair, share in zip(self.pairs, reversed(shares), strict=True):
+            r += (share - float(np.vdot(pair.change, r)) / pair.curvature) * pair.step
         return r
+
+    def _preconditioned(self, slope: np.ndarray) -> np.ndarray:
+        """That of the slope; the last pair gets that of its change."""
+        there, last = self.objective.precondition(slope), self.pairs[-1]
+        if last.scaled is None:
+            known = self.before is not None
+            last.scaled = there - self.before if known else self.objective.precondition(last.change)
+        self.before = there
+        return there.copy()
+
+
+class _Pair:
+    """A step, the change of slope along it, step.change, and the preconditioned change."""
+
+    def __init__(self, step: np.ndarray, change: np.ndarray, curvature: float) -> None:
+        self.step, self.change, self.curvature = step, change, curvature
+        self.scaled: Any = None
