@@ -14,6 +14,7 @@ from lowland._engines.graphs.components import connected_components
 __all__ = [
     "Relations",
     "Sculpted",
+    "centers_of",
     "new_relations",
     "places",
     "relations_of",
@@ -57,6 +58,12 @@ class Relations(NamedTuple):
         terms, errors = np.empty(self.kept.shape), np.empty(len(Z))
         _native.sculpt_terms(*self, scale, Z, Y, terms, errors, threads)
         return terms, errors
+
+    def parts(self) -> np.ndarray:
+        """The number of the connected part of the graph that each row is in."""
+        n = len(self.starts) - 1
+        edges = scipy.sparse.csr_matrix((np.ones(len(self.ends)), self.ends, self.starts), (n, n))
+        return connected_components(edges)[1]
 
     def roles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """For each row the angles that it is the partner in, and those that it is the corner of."""
@@ -131,7 +138,9 @@ def _sculpt_once(
     ended: int = 0,
 ) -> Sculpted:
     """Scale the axes away and adjust the map Y after each time; rows ``fixed`` stay."""
-    n, unit, parts = len(Y), keep.width / WIDTH, _parts(keep, len(Y))
+    n, unit = len(Y), keep.width / WIDTH
+    labels = keep.parts()
+    parts = [np.flatnonzero(labels == part) for part in range(labels.max() + 1)]
     roles, held, local = keep.roles(), fixed.astype(np.uint8), np.empty((2, n))
     Y, step = Y.copy(), STEP * unit
     losses = [float(keep.terms(Y, Y, scale, run.threads)[1].mean())]
@@ -140,7 +149,7 @@ def _sculpt_once(
         scale = scale * scaling if scale * scaling >= NOTHING else 0.0
         ended += scale == 0
         if not fixed.any():
-            _grow(keep, Y, scale, max(scaling, 0.9), unit, run.threads)
+            Y = _grown(keep, Y, labels, scale, max(scaling, 0.9), run.threads)
         seeds = np.array([part[run.rng.integers(len(part))] for part in parts], np.int32)
         steps = step * run.rng.uniform(0.6, 1.0, n)
         moves = _native.sculpt_pass(
@@ -177,22 +186,22 @@ def _is_settled(losses: list[float], ended: int) -> bool:
     return slow or (since >= SETTLED and losses[-1] <= GOOD)
 
 
-def _parts(keep: Relations, n: int) -> list[np.ndarray]:
-    """The rows of each connected part of the graph."""
-    graph = scipy.sparse.csr_matrix((np.ones(len(keep.ends)), keep.ends, keep.starts), (n, n))
-    count, labels = connected_components(graph)
-    ends = np.cumsum(np.bincount(labels, minlength=count))[:-1]
-    return np.split(np.argsort(labels, kind="stable"), ends)
-
-
-def _grow(
-    keep: Relations, Y: np.ndarray, scale: float, factor: float, unit: float, threads: int
-) -> None:
-    """Divide the map by ``factor`` until the mean neighbor distance is what it was."""
+def _grown(
+    keep: Relations, Y: np.ndarray, labels: np.ndarray, scale: float, factor: float, threads: int
+) -> np.ndarray:
+    """Each part divided by ``factor`` until the mean neighbor distance is what it was."""
     for _ in range(GROWTHS):
-        if keep.terms(Y, Y, scale, threads)[0][0].mean() >= unit:
-            return
-        Y /= factor
+        if keep.terms(Y, Y, scale, threads)[0][0].mean() >= keep.width / WIDTH:
+            break
+        centers = centers_of(Y, labels)[labels]
+        Y = centers + (Y - centers) / factor
+    return Y
+
+
+def centers_of(Y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The mean of each part, (n_parts, q)."""
+    sums = [np.bincount(labels, weights=column) for column in Y.T]
+    return np.column_stack(sums) / np.bincount(labels)[:, None]
 
 
 # --- new rows ---------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class DiffeomorphicMap(Invertible):
 
     The descent ends in a flat valley and magnifies rounding. Data that differ in their last digit,
     or another ``random_state``, change the objective by up to 0.6 %, and the map by 0.5 % (circle)
-    to 3 % (S-curve) and 8 % (swiss roll) of its size.
+    to 4 % (S-curve) and 8 % (swiss roll) of its size.
 
     References
     ----------

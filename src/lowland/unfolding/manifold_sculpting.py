@@ -23,12 +23,13 @@ from lowland._core.meanings.contents import (
 )
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.eigen import rank_cutoff
+from lowland._engines.linalg.eigen import fix_signs, rank_cutoff, thin_svd
 from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
@@ -42,6 +43,7 @@ from lowland._engines.stress.classical_scaling import of_rows
 from lowland.unfolding._sculpting import (
     Relations,
     Sculpted,
+    centers_of,
     new_relations,
     places,
     relations_of,
@@ -88,7 +90,8 @@ class ManifoldSculpting(Reducer):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Map of the fitted rows, in the unit of the data, centered unless some rows are fixed.
+        Map of the fitted rows, in the unit of the data, centered and turned to its principal axes
+        unless some rows are fixed.
     local_errors_ : ndarray of shape (n_samples,)
         Error eps of each row in the map, with weights 1.
     loss_ : float
@@ -101,8 +104,8 @@ class ManifoldSculpting(Reducer):
     mean_neighbor_distance_ : float
         Mean distance of neighbors in the data.
     n_connected_components_ : int
-        Connected components of the neighbor graph. Each is sculpted by itself, and they are as far
-        apart as in the principal components.
+        Connected components of the neighbor graph. Each is sculpted by itself. Their centers are
+        where they are in the principal components, farther apart if the components have grown.
     mean_ : ndarray of shape (n_features,)
         Mean of the rows.
     components_ : ndarray of shape (n_axes, n_features)
@@ -241,12 +244,12 @@ class ManifoldSculpting(Reducer):
         if graph.nnz and (fixed.any() or C[:, q:].any()):
             keep = relations_of(C, graph, q, run.threads)
             self.mean_neighbor_distance_ = float(keep.kept[0].mean())
-            whole = len(C) <= PART or fixed.any()
+            whole, start = len(C) <= PART or fixed.any(), Y
             Y, errors, losses, self.scale_ = (
                 self._sculpted(keep, Y, fixed, run) if whole else self._in_two(keep, C, run)
             )
             if not fixed.any() and len(losses) > 1:
-                Y = Y - Y.mean(axis=0)
+                Y = _arranged(Y, start, keep.parts())
         self.n_iter_, self.loss_history_ = len(losses) - 1, losses
         self.local_errors_ = errors[equal.group]
         self.loss_ = float(self.local_errors_.mean())
@@ -386,3 +389,18 @@ class ManifoldSculpting(Reducer):
     @staticmethod
     def _dtype(X: Any) -> Any:
         return np.float32 if X.dtype == np.float32 else np.float64
+
+
+def _arranged(Y: np.ndarray, start: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """The map turned to its principal axes, with the parts at the centers of the start.
+
+    The centers are drawn apart by the factor that the parts have grown by.
+    """
+    before, after = centers_of(start, parts), centers_of(Y, parts)
+    inside = Y - after[parts]
+    size = np.linalg.norm(start - before[parts])
+    growth = max(1.0, float(np.linalg.norm(inside) / size)) if size > 0 else 1.0
+    Z = inside + growth * before[parts]
+    Z = Z - Z.mean(axis=0)
+    with limit_blas(1):
+        return fix_signs(Z @ thin_svd(Z).right.T)

@@ -5,7 +5,7 @@ import pytest
 
 from lowland import LLE, PCA, Isomap, ManifoldSculpting
 from lowland._engines.linalg.procrustes import align
-from lowland.datasets import s_curve
+from lowland.datasets import iris, s_curve
 from lowland.errors import DataError
 from lowland.unfolding import _sculpting
 from support.cases import each
@@ -149,6 +149,29 @@ def test_each_component_is_sculpted_and_stays_apart():
     for rows, part in ((one, Y[:120]), (two, Y[120:])):
         before = local_errors(rows, PCA(2).fit_transform(rows), 8).mean()
         assert local_errors(rows, part, 8).mean() < before / 4
+
+
+@each("q", [1, 2])
+def test_centers_of_components_are_drawn_apart_as_much_as_the_components_grow(q):
+    """The axes grow to make up for those that shrink; that must not push components away."""
+    X = iris().X
+    model = ManifoldSculpting(q, random_state=0).fit(X)
+    assert model.n_connected_components_ == 2
+    first, Y = np.arange(150) < 50, model.embedding_
+    start = PCA(q).fit_transform(X)
+
+    def inside(Z):
+        return np.sqrt(
+            sum(((Z[rows] - Z[rows].mean(axis=0)) ** 2).sum() for rows in (first, ~first))
+        )
+
+    def apart(Z):
+        return np.linalg.norm(Z[first].mean(axis=0) - Z[~first].mean(axis=0))
+
+    growth = max(1.0, inside(Y) / inside(start))
+    np.testing.assert_allclose(apart(Y), growth * apart(start), rtol=0.02)  # equal rows count once
+    products = Y.T @ Y
+    np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=0.05 * products.max())
 
 
 def test_equal_rows_share_a_place():
