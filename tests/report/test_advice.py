@@ -61,6 +61,7 @@ def change_fact(**values):
             True,
             "3 connected components",
         ),
+        (change_fact(violation_max=0.07), "distances not kept", True, "7\u202f%"),
         (
             change_fact(explained_variance_ratio=[0.3, 0.1, 0.6]),
             "low explained variance",
@@ -96,6 +97,7 @@ def test_a_caution_is_given_when_it_applies(summary, change, kind, serious, word
         change_measure("trustworthiness", value=float("nan")),
         change_measure("trustworthiness", pca=None),
         change_fact(perplexity=30, n_connected_components=1, explained_variance_ratio=[0.4, 0.2]),
+        change_fact(violation_max=0.04),
         change_map(loss_history=[1.0, 0.995]),
         change_map(loss_history=[1.0]),
     ],

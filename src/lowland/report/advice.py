@@ -19,6 +19,7 @@ DIFFERENCE = 0.02  # smaller differences from PCA are not visible in a map
 LITTLE_VARIANCE = 0.5
 ROWS_PER_PERPLEXITY = 5
 SMALLEST_PERPLEXITY = 5
+LARGE_VIOLATION = 0.05  # relative error of a distance that a method promises to keep
 STILL_FALLING = 0.01  # relative decrease of the loss in the last step of its history
 
 
@@ -175,6 +176,17 @@ def _disconnected(entry: Map, n: int) -> Found:
         )
 
 
+def _violated(entry: Map, n: int) -> Found:
+    worst = entry["facts"].get("violation_max")
+    if worst is not None and worst > LARGE_VIOLATION:
+        yield (
+            "distances not kept",
+            True,
+            f"A distance of neighbors that should be kept is wrong by {percent(float(worst))}: the "
+            "distances are not those of points in any space, or the fit has not converged.",
+        )
+
+
 def _little_variance(entry: Map, n: int) -> Found:
     shares = entry["facts"].get("explained_variance_ratio")
     if shares is None:
@@ -233,6 +245,7 @@ RULES: tuple[Any, ...] = (
     _worse_than_pca,
     _perplexity,
     _disconnected,
+    _violated,
     _little_variance,
     _still_falling,
     _sampled,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ FACTS = (
     "eigenvalues_",
     "stress_",
     "reconstruction_error_",
+    "violation_max_",
+    "violation_mean_",
+    "rank_",
+    "kkt_residual_",
+    "duality_gap_",
+    "share_kept_",
+    "loss_",
+    "distortion_bound_",
 )
 
 
@@ -122,7 +131,7 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for name in FACTS:
         value = getattr(estimator, name, None)
-        if value is not None:
+        if value is not None and not (isinstance(value, float) and math.isnan(value)):
             facts[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
     shares = variance_shares(estimator)
     if shares is not None:

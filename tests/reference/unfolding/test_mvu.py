@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
-from lowland import MVU, Isomap
+from lowland import MVU, PCA, Isomap
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
@@ -75,6 +75,24 @@ def test_the_helix_reaches_the_optimum_of_a_conic_solver():
     assert np.count_nonzero(np.triu(union_graph(helix(), 4))) == 63
     np.testing.assert_allclose(model.variance_, 241.918, rtol=1e-4)
     np.testing.assert_allclose(model.eigenvalues_[0], 241.779, rtol=1e-4)
+
+
+def test_with_all_distances_kept_it_is_pca():
+    """Too many distances leave nothing to unfold."""
+    X = irregular(25, 3)
+    model = MVU(2, n_neighbors=24, slack=0.0, random_state=0).fit(X)
+    scores = PCA(3).fit_transform(X)
+    signs = np.sign((scores[:, :2] * model.embedding_).sum(axis=0))
+    np.testing.assert_allclose(model.embedding_ * signs, scores[:, :2], atol=1e-3 * np.ptp(scores))
+    np.testing.assert_allclose(model.variance_, (scores**2).sum(), rtol=1e-3)
+
+
+def test_with_one_neighbor_it_is_a_stretched_tree():
+    """Too few: all distances of a tree are those along it, and the farthest ends are on a line."""
+    X = irregular(25, 3)
+    model = MVU(2, n_neighbors=1, slack=0.0, random_state=0).fit(X)
+    assert model.violation_max_ <= 1e-4
+    assert model.variance_ > 1.5 * ((X - X.mean(axis=0)) ** 2).sum()
 
 
 @each("slack", [0.01, 0.2])
