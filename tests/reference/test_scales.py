@@ -62,7 +62,9 @@ def nearly_in_its_unit(found: np.ndarray, ordinary: np.ndarray, exponent: int) -
 
 
 def small(method: type, **params: object) -> Any:
-    quick = {"max_iter": 30, "perplexity": 10} if method.family() == "neighbor" else {}
+    quick: dict[str, object] = {"perplexity": 10} if method.family() == "neighbor" else {}
+    if method.family() in ("neighbor", "unfolding"):
+        quick["max_iter"] = 30
     return method(**{"n_components": 2, "random_state": 0, **quick, **params})
 
 

@@ -250,5 +250,10 @@ def _value_text(value: float | None) -> str:
 
 
 def _words(name: str) -> str:
-    known = {"rnx_auc": "R_NX area", "knn_accuracy": "k-NN accuracy"}
+    known = {
+        "rnx_auc": "R_NX area",
+        "knn_accuracy": "k-NN accuracy",
+        "kl_divergence": "KL divergence",
+        "kkt_residual": "KKT residual",
+    }
     return known.get(name, name.replace("_", " "))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +130,7 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for name in FACTS:
         value = getattr(estimator, name, None)
-        if value is not None and not (isinstance(value, float) and math.isnan(value)):
+        if value is not None:
             facts[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
     shares = variance_shares(estimator)
     if shares is not None:

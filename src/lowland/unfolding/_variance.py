@@ -240,13 +240,13 @@ def _imbalance(pairs: KeptPairs, Y: np.ndarray, tensions: np.ndarray) -> float:
 
 def duality_gap(
     pairs: KeptPairs, Y: np.ndarray, tensions: np.ndarray, slack: float, run: FitContext
-) -> float:
+) -> float | None:
     """How much larger the variance of any allowed map can be, relative to that of Y.
 
-    NaN beyond 1500 rows. O(n^3).
+    None beyond 1500 rows. O(n^3).
     """
     if pairs.n > BOUNDED_ROWS or pairs.n < 2:
-        return float("nan") if pairs.n > 1 else 0.0
+        return None if pairs.n > 1 else 0.0
     m = pairs.masses
     H = np.diag(m) - np.outer(m, m) / m.sum()
     plain = _laplacian_of(pairs, pairs.lengths**-2)

@@ -56,6 +56,7 @@ __all__ = ["ManifoldSculpting"]
 AXES, AXES_PER_COMPONENT = 100, 6  # principal axes that are kept at most
 PART = 1000  # rows that are sculpted first, if there are more
 NEAREST = 4  # neighbors of a new row at whose places a search starts
+LARGEST = 1e300  # width of an error: a number, whatever a model file claims
 FARTHEST = 1e30  # distance of a new row, in mean neighbor distances
 
 
@@ -357,7 +358,7 @@ class ManifoldSculpting(Reducer):
         new = np.flatnonzero(~equal)
         if new.size:
             lists = self.edge_starts_.astype(np.int64), self.edge_ends_.astype(np.int32)
-            there = C, Y, lists, 2 * self.mean_neighbor_distance_
+            there = C, Y, lists, min(2 * self.mean_neighbor_distance_, LARGEST)
             found[new] = self._searched(Z[new], near.indices[new], there, run)
         return found.astype(self._dtype(X))
 

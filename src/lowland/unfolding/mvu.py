@@ -31,6 +31,7 @@ __all__ = ["MVU"]
 
 ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
 PATHS = 500  # rows that the distances of the start are measured from
+MANY_STEPS = 1000  # who allows fewer knows that they may not be enough
 WRONG = 0.1  # a larger error of a kept distance can be seen in the map
 FARTHEST = 1e9  # mean edges: farther points are those of no real map
 
@@ -70,8 +71,8 @@ class MVU(GraphEmbedding):
     ----------
     variance_ : float
         tr K: the sum of squared distances from the mean, in all axes.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Parts of ``variance_`` along the axes of the map: the largest eigenvalues of K.
+    eigenvalues_ : ndarray of shape (rank,)
+        Parts of ``variance_`` along the axes of Y: the eigenvalues of K. The map shows the first.
     rank_ : int
         Number of axes that K uses, with more than a millionth of the largest eigenvalue.
     violation_max_ : float
@@ -81,9 +82,9 @@ class MVU(GraphEmbedding):
         Mean of these errors.
     kkt_residual_ : float
         How far the pulls at the rows are from balance, relative to the pulls: 0 at a maximum.
-    duality_gap_ : float
+    duality_gap_ : float or None
         Bound: no map that keeps the distances has more than ``1 + duality_gap_`` times the
-        variance. NaN beyond 1500 rows, for which it would cost more than the map.
+        variance. None beyond 1500 rows, for which it would cost more than the map.
     variance_history_ : ndarray of shape (n_rounds,)
         Variance at the start and after each round of steps. The start violates the distances.
     excluded_ : ndarray of shape (n_excluded,)
@@ -130,12 +131,12 @@ class MVU(GraphEmbedding):
         "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
     )
     variance_: float = fitted(unit="d^2", meaning=at_least(0))
-    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2", meaning=at_least(0))
+    eigenvalues_: np.ndarray = fitted("rank", unit="d^2", meaning=at_least(0))
     rank_: int = fitted(type=int, meaning=count())
     violation_max_: float = fitted(meaning=at_least(0))
     violation_mean_: float = fitted(meaning=at_least(0))
     kkt_residual_: float = fitted(meaning=at_least(0))
-    duality_gap_: float = fitted(allows_nan=True, meaning=at_least(0))
+    duality_gap_: float | None = fitted(optional=True, meaning=at_least(0))
     variance_history_: np.ndarray = fitted("n_rounds", unit="d^2", meaning=at_least(0))
     n_iter_: int = fitted(type=int, meaning=count())
     factor_: np.ndarray = fitted("n_kept", "rank", meaning=Interval(-FARTHEST, FARTHEST))
@@ -201,7 +202,7 @@ class MVU(GraphEmbedding):
         pairs = KeptPairs(graph, np.bincount(equal.group), float(self.slack), run.threads)
         found = self._unfold(pairs, graph, equal, q, run)
         self.factor_ = _principal(found.Y, pairs)[equal.group]
-        self._keep(found, pairs, q, run)
+        self._keep(found, pairs, run)
         return _leading(self.factor_, q) * self.edge_unit_
 
     def _unfold(
@@ -239,11 +240,11 @@ class MVU(GraphEmbedding):
             )
         return min(most, int(self.rank))
 
-    def _keep(self, found: Unfolded, pairs: KeptPairs, q: int, run: FitContext) -> None:
+    def _keep(self, found: Unfolded, pairs: KeptPairs, run: FitContext) -> None:
         """Set the fitted attributes, in the units of the data."""
         square = self.edge_unit_ * self.edge_unit_
         parts = np.einsum("ij,ij->j", self.factor_, self.factor_)
-        self.eigenvalues_ = _leading(parts[None], q)[0] * square
+        self.eigenvalues_ = parts * square
         self.variance_ = float(parts.sum()) * square
         self.rank_ = int(np.sum(parts > 1e-6 * parts.max(initial=0.0)))
         violations = pairs.violations(found.Y)
@@ -252,7 +253,7 @@ class MVU(GraphEmbedding):
         self.kkt_residual_, self.n_iter_ = found.residual, found.n_iter
         self.duality_gap_ = duality_gap(pairs, found.Y, found.tensions, float(self.slack), run)
         self.variance_history_ = found.variances * square
-        stopped = run.monitor.stopped or self.max_iter == 0
+        stopped = run.monitor.stopped or self.max_iter < MANY_STEPS
         if self.violation_max_ > WRONG and not (found.converged or stopped):
             self._tell_failure()
 

@@ -62,7 +62,7 @@ def test_a_path_becomes_a_straight_line(slack):
     lengths = np.random.default_rng(0).gamma(2.0, size=24)
     steps = np.arange(24)
     graph = scipy.sparse.csr_matrix((lengths, (steps, steps + 1)), shape=(25, 25))
-    model = MVU(1, n_neighbors=2, metric="precomputed", slack=slack, random_state=0)
+    model = MVU(1, n_neighbors=2, metric="precomputed", slack=slack, tol=1e-7, random_state=0)
     Y = model.fit_transform(graph + graph.T)[:, 0]
     line = np.concatenate([[0], np.cumsum(lengths)])
     np.testing.assert_allclose(np.sort(np.abs(Y - Y[0])), line, atol=1e-4 * line[-1])
@@ -132,7 +132,8 @@ def test_distances_are_kept_and_the_variance_is_not_below_that_of_the_rows(slack
     )
     parts = (model.factor_**2).sum(axis=0) * model.edge_unit_**2
     np.testing.assert_allclose(model.variance_, parts.sum(), rtol=1e-9)
-    np.testing.assert_allclose(model.eigenvalues_, parts[:2], rtol=1e-9)
+    np.testing.assert_allclose(model.eigenvalues_, parts, rtol=1e-9)
+    assert (np.diff(model.eigenvalues_) <= 0).all()
 
 
 # --- the Lagrangian and the dual --------------------------------------------------------------
@@ -339,10 +340,9 @@ def test_landmarks_make_the_map_and_others_are_placed():
 
 def test_a_large_error_of_a_kept_distance_is_told():
     X = irregular(80, 5)
-    with pytest.warns(ConvergenceWarning, match=r"in 1 steps: a kept distance is wrong by"):
-        MVU(n_neighbors=5, max_iter=1).fit(X)
-    with pytest.warns(ConvergenceWarning, match="allow more slack"):  # two axes are too few
-        MVU(n_neighbors=6, rank=2, slack=0.0, max_iter=400).fit(X)
+    with pytest.warns(ConvergenceWarning, match=r"in 1000 steps: a kept distance is wrong by"):
+        MVU(n_neighbors=6, rank=2, slack=0.0, max_iter=1000).fit(X)  # two axes are too few
+    MVU(n_neighbors=6, max_iter=1).fit(X)  # who wants one step gets it
     with pytest.raises(ParameterError, match="rank=2 is less than n_components=3"):
         MVU(3, rank=2).fit(X)
 
