@@ -13,17 +13,14 @@ cosines follow from lengths of paths, so that no coordinates are needed.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from lowland import _native
 from lowland._core.context import FitContext
-from lowland._engines.graphs.checking import row_numbers
-from lowland._engines.neighbors.duplicates import EqualRows
 
-__all__ = ["boundary_rows", "half_sphere", "one_sidedness", "without_copies"]
+__all__ = ["boundary_rows", "half_sphere", "one_sidedness"]
 
 PER_AXIS = 8  # neighbors for each axis and one more
 LARGEST_SHARE = 4  # a neighborhood is at most this part of the rows: larger ones are never round
@@ -32,21 +29,6 @@ LARGEST_SHARE = 4  # a neighborhood is at most this part of the rows: larger one
 def half_sphere(q: int) -> float:
     """E|u_1| of a random unit vector in q dimensions: r of a row on a flat boundary."""
     return math.exp(math.lgamma(q / 2) - math.lgamma((q + 1) / 2)) / math.sqrt(math.pi)
-
-
-def without_copies(graph: scipy.sparse.csr_matrix, equal: EqualRows | None) -> Any:
-    """The graph of the groups of equal rows; each group has the edges of all its rows."""
-    if equal is None:
-        return graph
-    m = len(equal.first)
-    rows, columns = equal.group[row_numbers(graph)], equal.group[graph.indices]
-    order = np.lexsort((graph.data, columns, rows))
-    rows, columns, lengths = rows[order], columns[order], graph.data[order]
-    new = np.ones(len(rows), bool)  # of several edges between two groups the shortest stays
-    new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    new &= rows != columns
-    starts = np.searchsorted(rows[new], np.arange(m + 1))
-    return scipy.sparse.csr_matrix((lengths[new], columns[new], starts), shape=(m, m))
 
 
 def one_sidedness(graph: scipy.sparse.csr_matrix, k: int, run: FitContext) -> np.ndarray:

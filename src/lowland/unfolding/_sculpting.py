@@ -9,16 +9,19 @@ import scipy.sparse
 
 from lowland import _native
 from lowland._core.context import FitContext
+from lowland._core.threads import limit_blas
 from lowland._engines.graphs.components import connected_components
+from lowland._engines.linalg.eigen import fix_signs, thin_svd
+from lowland._engines.patches.patch_points import PatchRows
+from lowland._engines.patches.patch_weights import barycentric, mixtures
 
 __all__ = [
     "Relations",
     "Sculpted",
-    "centers_of",
-    "new_relations",
-    "places",
+    "arranged",
     "relations_of",
     "sculpt",
+    "searched",
     "settle",
 ]
 
@@ -33,6 +36,7 @@ HELD, COOLED = 150, 150  # after that: passes with the full weight, and with a f
 SETTLED, GAIN = 10, 0.01  # passes of weight 1 go on while so many lower the error by that share
 GROWTHS = 100  # most times that the map grows in one pass
 GOOD = 1e-4  # mean error that needs no further start and no further pass
+NEAREST = 4  # neighbors of a new row at whose places a search starts
 LEAST_STEP = 1e-9  # of new rows, in mean neighbor distances
 
 
@@ -193,15 +197,30 @@ def _grown(
     for _ in range(GROWTHS):
         if keep.terms(Y, Y, scale, threads)[0][0].mean() >= keep.width / WIDTH:
             break
-        centers = centers_of(Y, labels)[labels]
+        centers = _centers(Y, labels)[labels]
         Y = centers + (Y - centers) / factor
     return Y
 
 
-def centers_of(Y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _centers(Y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The mean of each part, (n_parts, q)."""
     sums = [np.bincount(labels, weights=column) for column in Y.T]
     return np.column_stack(sums) / np.bincount(labels)[:, None]
+
+
+def arranged(Y: np.ndarray, start: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """The map turned to its principal axes, with the parts at the centers of the start.
+
+    The centers are drawn apart by the factor that the parts have grown by.
+    """
+    before, after = _centers(start, parts), _centers(Y, parts)
+    inside = Y - after[parts]
+    size = np.linalg.norm(start - before[parts])
+    growth = max(1.0, float(np.linalg.norm(inside) / size)) if size > 0 else 1.0
+    Z = inside + growth * before[parts]
+    Z = Z - Z.mean(axis=0)
+    with limit_blas(1):
+        return fix_signs(Z @ thin_svd(Z).right.T)
 
 
 # --- new rows ---------------------------------------------------------------------------------
@@ -238,3 +257,28 @@ def places(keep: Relations, Y: np.ndarray, starts: np.ndarray, threads: int) -> 
     _native.sculpt_places(*keep, Y, steps, LEAST_STEP * unit, found, errors, threads)
     errors = np.where(np.isnan(errors), np.inf, errors)
     return found.reshape(m, s, q)[np.arange(m), errors.argmin(axis=1)]
+
+
+def searched(
+    Z: np.ndarray,
+    ids: np.ndarray,
+    there: tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray], float],
+    run: FitContext,
+) -> np.ndarray:
+    """Places of least error of rows Z with the neighbors ``ids``.
+
+    ``there`` are the coordinates and places of the fitted rows, their neighbors, and the width.
+    """
+    C, Y, lists, width = there
+    keep = new_relations(Z, ids, C, lists, width, run.threads)
+    middle = mixtures(
+        PatchRows(C),
+        Z,
+        Y,
+        ids,
+        lambda points, near, at: barycentric(points, near, at, 1e-3),
+        run.threads,
+        run.monitor,
+    )
+    starts = np.concatenate([middle[:, None], Y[ids[:, :NEAREST]]], axis=1)
+    return places(keep, Y, starts, run.threads)

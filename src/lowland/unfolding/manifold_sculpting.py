@@ -23,13 +23,12 @@ from lowland._core.meanings.contents import (
 )
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.eigen import fix_signs, rank_cutoff, thin_svd
+from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
@@ -37,17 +36,14 @@ from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
 from lowland._engines.neighbors.graph import graph_powers
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
-from lowland._engines.patches.patch_points import PatchRows
-from lowland._engines.patches.patch_weights import barycentric, mixtures
 from lowland._engines.stress.classical_scaling import of_rows
 from lowland.unfolding._sculpting import (
     Relations,
     Sculpted,
-    centers_of,
-    new_relations,
-    places,
+    arranged,
     relations_of,
     sculpt,
+    searched,
     settle,
 )
 
@@ -55,7 +51,6 @@ __all__ = ["ManifoldSculpting"]
 
 AXES, AXES_PER_COMPONENT = 100, 6  # principal axes that are kept at most
 PART = 1000  # rows that are sculpted first, if there are more
-NEAREST = 4  # neighbors of a new row at whose places a search starts
 LARGEST = 1e300  # width of an error: a number, whatever a model file claims
 FARTHEST = 1e30  # distance of a new row, in mean neighbor distances
 
@@ -250,7 +245,7 @@ class ManifoldSculpting(Reducer):
                 self._sculpted(keep, Y, fixed, run) if whole else self._in_two(keep, C, run)
             )
             if not fixed.any() and len(losses) > 1:
-                Y = _arranged(Y, start, keep.parts())
+                Y = arranged(Y, start, keep.parts())
         self.n_iter_, self.loss_history_ = len(losses) - 1, losses
         self.local_errors_ = errors[equal.group]
         self.loss_ = float(self.local_errors_.mean())
@@ -277,7 +272,7 @@ class ManifoldSculpting(Reducer):
         Y, width = np.empty((len(C), q)), relations.width
         Y[some] = first.Y
         lists = relations.starts, relations.ends
-        Y[rest] = self._searched(C[rest], near.indices, (part, first.Y, lists, width), run)
+        Y[rest] = searched(C[rest], near.indices, (part, first.Y, lists, width), run)
         passes = len(first.losses) - 1
         last = settle(keep, Y, passes, int(self.max_iter), run)
         losses = np.concatenate([first.losses, last.losses[1:]])
@@ -359,49 +354,9 @@ class ManifoldSculpting(Reducer):
         if new.size:
             lists = self.edge_starts_.astype(np.int64), self.edge_ends_.astype(np.int32)
             there = C, Y, lists, min(2 * self.mean_neighbor_distance_, LARGEST)
-            found[new] = self._searched(Z[new], near.indices[new], there, run)
+            found[new] = searched(Z[new], near.indices[new], there, run)
         return found.astype(self._dtype(X))
-
-    @staticmethod
-    def _searched(
-        Z: np.ndarray,
-        ids: np.ndarray,
-        there: tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray], float],
-        run: FitContext,
-    ) -> np.ndarray:
-        """Places of least error of rows Z with the neighbors ``ids``.
-
-        ``there`` are the coordinates and places of the fitted rows, their neighbors, and the width.
-        """
-        C, Y, lists, width = there
-        keep = new_relations(Z, ids, C, lists, width, run.threads)
-        middle = mixtures(
-            PatchRows(C),
-            Z,
-            Y,
-            ids,
-            lambda points, near, at: barycentric(points, near, at, 1e-3),
-            run.threads,
-            run.monitor,
-        )
-        starts = np.concatenate([middle[:, None], Y[ids[:, :NEAREST]]], axis=1)
-        return places(keep, Y, starts, run.threads)
 
     @staticmethod
     def _dtype(X: Any) -> Any:
         return np.float32 if X.dtype == np.float32 else np.float64
-
-
-def _arranged(Y: np.ndarray, start: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """The map turned to its principal axes, with the parts at the centers of the start.
-
-    The centers are drawn apart by the factor that the parts have grown by.
-    """
-    before, after = centers_of(start, parts), centers_of(Y, parts)
-    inside = Y - after[parts]
-    size = np.linalg.norm(start - before[parts])
-    growth = max(1.0, float(np.linalg.norm(inside) / size)) if size > 0 else 1.0
-    Z = inside + growth * before[parts]
-    Z = Z - Z.mean(axis=0)
-    with limit_blas(1):
-        return fix_signs(Z @ thin_svd(Z).right.T)

@@ -18,6 +18,7 @@ from lowland._core.meanings.contents import Interval, above, at_least, count
 from lowland._core.meanings.relations import KnownOutside
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
+from lowland._engines.graphs.copies import without_copies
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.magnitude import in_units_of
@@ -196,9 +197,9 @@ class MVU(GraphEmbedding):
         n = graph.shape[0]
         q = self._check_axes(n, n)
         equal = equal_in_graph(graph) or EqualRows(np.arange(n), np.arange(n))
-        graph = _contracted(graph, equal)
+        graph = without_copies(graph, equal).astype(np.float64)
         self.edge_unit_ = float(np.sqrt(np.mean(np.square(graph.data)))) if graph.nnz else 1.0
-        graph.data = graph.data / self.edge_unit_
+        graph = graph / self.edge_unit_
         pairs = KeptPairs(graph, np.bincount(equal.group), float(self.slack), run.threads)
         found = self._unfold(pairs, graph, equal, q, run)
         self.factor_ = _principal(found.Y, pairs)[equal.group]
@@ -275,16 +276,6 @@ class MVU(GraphEmbedding):
         d = in_units_of(self.edge_unit_, lengths, FARTHEST, "MVU")
         Z = place_by_lateration(self.factor_, links.indices, d)
         return _leading(Z, q) * self.edge_unit_
-
-
-def _contracted(graph: scipy.sparse.csr_matrix, equal: EqualRows) -> scipy.sparse.csr_matrix:
-    """The graph of the different rows: equal rows are one, and of parallel edges one is kept."""
-    edges, m = graph.tocoo(), len(equal.first)
-    i, j = equal.group[edges.row].astype(np.int64), equal.group[edges.col].astype(np.int64)
-    different = i != j
-    keys, at = np.unique(i[different] * m + j[different], return_index=True)
-    lengths = edges.data[different][at].astype(np.float64)
-    return scipy.sparse.csr_matrix((lengths, (keys // m, keys % m)), shape=(m, m))
 
 
 def _geodesic_start(graph: scipy.sparse.csr_matrix, r: int, run: FitContext) -> np.ndarray:

@@ -20,6 +20,7 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._engines.graphs.checking import row_numbers
+from lowland._engines.graphs.copies import without_copies
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
@@ -28,7 +29,7 @@ from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import Majorized, majorization_cost, majorize
 from lowland._engines.stress.placement import equal_points, place_by_stress
-from lowland.unfolding._boundary import boundary_rows, without_copies
+from lowland.unfolding._boundary import boundary_rows
 from lowland.unfolding._consistent_pairs import Surface
 from lowland.unfolding._few_distances import place_by_few
 from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
@@ -325,13 +326,9 @@ class TCIE(GeodesicEmbedding):
 
     def _place(self, links: Any, run: FitContext) -> np.ndarray:
         kept = self._kept(len(self.embedding_))
-        unit = self.longest_edge_
+        unit, surface = self.longest_edge_, self._surface()
         Y = self.embedding_[kept[self.landmarks_]].astype(np.float64) / unit
-        Z, unit, surface = (
-            np.empty((links.shape[0], Y.shape[1])),
-            self.longest_edge_,
-            self._surface(),
-        )
+        Z = np.empty((links.shape[0], Y.shape[1]))
         for rows in row_blocks(len(Z), NEW_ROWS):
             D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
             keep = surface.of_new_rows(D, links[rows], self.landmarks_, unit, run)
