@@ -359,3 +359,14 @@ def test_a_run_can_be_watched_and_stopped():
     np.testing.assert_allclose(heard[-1][0], model.embedding_, atol=1e-9 * np.abs(X).max())
     model.set_params(callback=lambda i, Y, loss: i == 4).fit(X)
     assert model.n_iter_ == 4
+
+
+def test_of_many_rows_some_are_learned_from_and_all_flow(monkeypatch):
+    X, truth = bent_sheet(400)
+    every = DiffeomorphicMap(random_state=0).fit(X)
+    monkeypatch.setattr("lowland.unfolding.diffeomorphic_map.LEARNED_ROWS", 200)
+    some = DiffeomorphicMap(random_state=0).fit(X)
+    np.testing.assert_array_equal(some.transform(X), some.embedding_)
+    assert not np.array_equal(some.embedding_, every.embedding_)
+    assert some.residual_variance_ < 0.2 * (1 - PCA(2).fit(X).explained_variance_ratio_.sum())
+    assert unexplained(some.embedding_, truth) < 1.5 * unexplained(every.embedding_, truth) + 0.01
