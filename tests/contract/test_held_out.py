@@ -25,7 +25,8 @@ from support.oracles import CLASSES, OBJECTIVES, PLACES, ROWS_BACK, HeldOut, ora
 from support.oracles.linear import pca_outlier_scores
 
 CLOSE = 1e-6  # of the width of the map: what rounding may do to a formula
-STEPS = {"MDS", "NonmetricMDS", "Sammon", "LinearMDS"}  # far from converged maps will do, too
+# far from converged maps will do, too
+STEPS = {"MDS", "NonmetricMDS", "Sammon", "LinearMDS", "MVU"}
 
 
 def cases_of(method: type) -> list[tuple[dict[str, Any], str]]:

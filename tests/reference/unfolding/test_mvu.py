@@ -115,11 +115,11 @@ def test_the_variance_is_that_of_a_conic_solver(data, slack):
     np.testing.assert_allclose(model.variance_ / unit**2, best, rtol=2e-3)
 
 
-@each("seed", [0, 1, 2])
+@each("seed", [0, 1])
 @each("slack", [0.0, 0.01, 0.3])
 def test_distances_are_kept_and_the_variance_is_not_below_that_of_the_rows(slack, seed):
     """The rows themselves are a map that keeps the distances."""
-    X = irregular(60, 3, seed)
+    X = irregular(40, 3, seed)
     model = MVU(2, n_neighbors=5, slack=slack, random_state=0).fit(X)
     length = relative_lengths(model, X, 5)
     off = np.maximum(np.maximum(length - 1, 1 - slack - length), 0)
