@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def make(method: type[Reducer]) -> Callable[..., Reducer]:
     """An instance for small data, seeded."""
 
     def make(**params: object) -> Reducer:
-        return method(**{"n_components": 2, "random_state": 0, **params})
+        return method(**{"n_components": 2, "random_state": 0, **_few_steps(method), **params})
 
     return make
 
@@ -66,9 +66,14 @@ class Fitted(NamedTuple):
     embedding: np.ndarray
 
 
+def _few_steps(method: type[Reducer]) -> dict[str, Any]:
+    """Steps for methods that take thousands until they are converged."""
+    return {"max_iter": 60} if method.family() == "unfolding" else {}
+
+
 @functools.cache
 def _fitted(method: type[Reducer]) -> bytes:
-    estimator = method(n_components=2, random_state=0)
+    estimator = method(n_components=2, random_state=0, **_few_steps(method))
     X = irregular_rows()
     y = np.arange(len(X)) % 3 if method.needs_target else None
     return pickle.dumps((estimator, estimator.fit_transform(X, y)))
