@@ -250,7 +250,7 @@ def new_relations(
 def places(keep: Relations, Y: np.ndarray, starts: np.ndarray, threads: int) -> np.ndarray:
     """The places of least error that descents from ``starts`` (m, s, q) lead to."""
     m, s, q = starts.shape
-    found, errors = np.ascontiguousarray(starts.reshape(m * s, q)), np.empty((m, s))
+    found, errors = starts.reshape(m * s, q).copy(), np.empty((m, s))
     longest = keep.kept[0].reshape(m, -1).max(axis=1)
     unit = keep.width / WIDTH
     steps = np.maximum(longest, unit)
