@@ -132,7 +132,7 @@ def test_new_rows_have_the_least_error_around_them():
     model = ManifoldSculpting(2, n_neighbors=5, scaling=0.8, random_state=0).fit(X[:60])
     placed = model.transform(X[60:])
     task = HeldOut(model, model.get_params(), X[:60], None, model.embedding_, X[60:])
-    step = 0.05 * model.mean_neighbor_distance_
+    step = 0.002 * model.mean_neighbor_distance_
     for z, height in zip(placed, point_error(task), strict=True):
         around = z + step * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
         assert height(z[None])[0] <= height(around).min()
