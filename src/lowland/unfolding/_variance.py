@@ -43,6 +43,7 @@ __all__ = ["KeptPairs", "Unfolded", "duality_gap", "maximize_variance"]
 STEPS = 200  # of a round
 STIFFNESS, GROWTH = 4000.0, 1.1  # at first, relative to the mean tension; and per round
 STRONGEST = 2000.0  # push of a pair, relative to the mean tension: a pair that needs more yields
+STALLED = 10  # rounds without a step, after which none will follow
 SHORT = 0.03  # of the root mean square: shorter distances are kept to a share of this
 CLOSE = 0.1  # of the slack: a larger violation is not yet converged
 LEAST_SLACK = 1e-4  # below it, this is what CLOSE is a share of
@@ -201,8 +202,8 @@ def maximize_variance(
             STRONGEST * tension,
             solve,
         )
-        history, converged = [pairs.variance(Y)], False
-        while steps < max_iter and not converged and not run.monitor.stopped:
+        history, converged, stalled = [pairs.variance(Y)], False, 0
+        while steps < max_iter and not converged and stalled < STALLED:
             found = majorize(
                 lagrangian,
                 Y,
@@ -216,11 +217,14 @@ def maximize_variance(
             )
             Y, steps = pairs.centered(found.Y), steps + max(1, found.n_iter)
             history.append(pairs.variance(Y))
+            if run.monitor.stopped:
+                break
             learned = lagrangian.pulls(pairs.relative_lengths(Y))
             held = learned > -lagrangian.strongest
             violated = float(pairs.violations(Y)[held].max(initial=0.0))
             settled = abs(history[-1] - history[-2]) <= tol * history[-1]
             converged = settled and violated <= CLOSE * max(slack, LEAST_SLACK)
+            stalled = stalled + 1 if found.n_iter == 0 else 0
             lagrangian = lagrangian.stiffer(learned)
         length = np.maximum(pairs.relative_lengths(Y), 1e-12)
         tensions = lagrangian.multipliers / (2 * length * pairs.scales**2)
@@ -249,14 +253,14 @@ def duality_gap(
         return None if pairs.n > 1 else 0.0
     m = pairs.masses
     H = np.diag(m) - np.outer(m, m) / m.sum()
-    plain = _laplacian_of(pairs, pairs.lengths**-2)
+    plain = _laplacian_of(pairs, pairs.scales**-2)
     with limit_blas(1):
         # the constant vector is in the null space of H, of L_w and of the plain Laplacian P
         C = np.linalg.cholesky(plain + np.trace(plain) / pairs.n)
         lack = scipy.linalg.solve_triangular(C, H - _laplacian_of(pairs, tensions), lower=True)
         lack = scipy.linalg.solve_triangular(C, lack.T, lower=True)
     largest = largest_eigenpairs((lack + lack.T) / 2, 1, rng=run.rng, monitor=run.monitor).values[0]
-    w = tensions + max(float(largest), 0.0) * pairs.lengths**-2
+    w = tensions + max(float(largest), 0.0) * pairs.scales**-2
     bound = float(np.sum(np.maximum(w, (1 - slack) ** 2 * w) * pairs.lengths**2))
     return max(0.0, bound / (pairs.variance(Y) or 1.0) - 1)
 

@@ -31,6 +31,7 @@ from lowland.unfolding._variance import KeptPairs, Unfolded, duality_gap, maximi
 __all__ = ["MVU"]
 
 ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
+NEAR_COPY = 1e-3  # of the median edge: nearer rows share a place
 PATHS = 500  # rows that the distances of the start are measured from
 MANY_STEPS = 1000  # who allows fewer knows that they may not be enough
 WRONG = 0.1  # a larger error of a kept distance can be seen in the map
@@ -101,8 +102,8 @@ class MVU(GraphEmbedding):
     K = Y Y^T with a few axes more than the map is found by an augmented Lagrangian; the papers
     solve a semidefinite program, which is limited to some hundred rows. The papers keep distances
     exactly, or penalize errors; here they have bounds. The strict version of the paper also keeps
-    the distances of rows that share a neighbor; a larger ``n_neighbors`` does nearly the same.
-    Equal rows have one place, and count as many.
+    the distances of rows that share a neighbor, which is not offered. Rows that are equal, or
+    nearer than a thousandth of the median edge, have one place, and count as many.
 
     A new row is placed by its distances to its nearest rows in all axes of Y, of which the map
     shows the first.
@@ -196,6 +197,7 @@ class MVU(GraphEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
         q = self._check_axes(n, n)
+        graph = _with_near_copies(graph)
         equal = equal_in_graph(graph) or EqualRows(np.arange(n), np.arange(n))
         graph = without_copies(graph, equal).astype(np.float64)
         self.edge_unit_ = float(np.sqrt(np.mean(np.square(graph.data)))) if graph.nnz else 1.0
@@ -276,6 +278,15 @@ class MVU(GraphEmbedding):
         d = in_units_of(self.edge_unit_, lengths, FARTHEST, "MVU")
         Z = place_by_lateration(self.factor_, links.indices, d)
         return _leading(Z, q) * self.edge_unit_
+
+
+def _with_near_copies(graph: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+    """The graph with length 0 for edges of a thousandth of the median: a rod of no length has no
+    direction in which it could pull.
+    """
+    median = float(np.median(graph.data)) if graph.nnz else 0.0
+    lengths = np.where(graph.data < NEAR_COPY * median, 0.0, graph.data)
+    return scipy.sparse.csr_matrix((lengths, graph.indices, graph.indptr), shape=graph.shape)
 
 
 def _geodesic_start(graph: scipy.sparse.csr_matrix, r: int, run: FitContext) -> np.ndarray:

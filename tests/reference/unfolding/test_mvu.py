@@ -309,6 +309,18 @@ def test_copies_of_some_rows_count_as_many():
     )
 
 
+@each("noise", [1e-13, 1e-6, 1e-3, 0.02])
+def test_near_copies_are_no_trouble(noise):
+    X = irregular(40, 3)
+    rng = np.random.default_rng(1)
+    near = X[:15] + noise * rng.standard_normal((15, 3))
+    model = MVU(2, n_neighbors=6, max_iter=3000, random_state=0).fit(np.concatenate([X, near]))
+    apart = np.linalg.norm(model.embedding_[:15] - model.embedding_[40:], axis=1)
+    assert apart.max() <= 5 * noise + 1e-2 * model.edge_unit_
+    assert np.isfinite(model.duality_gap_)
+    assert model.violation_max_ < 0.05
+
+
 def test_pieces_are_bridged_left_out_or_refused():
     X = np.concatenate([irregular(40, 3), irregular(20, 3, seed=1) + 500])
     assert MVU(n_neighbors=5, random_state=0).fit(X).n_connected_components_ == 2
