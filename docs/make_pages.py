@@ -37,6 +37,7 @@ TITLES = {
     "curvilinear": "Curvilinear methods: short distances first",
     "spectral": "Spectral methods",
     "unfolding": "Unfolding: a curved surface laid flat",
+    "topographic": "Topographic methods: a grid or a curve laid through the data",
     "neighbor": "Neighbor embeddings",
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

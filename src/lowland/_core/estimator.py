@@ -29,6 +29,7 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
 from lowland._core.validation import (
     check_columns,
+    check_columns_have_values,
     check_matrix,
     check_same_columns,
     column_names,
@@ -54,6 +55,7 @@ class Estimator(Declared):
 
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
+    allows_nan: ClassVar[bool] = False  # NaN is a missing value; the others are used
     needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
     min_rows: ClassVar[int] = 2
     fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
@@ -135,14 +137,18 @@ class Estimator(Declared):
         return None
 
     def _check_training_rows(self, X: Any) -> Any:
-        return check_matrix(
+        checked = check_matrix(
             X,
             owner=type(self).__name__,
             accept_sparse=self.accepts_sparse,
             min_rows=self.min_rows,
             finite=not self.fit_checks_finite,
+            allow_nan=self.allows_nan,
             threads=resolve_n_jobs(self.n_jobs),
         )
+        if self.allows_nan:
+            check_columns_have_values(checked, column_names(X))
+        return checked
 
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
@@ -152,6 +158,7 @@ class Estimator(Declared):
             X,
             owner=owner,
             accept_sparse=self.accepts_sparse,
+            allow_nan=self.allows_nan,
             threads=resolve_n_jobs(self.n_jobs),
         )
         check_columns(checked, self.n_features_in_, owner=owner)
@@ -274,7 +281,7 @@ class Estimator(Declared):
             estimator_type="transformer",
             target_tags=TargetTags(required=self.needs_target),
             transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
-            input_tags=InputTags(sparse=self.accepts_sparse),
+            input_tags=InputTags(sparse=self.accepts_sparse, allow_nan=self.allows_nan),
         )
 
     def _repr_html_(self) -> str:

@@ -35,7 +35,16 @@ __all__ = [
     "snake_case",
 ]
 
-FAMILIES = ("linear", "kernel", "mds", "curvilinear", "spectral", "unfolding", "neighbor")
+FAMILIES = (
+    "linear",
+    "kernel",
+    "mds",
+    "curvilinear",
+    "spectral",
+    "unfolding",
+    "topographic",
+    "neighbor",
+)
 SELECTION = ("selection",)
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)

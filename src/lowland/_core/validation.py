@@ -23,6 +23,7 @@ __all__ = [
     "as_dense",
     "canonical",
     "check_columns",
+    "check_columns_have_values",
     "check_finite",
     "check_matrix",
     "check_same_columns",
@@ -80,12 +81,14 @@ def check_matrix(
     accept_sparse: bool = False,
     min_rows: int = 1,
     finite: bool = True,
+    allow_nan: bool = False,
     threads: int = 1,
 ) -> Any:
     """X as a finite (n, d) array of float32 or float64 (or CSR of the same), never a needless copy.
 
     float32 stays float32; every other number becomes float64. X itself is never written to.
-    ``finite=False`` leaves the values to a later :func:`check_finite`.
+    ``finite=False`` leaves the values to a later :func:`check_finite`; ``allow_nan=True`` takes NaN
+    in dense rows that have other values.
     """
     names = column_names(X)
     if is_sparse(X):
@@ -99,7 +102,7 @@ def check_matrix(
         X = _dense_floats(X, argument, names)
     _check_shape(X, owner, argument, min_rows)
     if finite:
-        check_finite(X, names, argument=argument, threads=threads)
+        check_finite(X, names, argument=argument, allow_nan=allow_nan, threads=threads)
     return X
 
 
@@ -246,12 +249,26 @@ def all_finite(values: np.ndarray, threads: int = 1) -> bool:
 
 
 def check_finite(
-    X: Any, names: np.ndarray | None, *, argument: str = "X", threads: int = 1
+    X: Any,
+    names: np.ndarray | None,
+    *,
+    argument: str = "X",
+    allow_nan: bool = False,
+    threads: int = 1,
 ) -> None:
-    """Refuse NaN and infinity, with the column and the row of the first."""
+    """Refuse NaN and infinity, with the column and the row of the first.
+
+    ``allow_nan`` refuses only infinity, dense rows without any value, and NaN in sparse rows.
+    """
     values = X.data if is_sparse(X) else X
     if all_finite(values, threads):
         return
+    if allow_nan and not is_sparse(X):
+        missing = np.isnan(X)
+        if not np.isinf(X).any():
+            _check_rows_have_values(missing, argument)
+            return
+        X = values = np.where(missing, 0.0, X)
     bad = ~np.isfinite(values)
     if is_sparse(X):
         place = int(np.flatnonzero(bad)[0])
@@ -269,6 +286,29 @@ def check_finite(
         f"Input {argument} contains {what}: {column_label(names, column)}, first in row {row}"
         f"{others}. Drop or impute these {which}values first."
     )
+
+
+def _check_rows_have_values(missing: np.ndarray, argument: str) -> None:
+    empty = np.flatnonzero(missing.all(axis=1))
+    if len(empty):
+        others = f" and in {len(empty) - 1} more rows" if len(empty) > 1 else ""
+        raise DataError(
+            f"Input {argument} contains NaN only in row {empty[0]}{others}; a row needs at least "
+            "one value. Drop such rows."
+        )
+
+
+def check_columns_have_values(X: Any, names: np.ndarray | None) -> None:
+    """Refuse columns of NaN only: nothing can be learned from them."""
+    if is_sparse(X) or not np.isnan(X[0]).any():
+        return
+    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+    if len(empty):
+        others = f" and {len(empty) - 1} more columns" if len(empty) > 1 else ""
+        raise DataError(
+            f"Input X contains NaN only in {column_label(names, empty[0])}{others}. Leave such "
+            "columns out."
+        )
 
 
 def check_columns(X: Any, n_features: int, *, owner: str) -> None:

@@ -1,0 +1,1 @@
+"""Methods that lay a grid or a curve through the data."""
