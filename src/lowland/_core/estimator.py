@@ -17,6 +17,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lowland._core.columns import (
+    check_columns,
+    check_columns_have_values,
+    check_same_columns,
+    column_names,
+)
 from lowland._core.constraints import Boolean, Integer, Null, Seed
 from lowland._core.context import FitContext, SharedWork
 from lowland._core.errors import ParameterError
@@ -27,13 +33,7 @@ from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
-from lowland._core.validation import (
-    check_columns,
-    check_columns_have_values,
-    check_matrix,
-    check_same_columns,
-    column_names,
-)
+from lowland._core.validation import check_matrix
 
 __all__ = ["Estimator"]
 

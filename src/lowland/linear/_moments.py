@@ -7,17 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from lowland._core.columns import check_columns, check_same_columns, column_names
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Semidefinite, count
 from lowland._core.params import fitted
 from lowland._core.units import largest
-from lowland._core.validation import (
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_same_columns,
-    column_names,
-)
+from lowland._core.validation import check_finite, check_matrix
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_of
 from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland.linear._base import LinearMap

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from lowland._core.columns import check_columns
 from lowland._core.constraints import Boolean
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.random import generator
 from lowland._core.ranges import column_ranges, in_ranges, needs_ranges
 from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.validation import check_columns, check_matrix
+from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.columns import column_label
 from lowland._core.errors import DataError
-from lowland._core.validation import column_label, is_sparse
+from lowland._core.validation import is_sparse
 from lowland._core.wording import shown
 
 __all__ = ["STEPS", "normalized"]

@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from lowland._core.columns import check_columns
 from lowland._core.errors import DataError
 from lowland._core.params import Declared, fitted
-from lowland._core.validation import check_columns, check_matrix
+from lowland._core.validation import check_matrix
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import align
 

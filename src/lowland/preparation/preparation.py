@@ -9,20 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from lowland._core.columns import check_columns, check_same_columns, column_names
 from lowland._core.constraints import Null, OneOf, Several, Text
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.meanings.contents import Names, above, count
 from lowland._core.params import fitted, param
 from lowland._core.threads import resolve_n_jobs
-from lowland._core.validation import (
-    all_finite,
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_same_columns,
-    column_names,
-    is_sparse,
-)
+from lowland._core.validation import all_finite, check_finite, check_matrix, is_sparse
 from lowland._core.wording import listing
 from lowland.preparation._coded import parse_codes, without_codes
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.columns import column_names
 from lowland._core.errors import DataError
-from lowland._core.validation import column_names
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary

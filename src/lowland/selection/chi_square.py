@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.columns import column_label
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.validation import column_label, is_sparse
+from lowland._core.validation import is_sparse
 from lowland.selection._filter import Filter
 
 __all__ = ["ChiSquare"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.columns import column_label
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import fitted, param
 from lowland._core.targets import Labels
-from lowland._core.validation import column_label
 from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
