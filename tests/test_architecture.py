@@ -92,6 +92,7 @@ ENGINE_ROOMS = [
     "stress",
     "local_stress",
     "patches",
+    "grids",
 ]
 ENGINES = [path for path in FILES if room(path) == "_engines"]
 

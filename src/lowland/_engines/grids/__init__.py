@@ -1,0 +1,1 @@
+"""Regular grids that are laid through the data: their geometry, their start, nearest units."""

@@ -1,0 +1,41 @@
+"""The plane of the first principal axes, where grids start; missing values are set to the mean."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.context import FitContext
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg.principal_axes import leading_axes
+
+__all__ = ["PrincipalPlane", "principal_plane"]
+
+
+class PrincipalPlane(NamedTuple):
+    """Mean (p,), unit axes in rows (q, p), and the standard deviation (q,) along each axis.
+
+    Axes beyond the rank of the data have the deviation 0.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray
+    deviations: np.ndarray
+    total_variance: float
+
+    def points(self, Z: np.ndarray) -> np.ndarray:
+        """Points of the data space for coordinates Z (m, q) in deviations along the axes."""
+        return self.mean + np.einsum("ij,jk->ik", Z * self.deviations, self.axes)
+
+
+def principal_plane(X: Any, n_axes: int, run: FitContext) -> PrincipalPlane:
+    """Of dense or sparse rows; sums of float64 whatever their type."""
+    if not is_sparse(X) and np.isnan(X).any():
+        X = np.where(np.isnan(X), np.nanmean(X, axis=0, dtype=np.float64), X).astype(X.dtype)
+    n, p = X.shape
+    found = leading_axes(X, min(n_axes, n, p), run.threads, run.rng, run.monitor)
+    missing = n_axes - len(found.variances)
+    axes = np.vstack([found.axes, np.zeros((missing, p))])
+    deviations = np.sqrt(np.maximum(np.append(found.variances, np.zeros(missing)), 0))
+    return PrincipalPlane(found.mean, axes, deviations, found.total_variance)
