@@ -10,7 +10,15 @@ from lowland.cli import table_options
 from lowland.study import compare_methods, describe_table, make_map, place_rows, score_map
 from lowland.study.tables.options import ENTRIES, READING, TableOptions
 
-INTERNAL = {"beside", "gower", "kept", "learns", "missing_distances", "spelling"}
+INTERNAL = {
+    "beside",
+    "gower",
+    "kept",
+    "learns",
+    "missing_distances",
+    "missing_values_taken",
+    "spelling",
+}
 
 
 def test_every_field_is_documented_and_has_an_option():

@@ -362,3 +362,43 @@ def test_text_is_still_called_what_it_is():
     frame = pd.DataFrame({"a": [1, "x", None], "b": [1.0, 2, 3]})
     with pytest.raises(ValueError, match="column 'a', row 1: 'x' is not a number"):
         lowland.PCA(1).fit(frame)
+
+
+# --- missing values that are kept ------------------------------------------------------------
+
+
+def holey(n: int = 80) -> pl.DataFrame:
+    X = RNG.gamma(2.0, size=(n, 4)) * [1.0, 30.0, 0.2, 5.0]
+    X[::7, 1] = X[3::9, 2] = np.nan
+    return pl.DataFrame(X, schema=["a", "b", "c", "d"])
+
+
+@each("scale", ["standard", "robust", "none", "auto"])
+def test_kept_values_stay_missing_and_columns_are_scaled_by_the_known_ones(scale):
+    frame = holey()
+    ready = Preparation(missing="keep", scale=scale)
+    found = ready.fit_transform(frame)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(frame.to_numpy()))
+    for j, name in enumerate(frame.columns):
+        alone = Preparation(scale="none" if ready.chosen_ == "none" else ready.chosen_)
+        known = frame[name].drop_nans().to_numpy()[:, None]
+        there = ~np.isnan(found[:, j])
+        np.testing.assert_allclose(found[there, j], alone.fit_transform(known)[:, 0], rtol=1e-12)
+    np.testing.assert_array_equal(ready.transform(frame[5:20]), found[5:20])
+
+
+def test_binary_columns_with_gaps_are_switches():
+    values = np.tile([0.0, 1.0, np.nan, 1.0], 20)
+    frame = pl.DataFrame({"yes": values, "n": RNG.normal(0, 900, 80)})
+    found = Preparation(missing="keep").fit_transform(frame)[:, 0]
+    np.testing.assert_allclose(found[:4], [0, np.sqrt(2), np.nan, np.sqrt(2)])
+
+
+def test_kept_values_cannot_be_normalized():
+    with pytest.raises(ParameterError, match=r"missing='keep' with normalize=\['l2'\]"):
+        Preparation(missing="keep", normalize=["l2"]).fit(holey())
+
+
+def test_a_method_that_needs_all_values_refuses_to_keep_gaps():
+    with pytest.raises(DataError, match=r"missing='keep' is only for methods that take them"):
+        make_map(holey(), "pca", missing="keep")

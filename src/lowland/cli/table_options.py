@@ -168,8 +168,8 @@ TABLE = {
             typer.Option(
                 "--missing",
                 "--impute",
-                metavar="refuse|drop|mean|median|neighbors",
-                help="What to do about missing values: drop their rows, or fill them.",
+                metavar="refuse|drop|mean|median|neighbors|keep",
+                help="What to do about missing values: drop their rows, fill or keep them.",
             ),
         ],
         "refuse",

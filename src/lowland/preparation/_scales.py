@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
-__all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale"]
+__all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale", "summaries_for"]
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
@@ -29,6 +29,25 @@ class Scale(NamedTuple):
     reason: str
     center: np.ndarray | None = None
     spread: np.ndarray | None = None
+
+
+class Summaries(NamedTuple):
+    """How columns are summarized: by all values, or by those that are known."""
+
+    mean: Callable[..., np.ndarray]
+    std: Callable[..., np.ndarray]
+    min: Callable[..., np.ndarray]
+    max: Callable[..., np.ndarray]
+    quantile: Callable[..., np.ndarray]
+
+
+OF_ALL = Summaries(np.mean, np.std, np.min, np.max, np.quantile)
+OF_KNOWN = Summaries(np.nanmean, np.nanstd, np.nanmin, np.nanmax, np.nanquantile)
+
+
+def summaries_for(X: np.ndarray) -> Summaries:
+    """Those of the known values, if there are missing ones; a pass of its own costs little."""
+    return OF_ALL if all_finite(X) else OF_KNOWN
 
 
 def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
@@ -58,7 +77,7 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
             f"the columns have no names, so their units are not known; their deviations differ by "
             f"a factor of {ratio:.2g}",
         )
-    least = X.min(axis=0)
+    least = summaries_for(X).min(X, axis=0)
     values, counts = np.unique(least, return_counts=True)
     if X.shape[1] >= MANY and counts.max() >= SHARE * X.shape[1]:
         floor = values[np.argmax(counts)]
@@ -83,10 +102,11 @@ def standard_scale(X: Any, reason: str) -> Scale:
         mean = np.asarray(X.mean(axis=0)).ravel()
         spread = np.sqrt(np.maximum(square - mean**2, 0.0)) / unit
         return Scale("standard", f"{reason}; not centered, to stay sparse", None, _no_zeros(spread))
+    of = summaries_for(X)
     with np.errstate(over="ignore"):
-        center = X.mean(axis=0, dtype=np.float64)
+        center = of.mean(X, axis=0, dtype=np.float64)
     if not np.isfinite(center).all():  # a sum may overflow where the mean does not
-        center = (X / len(X)).sum(axis=0, dtype=np.float64)
+        center = of.mean(X / len(X), axis=0, dtype=np.float64) * len(X)
     return Scale("standard", reason, center, _no_zeros(_deviations(X)))
 
 
@@ -97,20 +117,21 @@ def robust_scale(X: Any, reason: str) -> Scale:
     """
     if is_sparse(X):
         return standard_scale(X, f"{reason} (sparse: deviations, not quartiles)")
-    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0).astype(np.float64)
-    spread = (high - low) / QUARTILES_OF_NORMAL
+    low, middle, high = summaries_for(X).quantile(X, [0.25, 0.5, 0.75], axis=0)
+    spread = (high - low).astype(np.float64) / QUARTILES_OF_NORMAL
     spread = np.where(spread > 0, spread, _deviations(X))
-    return Scale("robust", reason, middle, _no_zeros(spread))
+    return Scale("robust", reason, middle.astype(np.float64), _no_zeros(spread))
 
 
 def _deviations(X: np.ndarray) -> np.ndarray:
     """Deviation of each column; exactly 0 for a constant one."""
+    of = summaries_for(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        deviations = X.std(axis=0, dtype=np.float64)
-    varies = X.min(axis=0) != X.max(axis=0)
+        deviations = of.std(X, axis=0, dtype=np.float64)
+    varies = of.min(X, axis=0) != of.max(X, axis=0)
     if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
-        e = column_exponents(X)  # squares of some column overflow or underflow
-        deviations = np.ldexp(np.ldexp(X, e).std(axis=0, dtype=np.float64), -e)
+        e = column_exponents(np.nan_to_num(X))  # squares of some column overflow or underflow
+        deviations = np.ldexp(of.std(np.ldexp(X, e), axis=0, dtype=np.float64), -e)
     deviations[~varies] = 0.0
     return deviations
 

@@ -39,7 +39,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
-from lowland.preparation._scales import Scale
+from lowland.preparation._scales import Scale, summaries_for
 
 if TYPE_CHECKING:
     from lowland.preparation.encoding import Encoding
@@ -56,9 +56,10 @@ def keep_binary(found: Scale, numbers: np.ndarray) -> Scale:
     assert found.spread is not None
     center, spread = found.center.copy(), found.spread.copy()
     # Most columns have another least or greatest value, which is found faster.
-    ends = np.flatnonzero((numbers.min(axis=0) == 0) & (numbers.max(axis=0) == 1))
+    of = summaries_for(numbers)
+    ends = np.flatnonzero((of.min(numbers, axis=0) == 0) & (of.max(numbers, axis=0) == 1))
     some = numbers[:, ends]
-    binary = ends[((some == 0) | (some == 1)).all(axis=0)]
+    binary = ends[((some == 0) | (some == 1) | np.isnan(some)).all(axis=0)]
     center[binary], spread[binary] = 0.0, SWITCH
     return Scale(found.kind, found.reason, center, spread)
 

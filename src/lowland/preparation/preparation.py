@@ -44,12 +44,13 @@ class Preparation(Encoding):
         :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
         categories are weighted, not scaled; see :mod:`lowland.preparation._weights`. With "gower"
         the Manhattan distance of two rows is Gower's distance.
-    missing : {"refuse", "mean", "median", "neighbors"}, default="refuse"
+    missing : {"refuse", "mean", "median", "neighbors", "keep"}, default="refuse"
         What replaces a missing value: the mean or the median of the column, or the mean of the
         5 nearest fitted rows that have a value there. "neighbors" measures distances over the
         columns that both rows have, in units of their deviations, as scikit-learn's KNNImputer
-        does after scaling; the model keeps the fitted rows for it. "refuse" raises an error. A
-        missing category is a category of its own.
+        does after scaling; the model keeps the fitted rows for it. "keep" leaves missing numbers as
+        NaN, for methods that take them. "refuse" raises an error. A missing category is a category
+        of its own.
     missing_values : list of str or None, default=None
         Values that mean "missing", such as "-999"; "age=-1" means only those of one column. A
         column without a name is called by its number, from 0.
@@ -66,7 +67,7 @@ class Preparation(Encoding):
         Reason for this scale.
     fill_ : ndarray of shape (n_numbers,) or None
         Value that replaces missing values, for each column of numbers; for "neighbors" the value
-        where no fitted row helps. None if missing values are refused.
+        where no fitted row helps, and for "keep" the mean. None if missing values are refused.
     n_filled_ : int
         Number of missing values in the fitted rows.
     donors_ : ndarray of shape (n_donors, n_numbers) or None
@@ -90,7 +91,7 @@ class Preparation(Encoding):
     """
 
     scale: str = param(OneOf("auto", "none", "standard", "robust", "gower"), default="auto")
-    missing: str = param(OneOf("refuse", "mean", "median", "neighbors"), default="refuse")
+    missing: str = param(OneOf("refuse", "mean", "median", "neighbors", "keep"), default="refuse")
     missing_values: list[str] | None = param(
         Several(Text("a value or column=value")) | Null(), default=None
     )
@@ -114,6 +115,11 @@ class Preparation(Encoding):
     def _fit(self, X: Any) -> Any:
         """Learn from the rows of X; the result are these rows before they are scaled."""
         self.check_params()
+        if self.missing == "keep" and self.normalize:
+            raise ParameterError(
+                f"missing='keep' with normalize={self.normalize!r}: a row is normalized by all of "
+                "its values; fill them, with missing='mean', 'median' or 'neighbors'."
+            )
         X, names = _entered(X), column_names(X)
         self.n_features_in_ = X.shape[1]
         if names is not None:
@@ -233,6 +239,8 @@ class Preparation(Encoding):
                 f"missing values in {len(columns)} columns: {listing(self._named(columns))}"
                 f"{fitted_on}; choose missing='mean', 'median' or 'neighbors', or drop these rows."
             )
+        if self.missing == "keep":
+            return numbers
         if self.donors_ is not None and self.donor_spread_ is not None:
             threads = resolve_n_jobs(None)
             return fill_from_neighbors(

@@ -122,6 +122,11 @@ def _pca_columns(
         raise ParameterError(
             f"{option}: a matrix of distances has no columns to reduce; leave it out."
         )
+    if prepared.has_gaps:
+        raise ParameterError(
+            f"{option}: PCA needs all values, and missing ones were kept; fill them, or leave "
+            f"{option} out."
+        )
     return int(asked) if int(asked) < min(n, p) else None
 
 

@@ -49,7 +49,10 @@ def run_map(
     """Make one map."""
     stages = Stages()
     table_options = dataclasses.replace(
-        options.table, missing_distances=cls.accepts_missing, learns=cls.needs_target
+        options.table,
+        missing_distances=cls.accepts_missing,
+        missing_values_taken=cls.allows_nan,
+        learns=cls.needs_target,
     )
     parameters, table_options = with_gower(parameters, table_options)
     options = dataclasses.replace(options, table=table_options)
@@ -137,7 +140,7 @@ def measure_fit(
     """The quality of a map against the prepared rows; ``map_seconds`` as in ``Comparison``."""
     prepared = shared.prepared
     return measure_map(
-        prepared.X,
+        prepared.measured_rows,
         fit.Y,
         labels=classes_in(prepared.table, color),
         metric=prepared.metric,

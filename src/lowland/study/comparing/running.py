@@ -74,7 +74,8 @@ def compare_methods(
 def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> MapComparison:
     """Fit and measure every entry on the same prepared rows."""
     learns = any(entry.cls.needs_target for entry in entries)
-    table = dataclasses.replace(options.table, learns=learns)
+    taken = all(entry.cls.allows_nan for entry in entries)
+    table = dataclasses.replace(options.table, learns=learns, missing_values_taken=taken)
     options = dataclasses.replace(options, table=table)
     prepared, color = prepare_run(data, options, Stages())
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)

@@ -37,7 +37,8 @@ def without_missing(
     missing = np.column_stack([missing, *coded.values()])
     if not missing.any():
         return table, []
-    if options.missing == "refuse":
+    unusable = options.missing == "keep" and not options.missing_values_taken
+    if options.missing == "refuse" or unusable:
         raise DataError(_refusal(table, missing, names, options))
     if options.missing != "drop":
         return table, []
@@ -95,9 +96,14 @@ def _refusal(table: Table, missing: np.ndarray, names: list[str], options: Table
     drop = f"{say('missing', 'drop')} (loses {lost} of {count(rows, 'row')}, {lost / rows:.1%})"
     if lost == rows:
         drop = f"not {say('missing', 'drop')}, which would leave no row"
+    before = after = ""
+    if options.missing_values_taken:
+        after = f"{say('missing', 'keep')} to have the other values of their rows used, "
+    elif options.missing == "keep":
+        before = f"{say('missing', 'keep')} is only for methods that take them; "
     return (
         f"{table.source}: {count(int(counts.sum()), 'missing value')} in "
-        f"{count(len(shown), 'column')}: {listing(shown, quote=False)}; choose "
+        f"{count(len(shown), 'column')}: {listing(shown, quote=False)}; {before}choose {after}"
         f"{say('missing', 'mean')}, {say('missing', 'median')} or {say('missing', 'neighbors')} "
         f"to fill them, {drop}, or leave columns out with {say('drop')}."
     )

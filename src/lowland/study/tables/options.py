@@ -25,7 +25,7 @@ __all__ = ["READING", "TableOptions", "takes_table_options"]
 
 CHOICES = {
     "scale": ("auto", "none", "standard", "robust"),
-    "missing": ("refuse", "drop", "mean", "median", "neighbors"),
+    "missing": ("refuse", "drop", "mean", "median", "neighbors", "keep"),
     "categories": ("auto", "one-hot", "label", "drop"),
 }
 MAPPINGS = {"order": Orders(), "cyclic": Cycles()}
@@ -86,9 +86,10 @@ class TableOptions:
     cyclic : dict of str to number or str, optional
         Columns that repeat, with their period: a number, such as ``{"hour": 24}``, or for dates
         and times "minute", "hour", "day", "week" or "year". Each is mapped as a point on a circle.
-    missing : {"refuse", "drop", "mean", "median", "neighbors"}, default="refuse"
+    missing : {"refuse", "drop", "mean", "median", "neighbors", "keep"}, default="refuse"
         What to do about missing values: refuse them, drop their rows, or fill them with the mean or
         the median of the column, or with the mean of the 5 nearest rows that have a value there.
+        "keep" leaves them to a method that uses the other values of a row, such as SOM and GTM.
     normalize : str or sequence of {"cpm", "log1p", "l2"}, optional
         Steps applied to each row, in this order: "cpm" scales it to the sum 1e6 (counts per
         million), "log1p" replaces x by log(1 + x), "l2" scales it to the length 1.
@@ -124,6 +125,7 @@ class TableOptions:
     # Not for the user: values of labels, and what the caller knows.
     beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     missing_distances: bool = False  # whether the method accepts unknown distances
+    missing_values_taken: bool = False  # whether the method takes rows with missing values
     kept: tuple[str, ...] = ()  # labels that other options name
     learns: bool = False  # whether the method learns from a label
     gower: bool = False  # whether rows are compared by Gower's distance

@@ -10,6 +10,7 @@ import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.memory import format_bytes
+from lowland._core.validation import all_finite
 from lowland._core.wording import count, listing
 from lowland.io import (
     Table,
@@ -68,6 +69,23 @@ class Prepared(NamedTuple):
         if self.preparation is not None and self.preparation.chosen_ == "gower":
             return "manhattan"
         return "precomputed" if self.distances else "euclidean"
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether missing values were kept."""
+        return self.preparation is not None and self.preparation.missing == "keep"
+
+    @property
+    def measured_rows(self) -> Any:
+        """The rows that maps are measured against: missing values are the means of the columns."""
+        return without_gaps(self.X) if self.has_gaps else self.X
+
+
+def without_gaps(X: np.ndarray) -> np.ndarray:
+    """X with the means of the columns in place of NaN; X itself if it has none."""
+    if all_finite(X):
+        return X
+    return np.where(np.isnan(X), np.nanmean(X, axis=0, dtype=np.float64), X).astype(X.dtype)
 
 
 def read(
@@ -166,7 +184,8 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     table, dropped = without_missing(table, part, options, log)
     X, preparation = _prepared_numbers(frame_of(table, part.names, part.dates), part, options, log)
     names = table.feature_names if preparation is None else preparation.column_names_out()
-    dominant = dominating(X, names, table.ids)
+    kept = preparation is not None and preparation.missing == "keep"
+    dominant = dominating(without_gaps(X) if kept else X, names, table.ids)
     scaled = preparation is not None and preparation.spread_ is not None
     say = options.spelling.option
     cautions = [dominating_note(found, scaled, say) for found in dominant]
@@ -239,14 +258,17 @@ def _codes_of(features: Any, codes: Sequence[str]) -> list[str]:
     ]
 
 
-def _filled_with(preparation: Preparation) -> str:
+def _about_filling(preparation: Preparation) -> str:
     """How missing values were filled, in words, and what that costs."""
+    missing = count(preparation.n_filled_, "missing value")
+    if preparation.missing == "keep":
+        return f"kept {missing}; the measures fill them with the column's mean"
     if preparation.donors_ is None:
-        return f"with the column's {preparation.missing}"
+        return f"filled {missing} with the column's {preparation.missing}"
     held = format_bytes(preparation.donors_.nbytes)
     return (
-        f"from the {N_NEIGHBORS} nearest rows; the model keeps the fitted rows ({held}) to fill "
-        "new ones"
+        f"filled {missing} from the {N_NEIGHBORS} nearest rows; the model keeps the fitted rows "
+        f"({held}) to fill new ones"
     )
 
 
@@ -267,8 +289,7 @@ def _prepared_numbers(
     X = preparation.fit_transform(features)
     log += encoding_log(preparation)
     if preparation.n_filled_:
-        filled = count(preparation.n_filled_, "missing value")
-        log.append(f"filled {filled} {_filled_with(preparation)}")
+        log.append(_about_filling(preparation))
     if options.steps:
         one = preparation.n_empty_ == 1
         empty = f"; {count(preparation.n_empty_, 'row')} of zeros "
