@@ -26,6 +26,7 @@ every_noisy = each("make", [getattr(datasets, name) for name in NOISY])
 
 def test_tables_and_generators_are_the_expected_ones():
     assert set(TABLES) - DISTANCES == {
+        "animals",
         "breakfast_preferences",
         "breast_cancer",
         "coffee",
@@ -197,7 +198,7 @@ def test_unknown_name_gets_the_nearest_one():
     with pytest.raises(ParameterError, match=r"unknown data set 'swis-rol'.*'swiss_roll'"):
         load_dataset("swis-rol")
     with pytest.raises(
-        ParameterError, match="unknown data set '12'; there are australia, bent_sheet, "
+        ParameterError, match="unknown data set '12'; there are animals, australia, "
     ):
         load_dataset(12)
 
@@ -241,6 +242,7 @@ def test_first_rows_and_names_of_the_tables():
 @each(
     ("name", "shape", "first"),
     [
+        ("animals", (16, 13), 1.0),
         ("australia", (10, 10), 1690.0),
         ("breakfast", (15, 15), 17.75),
         ("breakfast_preferences", (42, 15), 13.0),
@@ -256,6 +258,24 @@ def test_bundled_tables_are_the_published_ones(name, shape, first):
     data = load_dataset(name)
     assert data.X.shape == shape
     assert data.X[0, int(data.distances)] == pytest.approx(first, rel=1e-12)
+
+
+def test_animals_have_a_size_legs_and_a_coat():
+    """As in the paper: one size each; birds have feathers and 2 legs, mammals hair and 4 legs."""
+    data = load_dataset("animals")
+    has = dict(zip(data.feature_names, data.X.T, strict=True))
+    assert (has["small"] + has["medium"] + has["big"] == 1).all()
+    bird = np.array([data.label_names[y] == "bird" for y in data.y])
+    for name, there in {"feathers": bird, "2 legs": bird, "hair": ~bird, "4 legs": ~bird}.items():
+        np.testing.assert_array_equal(has[name] == 1, there)
+    twins = [{"owl", "hawk"}, {"horse", "zebra"}]
+    same = [
+        {a, b}
+        for i, a in enumerate(data.row_names)
+        for j, b in enumerate(data.row_names)
+        if i < j and (data.X[i] == data.X[j]).all()
+    ]
+    assert same == twins
 
 
 def test_facts_that_are_published_about_the_bundled_tables():

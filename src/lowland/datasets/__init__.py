@@ -8,7 +8,7 @@ with what it should have found.
 
 from lowland.datasets._base import Dataset
 from lowland.datasets.catalog import load_dataset, names
-from lowland.datasets.classics import breakfast_preferences, coffee, swiss, usarrests
+from lowland.datasets.classics import animals, breakfast_preferences, coffee, swiss, usarrests
 from lowland.datasets.clusters import blobs, two_rings
 from lowland.datasets.curved import helix, sphere, torus
 from lowland.datasets.dissimilarities import (
@@ -25,6 +25,7 @@ from lowland.datasets.tables import breast_cancer, digits, iris, wine
 
 __all__ = [
     "Dataset",
+    "animals",
     "australia",
     "bent_sheet",
     "blobs",

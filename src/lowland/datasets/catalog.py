@@ -8,7 +8,7 @@ from typing import Any
 
 from lowland._core.errors import ParameterError, unknown_name
 from lowland.datasets._base import Dataset
-from lowland.datasets.classics import breakfast_preferences, coffee, swiss, usarrests
+from lowland.datasets.classics import animals, breakfast_preferences, coffee, swiss, usarrests
 from lowland.datasets.clusters import blobs, two_rings
 from lowland.datasets.curved import helix, sphere, torus
 from lowland.datasets.dissimilarities import (
@@ -26,6 +26,7 @@ from lowland.datasets.tables import breast_cancer, digits, iris, wine
 __all__ = ["DISTANCES", "load_dataset", "names", "plain"]
 
 FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
+    animals,
     australia,
     bent_sheet,
     blobs,

@@ -7,7 +7,39 @@ import numpy as np
 from lowland.datasets._base import Dataset
 from lowland.datasets._files import read
 
-__all__ = ["breakfast_preferences", "coffee", "swiss", "usarrests"]
+__all__ = ["animals", "breakfast_preferences", "coffee", "swiss", "usarrests"]
+
+
+def animals() -> Dataset:
+    """Animals (Ritter & Kohonen 1989): 16 animals, 13 attributes that are present or not.
+
+    The first table that a self-organizing map made a picture of meaning from: birds on one side,
+    mammals on the other, hunters and grazing animals apart. Owl and hawk have the same attributes,
+    and so have horse and zebra.
+
+    Returns
+    -------
+    Dataset
+        ``X`` (16, 13) of 0 and 1, ``y``: 7 birds and 9 mammals. ``row_names`` are the animals.
+
+    Examples
+    --------
+    >>> from lowland.datasets import animals
+    >>> animals()
+    Dataset('animals', 16 rows x 13 columns, 2 classes)
+    """
+    table = read("animals")
+    feathers = table.values[:, table.column_names.index("feathers")]
+    return Dataset(
+        name="animals",
+        X=table.values,
+        y=np.where(feathers == 1, 0, 1),
+        truth=None,
+        feature_names=table.column_names,
+        label_names=("bird", "mammal"),
+        description="Attributes of 7 birds and 9 mammals, present or not.",
+        row_names=table.row_names,
+    )
 
 
 def breakfast_preferences() -> Dataset:
