@@ -121,12 +121,22 @@ def batch(task: Task, codebook: np.ndarray) -> Trained:
 def _means(
     H: np.ndarray, counts: np.ndarray, sums: np.ndarray, old: np.ndarray, threads: int
 ) -> np.ndarray:
-    """Weighted means; a unit that no row reaches stays where it is."""
-    zero = np.zeros(len(H))
-    weights = times(H, zero, counts.reshape(len(H), -1), threads)
-    totals = times(H, zero, sums, threads)
-    reached = weights > np.finfo(np.float64).tiny / np.finfo(np.float64).eps
-    return np.where(reached, totals / np.where(reached, weights, 1.0), old)
+    """Weighted means; a unit that no row reaches stays where it is.
+
+    Weights are divided by their sum first: units that only one winner reaches are then exactly
+    equal, and not by chance the one or the other is nearer to a row.
+    """
+    least, zero = np.finfo(np.float64).tiny / np.finfo(np.float64).eps, np.zeros(len(H))
+    if counts.ndim == 2:  # with missing values each column has weights of its own
+        totals, weights = (times(H, zero, table, threads) for table in (sums, counts))
+        reached = weights > least
+        return np.where(reached, totals / np.where(reached, weights, 1.0), old)
+    shares = H * counts
+    weights = shares.sum(axis=1)
+    reached = weights > least
+    shares /= np.where(reached, weights, 1.0)[:, None]
+    means = times(shares, zero, sums / np.maximum(counts, 1.0)[:, None], threads)
+    return np.where(reached[:, None], means, old)
 
 
 # --- online -------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ class SOM(Invertible):
     learning_rate : float, default=0.5
         First rate a of the online rule, at most 1. It falls to 0 in equal steps.
     places : {"smooth", "units"}, default="smooth"
-        Places of rows: between the units near the nearest one, weighted by how near they are to
-        the row, or exactly at the nearest unit.
+        Where rows are placed: among the units near the nearest one, or exactly at the nearest one.
+        "smooth" weighs these units by how near they are to the row.
     init : {"pca", "random"} or array of shape (n_units, n_features), default="pca"
         First units: on the plane of the first principal axes, random rows, or given ones.
 
@@ -265,8 +265,10 @@ class SOM(Invertible):
         if self.sides is None:
             assert plane is not None
             kind = self.grid if q == 2 else "rectangle"
-            sides = sides_for(_units_for(n), plane.deviations[:q], kind)
-            return (sides[0], sides[1] + sides[1] % 2) if zigzag else sides
+            sides = list(sides_for(_units_for(n), plane.deviations[:q], kind))
+            while math.prod(sides) > max(n, 1):  # rounding of the sides of a few units
+                sides[int(np.argmax(sides))] -= 1
+            return (sides[0], sides[1] + sides[1] % 2) if zigzag else tuple(sides)
         given = [self.sides] * q if np.ndim(self.sides) == 0 else list(self.sides)
         if len(given) != q:
             raise ParameterError(

@@ -145,6 +145,8 @@ class Lattice(NamedTuple):
         U = P.copy()
         if self.kind == "hexagon":
             U[:, 1] /= ROW_HEIGHT
+            if not self.closed[1]:
+                U[:, 1] = np.clip(U[:, 1], 0, self.sides[1] - 1)
             U[:, 0] -= _shift(U[:, 1])
         for axis, (side, closed) in enumerate(self._axes()):
             if closed:
