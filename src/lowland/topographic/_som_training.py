@@ -22,7 +22,7 @@ TOUCHING = 1 + 1e-9  # distances on a grid are rounded
 
 
 class Trained(NamedTuple):
-    """The codebook, and the mean distance of the rows to their units before and after each epoch."""
+    """The codebook, and the mean distance of rows to their units at the start and per epoch."""
 
     codebook: np.ndarray
     losses: list[float]

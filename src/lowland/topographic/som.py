@@ -145,9 +145,7 @@ class SOM(Invertible):
         OneOf("gaussian", "bubble", "epanechnikov"), default="gaussian"
     )
     rule: Literal["batch", "online"] = param(OneOf("batch", "online"), default="batch")
-    radius: Any = param(
-        OneOf("auto") | Real(0, closed="left") | Several(Real(0)), default="auto"
-    )
+    radius: Any = param(OneOf("auto") | Real(0, closed="left") | Several(Real(0)), default="auto")
     max_iter: int = param(Integer(0), default=25)
     learning_rate: float = param(Real(0, 1, closed="right"), default=0.5)
     places: Literal["smooth", "units"] = param(OneOf("smooth", "units"), default="smooth")
@@ -189,7 +187,9 @@ class SOM(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 25 epochs."""
         m = _units_for(n)
-        epoch = Estimate(3.5e-11 * n * m * (p + 8) + 2e-9 * n * p + 1.5e-8 * m * m + 1e-10 * m * m * p, 0)
+        epoch = Estimate(
+            3.5e-11 * n * m * (p + 8) + 2e-9 * n * p + 1.5e-8 * m * m + 1e-10 * m * m * p, 0
+        )
         held = 24 * m * m + 48 * m * p + 400 * n
         return Estimate(0.01, held) + principal_axes_cost(n, p, 2) + 25 * epoch
 
@@ -249,7 +249,7 @@ class SOM(Invertible):
         with run.monitor.phase("places"):
             nearest = nearest_units(table, self.codebook_, run.threads, 1, missing)[:, 0]
             self.hits_ = np.bincount(nearest, minlength=m)
-            self.topographic_error_ = _som_places.two_nearest_are_apart(
+            self.topographic_error_ = _som_places.topographic_error(
                 table, self.codebook_, lattice, run.threads, missing
             )
             self.embedding_ = self._places(table, self.codebook_, lattice, nearest, run.threads)
@@ -401,7 +401,9 @@ def _on_plane(lattice: Lattice, n_axes: int) -> np.ndarray:
         along = P[:, axis]
         if period:
             turn = 2 * np.pi * along / period
-            Z[:, 2 * axis : 2 * axis + 2] = START_WIDTH * np.column_stack([np.cos(turn), np.sin(turn)])
+            Z[:, 2 * axis : 2 * axis + 2] = START_WIDTH * np.column_stack(
+                [np.cos(turn), np.sin(turn)]
+            )
         else:
             middle, half = (along.max() + along.min()) / 2, max(np.ptp(along) / 2, 1e-9)
             Z[:, axis] = START_WIDTH * (along - middle) / half

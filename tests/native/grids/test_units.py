@@ -127,7 +127,9 @@ def test_arguments_that_do_not_fit_are_refused():
         lambda: _native.nearest_units(X, units[:, :2].copy(), shift, False, ids, squares, 1),
         lambda: _native.nearest_units(X, units, shift[:2].copy(), False, ids, squares, 1),
         lambda: _native.nearest_units(X, units, shift, False, ids[:4], squares, 1),
-        lambda: _native.nearest_units(X, units, shift, False, np.zeros((5, 3), np.int32), np.zeros((5, 3)), 1),
+        lambda: _native.nearest_units(
+            X, units, shift, False, np.zeros((5, 3), np.int32), np.zeros((5, 3)), 1
+        ),
         lambda: _native.nearest_units(X, units * np.nan, shift, False, ids, squares, 1),
         lambda: _native.nearest_units(X, units, shift, False, ids, squares, 0),
         lambda: _native.sum_by_unit(X, near + 4, False, np.zeros((4, 1)), np.zeros((4, 3)), 1),
@@ -138,5 +140,5 @@ def test_arguments_that_do_not_fit_are_refused():
         lambda: _native.squares_to_units(X, units, near, lists, np.zeros((5, 3)), 1),
     ]
     for call in bad:
-        with pytest.raises(ValueError, match="must|one or two"):
+        with pytest.raises(ValueError, match=r"must|one or two"):
             call()

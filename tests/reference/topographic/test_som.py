@@ -6,7 +6,7 @@ import scipy.sparse
 
 from lowland import SOM
 from lowland.datasets import iris
-from lowland.errors import DataError, LowlandError, ParameterError
+from lowland.errors import DataError, LowlandError
 from support.cases import each
 
 EITHER = [np.float32, np.float64]
@@ -44,13 +44,15 @@ def grid_distance(sides, grid, toroidal, i, j):
 
     def place(number):
         a, b = divmod(number, sides[1])
-        return np.array([a + b % 2 / 2, b * np.sqrt(3) / 2]) if grid == "hexagon" else np.array([a, b])
+        return (
+            np.array([a + b % 2 / 2, b * np.sqrt(3) / 2]) if grid == "hexagon" else np.array([a, b])
+        )
 
     turns = [-1, 0, 1] if toroidal else [0]
     height = np.sqrt(3) / 2 if grid == "hexagon" else 1.0
-    gap = place(i) - place(j)
-    images = [gap + [a * sides[0], b * sides[1] * height] for a in turns for b in turns]
-    return min(np.linalg.norm(image) for image in images)
+    x, y = place(i) - place(j)
+    images = [(x + a * sides[0], y + b * sides[1] * height) for a in turns for b in turns]
+    return min(np.hypot(*image) for image in images)
 
 
 def winner(x, M):
@@ -101,7 +103,11 @@ def test_large_sparse_tables_are_never_made_dense():
     rng = np.random.default_rng(0)
     X = scipy.sparse.random_array((1200, 1800), density=0.003, rng=rng, format="csr")
     som = SOM(sides=[6, 4], max_iter=3, random_state=0).fit(X)
-    dense = SOM(sides=[6, 4], max_iter=3, init=SOM(sides=[6, 4], max_iter=0, random_state=0).fit(X).codebook_)
+    dense = SOM(
+        sides=[6, 4],
+        max_iter=3,
+        init=SOM(sides=[6, 4], max_iter=0, random_state=0).fit(X).codebook_,
+    )
     np.testing.assert_allclose(som.codebook_, dense.fit(X.toarray()).codebook_, atol=1e-9)
     np.testing.assert_allclose(som.embedding_, dense.embedding_, atol=1e-5)
     np.testing.assert_array_equal(som.predict(X), dense.predict(X.toarray()))
@@ -154,7 +160,9 @@ def test_at_a_radius_of_zero_the_fit_ends_where_k_means_ends():
 def test_an_infinite_radius_puts_all_units_on_the_mean(kind, radius):
     for X in (irregular(), with_gaps(irregular())):
         som = SOM(sides=[5, 4], radius=radius, neighborhood=kind, max_iter=3).fit(X)
-        np.testing.assert_allclose(som.codebook_, np.tile(np.nanmean(X, axis=0), (20, 1)), rtol=1e-6)
+        np.testing.assert_allclose(
+            som.codebook_, np.tile(np.nanmean(X, axis=0), (20, 1)), rtol=1e-6
+        )
 
 
 @each("dtype", EITHER)
@@ -232,7 +240,9 @@ def test_errors_hits_and_u_matrix_are_as_defined(grid, toroidal):
     np.testing.assert_allclose(som.quantization_error_, D.min(axis=1).mean(), rtol=1e-12)
     assert som.loss_history_[-1] == som.quantization_error_
     assert len(som.loss_history_) == som.n_iter_ + 1
-    steps = np.array([[grid_distance((6, 4), grid, toroidal, i, j) for j in range(24)] for i in range(24)])
+    steps = np.array(
+        [[grid_distance((6, 4), grid, toroidal, i, j) for j in range(24)] for i in range(24)]
+    )
     near = 1 if grid == "hexagon" else np.sqrt(2)
     apart = [steps[a, b] > near + 1e-9 for a, b in two]
     np.testing.assert_allclose(som.topographic_error_, np.mean(apart), atol=1e-12)
@@ -297,7 +307,17 @@ ODD = {
 
 
 @each("X", ODD.values(), ids=list(ODD))
-@each("params", [{}, {"sides": [8, 6]}, {"rule": "online"}, {"toroidal": True}, {"n_components": 1}, {"init": "random", "neighborhood": "bubble"}])
+@each(
+    "params",
+    [
+        {},
+        {"sides": [8, 6]},
+        {"rule": "online"},
+        {"toroidal": True},
+        {"n_components": 1},
+        {"init": "random", "neighborhood": "bubble"},
+    ],
+)
 @each("dtype", EITHER)
 def test_odd_tables_have_a_map(X, params, dtype):
     X = X.astype(dtype)

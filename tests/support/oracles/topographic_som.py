@@ -67,8 +67,10 @@ def grid_places(task: HeldOut) -> np.ndarray:
     places = []
     for x in task.new:
         c = min(range(len(M)), key=lambda j: (_square(x, M[j]), j))
-        ways = [(np.linalg.norm(place - own[c]), place - own[c], number)
-                for place, number in zip(grid.places, grid.numbers, strict=True)]
+        ways = [
+            (np.linalg.norm(place - own[c]), place - own[c], number)
+            for place, number in zip(grid.places, grid.numbers, strict=True)
+        ]
         if task.params["places"] == "units":
             places.append(own[c])
             continue

@@ -7,11 +7,13 @@ that neither the type of the rows nor the number of threads decides.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
+from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks, rows_within
@@ -60,7 +62,7 @@ def nearest_with_squares(
     X: Any, units: np.ndarray, threads: int, n_nearest: int = 1, missing: bool = False
 ) -> Nearest:
     """The nearest one or two units of each row, and the squared distances to them."""
-    units = np.ascontiguousarray(units, X.dtype)
+    units = _like(units, X)
     found = Nearest(
         np.empty((X.shape[0], n_nearest), np.int32), np.empty((X.shape[0], n_nearest), np.float64)
     )
@@ -103,7 +105,7 @@ def squares_to_units(
 
     A missing value (NaN) has no part in them.
     """
-    units = np.ascontiguousarray(units, X.dtype)
+    units = _like(units, X)
     lists = np.ascontiguousarray(lists, np.int32)
     nearest = np.ascontiguousarray(nearest, np.int32)
     found = np.empty((X.shape[0], lists.shape[1]))
@@ -112,7 +114,19 @@ def squares_to_units(
     return found
 
 
-def _blocks(X: Any) -> Any:
+def _like(units: np.ndarray, X: Any) -> np.ndarray:
+    """Units in the type of the rows."""
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(units, X.dtype)
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"units reach {np.abs(units).max():g}, which {X.dtype} cannot hold; give the rows as "
+            "float64."
+        )
+    return found
+
+
+def _blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Slices, and the dense rows in them, adjacent in memory: all of X if it is such a table."""
     if not is_sparse(X) and X.flags.c_contiguous:
         yield slice(0, len(X)), X
