@@ -187,10 +187,9 @@ class SOM(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 25 epochs."""
         m = _units_for(n)
-        epoch = Estimate(
-            3.5e-11 * n * m * (p + 8) + 2e-9 * n * p + 1.5e-8 * m * m + 1e-10 * m * m * p, 0
-        )
-        held = 24 * m * m + 48 * m * p + 400 * n
+        products = 2e-11 * n * m * (p + 8) + 6e-11 * m * m * p
+        epoch = Estimate(products + 1e-9 * n * p + 1e-8 * m * m, 0)
+        held = 24 * m * m + 48 * m * p + 100 * n
         return Estimate(0.01, held) + principal_axes_cost(n, p, 2) + 25 * epoch
 
     def inconsistency(self) -> str | None:

@@ -40,6 +40,17 @@ def test_the_nearest_units_of_every_kind_of_table(kind, dtype, k, threads):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+def test_sparse_rows_far_from_the_origin_are_decided_by_exact_distances():
+    """x.w - |w|^2 / 2 loses the digits that tell these units apart."""
+    X = np.zeros((50, 4))
+    X[:, 1] = 1e9 + np.arange(50) / 8
+    units = np.zeros((49, 4))
+    units[:, 1] = 1e9 + np.arange(49) / 8 + 1 / 64
+    wanted = squares_of(X, units).argsort(axis=1, kind="stable")[:, :2]
+    found = engine.nearest_units(scipy.sparse.csr_array(X), units, 1, 2)
+    np.testing.assert_array_equal(found, wanted)
+
+
 @each("kind", KINDS.values(), ids=list(KINDS))
 @each("dtype", [np.float32, np.float64])
 def test_sums_and_counts_of_every_kind_of_table(kind, dtype):
@@ -76,9 +87,9 @@ def test_distances_to_listed_units():
 
 @each("kind", ["rectangle", "hexagon"])
 @each("closed", [False, True])
-@each("reach", [1.0, 1.5, 2.0, 3.1])
+@each("reach", [1.0, 1.5, 2.0])
 def test_surroundings_are_the_units_within_reach(kind, closed, reach):
-    grid = Lattice(kind, (9, 8), (closed, closed))
+    grid = Lattice(kind, (7, 6), (closed, closed))
     near, D2, P = grid.within(reach), grid.squared_distances(), grid.places()
     for j in range(grid.n_units):
         there = near.units[j] >= 0
@@ -86,7 +97,7 @@ def test_surroundings_are_the_units_within_reach(kind, closed, reach):
         for unit, way in zip(near.units[j][there], near.ways[j][there], strict=True):
             np.testing.assert_allclose(way @ way, D2[j, unit], atol=1e-12)
             gap = P[j] + way - P[unit]
-            turns = gap / np.where(closed, [9, 8 * (0.75**0.5 if kind == "hexagon" else 1)], np.inf)
+            turns = gap / np.where(closed, [7, 6 * (0.75**0.5 if kind == "hexagon" else 1)], np.inf)
             np.testing.assert_allclose(turns, np.round(turns), atol=1e-9)
             assert closed or np.allclose(gap, 0)
 

@@ -1,5 +1,7 @@
 """The self-organizing map against Kohonen's rules written out, k-means, and known surfaces."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -55,6 +57,12 @@ def grid_distance(sides, grid, toroidal, i, j):
     return min(np.hypot(*image) for image in images)
 
 
+@functools.cache
+def grid_distances(sides, grid, toroidal):
+    m = range(sides[0] * sides[1])
+    return np.array([[grid_distance(sides, grid, toroidal, i, j) for j in m] for i in m])
+
+
 def winner(x, M):
     """The nearest unit; of units that are equal but for rounding the first."""
     known = ~np.isnan(x)
@@ -70,7 +78,7 @@ def radius_at(epoch, first, last, n_epochs):
 
 def naive_batch(X, M, sides, grid, toroidal, kind, first, last, n_epochs):
     M = M.copy()
-    D = [[grid_distance(sides, grid, toroidal, i, j) for j in range(len(M))] for i in range(len(M))]
+    D = grid_distances(tuple(sides), grid, toroidal)
     for epoch in range(n_epochs):
         r = radius_at(epoch, first, last, n_epochs)
         winners, old = [winner(x, M) for x in X], M.copy()
@@ -127,7 +135,7 @@ def test_the_online_rule_moves_units_row_by_row(dtype, missing, kind):
             x, rate = X[i].astype(float), 0.4 * (1 - (epoch * n + t) / (4 * n))
             c = winner(x, M)
             for j in range(20):
-                h = SHAPES[kind](grid_distance((5, 4), "hexagon", False, c, j), r)
+                h = SHAPES[kind](grid_distances((5, 4), "hexagon", False)[c, j], r)
                 M[j] += np.nan_to_num(rate * h * (x - M[j]))
     np.testing.assert_allclose(som.codebook_, M, rtol=1e-8, atol=1e-8)
 
@@ -153,6 +161,14 @@ def test_at_a_radius_of_zero_the_fit_ends_where_k_means_ends():
     nearest = som.predict(X)
     for j in np.unique(nearest):
         np.testing.assert_allclose(som.codebook_[j], X[nearest == j].mean(axis=0), atol=1e-12)
+
+
+def test_a_quiet_epoch_at_a_large_radius_does_not_end_the_fit():
+    """Two far groups have the same winners in the first epochs; smaller radii still change them."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [100.0, 0.0], [100.0, 1.0]])
+    som = SOM(sides=[4, 2], grid="rectangle", radius=(3.0, 0.3), max_iter=30).fit(X)
+    assert som.n_iter_ >= 20  # the radius falls in the first 20 epochs
+    assert som.quantization_error_ < 0.1 < som.loss_history_[2]
 
 
 @each("kind", list(SHAPES))
@@ -240,9 +256,7 @@ def test_errors_hits_and_u_matrix_are_as_defined(grid, toroidal):
     np.testing.assert_allclose(som.quantization_error_, D.min(axis=1).mean(), rtol=1e-12)
     assert som.loss_history_[-1] == som.quantization_error_
     assert len(som.loss_history_) == som.n_iter_ + 1
-    steps = np.array(
-        [[grid_distance((6, 4), grid, toroidal, i, j) for j in range(24)] for i in range(24)]
-    )
+    steps = grid_distances((6, 4), grid, toroidal)
     near = 1 if grid == "hexagon" else np.sqrt(2)
     apart = [steps[a, b] > near + 1e-9 for a, b in two]
     np.testing.assert_allclose(som.topographic_error_, np.mean(apart), atol=1e-12)
