@@ -29,6 +29,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "topographic_som",
     "unfolding_diffeomorphic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

@@ -385,4 +385,16 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({}, "sheet"),
         ({"n_components": 5}, "rows"),
     ],
+    "SOM": [
+        ({}, "rows"),
+        ({"places": "units"}, "rows"),
+        ({"grid": "rectangle"}, "sheet"),
+        ({"toroidal": True}, "rows"),
+        ({"toroidal": True, "grid": "rectangle", "places": "units"}, "clusters"),
+        ({"toroidal": True, "grid": "rectangle"}, "sheet"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 1, "toroidal": True}, "sheet"),
+        ({"sides": [9, 8]}, "rows"),
+        ({"rule": "online", "neighborhood": "bubble"}, "clusters"),
+    ],
 }

@@ -40,7 +40,7 @@ class Reducer(Estimator):
     accepts_missing: ClassVar[bool] = False  # unknown distances are NaN
     wants_pca: ClassVar[bool] = False  # wide tables are reduced by PCA first
     wraps: ClassVar[bool] = False  # the map is a torus: its left edge meets its right (sides_)
-    components_limit: ClassVar[Literal["rows", "rank", "classes"]] = "rows"
+    components_limit: ClassVar[Literal["rows", "rank", "classes", "plane"]] = "rows"
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
@@ -51,6 +51,7 @@ class Reducer(Estimator):
     def most_components(cls, n: int, p: int, n_classes: int = 0) -> int:
         """The largest dimension of a map of n rows, p columns and so many classes."""
         limits = {"rows": max(1, n - 1), "rank": min(n, p), "classes": max(1, n_classes - 1)}
+        limits["plane"] = 2
         return limits[cls.components_limit]
 
     def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
@@ -70,6 +71,10 @@ class Reducer(Estimator):
                 f"{type(self).__name__}: n_components={self.n_components} is more than "
                 f"n_samples={n}; ask for at most {max(1, n - 1)}, which hold {n} points."
             )
+
+    def _torus_sides(self) -> np.ndarray | None:
+        """The sides of a fitted map that is a torus; None if it is none."""
+        return self.sides_ if self.wraps else None  # type: ignore[attr-defined]
 
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
         return self._placed(X, run, inverse=False)

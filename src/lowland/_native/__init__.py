@@ -96,6 +96,15 @@ definition in numpy.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
+- ``nearest_units(x, units, shift, missing, ids, squares)``: the one or two units (columns of ids)
+  nearest to each row, and their squared distances; equal ones by their number. NaN is a missing
+  value, if ``missing``: distances are over the known columns. ``shift`` is a point amidst the rows.
+- ``sum_by_unit(x, nearest, missing, counts, sums)``: sums over the rows whose number is that of the
+  unit; counts are (m, 1), or (m, p) with missing values.
+- ``squares_to_units(x, units, nearest, lists, squares)``: squared distances of each row to the
+  units ``lists[nearest[i]]``; infinity where it is -1.
+- ``som_steps(rows, rates, neighborhood, codebook)``: Kohonen's rule, one row after the other, in
+  place: ``w_j += rates[t] * neighborhood[c, j] * (x_t - w_j)``, c the nearest unit of the row x_t.
 """
 
 from lowland._native.kernels import (
@@ -130,6 +139,7 @@ from lowland._native.kernels import (
     manhattan_rows,
     mean_cosines,
     mid_ranks,
+    nearest_units,
     pack_points,
     pair_digammas,
     pair_distances,
@@ -153,11 +163,14 @@ from lowland._native.kernels import (
     sculpt_places,
     sculpt_terms,
     shortest_paths,
+    som_steps,
     sort_rows,
     sparse_times,
     spread,
+    squares_to_units,
     stress_pairs,
     stress_rows,
+    sum_by_unit,
     symmetric_times,
     torus_energy,
     transpose,
@@ -198,6 +211,7 @@ __all__ = [
     "manhattan_rows",
     "mean_cosines",
     "mid_ranks",
+    "nearest_units",
     "pack_points",
     "pair_digammas",
     "pair_distances",
@@ -221,11 +235,14 @@ __all__ = [
     "sculpt_places",
     "sculpt_terms",
     "shortest_paths",
+    "som_steps",
     "sort_rows",
     "sparse_times",
     "spread",
+    "squares_to_units",
     "stress_pairs",
     "stress_rows",
+    "sum_by_unit",
     "symmetric_times",
     "torus_energy",
     "transpose",

@@ -610,3 +610,38 @@ def sculpt_places(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def nearest_units(
+    x: np.ndarray,
+    units: np.ndarray,
+    shift: np.ndarray,
+    missing: bool,
+    ids: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def sum_by_unit(
+    x: np.ndarray,
+    nearest: np.ndarray,
+    missing: bool,
+    counts: np.ndarray,
+    sums: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def squares_to_units(
+    x: np.ndarray,
+    units: np.ndarray,
+    nearest: np.ndarray,
+    lists: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def som_steps(
+    rows: np.ndarray,
+    rates: np.ndarray,
+    neighborhood: np.ndarray,
+    codebook: np.ndarray,
+    isa: str = "auto",
+) -> None: ...

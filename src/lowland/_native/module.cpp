@@ -19,10 +19,12 @@ void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_rank_visu(nb::module_& m);
 void bind_sculpting(nb::module_& m);
+void bind_som_steps(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
 void bind_torus_energy(nb::module_& m);
 void bind_unit_sums(nb::module_& m);
+void bind_units(nb::module_& m);
 }
 
 namespace {
@@ -170,9 +172,11 @@ NB_MODULE(kernels, m) {
     lowland::bind_rank_visu(m);
     lowland::bind_sculpting(m);
     lowland::bind_selection(m);
+    lowland::bind_som_steps(m);
     lowland::bind_stress(m);
     lowland::bind_torus_energy(m);
     lowland::bind_unit_sums(m);
+    lowland::bind_units(m);
     bind_products<float>(m);
     bind_products<double>(m);
     bind_sparse<float, std::int32_t>(m);

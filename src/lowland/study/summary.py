@@ -115,9 +115,8 @@ def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
 
 def sides_of(fit: Fit) -> list[float] | None:
     """The sides of a map that is a torus; None if it is none, or was turned off its axes."""
-    if not type(fit.estimator).wraps or fit.is_turned:
-        return None
-    return [float(side) for side in fit.estimator.sides_]  # type: ignore[attr-defined]
+    sides = fit.estimator._torus_sides()
+    return None if sides is None or fit.is_turned else [float(side) for side in sides]
 
 
 def card_of(cls: type[Reducer]) -> dict[str, str]:

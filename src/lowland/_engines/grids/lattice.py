@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["Lattice", "Simplices", "sides_for"]
+__all__ = ["Lattice", "Simplices", "Surroundings", "sides_for"]
 
 ROW_HEIGHT = np.sqrt(3) / 2  # of a hexagonal grid
 MOST_STRETCHED = 8.0  # the ratio of two sides of a grid is at most this
@@ -27,6 +27,13 @@ class Simplices(NamedTuple):
 
     units: np.ndarray
     weights: np.ndarray
+
+
+class Surroundings(NamedTuple):
+    """Units (n_units, k) near each unit, -1 where there are fewer, and the ways (n_units, k, q)."""
+
+    units: np.ndarray
+    ways: np.ndarray
 
 
 class Lattice(NamedTuple):
@@ -63,6 +70,24 @@ class Lattice(NamedTuple):
             total += np.minimum(gaps, np.abs(period - gaps)) ** 2 if period else gaps**2
         return total
 
+    def within(self, reach: float) -> Surroundings:
+        """The units at most ``reach`` from each unit, itself included, and the way to them.
+
+        On a short closed axis a unit is found once for each way to it.
+        """
+        q, at = len(self.sides), self.positions()
+        own, most = self.places(), reach**2 * (1 + 1e-9)
+        span = range(-int(reach / ROW_HEIGHT) - 1, int(reach / ROW_HEIGHT) + 2)
+        units, ways = [], []
+        for step in itertools.product(span, repeat=q):
+            there = at + np.array(step)
+            way = self._placed(there.astype(np.float64)) - own
+            near = (np.einsum("ij,ij->i", way, way) <= most) & (self._known(there) >= 0)
+            if near.any():
+                units.append(np.where(near, self._known(there), -1))
+                ways.append(np.where(near[:, None], way, 0.0))
+        return Surroundings(np.stack(units, axis=1), np.stack(ways, axis=1))
+
     def edges(self) -> np.ndarray:
         """Pairs (n_edges, 2) of neighboring units, each once."""
         pairs = [self._chains(step)[:2] for step in self._steps()]
@@ -89,10 +114,12 @@ class Lattice(NamedTuple):
     def around(self, P: np.ndarray) -> Simplices:
         """The simplex around each place of P (m, q); places off the grid move to its border."""
         U = self._lattice_coordinates(np.asarray(P, np.float64))
-        cell = np.floor(U).astype(np.int64)
         for axis, (side, closed) in enumerate(self._axes()):
             if not closed:
                 U[:, axis] = np.clip(U[:, axis], 0, side - 1)
+        cell = np.floor(U).astype(np.int64)
+        for axis, (side, closed) in enumerate(self._axes()):
+            if not closed:
                 cell[:, axis] = np.clip(cell[:, axis], 0, max(side - 2, 0))
         share, mirrored = U - cell, self._mirrored(cell)
         share[mirrored, 0] = 1 - share[mirrored, 0]
@@ -118,6 +145,8 @@ class Lattice(NamedTuple):
         U = P.copy()
         if self.kind == "hexagon":
             U[:, 1] /= ROW_HEIGHT
+            if not self.closed[1]:
+                U[:, 1] = np.clip(U[:, 1], 0, self.sides[1] - 1)
             U[:, 0] -= _shift(U[:, 1])
         for axis, (side, closed) in enumerate(self._axes()):
             if closed:

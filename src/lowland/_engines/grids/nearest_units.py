@@ -1,38 +1,163 @@
-"""The nearest unit of each row, and sums over the rows of each unit."""
+"""The nearest unit of each row, and sums over the rows of each unit.
+
+Rows are dense or sparse. Where NaN is a missing value (``missing``), distances and sums are over
+the known columns. Distances are compared in float64 and equal ones by the number of the unit, so
+that neither the type of the rows nor the number of threads decides.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland import _native
+from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.cell_search import nearest_centers
 
-__all__ = ["UnitSums", "nearest_units", "unit_sums"]
+__all__ = [
+    "Nearest",
+    "UnitSums",
+    "nearest_units",
+    "nearest_with_squares",
+    "squares_to_units",
+    "unit_sums",
+]
+
+FEW = 2  # units that the kernel can seek
+
+
+class Nearest(NamedTuple):
+    """Numbers (n, k) of the nearest units, nearest first, and the squared distances to them."""
+
+    ids: np.ndarray
+    squares: np.ndarray
 
 
 class UnitSums(NamedTuple):
-    """How many rows each unit has (n_units,), and their sum (n_units, p), both in float64."""
+    """How many rows each unit has, and their sum (n_units, p), both in float64.
+
+    Counts are (n_units,), or (n_units, p) with missing values: the known ones of each column.
+    """
 
     counts: np.ndarray
     sums: np.ndarray
 
 
-def nearest_units(X: np.ndarray, units: np.ndarray, threads: int, n_nearest: int = 1) -> np.ndarray:
-    """Numbers (n, n_nearest) of the units nearest to each dense row, nearest first.
-
-    Distances are compared in float64; equal ones are decided by the lower number.
-    """
+def nearest_units(
+    X: Any, units: np.ndarray, threads: int, n_nearest: int = 1, missing: bool = False
+) -> np.ndarray:
+    """Numbers (n, n_nearest) of the units nearest to each row, nearest first."""
+    if n_nearest <= FEW:
+        return nearest_with_squares(X, units, threads, n_nearest, missing).ids
     return nearest_centers(X, np.ascontiguousarray(units, X.dtype), n_nearest, threads, Monitor())
 
 
-def unit_sums(X: np.ndarray, nearest: np.ndarray, n_units: int) -> UnitSums:
+def nearest_with_squares(
+    X: Any, units: np.ndarray, threads: int, n_nearest: int = 1, missing: bool = False
+) -> Nearest:
+    """The nearest one or two units of each row, and the squared distances to them."""
+    units = _like(units, X)
+    found = Nearest(
+        np.empty((X.shape[0], n_nearest), np.int32), np.empty((X.shape[0], n_nearest), np.float64)
+    )
+    if is_sparse(X):
+        _nearest_of_sparse(X, units, threads, found)
+        return found
+    shift = units.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    for rows, block in _blocks(X):
+        _native.nearest_units(
+            block, units, shift, missing, found.ids[rows], found.squares[rows], threads
+        )
+    return found
+
+
+def unit_sums(
+    X: Any, nearest: np.ndarray, n_units: int, threads: int = 1, missing: bool = False
+) -> UnitSums:
     """Sums over the rows whose nearest unit each one is; ``nearest`` is (n,)."""
-    order = np.argsort(nearest, kind="stable")
-    counts = np.bincount(nearest, minlength=n_units)
-    filled = np.flatnonzero(counts)
-    starts = np.concatenate([[0], np.cumsum(counts[filled])[:-1]])
-    sums = np.zeros((n_units, X.shape[1]))
-    sums[filled] = np.add.reduceat(X[order], starts, axis=0, dtype=np.float64)
-    return UnitSums(counts.astype(np.float64), sums)
+    n, p = X.shape
+    if is_sparse(X):
+        from scipy.sparse import csr_array
+
+        member = csr_array((np.ones(n), (nearest, np.arange(n))), shape=(n_units, n))
+        counts = np.bincount(nearest, minlength=n_units).astype(np.float64)
+        return UnitSums(counts, np.asarray((member @ X).toarray(), np.float64))
+    nearest = np.ascontiguousarray(nearest, np.int32)
+    total = UnitSums(np.zeros((n_units, p if missing else 1)), np.zeros((n_units, p)))
+    some = UnitSums(np.empty_like(total.counts), np.empty_like(total.sums))
+    for rows, block in _blocks(X):
+        _native.sum_by_unit(block, nearest[rows], missing, some.counts, some.sums, threads)
+        total.counts[:] += some.counts
+        total.sums[:] += some.sums
+    return total if missing else total._replace(counts=total.counts[:, 0])
+
+
+def squares_to_units(
+    X: Any, units: np.ndarray, nearest: np.ndarray, lists: np.ndarray, threads: int
+) -> np.ndarray:
+    """Squared distances (n, width) of each row to the units ``lists[nearest]``; -1: infinity.
+
+    A missing value (NaN) has no part in them.
+    """
+    units = _like(units, X)
+    lists = np.ascontiguousarray(lists, np.int32)
+    nearest = np.ascontiguousarray(nearest, np.int32)
+    found = np.empty((X.shape[0], lists.shape[1]))
+    for rows, block in _blocks(X):
+        _native.squares_to_units(block, units, nearest[rows], lists, found[rows], threads)
+    return found
+
+
+def _like(units: np.ndarray, X: Any) -> np.ndarray:
+    """Units in the type of the rows."""
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(units, X.dtype)
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"units reach {np.abs(units).max():g}, which {X.dtype} cannot hold; give the rows as "
+            "float64."
+        )
+    return found
+
+
+def _blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Slices, and the dense rows in them, adjacent in memory: all of X if it is such a table."""
+    if not is_sparse(X) and X.flags.c_contiguous:
+        yield slice(0, len(X)), X
+        return
+    for rows in row_blocks(X.shape[0], rows_within(X.dtype.itemsize * X.shape[1])):
+        block = X[rows].toarray() if is_sparse(X) else X[rows]
+        yield rows, np.ascontiguousarray(block)
+
+
+def _nearest_of_sparse(X: Any, units: np.ndarray, threads: int, found: Nearest) -> None:
+    """By products x.w - |w|^2 / 2 in float64; rows that rounding could decide are made dense."""
+    W = units.astype(np.float64)
+    halves = np.einsum("ij,ij->i", W, W) / 2
+    rounding = 4 * np.finfo(np.float64).eps * (X.shape[1] + 8)
+    k, (m, p) = found.ids.shape[1], W.shape
+    turned, longest = np.ascontiguousarray(W.T), np.sqrt(2 * halves.max())
+    for rows in row_blocks(X.shape[0], rows_within(8 * m)):
+        block = X[rows].astype(np.float64)
+        scores = times(block, np.zeros(p), turned, threads) - halves
+        squares = np.asarray(block.multiply(block).sum(axis=1), np.float64).reshape(-1)
+        slack = rounding * longest * (np.sqrt(squares) + longest)
+        least = np.partition(scores, m - k, axis=1)[:, m - k] - slack
+        ids = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        found.ids[rows] = ids
+        best = np.take_along_axis(scores, ids, axis=1)
+        found.squares[rows] = np.maximum(squares[:, None] - 2 * best, 0)
+        close = (scores >= least[:, None]).sum(axis=1)
+        if k > 1:  # the two nearest may be closer to each other than rounding
+            close[best[:, 0] - best[:, 1] <= slack] = m
+        unclear = np.flatnonzero(close > k) + rows.start
+        for some in row_blocks(len(unclear), rows_within(X.dtype.itemsize * p)):
+            dense = np.ascontiguousarray(X[unclear[some]].toarray())
+            again = nearest_with_squares(dense, units, threads, k)
+            found.ids[unclear[some]], found.squares[unclear[some]] = again

@@ -224,7 +224,7 @@ class MapComparison(ShownComparison):
             entry = {**map_entry(fit, attempt.measures), "title": attempt.entry.title}
             if reference is None:
                 reference = fit.Y
-            elif not type(fit.estimator).wraps:
+            elif fit.estimator._torus_sides() is None:
                 entry["coordinates"] = turned_like(reference, fit.Y)
             entries.append(entry)
         return entries

@@ -1,0 +1,100 @@
+"""Where rows lie on the grid of a self-organizing map, and what its units tell of each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.validation import is_sparse
+from lowland._engines.grids.lattice import Lattice
+from lowland._engines.grids.nearest_units import nearest_units, squares_to_units
+from lowland._engines.linalg.blocks import row_blocks, rows_within
+
+__all__ = [
+    "UnitLabels",
+    "majority",
+    "neighbor_distances",
+    "smooth_places",
+    "topographic_error",
+]
+
+REACH = 2.0  # steps from the nearest unit: the units that have a part in a row's place
+BLOCK_ROWS = 2**14  # rows that are placed at a time
+SHARPNESS = 2.0  # a unit as far as a neighbor of the nearest one has the weight exp(-2)
+
+
+class UnitLabels(NamedTuple):
+    """The most frequent label of each unit's rows (None: no rows), and its share of them."""
+
+    labels: np.ndarray
+    shares: np.ndarray
+
+
+def smooth_places(
+    X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+) -> np.ndarray:
+    """r_c + sum_j w_j (r_j - r_c), w_j ~ exp(-2 (|x - m_j|^2 - min) / s_c), j near the unit c.
+
+    s_c is the mean squared distance of unit c to its neighbors. With missing values, sums over the
+    known columns stand for all of them.
+    """
+    near, own = lattice.within(REACH), lattice.places()
+    scales = neighbor_distances(codebook, lattice, power=2) / SHARPNESS
+    found = np.empty((X.shape[0], own.shape[1]))
+    for rows in row_blocks(X.shape[0], BLOCK_ROWS):
+        some, units = X[rows], nearest[rows]
+        squares = squares_to_units(some, codebook, units, near.units, threads)
+        scale = scales[units]
+        if not is_sparse(X):
+            scale *= 1 - np.isnan(some).mean(axis=1)
+        with np.errstate(under="ignore", over="ignore"):
+            gaps = squares - squares.min(axis=1, keepdims=True)
+            weights = np.exp(-gaps / np.maximum(scale, np.finfo(np.float64).tiny)[:, None])
+        weights /= weights.sum(axis=1, keepdims=True)
+        found[rows] = own[units] + np.einsum("ij,ijk->ik", weights, near.ways[units])
+    return _wrapped(found, lattice)
+
+
+def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:
+    """Places with closed axes from 0 to their length."""
+    periods = lattice.periods()
+    return np.where(periods > 0, np.mod(P, np.where(periods > 0, periods, 1.0)), P)
+
+
+def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -> np.ndarray:
+    """Mean distance in the data, to a power, of each unit to its neighbors on the grid."""
+    a, b = lattice.edges().T
+    lengths = np.empty(len(a))
+    for some in row_blocks(len(a), rows_within(8 * codebook.shape[1])):
+        lengths[some] = np.square(codebook[a[some]] - codebook[b[some]]).sum(axis=1)
+    lengths **= power / 2
+    total = np.bincount(a, lengths, lattice.n_units) + np.bincount(b, lengths, lattice.n_units)
+    number = np.bincount(a, minlength=lattice.n_units) + np.bincount(b, minlength=lattice.n_units)
+    return total / np.maximum(number, 1)
+
+
+def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Whether units are neighbors, on a rectangular grid also across a corner."""
+    near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
+    return (near[first] == second[:, None]).any(axis=1)
+
+
+def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
+    """Of the rows of each unit; of equally frequent labels the first in order."""
+    counts = np.bincount(nearest * len(classes) + codes, minlength=m * len(classes))
+    table = counts.reshape(m, len(classes))
+    total, best = table.sum(axis=1), table.argmax(axis=1)
+    labels = classes[best].astype(object)
+    labels[total == 0] = None
+    return UnitLabels(labels, table[np.arange(m), best] / np.maximum(total, 1))
+
+
+def topographic_error(
+    X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
+) -> float:
+    """Share of the rows whose two nearest units are no neighbors."""
+    if lattice.n_units < 3:
+        return 0.0
+    first, second = nearest_units(X, codebook, threads, 2, missing).T
+    return float(1 - _are_neighbors(lattice, first, second).mean())
