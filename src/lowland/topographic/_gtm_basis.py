@@ -8,6 +8,8 @@ import numpy as np
 
 __all__ = ["Basis", "grid", "spacing"]
 
+FREE = 1e-6  # the plane's share of the penalty: not 0, so that there is one best plane
+
 
 def spacing(side: int) -> float:
     """The distance of neighbors on a grid of ``side`` points from -1 to 1; 2 for a single point."""
@@ -30,14 +32,10 @@ class Basis(NamedTuple):
         """The values (n, n_centers + q + 1); no row depends on the others."""
         square = np.zeros((len(Z), len(self.centers)))
         for z, c in zip(Z.T, self.centers.T, strict=True):
-            square += (z[:, None] - c) ** 2
-        return np.hstack([np.exp(-square / (2 * self.width**2)), Z, np.ones((len(Z), 1))])
+            square += ((z[:, None] - c) / self.width) ** 2
+        return np.hstack([np.exp(-0.5 * square), Z, np.ones((len(Z), 1))])
 
-    @property
-    def penalized(self) -> np.ndarray:
-        """The share of the penalty that each weight bears: the plane of z and 1 is almost free."""
-        q = self.centers.shape[1]
-        return np.concatenate([np.ones(len(self.centers)), np.full(q + 1, FREE)])
-
-
-FREE = 1e-6  # more than nothing, so that the normal equations have one solution
+    def penalties(self, alpha: float) -> np.ndarray:
+        """alpha for the weights of Gaussians; those of the plane are almost free."""
+        m, q = self.centers.shape
+        return alpha * np.concatenate([np.ones(m), np.full(q + 1, FREE)])
