@@ -11,6 +11,7 @@ from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
+from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import above, count
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
@@ -63,7 +64,7 @@ class GTM(Invertible):
         nodes, at most 10. 1 is the paper's; many rows then fall on nodes.
     max_iter : int, default=200
         Maximum number of EM steps. 0 gives the start, the plane of the principal axes.
-    tol : float, default=0.00001
+    tol : float, default=0.00003
         The fit ends when a step lowers the loss, in nats per value of the table, by less.
 
     Attributes
@@ -127,7 +128,6 @@ class GTM(Invertible):
     (1, 4)
     """
 
-    n_components: int = param(Integer(1, 3), default=2, kw_only=False)
     n_nodes: int | str = param(Integer(1) | OneOf("auto"), default="auto")
     n_basis: int | str = param(Integer(1) | OneOf("auto"), default="auto")
     width: float = param(Real(0.1, 10, closed="both"), default=1.0)
@@ -135,7 +135,7 @@ class GTM(Invertible):
     place: Literal["mean", "mode"] = param(OneOf("mean", "mode"), default="mean")
     refinement: int = param(Integer(1, 10), default=3)
     max_iter: int = param(Integer(0), default=200)
-    tol: float = param(Real(0, closed="left"), default=1e-5)
+    tol: float = param(Real(0, closed="left"), default=3e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
@@ -173,6 +173,11 @@ class GTM(Invertible):
     )
 
     @classmethod
+    def most_components(cls, n: int, p: int, n_classes: int = 0) -> int:
+        """See :meth:`Reducer.most_components`: a grid of more axes has too many nodes."""
+        return min(super().most_components(n, p, n_classes), max(NODES))
+
+    @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 100 EM steps, and the places on the finer grid."""
         K, fine = 400, 58 * 58
@@ -197,6 +202,11 @@ class GTM(Invertible):
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: np.ndarray, y: Any, run: FitContext) -> np.ndarray:
+        if self.n_components > max(NODES):
+            raise ParameterError(
+                f"GTM: n_components={self.n_components}, but the grid of the nodes has at most "
+                f"{max(NODES)} axes; ask for at most {self.most_components(*X.shape)}."
+            )
         q = self._check_components(*X.shape)
         side, m = self._sides(X.shape[0], q)
         self._require_room(X, side**q, m**q)
