@@ -29,6 +29,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "topographic_gtm",
     "unfolding_diffeomorphic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

@@ -218,7 +218,10 @@ REFUSED = {
     "an object that is no number": (with_cell(NoNumber()), "X, column 2, row 3: .*odd"),
     "an array in a cell": (with_cell(np.ones(3)), "X, column 2, row 3"),
     "None in a cell": (with_cell(None), "contains NaN: column 2, first in row 3"),
-    "pandas' NA": (with_cell(pd.NA), r"contains NaN: column 2, first in row 3.* these missing values"),
+    "pandas' NA": (
+        with_cell(pd.NA),
+        r"contains NaN: column 2, first in row 3.* these missing values",
+    ),
     "times": (np.zeros((20, 3), "M8[s]"), r"X holds times \(datetime64\[s\]\)"),
     "time differences": (np.ones((20, 3), "m8[s]"), r"X holds times"),
     "records": (np.zeros(20, dtype=[("a", float), ("b", float)]), "2D array"),

@@ -144,7 +144,9 @@ def _equations(table: Table, masses: np.ndarray) -> list[tuple[np.ndarray, np.nd
     """Columns with the same masses: the complete ones together, each other one alone."""
     whole = np.flatnonzero(table.known == len(table.X))
     alone = np.flatnonzero(table.known < len(table.X))
-    together = [(whole, masses[:, whole[0]] if table.missing else masses[:, 0])] if len(whole) else []
+    together = (
+        [(whole, masses[:, whole[0]] if table.missing else masses[:, 0])] if len(whole) else []
+    )
     return together + [(alone[j : j + 1], masses[:, alone[j]]) for j in range(len(alone))]
 
 

@@ -74,7 +74,7 @@ class GTM(Invertible):
     mean_ : ndarray of shape (n_features,)
         Means of the columns, over known values.
     nodes_ : ndarray of shape (n_nodes, n_components)
-        The points z_k of the map.
+        The points z_k of the map; the last coordinate changes fastest.
     basis_centers_ : ndarray of shape (n_centers, n_components)
         Centers of the Gaussian basis functions in the map.
     basis_width_ : float
@@ -104,14 +104,14 @@ class GTM(Invertible):
     has no bound. Rows are placed on a finer grid than that of the fit: on digits half of the rows
     would fall on a node.
 
-    Missing values are exact: with noise that is independent in each column, the posterior is that of
-    the known columns, and each column has its own equations in the M step.
+    Missing values are exact: with noise that is independent in each column, the posterior is that
+    of the known columns, and each column has its own equations in the M step.
 
     The defaults were chosen by the log-likelihood of held-out rows of oil flow, digits, iris, a
     rounded survey, a swiss roll and MNIST: with one basis function for 10 rows, at most 10 x 10, a
     width of 1 is better than 2, and alpha from 1 to 10 is best or near it. 30 x 30 nodes are better
-    by 0.01 to 0.05 nats per value at 2.5 times the time. Starts with more noise gave the same. On oil
-    flow (1 000 rows) 7 rows have a nearest neighbor of another class in the map, in PCA 162.
+    by 0.01 to 0.05 nats per value at 2.5 times the time. Starts with more noise gave the same. On
+    oil flow (1 000 rows) 7 rows have a nearest neighbor of another class in the map, in PCA 162.
 
     References
     ----------
@@ -152,7 +152,7 @@ class GTM(Invertible):
     n_iter_: int = fitted(type=int, meaning=count())
 
     card = Card(
-        keeps="neighborhoods on a smooth sheet through the data; a likelihood says how well it fits",
+        keeps="neighborhoods on a smooth sheet through the data; a likelihood tells how it fits",
         use="for clouds and clusters of up to some hundred columns, missing values, and an inverse",
         avoid="to unroll surfaces, or for distances: the sheet is stretched between groups",
         cost="O(n p K) time per step for K nodes, O(n p + K p) memory",
@@ -165,7 +165,7 @@ class GTM(Invertible):
         axes="The axes are coordinates on a bent sheet, which began as the plane of the principal "
         "axes.",
         distances="Rows that are near in the map are near the same piece of the sheet. Distances "
-        "are not those of the data, because the sheet is stretched differently from place to place.",
+        "are not those of the data, because the sheet is stretched, here more and there less.",
         gaps="A gap is a part of the sheet that spans a region without rows; how wide it is drawn "
         "says little.",
         sizes="Sizes of groups follow the number of rows more than their spread.",
@@ -179,12 +179,12 @@ class GTM(Invertible):
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`: 100 EM steps, and the places on the finer grid."""
+        """See :meth:`Reducer.estimate`: 120 EM steps, and the places on the finer grid."""
         K, fine = 400, 58 * 58
         step = Estimate(n * K * (1.2e-10 * p + 1e-9) + 2e-3, max(SUM_BYTES, 32 * K * p) + 8 * n)
         places = Estimate(n * fine * (6e-11 * p + 1e-9), 8 * fine * (p + 103) + 3.4e7)
         start = principal_axes_cost(n, p, 3)
-        return Estimate(0.01, 0) + start + 100 * step + places.holding(16 * n)
+        return Estimate(0.01, 0) + start + 120 * step + places.holding(16 * n)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: a weight for each basis function."""

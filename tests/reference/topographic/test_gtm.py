@@ -222,7 +222,7 @@ def test_oil_flow_separates_as_published():
     assert errors < errors_of_neighbors(PCA(2).fit_transform(X), labels) / 7
 
 
-# --- the map ----------------------------------------------------------------------------------------
+# --- the map ------------------------------------------------------------------------------------
 
 
 def test_the_order_of_rows_and_their_unit_do_not_matter():

@@ -1,4 +1,4 @@
-"""Generative topographic mapping: posteriors of new rows, one node at a time, and the sheet itself."""
+"""Generative topographic mapping: posteriors of new rows, node by node, and the sheet itself."""
 
 from __future__ import annotations
 
