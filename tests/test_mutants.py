@@ -30,6 +30,7 @@ FAMILIES = {
     "study",
     "tables",
     "topographic_som",
+    "topographic_gtm",
     "unfolding_diffeomorphic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

@@ -286,6 +286,7 @@ ANNEALED = {
     "DDHDS",
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
+    "GTM",  # a log-likelihood has no zero: tol is a difference
     "TradeoffMDS",
 }
 

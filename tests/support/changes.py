@@ -261,6 +261,18 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "method": Change("barnes_hut"),
         "angle": Change(0.9, {"method": "barnes_hut"}),
     },
+    "GTM": {
+        **AXES,
+        "random_state": SMALL,
+        "n_nodes": Change(9),
+        "n_basis": Change(4),
+        "width": Change(1.5),
+        "alpha": Change(0.1),
+        "place": Change("mode"),
+        "refinement": Change(1),
+        "max_iter": Change(2),
+        "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+    },
     "DiffeomorphicMap": {
         **AXES,
         "random_state": Change(1),

@@ -377,6 +377,14 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 4}, "clusters"),
         ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
     ],
+    "GTM": [
+        ({"max_iter": 20}, "rows"),
+        ({"max_iter": 20, "place": "mode"}, "rows"),
+        ({"max_iter": 20, "n_components": 1}, "rows"),
+        ({"max_iter": 20, "n_components": 3, "refinement": 1, "n_nodes": 5}, "rows"),
+        ({"max_iter": 20, "n_basis": 4, "width": 1.5, "alpha": 0.1, "n_nodes": 8}, "sheet"),
+        ({"max_iter": 20, "n_basis": 1, "n_nodes": 7, "refinement": 2}, "clusters"),
+    ],
     "DiffeomorphicMap": [
         ({}, "rows"),
         ({"n_components": 1}, "rows"),

@@ -93,6 +93,10 @@ definition in numpy.
   fixed, step, adjusted, sweeps, y, errors)``: one pass of manifold sculpting, in breadth-first
   order, which returns the number of moves; ``sculpt_places(..., y, step, least, places, errors)``:
   descents of new points. See ``sculpting.h``.
+- ``gtm_sums(x, mean, nodes, beta, missing, logs, sums, masses)``: the E step of a mixture of equal
+  Gaussians at the nodes, and what the M step needs: the log sum of exp(-beta d^2 / 2) of each row,
+  and for each node the sums of rows and of ones, weighted by its posteriors, over known values;
+  ``gtm_posteriors(..., logs, posteriors)``: the posteriors themselves.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
@@ -130,6 +134,8 @@ from lowland._native.kernels import (
     distance_sums,
     gather,
     gaussian_field,
+    gtm_posteriors,
+    gtm_sums,
     inner,
     instruction_sets,
     join_rounds,
@@ -202,6 +208,8 @@ __all__ = [
     "distance_sums",
     "gather",
     "gaussian_field",
+    "gtm_posteriors",
+    "gtm_sums",
     "inner",
     "instruction_sets",
     "join_rounds",

@@ -478,6 +478,29 @@ def pool_adjacent(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def gtm_sums(
+    x: np.ndarray,
+    mean: np.ndarray,
+    nodes: np.ndarray,
+    beta: float,
+    missing: bool,
+    logs: np.ndarray,
+    sums: np.ndarray,
+    masses: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def gtm_posteriors(
+    x: np.ndarray,
+    mean: np.ndarray,
+    nodes: np.ndarray,
+    beta: float,
+    missing: bool,
+    logs: np.ndarray,
+    posteriors: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def gaussian_field(
     u: np.ndarray,
     b: np.ndarray,

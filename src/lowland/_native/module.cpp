@@ -10,6 +10,7 @@ void bind_affinity(nb::module_& m);
 void bind_embedding(nb::module_& m);
 void bind_gaussian_field(nb::module_& m);
 void bind_geodesics(nb::module_& m);
+void bind_gtm(nb::module_& m);
 void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_local_stress(nb::module_& m);
@@ -162,6 +163,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_embedding(m);
     lowland::bind_gaussian_field(m);
     lowland::bind_geodesics(m);
+    lowland::bind_gtm(m);
     lowland::bind_kernel_tiles(m);
     lowland::bind_knn(m);
     lowland::bind_local_stress(m);

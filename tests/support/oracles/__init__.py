@@ -25,6 +25,7 @@ from support.oracles import (
     neighbor,
     spectral,
     topographic_som,
+    topographic_gtm,
     unfolding_diffeomorphic_map,
     unfolding_mvu,
     unfolding_sculpting,
@@ -51,6 +52,7 @@ PLACES: dict[str, Callable] = {
     "MVU": unfolding_mvu.lateration,
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
     "SOM": topographic_som.grid_places,
+    "GTM": topographic_gtm.posterior_places,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -83,6 +85,7 @@ ROWS_BACK: dict[str, Callable] = {
     "HessianLLE": spectral.locally_linear_back,
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_back,
     "SOM": topographic_som.grid_rows,
+    "GTM": topographic_gtm.sheet,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}

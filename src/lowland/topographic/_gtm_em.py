@@ -1,0 +1,167 @@
+"""Generative topographic mapping: the E step and the M step of the mixture of its nodes.
+
+    p(x) = 1/K sum_k N(x; y_k, noise),   y_k = W^T phi(z_k)
+
+With missing values each Gaussian is that of the known columns. Rows and nodes are centered here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from lowland import _native
+from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.moments import column_moments
+
+__all__ = ["Mixture", "Sums", "Table", "e_step", "m_step", "penalty_of", "table_of"]
+
+LEAST_NOISE = 1e-8  # of the mean variance: a node on every row would have any likelihood
+SINGULAR = 1e-13  # squared pivots below this share of the largest one are rounding
+
+
+class Table(NamedTuple):
+    """Rows, NaN where unknown; means, counts and squared deviations of what is known."""
+
+    X: np.ndarray
+    mean: np.ndarray
+    known: np.ndarray  # values of each column
+    square: float
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.known.min() < len(self.X))
+
+    @property
+    def n_known(self) -> int:
+        return int(self.known.sum())
+
+    @property
+    def size(self) -> float:
+        """The root mean squared deviation of a value from its column's mean; 1 if all are equal."""
+        return float(np.sqrt(self.square / self.n_known)) or 1.0
+
+    @property
+    def least_noise(self) -> float:
+        return LEAST_NOISE * self.size**2
+
+    def filled(self) -> np.ndarray:
+        """The rows with means in place of unknown values."""
+        if not self.missing:
+            return self.X
+        return np.where(np.isnan(self.X), self.mean.astype(self.X.dtype), self.X)
+
+
+def table_of(X: np.ndarray) -> Table:
+    X = np.ascontiguousarray(X)
+    n, p = X.shape
+    blocks = list(row_blocks(n, rows_within(32 * p)))
+    known = sum(((~np.isnan(X[rows])).sum(axis=0) for rows in blocks), np.zeros(p, int))
+    if known.min() == n:
+        mean, squares = column_moments(X)
+        return Table(X, mean, known, float(squares.sum()))
+    first = np.zeros(p)  # of each column: differences from it are exact where nothing varies
+    for rows in reversed(blocks):
+        here = ~np.isnan(X[rows])
+        value = X[rows][here.argmax(axis=0), np.arange(p)]
+        first = np.where(here.any(axis=0), value, first)
+    total = sum((np.nansum(X[rows] - first, axis=0) for rows in blocks), np.zeros(p))
+    mean = first + total / known
+    square = sum(float(np.nansum((X[rows] - mean) ** 2)) for rows in blocks)
+    return Table(X, mean, known, square)
+
+
+class Sums(NamedTuple):
+    """What an E step leaves: sums of rows (K, p) and of ones by posteriors, and log p(X).
+
+    The sums of ones have a column for each of X if values are missing, else one for all.
+    """
+
+    rows: np.ndarray
+    masses: np.ndarray
+    log_likelihood: float
+
+
+class Mixture(NamedTuple):
+    """Equal Gaussians at the nodes (K, p), which are relative to the mean."""
+
+    mean: np.ndarray
+    nodes: np.ndarray
+    noise: float  # variance of a column
+
+    def posteriors(self, X: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """r_ik = p(z_k | x_i), and log p(x_i); no row depends on the others."""
+        known = np.sum(~np.isnan(X), axis=1)
+        logs, R = np.empty(len(X)), np.empty((len(X), len(self.nodes)))
+        holes = known < X.shape[1]
+        if holes.all() or not holes.any():
+            self._fill(X, logs, R, bool(holes.any()), threads)
+        else:  # rounding must not depend on whether other rows have missing values
+            for rows in (np.flatnonzero(holes), np.flatnonzero(~holes)):
+                some_logs, some = np.empty(len(rows)), np.empty((len(rows), len(self.nodes)))
+                self._fill(X[rows], some_logs, some, bool(holes[rows[0]]), threads)
+                logs[rows], R[rows] = some_logs, some
+        return R, logs - np.log(len(self.nodes)) - 0.5 * known * np.log(2 * np.pi * self.noise)
+
+    def _fill(
+        self, X: np.ndarray, logs: np.ndarray, R: np.ndarray, missing: bool, threads: int
+    ) -> None:
+        X, beta = np.ascontiguousarray(X), 1 / self.noise
+        _native.gtm_posteriors(X, self.mean, self.nodes, beta, missing, logs, R, threads)
+
+
+def e_step(table: Table, mixture: Mixture, threads: int) -> Sums:
+    """Posteriors of all rows, summed up at once."""
+    X, nodes, missing = table.X, mixture.nodes, table.missing
+    logs, sums = np.empty(len(X)), np.empty(nodes.shape)
+    masses = np.empty((len(nodes), X.shape[1] if missing else 1))
+    beta = 1 / mixture.noise
+    _native.gtm_sums(X, mixture.mean, nodes, beta, missing, logs, sums, masses, threads)
+    total = np.sum(logs) - len(X) * np.log(len(nodes))
+    return Sums(sums, masses, float(total - 0.5 * table.n_known * np.log(2 * np.pi / beta)))
+
+
+def m_step(
+    table: Table, Phi: np.ndarray, sums: Sums, penalties: np.ndarray, noise: float
+) -> tuple[np.ndarray, float]:
+    """The weights, then the noise, that maximize the expected penalized log-likelihood.
+
+    (Phi^T G Phi + noise diag(penalties)) W = Phi^T R^T X, where G are the masses of the nodes. With
+    missing values every column has masses, and so an equation, of its own.
+    """
+    W = np.empty((Phi.shape[1], sums.rows.shape[1]))
+    ridge, right = np.diag(noise * penalties), Phi.T @ sums.rows
+    for columns, g in _equations(table, sums.masses):
+        W[:, columns] = _solved(Phi.T @ (g[:, None] * Phi) + ridge, right[:, columns])
+    nodes = Phi @ W
+    square = table.square - 2 * np.sum(sums.rows * nodes) + np.sum(sums.masses * nodes**2)
+    return W, max(float(square / table.n_known), table.least_noise)
+
+
+def _equations(table: Table, masses: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Columns with the same masses: the complete ones together, each other one alone."""
+    whole = np.flatnonzero(table.known == len(table.X))
+    alone = np.flatnonzero(table.known < len(table.X))
+    together = (
+        [(whole, masses[:, whole[0]] if table.missing else masses[:, 0])] if len(whole) else []
+    )
+    return together + [(alone[j : j + 1], masses[:, alone[j]]) for j in range(len(alone))]
+
+
+def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A^-1 B of a positive definite matrix; the least solution if it is singular to rounding."""
+    try:
+        factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
+    pivots = np.diag(factor[0]) ** 2
+    if pivots.min() < SINGULAR * pivots.max():
+        return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
+    return scipy.linalg.cho_solve(factor, B, check_finite=False)
+
+
+def penalty_of(W: np.ndarray, penalties: np.ndarray) -> float:
+    """1/2 sum_m penalties_m |w_m|^2: what the prior of the weights takes from the likelihood."""
+    return 0.5 * float(np.sum(penalties[:, None] * W**2))
