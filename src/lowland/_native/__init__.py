@@ -96,6 +96,9 @@ definition in numpy.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
+- ``project_on_polyline(x, knots, before, after, segments, along, squares)``: for every row the
+  number of the nearest segment between consecutive knots, how far along it the nearest point is,
+  and its squared distance. The ends are prolonged by ``before`` and ``after``. O(n m p).
 """
 
 from lowland._native.kernels import (
@@ -139,6 +142,7 @@ from lowland._native.kernels import (
     pool_adjacent,
     probe_lists,
     project,
+    project_on_polyline,
     query_groups,
     rank_forces,
     rank_heights,
@@ -207,6 +211,7 @@ __all__ = [
     "pool_adjacent",
     "probe_lists",
     "project",
+    "project_on_polyline",
     "query_groups",
     "rank_forces",
     "rank_heights",
