@@ -286,6 +286,7 @@ ANNEALED = {
     "DDHDS",
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
+    "PrincipalCurve",  # first the smoothness settles, then the curve
     "TradeoffMDS",
 }
 

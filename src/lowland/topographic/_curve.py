@@ -1,4 +1,4 @@
-"""The algorithm of Hastie & Stuetzle: smooth the rows along the curve, project them on it, repeat."""
+"""The steps of Hastie & Stuetzle: rows are smoothed along the curve, and projected on it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Curve(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """For each row the nearest segment of a curve, the arc length there and the squared distance."""
+    """For each row the nearest segment of a curve, the arc length and the squared distance."""
 
     segments: np.ndarray
     arcs: np.ndarray

@@ -17,7 +17,6 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import unit_powers
-from lowland._core.validation import as_dense
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.stress.initial_map import given_numbers
@@ -122,9 +121,9 @@ class PrincipalCurve(Invertible):
 
     The paper starts from the principal axis, which fails where a curve turns back, as a spiral
     does. A neighbor graph, with 10 and with 5 neighbors, then gives a better start. Starts are
-    compared on up to 2 000 rows and in 30 principal axes, with splines, by the entropy of rows around the curve:
-    along it, and of normal noise across. The squared distance alone would prefer a curve that
-    winds through all of a cloud.
+    compared on up to 2 000 rows and in 30 principal axes, with splines, by the entropy of rows
+    around the curve: along it, and of normal noise across. The squared distance alone would prefer
+    a curve that winds through all of a cloud.
 
     Cross-validation takes the places along the curve as given, but they follow the noise if the
     curve does. So the degrees of freedom are at most 2 + 0.2 L / s, with the length L and the
@@ -228,6 +227,7 @@ class PrincipalCurve(Invertible):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, p = X.shape
         self._check_shape(n, p)
+        X = np.ascontiguousarray(X)  # sums must not depend on the layout
         require_memory(
             8 * n * (2 * p + 20),
             task=f"PrincipalCurve of {n} rows x {p} columns",
@@ -247,11 +247,12 @@ class PrincipalCurve(Invertible):
         return self.embedding_.copy()
 
     def _check_shape(self, n: int, p: int) -> None:
-        if self.n_components > self.most_components(n, p):
+        most = self.most_components(n, p)
+        if self.n_components > most:
             raise ParameterError(
-                f"PrincipalCurve: n_components={self.n_components} is not possible; the map is the "
-                "arc length, n_components=1, and for data with two columns, n_components=2, also "
-                f"the distance from the curve. X has {p} columns."
+                f"PrincipalCurve: n_components={self.n_components} is not possible for {p} "
+                f"columns; ask for at most {most}: the arc length and, of data with two columns, "
+                "the distance from the curve."
             )
         if not isinstance(self.df, str):
             least = LEAST_DF[self.closed]
@@ -334,14 +335,16 @@ class PrincipalCurve(Invertible):
     # --- rows to the map and back ---------------------------------------------------------------
 
     def _project(self, X: Any, run: FitContext) -> Projection:
-        rows = np.ascontiguousarray(as_dense(X, type(self).__name__))
-        return project(rows, self._curve(), self.prolongation_, run.threads)
+        return project(np.ascontiguousarray(X), self._curve(), self.prolongation_, run.threads)
 
     def _curve(self) -> Curve:
         return Curve(np.ascontiguousarray(self.curve_), self.arc_lengths_)
 
     def _coordinates(self, X: np.ndarray, places: Projection) -> np.ndarray:
-        Y = [places.arcs]
+        arcs = places.arcs
+        if self.closed:  # the end is the beginning
+            arcs = np.where(arcs >= self.length_, 0.0, arcs)
+        Y = [arcs]
         if self.n_components == 2:
             across = self._normals(places.segments)
             gaps = X - self.curve_[places.segments]
