@@ -29,6 +29,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "topographic_principal_curve",
     "unfolding_diffeomorphic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

@@ -57,9 +57,8 @@ def test_it_works_in_a_pipeline_and_a_grid_search(make, X):
     y = np.digitize(X[:, 0], np.quantile(X[:, 0], [1 / 3, 2 / 3]))
     pipeline = make_pipeline(make(), KNeighborsClassifier(3))
     step = type(make()).__name__.lower()
-    search = GridSearchCV(pipeline, {f"{step}__n_components": [1, make().n_components]}, cv=2).fit(
-        X, y
-    )
+    tried = {f"{step}__n_components": [1, make().n_components]}
+    search = GridSearchCV(pipeline, tried, cv=2).fit(X, y)
     assert search.best_score_ > 0.45  # chance is a third
     assert search.predict(X).shape == (len(X),)
 

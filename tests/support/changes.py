@@ -345,6 +345,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
 UNUSED_WITH: dict[str, set[tuple[str, str]]] = {
     "Isomap": {("radius", "n_neighbors")},
     "LaplacianEigenmaps": {("weights", "bandwidth")},
+    "PrincipalCurve": {("closed", "stretch")},
     "TCIE": {("boundary", "boundary_neighbors"), ("boundary", "boundary_threshold")},
     "MDS": {
         ("pairs", "transformation"),

@@ -31,6 +31,7 @@ __all__ = [
     "on_unit",
     "point_on",
     "project",
+    "refined",
     "smoothed",
     "stable_df",
     "trace",
@@ -201,6 +202,7 @@ def trace(
         if np.ptp(t) == 0:  # the curve is a point
             break
         most_df = stable_df(curve.length, noise(X, curve, places))
+        most_df = max(most_df, LEAST_DF[rule.closed] + 1)
     score = gcv(smoother, control)
     return Traced(curve, prolonged, places, smoother.trace(control), score, losses)
 
@@ -208,7 +210,8 @@ def trace(
 def tube(traced: Traced, n_across: float) -> float:
     """Entropy of rows around a curve: along it, and of normal noise in the directions across.
 
-    The entropy along is that of Vasicek (1976), by the spacings of the arc lengths. Of several
+    The entropy along is that of Vasicek (1976), by the spacings of the arc lengths; much of the
+    curve without rows counts as if it had some. Of several
     curves, the one with the narrowest tube for its length describes the rows best; by distances
     alone a curve that winds through all of a cloud would.
     """
@@ -217,8 +220,26 @@ def tube(traced: Traced, n_across: float) -> float:
     far = arcs[np.minimum(np.arange(n) + m, n - 1)] - arcs[np.maximum(np.arange(n) - m, 0)]
     least = max(1e-9 * traced.curve.length, 1e-300)
     along = float(np.mean(np.log(np.maximum(n / (2 * m) * far, least))))
+    if traced.curve.length > 0:
+        along = max(along, float(np.log(traced.curve.length)) - 1)
     variance = max(traced.score / n_across, least**2)
     return along + n_across / 2 * float(np.log(2 * np.pi * np.e * variance))
+
+
+def refined(X: np.ndarray, traced: Traced, rule: Rule) -> Curve:
+    """f + S(x - f): what smoothing has taken from the bends is found in the residuals."""
+    curve, arcs = traced.curve, traced.places.arcs
+    rest = X - point_on(curve, arcs)
+    smoother = rule.smoother(cells_of(on_unit(arcs, rule.closed, curve.length), rest), rule.closed)
+    control = control_with(smoother, traced.df)
+    if rule.closed:
+        t = curve.arcs / curve.length
+    else:
+        t = np.clip((curve.arcs - arcs.min()) / np.ptp(arcs), 0.0, 1.0)
+    knots = curve.knots + smoother.curve(control, t)
+    if rule.closed:
+        knots[-1] = knots[0]
+    return as_curve(knots)
 
 
 def unbiased(curve: Curve, closed: bool, variance: float) -> Curve:

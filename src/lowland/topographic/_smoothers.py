@@ -113,7 +113,7 @@ class Spline(Smoother):
     so that large penalties do not magnify rounding.
     """
 
-    controls = (-12.0, 4.0)
+    controls = (-10.0, 4.0)
 
     def __init__(self, cells: Cells, closed: bool) -> None:
         super().__init__(cells, closed)
@@ -136,9 +136,12 @@ class Spline(Smoother):
         self.gram = (B.T @ (B.multiply(w[:, None]))).toarray()
         self.right = B.T @ (w[:, None] * rest)
         self.left_over = float(np.einsum("i,ij,ij->", w, rest, rest))
+        # between few cells a spline with hardly any penalty would run far away
+        loose = -4 * np.log10(np.pi * len(t)) - 2
         # beyond this penalty rounding is larger than what is left of the spline: a straight line
         straight = np.log10(LARGEST_RATIO * self.gram.max() / self.penalty.max())
-        self.controls = (self.controls[0], min(self.controls[1], float(straight)))
+        low, high = self.controls
+        self.controls = (max(low, float(loose)), min(high, float(straight)))
 
     def _line(self, t: np.ndarray) -> np.ndarray:
         return self.mean[1] + (t - self.mean[0])[:, None] * self.slope

@@ -32,6 +32,7 @@ from lowland.topographic._curve import (
     on_unit,
     point_on,
     project,
+    refined,
     trace,
     tube,
     unbiased,
@@ -74,15 +75,16 @@ class PrincipalCurve(Invertible):
     closed : bool, default=False
         Fit a closed curve, whose end is its beginning.
     bias_correction : bool, default=False
-        Move the curve by -s^2/2 times its curvature, for noise of variance s^2 across it.
-        The mean of the rows around a bend lies that far outside of it.
+        Undo the two biases of a curve in its bends, at the end.
+        Smoothing pulls it inward; the residuals, smoothed, are added to the curve. Noise of
+        variance s^2 across it pushes it outward by s^2/2 times its curvature; it is moved back.
     init : {"auto", "principal_axis", "geodesic"} or array of shape (n_samples, 1), default="auto"
         Where the rows are along the first curve. "principal_axis" is the first axis, or for closed
         curves the angle in the plane of the first two. "geodesic" is the place between the ends
         of a neighbor graph. "auto" tries both. An array holds positions along a line.
     stretch : float, default=2.0
         The ends are prolonged by this times the root mean squared distance of the rows.
-        Rows beyond an end then do not all fall on it.
+        Rows beyond an end then do not all fall on it. A closed curve has no ends.
     n_knots : int, default=200
         Number of points of the curve, 2 to 10 000. Rows are projected on the lines between them.
     max_iter : int, default=50
@@ -132,9 +134,10 @@ class PrincipalCurve(Invertible):
     of freedom are kept, so that the steps can end. There is no proof that they do; they also end
     after 10 without a shorter distance.
 
-    The paper's curve is biased outward where it bends, by s^2 / (2 r) for the radius r. The
-    correction of ``bias_correction`` is that of a circle, for one variance s^2 of all directions
-    across.
+    The paper's curve is biased outward where it bends, by s^2 / (2 r) for the radius r, and
+    smoothing pulls it inward. ``bias_correction`` smooths the residuals once, as Banfield &
+    Raftery do in every step, and then undoes the first bias as on a circle, for one variance s^2 in
+    all directions across.
 
     The arc length runs so that the largest coordinate of the last point minus the first is
     positive. New rows far beyond an end are placed at the end of its prolongation. Points of
@@ -291,11 +294,11 @@ class PrincipalCurve(Invertible):
             return run.monitor.iteration(step, places.arcs[:, None], loss, int(self.max_iter))
 
         traced = trace(Z, t, self._df(), rule, int(self.max_iter), float(self.tol), told)
-        curve = _directed(traced.curve, bool(self.closed))
-        if self.bias_correction:
-            variance = noise(Z, traced.curve, traced.places)
-            curve = unbiased(curve, bool(self.closed), variance)
-        return traced._replace(curve=curve)
+        curve = traced.curve
+        if self.bias_correction and np.ptp(traced.places.arcs) > 0:
+            variance = noise(Z, curve, traced.places)
+            curve = unbiased(refined(Z, traced, rule), rule.closed, variance)
+        return traced._replace(curve=_directed(curve, rule.closed))
 
     def _df(self) -> float | None:
         return None if isinstance(self.df, str) else float(self.df)
