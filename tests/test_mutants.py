@@ -31,6 +31,7 @@ FAMILIES = {
     "tables",
     "topographic_som",
     "topographic_gtm",
+    "topographic_principal_curve",
     "unfolding_diffeomorphic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

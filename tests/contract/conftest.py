@@ -12,6 +12,7 @@ import pytest
 
 from lowland._core import registry
 from lowland._core.base import Reducer
+from support.methods import dimensions
 
 METHODS = registry.all_methods()
 
@@ -44,7 +45,7 @@ def make(method: type[Reducer]) -> Callable[..., Reducer]:
     """An instance for small data, seeded."""
 
     def make(**params: object) -> Reducer:
-        return method(**{"n_components": 2, "random_state": 0, **_few_steps(method), **params})
+        return method(**{**_usual(method), **params})
 
     return make
 
@@ -71,9 +72,13 @@ def _few_steps(method: type[Reducer]) -> dict[str, Any]:
     return {"max_iter": 60} if method.family() == "unfolding" else {}
 
 
+def _usual(method: type[Reducer]) -> dict[str, Any]:
+    return {"n_components": dimensions(method), "random_state": 0, **_few_steps(method)}
+
+
 @functools.cache
 def _fitted(method: type[Reducer]) -> bytes:
-    estimator = method(n_components=2, random_state=0, **_few_steps(method))
+    estimator = method(**_usual(method))
     X = irregular_rows()
     y = np.arange(len(X)) % 3 if method.needs_target else None
     return pickle.dumps((estimator, estimator.fit_transform(X, y)))

@@ -104,7 +104,7 @@ TOO_POOR = {
 
 def assert_finite_map(estimator, X):
     embedding = estimator.fit_transform(X)
-    assert embedding.shape == (len(X), 2)
+    assert embedding.shape == (len(X), estimator.n_components)
     assert np.isfinite(embedding).all()
     assert np.isfinite(estimator.transform(X)).all()
 

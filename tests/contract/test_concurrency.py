@@ -10,7 +10,7 @@ from threading import Barrier, Event, Semaphore
 import numpy as np
 
 from lowland._core import registry
-from support.methods import every_selector
+from support.methods import dimensions, every_selector
 from support.states import assert_same_state, fitted_state
 
 THREADS = 8
@@ -80,7 +80,7 @@ def test_different_methods_at_once_give_the_bytes_that_each_gives_alone():
 
     def fit(method: type) -> object:
         quick = {"max_iter": 30} if "max_iter" in method.parameters() else {}
-        return method(n_components=2, random_state=0, **quick).fit(X, y)
+        return method(n_components=dimensions(method), random_state=0, **quick).fit(X, y)
 
     methods = registry.all_methods()
     alone = [fitted_state(fit(method)) for method in methods]

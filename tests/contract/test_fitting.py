@@ -15,7 +15,7 @@ from support.states import assert_same_state, fitted_state
 def test_fit_returns_the_estimator_and_equals_fit_transform(make, X, fitted):
     first, (second, embedding) = make(), fitted
     assert first.fit(X) is first
-    assert embedding.shape == (len(X), 2)
+    assert embedding.shape == (len(X), first.n_components)
     assert np.isfinite(embedding).all()
     assert_same_state(fitted_state(first), fitted_state(second))
 
@@ -23,7 +23,7 @@ def test_fit_returns_the_estimator_and_equals_fit_transform(make, X, fitted):
 def test_fit_leaves_exactly_the_declared_attributes_in_their_declared_shapes(fitted, X):
     estimator = fitted.estimator
     assert set(fitted_state(estimator)) == {*estimator.fitted_attributes, "n_features_in_"}
-    sizes = {"n_features": X.shape[1], "n_components": 2, "n_samples": len(X)}
+    sizes = {"n_features": X.shape[1], "n_components": estimator.n_components, "n_samples": len(X)}
     for name, declared in estimator.fitted_attributes.items():
         value = getattr(estimator, name)
         if value is None:

@@ -11,7 +11,7 @@ from lowland._engines.distances.function_metric import CALLS
 from lowland.errors import LowlandError, ParameterError, StoppedError
 from lowland.neighbors import knn_graph, knn_query
 from support.cases import each
-from support.methods import small
+from support.methods import dimensions, small
 
 METHODS = [method for method in registry.all_methods() if "metric" in method.parameters()]
 ROWS = np.random.default_rng(7).gamma(2.0, size=(24, 4)) * [1, 3, 0.5, 1]
@@ -35,7 +35,8 @@ def except_for_one_pair(value):
 
 def make(method, **params):
     quick = {"max_iter": 3} if "max_iter" in method.parameters() else {}
-    return method(n_components=2, random_state=0, **{**small(method, 6, 3.0), **quick, **params})
+    usual = {"n_components": dimensions(method), "random_state": 0, **small(method, 6, 3.0)}
+    return method(**{**usual, **quick, **params})
 
 
 NO_DISTANCES = {

@@ -20,7 +20,7 @@ from lowland._core import registry
 from lowland.errors import ParameterError
 from support.cases import Cases
 from support.held_out import CASES, data_of
-from support.methods import small
+from support.methods import dimensions, small
 from support.oracles import CLASSES, OBJECTIVES, PLACES, ROWS_BACK, HeldOut, oracle_of
 from support.oracles.linear import pca_outlier_scores
 
@@ -42,7 +42,7 @@ def fitted(method: type, number: int) -> HeldOut:
     """The model of a case; fitted once for all tests."""
     params, kind = cases_of(method)[number]
     data = data_of(kind)
-    suited = {**small(method), "n_components": 2, "random_state": 0}
+    suited = {**small(method), "n_components": dimensions(method), "random_state": 0}
     if method.__name__ in STEPS:
         suited["max_iter"] = 30
     if "early_exaggeration" in method.parameters():

@@ -15,7 +15,7 @@ from lowland._core.constraints import Constraint, Either, Integer, Real
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._base import Selector
 from support.cases import each
-from support.methods import small
+from support.methods import dimensions, small
 
 EXPONENTS = [-1000, -660, -330, -100, 100, 330, 500, 660, 1000]  # of two: about 1e-301 to 1e301
 SCALES = [*((np.float64, e) for e in EXPONENTS), *((np.float32, e) for e in (-120, -90, 90, 120))]
@@ -211,7 +211,7 @@ def test_a_map_that_float32_cannot_hold_is_refused_or_held(method: type) -> None
     far = np.where(np.median(X, axis=0) < X, largest, -largest).astype(np.float32)
     far *= np.float32(1) - X.astype(np.float32) / 10
     quick = {"max_iter": 5} if "max_iter" in method.parameters() else {}
-    model = method(n_components=2, random_state=0, **small(method), **quick)
+    model = method(dimensions(method), random_state=0, **small(method), **quick)
     try:
         found = model.fit_transform(far, Y)
     except DataError as refusal:

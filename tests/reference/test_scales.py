@@ -21,6 +21,7 @@ from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
 from lowland.spectral._locally_linear import LocallyLinearReducer
 from support.cases import each
+from support.methods import dimensions
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers
@@ -65,7 +66,7 @@ def small(method: type, **params: object) -> Any:
     quick: dict[str, object] = {"perplexity": 10} if method.family() == "neighbor" else {}
     if method.family() in ("neighbor", "unfolding"):
         quick["max_iter"] = 30
-    return method(**{"n_components": 2, "random_state": 0, **quick, **params})
+    return method(**{"n_components": dimensions(method), "random_state": 0, **quick, **params})
 
 
 def attempt(model: Any, X: np.ndarray) -> tuple[Any, str]:

@@ -297,6 +297,19 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "places": Change("units"),
         "init": Change("random"),
     },
+    "PrincipalCurve": {
+        "n_components": Change(2, data="arc"),
+        "random_state": Nothing(1, "starts of few rows are compared on all of them"),
+        "smoother": Change("kernel"),
+        "df": Change(7.0),
+        "closed": Change(True),
+        "bias_correction": Change(True, data="arc"),
+        "init": Change("principal_axis", {"df": 12.0}, data="sheet"),
+        "stretch": Change(0.0),
+        "n_knots": Change(20),
+        "max_iter": Change(1),
+        "tol": Change(1e-9, {"df": 8.0}, shows="n_iter_"),
+    },
     "AnovaF": FILTER,
     "ChiSquare": FILTER,
     "CorrelationScore": {**FILTER, "threshold": Change(0.2, {"n_features": None})},
@@ -358,6 +371,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
 UNUSED_WITH: dict[str, set[tuple[str, str]]] = {
     "Isomap": {("radius", "n_neighbors")},
     "LaplacianEigenmaps": {("weights", "bandwidth")},
+    "PrincipalCurve": {("closed", "stretch")},
     "TCIE": {("boundary", "boundary_neighbors"), ("boundary", "boundary_threshold")},
     "MDS": {
         ("pairs", "transformation"),

@@ -70,6 +70,11 @@ def data_of(kind: str) -> Data:  # noqa: C901
         rng = np.random.default_rng(5)
         t, h = 4 * rng.random(72), 2 * rng.random(72)
         return _with_far_rows(np.column_stack([np.sin(t), h, np.sign(t - 2) * np.cos(t), t / 9]), 8)
+    if kind == "arc":
+        rng = np.random.default_rng(6)
+        t = 4 * rng.random(64)
+        near = np.column_stack([2 * np.cos(t), np.sin(t)]) + 0.1 * rng.standard_normal((64, 2))
+        return _with_far_rows(near, 8)
     if kind == "sheet distances":
         X, new, _ = data_of("sheet")
         return Data(_powered(X, X), _powered(new, X))
@@ -404,5 +409,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_components": 1, "toroidal": True}, "sheet"),
         ({"sides": [9, 8]}, "rows"),
         ({"rule": "online", "neighborhood": "bubble"}, "clusters"),
+    ],
+    "PrincipalCurve": [
+        ({}, "rows"),
+        ({"df": 8.0, "stretch": 5.0}, "rows"),
+        ({"smoother": "kernel", "df": 6.0, "n_knots": 30}, "sheet"),
+        ({"smoother": "lowess", "stretch": 0.0}, "clusters"),
+        ({"closed": True, "df": 6.0}, "sheet"),
+        ({"closed": True, "bias_correction": True, "n_knots": 40}, "rows"),
+        ({"n_components": 2}, "arc"),
+        ({"n_components": 2, "closed": True, "n_knots": 25}, "arc"),
     ],
 }

@@ -7,10 +7,15 @@ from typing import Any
 from lowland._core import registry
 from support.cases import each
 
-__all__ = ["every_method", "every_selector", "small"]
+__all__ = ["dimensions", "every_method", "every_selector", "small"]
 
 every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
+
+
+def dimensions(method: type) -> int:
+    """Dimensions of a map in the tests: 2, but 1 where more than two columns have no more."""
+    return 1 if method.components_limit == "curve" else 2
 
 
 def small(method: type, neighbors: int = 6, perplexity: float = 5.0) -> dict[str, Any]:

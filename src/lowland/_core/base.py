@@ -40,7 +40,7 @@ class Reducer(Estimator):
     accepts_missing: ClassVar[bool] = False  # unknown distances are NaN
     wants_pca: ClassVar[bool] = False  # wide tables are reduced by PCA first
     wraps: ClassVar[bool] = False  # the map is a torus: its left edge meets its right (sides_)
-    components_limit: ClassVar[Literal["rows", "rank", "classes", "plane"]] = "rows"
+    components_limit: ClassVar[Literal["rows", "rank", "classes", "plane", "curve"]] = "rows"
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
@@ -52,6 +52,7 @@ class Reducer(Estimator):
         """The largest dimension of a map of n rows, p columns and so many classes."""
         limits = {"rows": max(1, n - 1), "rank": min(n, p), "classes": max(1, n_classes - 1)}
         limits["plane"] = 2
+        limits["curve"] = 2 if p == 2 else 1  # along it, and in the plane across
         return limits[cls.components_limit]
 
     def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:

@@ -109,6 +109,9 @@ definition in numpy.
   units ``lists[nearest[i]]``; infinity where it is -1.
 - ``som_steps(rows, rates, neighborhood, codebook)``: Kohonen's rule, one row after the other, in
   place: ``w_j += rates[t] * neighborhood[c, j] * (x_t - w_j)``, c the nearest unit of the row x_t.
+- ``project_on_polyline(x, knots, before, after, segments, along, squares)``: for every row the
+  number of the nearest segment between consecutive knots, how far along it the nearest point is,
+  and its squared distance. The ends are prolonged by ``before`` and ``after``. O(n m p).
 """
 
 from lowland._native.kernels import (
@@ -155,6 +158,7 @@ from lowland._native.kernels import (
     pool_adjacent,
     probe_lists,
     project,
+    project_on_polyline,
     query_groups,
     rank_forces,
     rank_heights,
@@ -229,6 +233,7 @@ __all__ = [
     "pool_adjacent",
     "probe_lists",
     "project",
+    "project_on_polyline",
     "query_groups",
     "rank_forces",
     "rank_heights",

@@ -511,6 +511,17 @@ def gaussian_field(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def project_on_polyline(
+    x: np.ndarray,
+    knots: np.ndarray,
+    before: float,
+    after: float,
+    segments: np.ndarray,
+    along: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def torus_energy(
     z: np.ndarray,
     y: np.ndarray,

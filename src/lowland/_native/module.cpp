@@ -16,6 +16,7 @@ void bind_knn(nb::module_& m);
 void bind_local_stress(nb::module_& m);
 void bind_mean_cosines(nb::module_& m);
 void bind_patches(nb::module_& m);
+void bind_polyline(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_rank_visu(nb::module_& m);
@@ -169,6 +170,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_local_stress(m);
     lowland::bind_mean_cosines(m);
     lowland::bind_patches(m);
+    lowland::bind_polyline(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
     lowland::bind_rank_visu(m);

@@ -24,8 +24,9 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
-    topographic_som,
     topographic_gtm,
+    topographic_principal_curve,
+    topographic_som,
     unfolding_diffeomorphic_map,
     unfolding_mvu,
     unfolding_sculpting,
@@ -53,6 +54,7 @@ PLACES: dict[str, Callable] = {
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
     "SOM": topographic_som.grid_places,
     "GTM": topographic_gtm.posterior_places,
+    "PrincipalCurve": topographic_principal_curve.nearest_arc,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -86,6 +88,7 @@ ROWS_BACK: dict[str, Callable] = {
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_back,
     "SOM": topographic_som.grid_rows,
     "GTM": topographic_gtm.sheet,
+    "PrincipalCurve": topographic_principal_curve.on_the_curve,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
