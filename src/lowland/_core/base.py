@@ -50,9 +50,13 @@ class Reducer(Estimator):
     @classmethod
     def most_components(cls, n: int, p: int, n_classes: int = 0) -> int:
         """The largest dimension of a map of n rows, p columns and so many classes."""
-        limits = {"rows": max(1, n - 1), "rank": min(n, p), "classes": max(1, n_classes - 1)}
-        limits["plane"] = 2
-        limits["curve"] = 2 if p == 2 else 1  # along it, and in the plane across
+        limits = {
+            "rows": max(1, n - 1),
+            "rank": min(n, p),
+            "classes": max(1, n_classes - 1),
+            "plane": 2,
+            "curve": 2 if p == 2 else 1,  # along it, and in the plane across
+        }
         return limits[cls.components_limit]
 
     def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
