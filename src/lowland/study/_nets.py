@@ -1,0 +1,82 @@
+"""The curve or the grid that a fitted method has laid through the data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._engines.grids.lattice import Lattice
+
+__all__ = ["NET_NEEDS", "Net", "edges_between", "net_of"]
+
+# Attributes of which each tells a net, the first one that a method has.
+NET_NEEDS = (
+    ("curve_",),
+    ("nodes_",),
+    ("unit_places_", "codebook_"),
+    ("latent_points_",),
+)
+SLACK = 1.01  # of the distance of neighbors
+
+
+class Net(NamedTuple):
+    """Points in the columns of the method; a curve runs through them in their order."""
+
+    nodes: np.ndarray
+    edges: np.ndarray | None  # None: a curve
+    closed: bool = False  # a curve whose end is its beginning
+
+
+def net_of(estimator: Any) -> Net | None:
+    """The curve or the grid of a fitted method; None if it has none that can be drawn."""
+    curve = getattr(estimator, "curve_", None)
+    if curve is not None:
+        return Net(np.asarray(curve), None, getattr(estimator, "closed", False) is True)
+    places = _first(estimator, ("unit_places_", "node_places_", "latent_points_"))
+    nodes = _first(estimator, ("nodes_", "codebook_"))
+    if nodes is None and places is not None and hasattr(estimator, "inverse_transform"):
+        nodes = estimator.inverse_transform(places)
+    if nodes is None:
+        return None
+    edges = _edges_of(estimator, places, len(nodes))
+    return None if edges is None else Net(np.asarray(nodes), edges)
+
+
+def _first(estimator: Any, names: tuple[str, ...]) -> Any:
+    found = (getattr(estimator, name, None) for name in names)
+    return next((value for value in found if value is not None), None)
+
+
+def _edges_of(estimator: Any, places: Any, n_nodes: int) -> np.ndarray | None:
+    """Neighboring nodes: as the method says, or those that are one step apart in the map."""
+    edges = getattr(estimator, "edges_", None)
+    if edges is not None:
+        return np.asarray(edges)
+    lattice = getattr(estimator, "lattice_", None)
+    if isinstance(lattice, Lattice) and lattice.n_units == n_nodes:
+        return lattice.edges()
+    if places is None or len(places) != n_nodes:
+        return None
+    return edges_between(np.asarray(places), getattr(estimator, "grid", "rectangle"))
+
+
+def edges_between(places: np.ndarray, kind: str) -> np.ndarray:
+    """Pairs of neighbors on a regular grid; the steps of a rectangular one may differ by axis."""
+    from scipy.spatial import cKDTree
+
+    places = np.asarray(places, dtype=np.float64)
+    if len(places) < 2:
+        return np.zeros((0, 2), np.int64)
+    if kind == "hexagon":
+        step = float(cKDTree(places).query(places, k=2)[0][:, 1].min())
+    else:
+        places, step = places / [_smallest_gap(along) for along in places.T], 1.0
+    return cKDTree(places).query_pairs(SLACK * step, output_type="ndarray")
+
+
+def _smallest_gap(along: np.ndarray) -> float:
+    """Between two different coordinates; rounding does not make them different."""
+    gaps = np.diff(np.sort(along))
+    gaps = gaps[gaps > 1e-9 * max(float(np.abs(along).max()), 1e-300)]
+    return float(gaps.min()) if gaps.size else 1.0
