@@ -380,7 +380,8 @@ def _range(low: float, high: float) -> str:
     if not 1e-3 <= larger < 1e6:
         return f"{low:.2e} to {high:.2e}"
     decimals = max(0, 2 - int(np.floor(np.log10(larger))))
-    return f"{low:.{decimals}f} to {high:.{decimals}f}"
+    ends = (round(end, decimals) + 0.0 for end in (low, high))  # a negative zero loses its sign
+    return " to ".join(f"{end:.{decimals}f}" for end in ends)
 
 
 def _common_bar(figure: Figure, panels: list[Axes], height: float) -> None:

@@ -10,13 +10,9 @@ from lowland._engines.grids.lattice import Lattice
 
 __all__ = ["NET_NEEDS", "Net", "edges_between", "net_of"]
 
-# Attributes of which each tells a net, the first one that a method has.
-NET_NEEDS = (
-    ("curve_",),
-    ("nodes_",),
-    ("unit_places_", "codebook_"),
-    ("latent_points_",),
-)
+# Attributes of which each tells a net: knots of a curve, nodes, units with their places.
+NET_NEEDS = (("curve_",), ("nodes_",), ("unit_places_", "codebook_"))
+CLOSED_AXES = {"ring": 1, "cylinder": 1, "torus": 2}  # of kinds of grids; others have none
 SLACK = 1.01  # of the distance of neighbors
 
 
@@ -33,12 +29,12 @@ def net_of(estimator: Any) -> Net | None:
     curve = getattr(estimator, "curve_", None)
     if curve is not None:
         return Net(np.asarray(curve), None, getattr(estimator, "closed", False) is True)
-    places = _first(estimator, ("unit_places_", "node_places_", "latent_points_"))
     nodes = _first(estimator, ("nodes_", "codebook_"))
-    if nodes is None and places is not None and hasattr(estimator, "inverse_transform"):
-        nodes = estimator.inverse_transform(places)
+    places = _first(estimator, ("unit_places_", "node_places_"))
     if nodes is None:
         return None
+    if _are_places(estimator):
+        nodes, places = estimator.inverse_transform(nodes), nodes
     edges = _edges_of(estimator, places, len(nodes))
     return None if edges is None else Net(np.asarray(nodes), edges)
 
@@ -48,20 +44,31 @@ def _first(estimator: Any, names: tuple[str, ...]) -> Any:
     return next((value for value in found if value is not None), None)
 
 
+def _are_places(estimator: Any) -> bool:
+    """Whether the nodes are declared as places of the map, as those of a GTM, not as rows."""
+    declared = getattr(estimator, "fitted_attributes", {}).get("nodes_")
+    return declared is not None and (declared.shape or ("",))[-1] == "n_components"
+
+
 def _edges_of(estimator: Any, places: Any, n_nodes: int) -> np.ndarray | None:
-    """Neighboring nodes: as the method says, or those that are one step apart in the map."""
-    edges = getattr(estimator, "edges_", None)
-    if edges is not None:
-        return np.asarray(edges)
-    lattice = getattr(estimator, "lattice_", None)
-    if isinstance(lattice, Lattice) and lattice.n_units == n_nodes:
+    """Neighboring nodes: by the sides of the grid, or else those one step apart in the map."""
+    sides, kind = _first(estimator, ("unit_sides_", "shape_")), getattr(estimator, "grid", None)
+    if sides is not None and np.prod(sides) == n_nodes:
+        q = len(sides)
+        n_closed = q if getattr(estimator, "toroidal", False) else CLOSED_AXES.get(kind or "", 0)
+        is_hexagonal = kind == "hexagon" and q == 2 and min(sides) > 1
+        lattice = Lattice(
+            "hexagon" if is_hexagonal else "rectangle",
+            tuple(int(side) for side in sides),
+            tuple(axis < n_closed for axis in range(q)),
+        )
         return lattice.edges()
     if places is None or len(places) != n_nodes:
         return None
-    return edges_between(np.asarray(places), getattr(estimator, "grid", "rectangle"))
+    return edges_between(places, kind or "rectangle")
 
 
-def edges_between(places: np.ndarray, kind: str) -> np.ndarray:
+def edges_between(places: Any, kind: str) -> np.ndarray:
     """Pairs of neighbors on a regular grid; the steps of a rectangular one may differ by axis."""
     from scipy.spatial import cKDTree
 
@@ -78,5 +85,5 @@ def edges_between(places: np.ndarray, kind: str) -> np.ndarray:
 def _smallest_gap(along: np.ndarray) -> float:
     """Between two different coordinates; rounding does not make them different."""
     gaps = np.diff(np.sort(along))
-    gaps = gaps[gaps > 1e-9 * max(float(np.abs(along).max()), 1e-300)]
+    gaps = gaps[gaps > 1e-9 * float(np.abs(along).max(initial=0.0))]
     return float(gaps.min()) if gaps.size else 1.0

@@ -11,7 +11,7 @@ from lowland.preparation.preparation import Preparation
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["InOwnUnits", "in_own_units", "rows_of_method"]
+__all__ = ["InOwnUnits", "as_array", "in_own_units", "rows_of_method"]
 
 
 class InOwnUnits(NamedTuple):
@@ -43,13 +43,21 @@ def in_own_units(values: np.ndarray, prepared: Prepared, fit: Fit) -> InOwnUnits
     return InOwnUnits(values, [str(name) for name in names], units)
 
 
-def rows_of_method(prepared: Prepared, fit: Fit, chosen: np.ndarray) -> np.ndarray:
-    """Some of the prepared rows as the method was given them, dense."""
-    X: Any = prepared.X[chosen]
+def rows_of_method(prepared: Prepared, fit: Fit, chosen: np.ndarray | None = None) -> Any:
+    """All or some of the rows as the method was given them: a frame, an array or sparse."""
+    X = prepared.X if chosen is None else prepared.X[chosen]
     for step in _steps_before(fit):
         if step is not prepared.preparation:  # the prepared rows are behind it already
             X = step.transform(X)
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    return X
+
+
+def as_array(X: Any) -> np.ndarray:
+    """Rows as a dense array of float64."""
+    for way in ("toarray", "to_numpy"):  # a sparse matrix, a frame
+        if hasattr(X, way):
+            X = getattr(X, way)()
+    return np.asarray(X, dtype=np.float64)
 
 
 def _steps_before(fit: Fit) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland.study._keeping import Keeper
 from lowland.study._nets import NET_NEEDS, Net, net_of
-from lowland.study._own_units import in_own_units, rows_of_method
+from lowland.study._own_units import as_array, in_own_units, rows_of_method
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PICTURES", "Drawn", "Kind", "MethodPictures", "picture_names"]
 
 REPORT_DPI = 90  # dots per inch in the report, where a picture is about 500 dots wide
-MOST_ROWS = 10_000  # that are drawn around a curve or grid
+LEAST_ROWS, MOST_ROWS = 200, 10_000  # that are drawn around a curve or grid
 MOST_VALUES = 20_000_000  # of these rows, which are dense
 
 
@@ -92,7 +92,8 @@ def _labeled_units(scene: Scene) -> Drawn | None:
     if labels is None or not isinstance(encode_labels(labels, len(labels)), Categories):
         return None
     places, kind = scene.grid
-    units = _units_of_rows(scene)
+    estimator: Any = scene.fit.estimator
+    units = estimator.predict(rows_of_method(scene.prepared, scene.fit))
     found, shares = majority(units, labels, len(places))
     figure = labeled_units(
         *(places, found, shares, kind),
@@ -150,21 +151,21 @@ def _through_data(scene: Scene) -> Drawn | None:
     if net is None or net.nodes.shape[1] < 2:
         return None
     n = scene.prepared.X.shape[0]
-    most = max(200, min(MOST_ROWS, MOST_VALUES // scene.prepared.X.shape[1]))
-    chosen = np.arange(n)
+    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // scene.prepared.X.shape[1]))
+    chosen = None
     if n > most:
         chosen = np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
-    rows = rows_of_method(scene.prepared, scene.fit, chosen)
+    given = rows_of_method(scene.prepared, scene.fit, chosen)
     projections = None
     if hasattr(estimator, "inverse_transform"):
-        projections = np.asarray(estimator.inverse_transform(estimator.transform(rows)))
-    plane = _Plane.through(rows, projections, net)
+        projections = as_array(estimator.inverse_transform(estimator.transform(given)))
+    plane = _Plane.through(as_array(given), projections, net)
     if plane is None:
         return None
     labels = scene.labels()
     what = "curve" if net.edges is None else "grid"
     said = {
-        "labels": None if labels is None else labels[chosen],
+        "labels": labels if labels is None or chosen is None else labels[chosen],
         "title": f"{scene.source}: the {what} through the data",
         "label_name": scene.color,
         "axis_names": plane.axes,
@@ -207,13 +208,12 @@ class _Plane(NamedTuple):
             rows = np.where(missing, projections, rows)
         if len(rows) < 3:
             return None
-        pca = PCA(2, random_state=0).fit(np.asarray(rows, dtype=np.float64))
+        pca = PCA(2, random_state=0).fit(rows)
         shares = pca.explained_variance_ratio_
         axes = [f"principal axis {i + 1} ({share:.1%})" for i, share in enumerate(shares)]
         what = f"the plane of the first two principal axes ({shares.sum():.0%} of the variance)"
-        flat = None if projections is None else pca.transform(projections.astype(np.float64))
-        nodes = pca.transform(np.asarray(net.nodes, dtype=np.float64))
-        return cls(pca.transform(rows.astype(np.float64)), nodes, flat, axes, what)
+        flat = None if projections is None else pca.transform(projections)
+        return cls(pca.transform(rows), pca.transform(as_array(net.nodes)), flat, axes, what)
 
 
 PICTURES = (
@@ -282,16 +282,6 @@ class MethodPictures:
 
 def _lack(name: str) -> str:
     return f"the picture {name}.png was not drawn"
-
-
-def _units_of_rows(scene: Scene) -> np.ndarray:
-    """The unit of each row, in blocks, as rows may be sparse."""
-    estimator: Any = scene.fit.estimator
-    n, p = scene.prepared.X.shape
-    block = max(1, MOST_VALUES // max(p, 1))
-    parts = [np.arange(start, min(start + block, n)) for start in range(0, n, block)]
-    found = [estimator.predict(rows_of_method(scene.prepared, scene.fit, part)) for part in parts]
-    return np.concatenate(found)
 
 
 def majority(units: np.ndarray, labels: Any, n_units: int) -> tuple[np.ndarray, np.ndarray]:

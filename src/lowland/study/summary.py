@@ -43,11 +43,16 @@ FACTS = (
     "quantization_error_",
     "topographic_error_",
     "log_likelihood_",
+    "mean_log_likelihood_",
+    "noise_",
     "length_",
     "mean_squared_distance_",
     "approximation_energy_",
     "stretching_energy_",
     "bending_energy_",
+    "energy_",
+    "surface_variance_ratio_",
+    "plane_variance_ratio_",
 )
 
 
@@ -141,7 +146,7 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
         if value is not None:
             facts[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
     hits = getattr(estimator, "hits_", None)
-    if hits is not None:
+    if hits is not None and hasattr(estimator, "codebook_"):
         facts["units"] = len(hits)
         facts["empty_units"] = sum(int(count) == 0 for count in hits)
     shares = variance_shares(estimator)
