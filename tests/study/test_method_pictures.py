@@ -339,7 +339,7 @@ def test_the_net_and_the_projections_lie_in_the_plane_of_the_rows(cls, monkeypat
     calls = drawn_with(monkeypatch, function)
     result = make_map("iris", cls, measure=False, scale="none")
     [caption] = captions(result.summary())
-    assert "first two principal axes (98% of the variance)" in caption
+    assert "first two principal axes (98\u202f% of the variance)" in caption
     assert "long ones are rows that it does not explain" in caption
     [(given, named)] = calls
     rows, nodes, projections = given if cls is Line else (given[0], given[1], given[3])

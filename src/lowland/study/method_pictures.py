@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._core.base import Reducer
+from lowland.report.wording import percent
 from lowland.study._keeping import Keeper
 from lowland.study._nets import NET_NEEDS, Net, net_of
 from lowland.study._own_units import as_array, in_own_units, rows_of_method
@@ -130,7 +131,7 @@ def _component_planes(scene: Scene) -> Drawn:
     found = in_own_units(codebook, scene.prepared, scene.fit)
     spread = None
     if codebook.shape == found.values.shape:  # the units of the method compare columns fairly
-        spread = np.nan_to_num(np.ptp(codebook, axis=0))
+        spread = np.std(codebook, axis=0)
     figure = component_planes(
         *(places, found.values, found.names, kind),
         variation=spread,
@@ -211,7 +212,8 @@ class _Plane(NamedTuple):
         pca = PCA(2, random_state=0).fit(rows)
         shares = pca.explained_variance_ratio_
         axes = [f"principal axis {i + 1} ({share:.1%})" for i, share in enumerate(shares)]
-        what = f"the plane of the first two principal axes ({shares.sum():.0%} of the variance)"
+        seen = percent(float(shares.sum()))
+        what = f"the plane of the first two principal axes ({seen} of the variance)"
         flat = None if projections is None else pca.transform(projections)
         return cls(pca.transform(rows), pca.transform(as_array(net.nodes)), flat, axes, what)
 
@@ -256,6 +258,7 @@ class MethodPictures:
             drawn = self._draw(name)
             if drawn is not None:
                 save_figure(drawn.figure, path)
+                drawn.figure.set_layout_engine("none")  # the report finds all parts in place
 
         self._keeper.lost.pop(_lack(name), None)  # of an earlier attempt
         self._keeper.attempt(_lack(name), work, None, path=path)
