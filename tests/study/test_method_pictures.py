@@ -390,6 +390,20 @@ def test_few_or_equal_rows_are_no_obstacle(n, spread):
     assert found[0].startswith("U-matrix")
 
 
+@each("scale", [1e-200, 1e200])
+def test_the_plane_does_not_depend_on_extreme_units(scale):
+    model = Units().fit(iris().X)
+    nodes = net_of(model)
+    projections = model.inverse_transform(model.transform(iris().X))
+    plain = _Plane.through(iris().X, projections, nodes)
+    scaled = nodes._replace(nodes=scale * nodes.nodes)
+    plane = _Plane.through(scale * iris().X, scale * projections, scaled)
+    ratio = np.ptp(plain.rows) / np.ptp(plane.rows)
+    for one, other in zip(plane[:3], plain[:3], strict=True):
+        np.testing.assert_allclose(one * ratio, other, atol=1e-9)
+    assert plane.what == plain.what
+
+
 def test_missing_values_are_taken_from_the_projection():
     X = iris().X.copy()
     model = Units().fit(X)

@@ -131,7 +131,7 @@ def _component_planes(scene: Scene) -> Drawn:
     found = in_own_units(codebook, scene.prepared, scene.fit)
     spread = None
     if codebook.shape == found.values.shape:  # the units of the method compare columns fairly
-        spread = np.std(codebook, axis=0)
+        spread = np.std(codebook / (np.abs(codebook).max() or 1.0), axis=0)
     figure = component_planes(
         *(places, found.values, found.names, kind),
         variation=spread,
@@ -209,13 +209,16 @@ class _Plane(NamedTuple):
             rows = np.where(missing, projections, rows)
         if len(rows) < 3:
             return None
+        reach = float(np.abs(rows).max())
+        unit = 1.0 if not reach or 1e-100 < reach < 1e100 else reach  # squares stay in range
+        rows, nodes = rows / unit, as_array(net.nodes) / unit
         pca = PCA(2, random_state=0).fit(rows)
         shares = pca.explained_variance_ratio_
         axes = [f"principal axis {i + 1} ({share:.1%})" for i, share in enumerate(shares)]
         seen = percent(float(shares.sum()))
         what = f"the plane of the first two principal axes ({seen} of the variance)"
-        flat = None if projections is None else pca.transform(projections)
-        return cls(pca.transform(rows), pca.transform(as_array(net.nodes)), flat, axes, what)
+        flat = None if projections is None else pca.transform(projections / unit)
+        return cls(pca.transform(rows), pca.transform(nodes), flat, axes, what)
 
 
 PICTURES = (
