@@ -55,6 +55,9 @@ def change_fact(**values):
         (change_fact(perplexity=61), "perplexity near n", True, "61 is large for 300 rows"),
         (change_fact(perplexity=[10, 90.0]), "perplexity near n", True, "90"),
         (change_map(parameters={"perplexity": 2}), "low perplexity", True, "even in noise"),
+        (change_fact(topographic_error=0.25), "folded grid", True, "For 25\u202f% of the rows"),
+        (change_fact(topographic_error=0.15), "folded grid", False, "larger final radius"),
+        (change_fact(units=90, empty_units=50), "empty units", False, "50 of 90 units"),
         (
             change_fact(n_connected_components=3),
             "disconnected graph",
@@ -98,6 +101,8 @@ def test_a_caution_is_given_when_it_applies(summary, change, kind, serious, word
         change_measure("trustworthiness", pca=None),
         change_fact(perplexity=30, n_connected_components=1, explained_variance_ratio=[0.4, 0.2]),
         change_fact(violation_max=0.04),
+        change_fact(topographic_error=0.09, units=90, empty_units=45),
+        change_fact(topographic_error=None, units="many", empty_units=float("nan")),
         change_map(loss_history=[1.0, 0.995]),
         change_map(loss_history=[1.0]),
     ],

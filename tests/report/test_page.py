@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -99,6 +100,28 @@ def test_nothing_is_loaded_from_anywhere(summary):
     assert loaded
     assert all(value.startswith(("#", "data:image/png;base64,")) for value in loaded)
     assert "link" not in page.tags
+
+
+def test_pictures_of_a_method_have_a_section_with_their_captions(summary):
+    assert 'id="pictures"' not in render(summary)
+    captions = ["U-matrix: dark cells are <far> & alone.", "Hits: rows of each unit."]
+    summary["maps"][0]["pictures"] = dict.fromkeys(captions, b"\x89PNG...")
+    text = render(summary)
+    section = text[text.index('<section id="pictures"') : text.index('<section id="reading"')]
+    page = Reader(section)
+    assert page.tags.count("img") == page.tags.count("figcaption") == 2
+    assert [value for name, value in page.attributes if name == "alt"] == captions
+    for caption in captions:
+        assert f"<figcaption>{html.escape(caption)}</figcaption>" in section
+    assert "far" not in page.tags
+
+
+def test_facts_of_grids_and_curves_have_words(summary):
+    summary["maps"][0]["facts"] = {"topographic_error": 0.0625, "log_likelihood": -12.5}
+    text = html.unescape(render(summary))
+    words = "Topographic error (rows whose two nearest units do not touch)"
+    assert f"<dt>{words}</dt><dd>0.0625</dd>" in text
+    assert "<dt>Log-likelihood</dt><dd>-12.5</dd>" in text
 
 
 def test_the_policy_allows_our_script_and_style_and_no_other(summary):

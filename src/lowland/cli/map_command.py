@@ -87,6 +87,7 @@ def map_command(
     from lowland.io import check_free, check_writable
     from lowland.io.formats.h5ad_writing import check_h5ad_target
     from lowland.study.fitting import FitOptions
+    from lowland.study.method_pictures import picture_names
     from lowland.study.outputs import MapFiles, result_folder
     from lowland.study.run import RunOptions, run_map
 
@@ -96,7 +97,13 @@ def map_command(
     folder = output or result_folder(sources, registry.snake_case(cls.__name__))
     written_as = file_format.value if file_format else _format_like(sources[0])
     copied = sources[0] if into else ""
-    files = MapFiles.in_folder(folder, file_format=written_as, report=report, copy_of=copied)
+    files = MapFiles.in_folder(
+        folder,
+        file_format=written_as,
+        report=report,
+        copy_of=copied,
+        pictures=picture_names(cls),
+    )
     check_free(files.paths(), force=force, sources=sources)
     if copied:
         if len(sources) > 1:
@@ -135,12 +142,14 @@ def lines(result: MapResult, files: MapFiles) -> list[str]:
     if result.stopped_early:
         made.append("stopped early")
     first, *rest = found["preparation"]
+    written = files.named()
+    width = max(8, *map(len, written))
     return [
         f"{found['input']}: {first}",
         *(f"  {line}" for line in rest),
         f"{type(result.estimator).__name__}: {'; '.join(made)}",
         *quality_lines(result),
-        *(f"  {kind:<8} {path}" for kind, path in files.named().items()),
+        *(f"  {kind:<{width}} {path}" for kind, path in written.items()),
     ]
 
 

@@ -28,7 +28,9 @@ from lowland.plot.rnx import rnx_plot
 from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
+from lowland.plot.through_data import curve_through_data, grid_through_data
 from lowland.plot.tiles import tiled_map
+from lowland.plot.units import component_planes, hits, labeled_units, u_matrix
 from lowland.plot.variance import scree_plot
 
 if TYPE_CHECKING:
@@ -38,9 +40,14 @@ __all__ = [
     "MapFigure",
     "biplot",
     "compare_maps",
+    "component_planes",
     "curse",
+    "curve_through_data",
     "distortion_map",
     "eigen_images",
+    "grid_through_data",
+    "hits",
+    "labeled_units",
     "loss_plot",
     "opening_angle_plot",
     "pairs_plot",
@@ -54,6 +61,7 @@ __all__ = [
     "selection_plot",
     "shepard_plot",
     "tiled_map",
+    "u_matrix",
 ]
 
 

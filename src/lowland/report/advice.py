@@ -20,6 +20,8 @@ LITTLE_VARIANCE = 0.5
 ROWS_PER_PERPLEXITY = 5
 SMALLEST_PERPLEXITY = 5
 LARGE_VIOLATION = 0.05  # relative error of a distance that a method promises to keep
+FOLDED = 0.2  # topographic error of a grid that is folded
+SOMEWHAT_FOLDED = 0.1
 STILL_FALLING = 0.01  # relative decrease of the loss in the last step of its history
 
 
@@ -187,6 +189,29 @@ def _violated(entry: Map, n: int) -> Found:
         )
 
 
+def _folded(entry: Map, n: int) -> Found:
+    error = _fact(entry, "topographic_error")
+    if error is not None and error > SOMEWHAT_FOLDED:
+        yield (
+            "folded grid",
+            error > FOLDED,
+            f"For {percent(error)} of the rows, the two nearest units are not neighbors on the "
+            "grid: it is folded there, and similar rows may lie in distant places of the map. A "
+            "larger final radius, fewer units or a toroidal grid make it smoother.",
+        )
+
+
+def _empty_units(entry: Map, n: int) -> Found:
+    units, empty = _fact(entry, "units"), _fact(entry, "empty_units")
+    if units is not None and empty is not None and empty > units / 2:
+        yield (
+            "empty units",
+            False,
+            f"{count(int(empty))} of {count(int(units))} units have no rows: the grid is finer "
+            "than the data. With fewer units, each would describe more rows.",
+        )
+
+
 def _little_variance(entry: Map, n: int) -> Found:
     shares = entry["facts"].get("explained_variance_ratio")
     if shares is None:
@@ -246,6 +271,8 @@ RULES: tuple[Any, ...] = (
     _perplexity,
     _disconnected,
     _violated,
+    _folded,
+    _empty_units,
     _little_variance,
     _still_falling,
     _sampled,
@@ -258,6 +285,14 @@ def _value(entry: Map, name: str) -> float | None:
     if measure is None or not math.isfinite(measure["value"]):
         return None
     return measure["value"]
+
+
+def _fact(entry: Map, name: str) -> float | None:
+    """A number that the fit found; None if it found none."""
+    value = entry["facts"].get(name)
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _loses(entry: Map, name: str) -> bool:

@@ -255,5 +255,14 @@ def _words(name: str) -> str:
         "knn_accuracy": "k-NN accuracy",
         "kl_divergence": "KL divergence",
         "kkt_residual": "KKT residual",
+        "log_likelihood": "log-likelihood",
+        "mean_log_likelihood": "mean log-likelihood of a row",
+        "energy": "energies (approximation, stretching, bending)",
+        "surface_variance_ratio": "share of the variance on the surface",
+        "plane_variance_ratio": "share of the variance on the principal plane",
+        "length": "length of the curve",
+        "quantization_error": "quantization error (mean distance of a row to its unit)",
+        "topographic_error": "topographic error (rows whose two nearest units do not touch)",
+        "mean_squared_distance": "mean squared distance of a row to its projection",
     }
     return known.get(name, name.replace("_", " "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["MapFiles", "result_folder", "result_stem"]
 
@@ -17,14 +17,22 @@ class MapFiles(NamedTuple):
     report: Path | None
     model: Path | None
     h5ad: Path | None = None
+    pictures: tuple[Path, ...] = ()  # of the method, beside that of the map
 
     @classmethod
     def in_folder(
-        cls, folder: Path, *, file_format: str = "csv", report: bool = True, copy_of: str = ""
+        cls,
+        folder: Path,
+        *,
+        file_format: str = "csv",
+        report: bool = True,
+        copy_of: str = "",
+        pictures: Iterable[str] = (),
     ) -> MapFiles:
         """All files of a map in one folder; the format of the map is "csv" or "parquet".
 
-        ``copy_of`` names the H5AD file that a copy is made of, if any.
+        ``copy_of`` names the H5AD file that a copy is made of, if any, and ``pictures`` those that
+        the method may have (:func:`lowland.study.method_pictures.picture_names`).
         """
         return cls(
             folder / f"map.{file_format}",
@@ -32,20 +40,29 @@ class MapFiles(NamedTuple):
             folder / "report.html" if report else None,
             folder / "model.lowland",
             folder / f"{result_stem(copy_of)}.h5ad" if copy_of else None,
+            tuple(folder / f"{name}.png" for name in pictures),
         )
 
     def without(self, kinds: Iterable[str]) -> MapFiles:
-        """The same files without some kinds."""
-        left = dict.fromkeys(kind for kind in kinds if kind in self._fields)
-        return self._replace(**left)
+        """The same files without some kinds, or some pictures by their names."""
+        kinds = set(kinds)
+        left: dict[str, Any] = dict.fromkeys(kinds & {*self._fields})
+        kept = tuple(path for path in self.pictures if path.stem not in kinds)
+        return self._replace(**left | {"pictures": kept})
 
     def paths(self) -> list[Path]:
         """The files that will be written."""
-        return [path for path in self if path is not None]
+        return [*self._single().values(), *self.pictures]
 
     def named(self) -> dict[str, str]:
-        """The paths as text, by kind."""
-        return {kind: str(path) for kind, path in self._asdict().items() if path is not None}
+        """The paths as text, by kind; pictures of the method by their names."""
+        more = {path.stem: path for path in self.pictures}
+        return {kind: str(path) for kind, path in {**self._single(), **more}.items()}
+
+    def _single(self) -> dict[str, Path]:
+        found = self._asdict()
+        del found["pictures"]
+        return {kind: path for kind, path in found.items() if path is not None}
 
 
 def result_folder(source: str | Sequence[str], ending: str) -> Path:

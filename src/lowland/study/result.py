@@ -20,6 +20,7 @@ from lowland.study._keeping import Keeper
 from lowland.study._stages import STAGES, Stages
 from lowland.study.fitting import Fit
 from lowland.study.into_anndata import add_to_anndata, write_copy
+from lowland.study.method_pictures import MethodPictures
 from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
 from lowland.study.summary import (
@@ -86,6 +87,7 @@ class MapResult:
         self._prepared, self._fit, self._measures = prepared, fit, measures
         self._command, self._stages = command, stages
         self._keeper = keeper or Keeper()
+        self._pictures = MethodPictures(prepared, fit, color, self._keeper)
         self.color = color
 
     @functools.cached_property
@@ -138,8 +140,9 @@ class MapResult:
         """Write the report, one HTML file; an existing file is replaced."""
         from lowland.report import write_report
 
+        summary = self.summary()
         with self._stages.timed("writing"):
-            write_report(self.summary(), path)
+            write_report(summary, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model; :func:`lowland.load` reads it."""
@@ -156,7 +159,7 @@ class MapResult:
         raw_text: bool = False,
         into: str | None = None,
     ) -> MapFiles:
-        """Write map, model, picture and report into a folder in one step.
+        """Write map, model, pictures and report into a folder in one step.
 
         If the map cannot be written, nothing is. If one of the others cannot be made, a warning
         says so, and the rest is written.
@@ -181,13 +184,18 @@ class MapResult:
         -------
         MapFiles
             The paths that were written: ``map``, ``picture``, ``report``, ``model`` and ``h5ad``;
-            None for a file that was not.
+            None for a file that was not. ``pictures`` are those that only some methods have, such
+            as the U-matrix of a self-organizing map.
         """
         if into not in (None, "obsm"):
             raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
         source = self._prepared.table.source
         files = MapFiles.in_folder(
-            Path(folder), file_format=file_format, report=report, copy_of=source if into else ""
+            Path(folder),
+            file_format=file_format,
+            report=report,
+            copy_of=source if into else "",
+            pictures=self._pictures.names,
         )
         check_free(files.paths(), force=force, sources=[source])
         return self.write_files(files, force=force, raw_text=raw_text)
@@ -214,13 +222,17 @@ class MapResult:
             by_name = {path.name: path for path in staged}
             with self._stages.timed("writing"):
                 write_frame(self.map, by_name[files.map.name], raw_text=raw_text)
+            for more in files.pictures:  # before the report, which shows them, too
+                with self._stages.timed("drawing"):
+                    self._pictures.write(more.stem, by_name[more.name])
             for kind, write in stages.items():
                 path: Path | None = getattr(files, kind)
                 if path is not None:
                     place = by_name[path.name]
                     work = functools.partial(write, place)
                     keeper.attempt(kind, work, None, path=place, patient=kind == "model")
-        return files.without(keeper.lost)
+            absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
+        return files.without([*keeper.lost, *absent])
 
     def _draw(self, path: Path) -> None:
         from lowland.plot import save_figure
@@ -258,6 +270,9 @@ class MapResult:
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
         entry = map_entry(self._fit, self._measures)
+        if self._pictures.names:
+            with self._stages.timed("drawing"):
+                entry["pictures"] = self._pictures.for_report()
         return summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
 
     def to_dict(self) -> dict[str, Any]:

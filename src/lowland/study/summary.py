@@ -40,6 +40,19 @@ FACTS = (
     "share_kept_",
     "loss_",
     "distortion_bound_",
+    "quantization_error_",
+    "topographic_error_",
+    "log_likelihood_",
+    "mean_log_likelihood_",
+    "noise_",
+    "length_",
+    "mean_squared_distance_",
+    "approximation_energy_",
+    "stretching_energy_",
+    "bending_energy_",
+    "energy_",
+    "surface_variance_ratio_",
+    "plane_variance_ratio_",
 )
 
 
@@ -131,6 +144,10 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
         value = getattr(estimator, name, None)
         if value is not None:
             facts[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
+    hits = getattr(estimator, "hits_", None)
+    if hits is not None and hasattr(estimator, "codebook_"):
+        facts["units"] = len(hits)
+        facts["empty_units"] = sum(int(count) == 0 for count in hits)
     shares = variance_shares(estimator)
     if shares is not None:
         facts["explained_variance_ratio"] = shares
