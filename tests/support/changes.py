@@ -306,7 +306,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "bias_correction": Change(True, data="arc"),
         "init": Change("principal_axis", {"df": 12.0}, data="sheet"),
         "stretch": Change(0.0),
-        "n_knots": Change(20),
+        "n_knots": Change(20, {"df": 7.0}),
         "max_iter": Change(1),
         "tol": Change(1e-9, {"df": 8.0}, shows="n_iter_"),
     },
