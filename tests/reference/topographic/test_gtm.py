@@ -102,6 +102,17 @@ def test_every_step_is_that_of_the_paper(q, holes):
     np.testing.assert_allclose(found.log_likelihood_, L, rtol=1e-9)
 
 
+def test_the_first_noise_fills_the_gaps_between_nodes_or_is_what_the_plane_leaves():
+    rng = np.random.default_rng(4)
+    flat = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 5))
+    for X in (flat, flat + rng.standard_normal((60, 5))):
+        variances = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+        start = GTM(n_nodes=5, max_iter=0).fit(X)
+        half = 0.5 * 0.5 * np.sqrt(variances[1]) / np.std(axis_of(5))
+        assert start.noise_ == pytest.approx(max(half, np.sqrt(max(variances[2], 0))), rel=1e-9)
+        assert start.n_iter_ == 0
+
+
 def step_by_step(X, q, side, m, alpha, steps):
     """Penalized log-likelihoods of plain EM steps, which nothing guards, and what rounding may do.
 
