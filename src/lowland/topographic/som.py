@@ -20,17 +20,21 @@ from lowland._core.targets import check_labels
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.grids.lattice import Lattice, sides_for
+from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.grids.principal_plane import PrincipalPlane, principal_plane
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland.topographic import _som_places, _som_training
 from lowland.topographic._som_places import UnitLabels
+from lowland.topographic._som_start import (
+    number_of_units,
+    random_rows,
+    sides_of_grid,
+    units_on_plane,
+)
 
 __all__ = ["SOM"]
 
-MOST_UNITS = 1000  # of a grid whose sides are chosen here
-START_WIDTH = 2.0  # standard deviations from the mean to the border of the first plane
 AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 
 
@@ -51,7 +55,8 @@ class SOM(Invertible):
         Dimension of the grid: 2, or 1 for a chain of units.
     sides : int, list of int or None, default=None
         Number of units along each axis. None takes about 5 sqrt(n) units in all, at most n and
-        1 000, with sides as the two largest singular values.
+        1 000, with sides as the two largest singular values. Rows on a line get a chain, equal
+        rows one unit.
     grid : {"hexagon", "rectangle"}, default="hexagon"
         Each unit has six or four neighbors. A chain has two.
     toroidal : bool, default=False
@@ -186,7 +191,7 @@ class SOM(Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 25 epochs."""
-        m = _units_for(n)
+        m = number_of_units(n)
         products = 2e-11 * n * m * (p + 8) + 6e-11 * m * m * p
         epoch = Estimate(products + 1e-9 * n * p + 1e-8 * m * m, 0)
         held = 24 * m * m + 48 * m * p + 100 * n
@@ -260,21 +265,17 @@ class SOM(Invertible):
         return Lattice(kind, sides, (bool(self.toroidal),) * len(sides))
 
     def _sides(self, n: int, q: int, plane: PrincipalPlane | None) -> tuple[int, ...]:
-        zigzag = self.toroidal and self.grid == "hexagon" and q == 2
+        even = bool(self.toroidal) and self.grid == "hexagon" and q == 2
         if self.sides is None:
             assert plane is not None
-            kind = self.grid if q == 2 else "rectangle"
-            sides = list(sides_for(_units_for(n), plane.deviations[:q], kind))
-            while math.prod(sides) > max(n, 1):  # rounding of the sides of a few units
-                sides[int(np.argmax(sides))] -= 1
-            return (sides[0], sides[1] + sides[1] % 2) if zigzag else tuple(sides)
+            return sides_of_grid(n, plane, q, self.grid, even)
         given = [self.sides] * q if np.ndim(self.sides) == 0 else list(self.sides)
         if len(given) != q:
             raise ParameterError(
                 f"SOM: sides={self.sides!r} has {len(given)} numbers, but n_components={q}; give "
                 "one for each axis."
             )
-        if zigzag and given[1] % 2:
+        if even and given[1] % 2:
             raise ParameterError(
                 f"SOM: sides={self.sides!r}; a closed hexagonal grid needs an even number of units "
                 'along the second axis. Add one, or use grid="rectangle".'
@@ -295,10 +296,8 @@ class SOM(Invertible):
             return given
         assert plane is not None
         if self.init == "random":
-            rows = X[rng.choice(X.shape[0], m, replace=m > X.shape[0])]
-            rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, np.float64)
-            return np.where(np.isnan(rows), plane.mean, rows)
-        return plane.points(_on_plane(lattice, len(plane.axes)))
+            return random_rows(X, m, plane.mean, rng)
+        return units_on_plane(lattice, plane)
 
     def _train(
         self,
@@ -382,28 +381,5 @@ class SOM(Invertible):
         return _som_places.majority(nearest, known.classes, known.codes, len(self.codebook_))
 
 
-def _units_for(n: int) -> int:
-    return max(1, min(round(5 * math.sqrt(n)), n, MOST_UNITS))
-
-
 def _has_missing(X: Any) -> bool:
     return not is_sparse(X) and bool(np.isnan(X).any())
-
-
-def _on_plane(lattice: Lattice, n_axes: int) -> np.ndarray:
-    """Coordinates (n_units, n_axes) of the first units, in standard deviations.
-
-    An open axis of the grid lies along one axis, a closed one on a circle of two.
-    """
-    P, Z = lattice.places(), np.zeros((lattice.n_units, n_axes))
-    for axis, period in enumerate(lattice.periods()):
-        along = P[:, axis]
-        if period:
-            turn = 2 * np.pi * along / period
-            Z[:, 2 * axis : 2 * axis + 2] = START_WIDTH * np.column_stack(
-                [np.cos(turn), np.sin(turn)]
-            )
-        else:
-            middle, half = (along.max() + along.min()) / 2, max(np.ptp(along) / 2, 1e-9)
-            Z[:, axis] = START_WIDTH * (along - middle) / half
-    return Z

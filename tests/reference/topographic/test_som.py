@@ -146,6 +146,7 @@ def test_the_online_rule_moves_units_row_by_row(dtype, missing, kind):
 @each("kind", list(SHAPES))
 def test_a_radius_of_zero_is_a_step_of_k_means(kind):
     X, start = irregular(80), irregular(80)[:12] + 0.1
+    start[5] += 100  # no row is near
     som = SOM(sides=[4, 3], init=start, radius=0, neighborhood=kind, max_iter=1).fit(X)
     nearest = np.array([winner(x, start) for x in X])
     for j in range(12):
@@ -290,6 +291,15 @@ def test_the_number_of_units_is_about_five_roots_of_n_but_at_most_n(n, units):
     X = np.random.default_rng(0).standard_normal((n, 2))
     som = SOM(max_iter=0 if n > 1000 else 3).fit(X)
     assert 0.6 * units <= len(som.codebook_) <= 1.4 * units
+
+
+@each("grid", ["hexagon", "rectangle"])
+def test_rows_on_a_line_get_a_chain_and_equal_rows_one_unit(grid):
+    line = np.outer(np.random.default_rng(0).random(100), [3.0, -1.0, 0.0])
+    som = SOM(grid=grid).fit(line + 5)
+    np.testing.assert_array_equal(som.unit_sides_, [50, 1])
+    assert som.topographic_error_ < 0.05
+    np.testing.assert_array_equal(SOM(grid=grid).fit(np.full((40, 3), 0.1)).unit_sides_, [1, 1])
 
 
 def test_rows_of_one_unit_do_not_share_a_place():

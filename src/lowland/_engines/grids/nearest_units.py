@@ -148,16 +148,28 @@ def _nearest_of_sparse(X: Any, units: np.ndarray, threads: int, found: Nearest) 
         scores = times(block, np.zeros(p), turned, threads) - halves
         squares = np.asarray(block.multiply(block).sum(axis=1), np.float64).reshape(-1)
         slack = rounding * longest * (np.sqrt(squares) + longest)
-        least = np.partition(scores, m - k, axis=1)[:, m - k] - slack
-        ids = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        ids, best = _largest(scores, k)
         found.ids[rows] = ids
-        best = np.take_along_axis(scores, ids, axis=1)
         found.squares[rows] = np.maximum(squares[:, None] - 2 * best, 0)
-        close = (scores >= least[:, None]).sum(axis=1)
+        close = np.count_nonzero(scores >= (best[:, -1] - slack)[:, None], axis=1)
         if k > 1:  # the two nearest may be closer to each other than rounding
-            close[best[:, 0] - best[:, 1] <= slack] = m
+            close[best[:, 0] - best[:, 1] <= slack] = m + 1
         unclear = np.flatnonzero(close > k) + rows.start
         for some in row_blocks(len(unclear), rows_within(X.dtype.itemsize * p)):
             dense = np.ascontiguousarray(X[unclear[some]].toarray())
             again = nearest_with_squares(dense, units, threads, k)
             found.ids[unclear[some]], found.squares[unclear[some]] = again
+
+
+def _largest(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of the largest and, for k = 2, the second largest entry of each row, and these."""
+    rows = np.arange(len(scores))
+    first = scores.argmax(axis=1)
+    ids, best = [first], [scores[rows, first]]
+    if k > 1:
+        scores[rows, first] = -np.inf
+        second = scores.argmax(axis=1)
+        ids.append(second)
+        best.append(scores[rows, second])
+        scores[rows, first] = best[0]
+    return np.stack(ids, axis=1), np.stack(best, axis=1)
