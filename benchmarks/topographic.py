@@ -167,14 +167,15 @@ def standardized_digits() -> np.ndarray:
 
 
 def our_gtm(X: np.ndarray) -> tuple[np.ndarray, float]:
-    model = lowland.GTM(n_nodes=16, n_basis=4, max_iter=200, tol=0.0, random_state=0).fit(X)
+    same = {"n_nodes": 16, "n_basis": 4, "width": 1.06, "alpha": 0.1, "max_iter": 200, "tol": 0.0}
+    model = lowland.GTM(**same).fit(X)
     return model.inverse_transform(model.nodes_), model.noise_**2
 
 
 def dcekit(X: np.ndarray) -> tuple[np.ndarray, float]:
     from dcekit.generative_model import GTM
 
-    model = GTM([16, 16], [4, 4], 0.5, 0.001, 200, display_flag=False)
+    model = GTM([16, 16], [4, 4], 0.5, 0.1, 200, display_flag=False)
     model.fit(X)
     ones = np.ones((len(model.phi_of_map_rbf_grids), 1))
     nodes = np.hstack([model.phi_of_map_rbf_grids, ones]) @ np.vstack([model.W, model.bias])
