@@ -109,10 +109,10 @@ class GTM(Invertible):
 
     The defaults were chosen by the log-likelihood of held-out rows of oil flow, digits, iris, a
     rounded survey, a swiss roll and MNIST, and by the map of oil flow: with one basis function for
-    10 rows, at most 10 x 10, a width of 1 is better than 2. alpha = 1 is a compromise: on the survey
-    and the roll larger values were better. 30 x 30 nodes are better by 0.01 to 0.05 nats per value
-    at 2.5 times the time. Starts with more noise gave the same. In the map of oil flow (1 000 rows)
-    7 rows have a nearest neighbor of another class, in that of PCA 162.
+    10 rows, at most 10 x 10, a width of 1 is better than 2. alpha = 1 is a compromise: on the
+    survey and the roll larger values were better. 30 x 30 nodes are better by 0.01 to 0.05 nats per
+    value at 2.5 times the time. Starts with more noise gave the same. In the map of oil flow (1 000
+    rows) 7 rows have a nearest neighbor of another class, in that of PCA 162.
 
     References
     ----------
