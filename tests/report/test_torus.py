@@ -65,3 +65,10 @@ def test_a_run_tells_its_sides_unless_the_map_was_turned():
     turned = make_map("iris", "rpm", max_iter=5, measure=False, orient="north=1")
     assert turned.summary()["maps"][0]["sides"] is None
     assert make_map("iris", "pca", measure=False).summary()["maps"][0]["sides"] is None
+
+
+def test_a_method_that_may_be_closed_tells_its_sides_only_then():
+    options = {"sides": [6, 4], "max_iter": 3, "measure": False}
+    closed = make_map("iris", "som", toroidal=True, **options).summary()["maps"][0]["sides"]
+    np.testing.assert_allclose(closed, [6, 4 * np.sqrt(0.75)])
+    assert make_map("iris", "som", **options).summary()["maps"][0]["sides"] is None

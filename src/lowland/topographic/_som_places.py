@@ -39,7 +39,7 @@ def smooth_places(
     s_c is the mean squared distance of unit c to its neighbors. With missing values, sums over the
     known columns stand for all of them.
     """
-    near, own = lattice.within(REACH), lattice.places()
+    near, own = lattice.within(_reach(lattice)), lattice.places()
     scales = neighbor_distances(codebook, lattice, power=2) / SHARPNESS
     found = np.empty((X.shape[0], own.shape[1]))
     for rows in row_blocks(X.shape[0], BLOCK_ROWS):
@@ -54,6 +54,12 @@ def smooth_places(
         weights /= weights.sum(axis=1, keepdims=True)
         found[rows] = own[units] + np.einsum("ij,ijk->ik", weights, near.ways[units])
     return _wrapped(found, lattice)
+
+
+def _reach(lattice: Lattice) -> float:
+    """Two steps, but less than half of a closed axis: a unit must not pull from both sides."""
+    closed = lattice.periods()[lattice.periods() > 0]
+    return max(1.0, min([REACH, *(0.49 * closed)]))
 
 
 def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:

@@ -118,11 +118,14 @@ class SOM(Invertible):
 
     A smooth place is r_c + sum_j w_j (r_j - r_c) over the units j at most two steps from the
     nearest unit c, with w_j proportional to exp(-2 |x - m_j|^2 / s_c) and the mean squared distance
-    s_c of c to its neighbors. Among projections on triangles or tangent planes, regularized
-    barycentric weights, inverse distances and several widths this kept most neighbors of held-out
-    rows on digits, iris, MNIST, a Swiss roll, rounded answers and heavy tails. With the same data
-    the radius and its fall were chosen: ending at 0.5 gives a lower quantization error, but twice
-    to three times the topographic error and no better neighbors; ending at 1 does the contrary.
+    s_c of c to its neighbors. On a closed grid j is less than half of an axis away. Compared with
+    inverse distances, regularized barycentric weights, other widths and projections on tangent
+    planes or on the triangles around c, which puts half of the rows or more on an edge, this had
+    the highest trustworthiness of held-out rows, or was within 0.004 of it, on digits, iris, MNIST,
+    a Swiss roll, rounded answers and heavy tails. The radius and its fall were chosen with the
+    same data: an end of 0.5 instead of 0.7 lowers the quantization error by 6 to 19 % and
+    multiplies the topographic error by 1.4 to 4, with about the same
+    trustworthiness of held-out rows; an end of 1 does the contrary.
 
     ``inverse_transform`` interpolates the units linearly between the corners of a triangle of the
     grid. Places off the grid are moved to its border.

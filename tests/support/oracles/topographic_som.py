@@ -64,6 +64,8 @@ def grid_places(task: HeldOut) -> np.ndarray:
     periods = task.model.unit_sides_ * (
         np.array([1, np.sqrt(3) / 2]) if _is_hexagon(task) else np.ones(task.Y.shape[1])
     )
+    # on a short closed axis only one of two ways to a unit counts
+    reach = max(1.0, min(2.0, 0.49 * min(periods))) if task.params["toroidal"] else 2.0
     places = []
     for x in task.new:
         c = min(range(len(M)), key=lambda j: (_square(x, M[j]), j))
@@ -76,7 +78,7 @@ def grid_places(task: HeldOut) -> np.ndarray:
             continue
         around = {number for length, _, number in ways if abs(length - 1) < 1e-9 and number != c}
         scale = np.mean([_square(M[c], M[j]) for j in around])
-        near = [(way, _square(x, M[j])) for length, way, j in ways if length < 2 + 1e-9]
+        near = [(way, _square(x, M[j])) for length, way, j in ways if length < reach + 1e-9]
         least = min(square for _, square in near)
         weights = [np.exp(-2 * (square - least) / scale) for _, square in near]
         moved = sum(w * way for w, (way, _) in zip(weights, near, strict=True)) / sum(weights)
