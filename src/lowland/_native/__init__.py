@@ -96,6 +96,9 @@ definition in numpy.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
+- ``project_on_surface(x, near, nodes, simplices, starts, members, found, weights, squares)``: the
+  nearest point to each row of x on the simplices at its nodes ``near``: the simplex, the weights of
+  its corners, the squared distance. The simplices at node c are ``members[starts[c]:starts[c + 1]]``.
 """
 
 from lowland._native.kernels import (
@@ -139,6 +142,7 @@ from lowland._native.kernels import (
     pool_adjacent,
     probe_lists,
     project,
+    project_on_surface,
     query_groups,
     rank_forces,
     rank_heights,
@@ -207,6 +211,7 @@ __all__ = [
     "pool_adjacent",
     "probe_lists",
     "project",
+    "project_on_surface",
     "query_groups",
     "rank_forces",
     "rank_heights",

@@ -21,6 +21,7 @@ void bind_rank_visu(nb::module_& m);
 void bind_sculpting(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
+void bind_surface(nb::module_& m);
 void bind_torus_energy(nb::module_& m);
 void bind_unit_sums(nb::module_& m);
 }
@@ -171,6 +172,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_sculpting(m);
     lowland::bind_selection(m);
     lowland::bind_stress(m);
+    lowland::bind_surface(m);
     lowland::bind_torus_energy(m);
     lowland::bind_unit_sums(m);
     bind_products<float>(m);
