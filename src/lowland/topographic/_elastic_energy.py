@@ -2,6 +2,9 @@
 
     U = 1/n sum_i |x_i - w_c(i)|^2 + l sum_edges |w_a - w_b|^2 + m sum_ribs |w_a - 2 w_b + w_c|^2
 
+The ribs of a rectangular grid are those of the paper, along its axes, and 2 |w_a - w_b - w_c + w_d|^2
+for each cell: else a grid that is twisted to a saddle would not be bent.
+
 One step: each row is hosted by its nearest node c(i); then W minimizes U for these hosts,
 
     (diag(n_j / n) + l E + m R) W = S / n,     S_j = the sum of the rows that node j hosts.
@@ -27,6 +30,7 @@ __all__ = ["Coefficients", "ElasticGrid", "Hosts", "Softened", "coefficients", "
 STIFFEST = 1e8  # a coefficient beyond it would drown the rows in rounding
 PROXIMITY = 1e-10  # of a node's mean weight: keeps nodes without rows and edges where they are
 ROUNDING = 1e-14
+TWIST = (np.sqrt(2), -np.sqrt(2), -np.sqrt(2), np.sqrt(2))  # f_uu^2 + 2 f_uv^2 + f_vv^2
 HEXAGON = (1 / np.sqrt(3), 2 / 3)  # see `coefficients`
 
 
@@ -85,7 +89,9 @@ class ElasticGrid:
         self.X, self.mean, self.variance, self.threads = X, mean, variance, threads
         self.lattice = lattice
         self.edges = differences(lattice.edges(), (1.0, -1.0), lattice.n_units)
-        self.ribs = differences(lattice.ribs(), (1.0, -2.0, 1.0), lattice.n_units)
+        ribs = differences(lattice.ribs(), (1.0, -2.0, 1.0), lattice.n_units)
+        twists = differences(lattice.squares(), TWIST, lattice.n_units)
+        self.ribs = scipy.sparse.vstack([ribs, twists]).tocsr()
         self.E = (self.edges.T @ self.edges).tocsr()
         self.R = (self.ribs.T @ self.ribs).tocsr()
         diagonal = scipy.sparse.identity(lattice.n_units, format="csr")

@@ -53,11 +53,11 @@ class ElasticMap(Invertible):
         OneOf("rectangle", "hexagon", "ring", "cylinder"), default="rectangle"
     )
     n_nodes: Any = param(OneOf("auto") | Integer(2) | Several(Integer(2)), default="auto")
-    stretching: float = param(Real(0, closed="left"), default=1e-4)
+    stretching: float = param(Real(0, closed="left"), default=1e-3)
     bending: float = param(Real(0, closed="left"), default=1e-4)
     n_epochs: int = param(Integer(1), default=5)
     initial_stiffness: float = param(Real(1, closed="left"), default=1000.0)
-    extrapolate: int = param(Integer(0, 100), default=2)
+    extrapolate: int = param(Integer(0, 100), default=4)
     max_iter: int = param(Integer(1), default=200)
     tol: float = param(Real(0, closed="left"), default=1e-3)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)

@@ -5,6 +5,9 @@
 // All simplices at a node c share it as their first corner: with r = x - c and the edges
 // e_i = v_i - c, the squared distance of c + sum t_i e_i is |r|^2 - 2 t.b + t.G t, b_i = e_i.r,
 // G_ij = e_i.e_j. The edges and G are computed once.
+//
+// From the nearest point of the given nodes the search goes on at the corners around it, until none
+// of their simplices is nearer: the point is a minimum over the surface, also where cells are oblique.
 #include "topographic/surface.h"
 
 #include "common/isa.h"
@@ -18,7 +21,8 @@ typedef Lanes<double>::vector Vector;
 constexpr Index kWidth = Lanes<double>::width;
 constexpr Index kRowsPerTask = 64;
 constexpr int kMost = 4;  // corners of a simplex of three axes
-constexpr double kFlat = 1e-13;  // a pivot below this share of its diagonal is rounding
+constexpr double kFlat = 1e-13;   // a pivot below this share of its diagonal is rounding
+constexpr double kEqual = 1e-14;  // of squared distances: less than this is rounding
 
 // The simplices at each node, by their edges from it.
 struct Stars {
@@ -151,39 +155,68 @@ static bool improve(const Corners& at, double& best, double* weights) {
     return better;
 }
 
+// The nearest point found so far: its simplex, the weights of its corners, its squared distance.
+struct Nearest {
+    Index simplex;
+    double weights[kMost], square;
+};
+
+// Tries all simplices at node c; whether one of them is nearer than all before.
+template <class T>
+static bool visit(const Surface& s, const Stars& stars, const T* x, Index c, double* scratch,
+                  Nearest& nearest) {
+    const Index q = s.q;
+    const double* edges = stars.edges + s.starts[c] * q * stars.stride;
+    double *r = scratch, *dots = scratch + stars.stride, weights[kMost];
+    for (Index k = 0; k < s.p; ++k) r[k] = static_cast<double>(x[k]) - s.nodes[c * s.p + k];
+    for (Index e = 0; e < stars.counts[c]; ++e) {
+        dots[e] = dot(edges + e * stars.stride, r, stars.stride);
+    }
+    Corners at{static_cast<int>(q + 1), {}, {}, dot(r, r, stars.stride)};
+    // the same point by another corner is not nearer
+    double best = nearest.simplex < 0 ? __builtin_inf() : nearest.square - kEqual * at.square;
+    bool better = false;
+    for (Index member = s.starts[c]; member < s.starts[c + 1]; ++member) {
+        for (Index i = 0; i < q; ++i) {
+            at.b[i + 1] = dots[stars.local[member * q + i]];
+            for (Index j = 0; j < q; ++j) {
+                at.G[i + 1][j + 1] = stars.grams[(member * q + i) * q + j];
+            }
+        }
+        if (!improve(at, best, weights)) continue;
+        better = true;
+        nearest.simplex = s.members[member];
+        nearest.square = best;
+        for (Index i = 0, other = 1; i <= q; ++i) {
+            const bool first = s.simplices[nearest.simplex * (q + 1) + i] == c;
+            nearest.weights[i] = weights[first ? 0 : other++];
+        }
+    }
+    return better;
+}
+
 template <class T>
 static void one_row(const Surface& s, const Stars& stars, const Projection<T>& task, Index row,
                     double* scratch) {
-    const Index q = s.q;
     const T* x = task.x + row * s.p;
-    double *r = scratch, *dots = scratch + stars.stride, best = 0, weights[kMost];
-    task.found[row] = -1;
-    for (Index near = 0; near < task.k; ++near) {
-        const Index c = task.near[row * task.k + near];
-        const double* edges = stars.edges + s.starts[c] * q * stars.stride;
-        for (Index k = 0; k < s.p; ++k) r[k] = static_cast<double>(x[k]) - s.nodes[c * s.p + k];
-        for (Index e = 0; e < stars.counts[c]; ++e) {
-            dots[e] = dot(edges + e * stars.stride, r, stars.stride);
-        }
-        Corners at{static_cast<int>(q + 1), {}, {}, dot(r, r, stars.stride)};
-        for (Index member = s.starts[c]; member < s.starts[c + 1]; ++member) {
-            for (Index i = 0; i < q; ++i) {
-                at.b[i + 1] = dots[stars.local[member * q + i]];
-                for (Index j = 0; j < q; ++j) {
-                    at.G[i + 1][j + 1] = stars.grams[(member * q + i) * q + j];
-                }
-            }
-            if (task.found[row] < 0) best = __builtin_inf();
-            if (!improve(at, best, weights)) continue;
-            const Index simplex = s.members[member];
-            task.found[row] = simplex;
-            for (Index i = 0, other = 1; i <= q; ++i) {
-                const bool first = s.simplices[simplex * (q + 1) + i] == c;
-                task.weights[row * (q + 1) + i] = weights[first ? 0 : other++];
-            }
+    Nearest nearest{-1, {}, 0};
+    for (Index i = 0; i < task.k; ++i) {
+        visit(s, stars, x, task.near[row * task.k + i], scratch, nearest);
+    }
+    bool better = nearest.simplex >= 0;
+    for (Index step = 0; better && step < s.m; ++step) {
+        const Nearest from = nearest;
+        better = false;
+        for (Index i = 0; i <= s.q; ++i) {
+            if (from.weights[i] <= 0) continue;
+            const Index c = s.simplices[from.simplex * (s.q + 1) + i];
+            better |= visit(s, stars, x, c, scratch, nearest);
         }
     }
-    task.squares[row] = best > 0 ? best : 0;
+    task.found[row] = nearest.simplex;
+    task.squares[row] = nearest.square > 0 ? nearest.square : 0;
+    if (nearest.simplex < 0) return;
+    for (Index i = 0; i <= s.q; ++i) task.weights[row * (s.q + 1) + i] = nearest.weights[i];
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ struct Surface {
     const std::int64_t* members;
 };
 
-// For each row of x (n x p) the nearest point of all simplices at its nodes near (n x k): the
-// simplex, the weights of its corners (n x (q + 1)), and the squared distance.
+// For each row of x (n x p) the nearest point of the simplices at its nodes near (n x k), or what a
+// descent along the surface from there leads to: the simplex (-1: none), the weights of its corners
+// (n x (q + 1)), and the squared distance.
 template <class T>
 struct Projection {
     const T* x;
