@@ -30,6 +30,7 @@ FAMILIES = {
     "study",
     "tables",
     "unfolding_diffeomorphic_map",
+    "topographic_elastic_map",
     "unfolding_mvu",
     "unfolding_sculpting",
     "unfolding_tcie",

@@ -286,6 +286,7 @@ ANNEALED = {
     "DDHDS",
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
+    "ElasticMap",
     "TradeoffMDS",
 }
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from lowland import _native
-from lowland._core.threads import limit_blas
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
-from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
-from lowland.topographic._elastic_energy import differences
 
 __all__ = ["Projected", "extended", "extrapolated", "places_at", "points_at", "project", "step_lengths"]
 
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
-ROUNDING = 1e-13
 
 
 class Projected(NamedTuple):
@@ -40,25 +35,23 @@ def extended(lattice: Lattice, layers: int) -> Lattice:
 
 
 def extrapolated(lattice: Lattice, nodes: np.ndarray, wide: Lattice) -> np.ndarray:
-    """Nodes of the wide lattice: those outside continue the grid with the least bending.
+    """Nodes of the wide lattice: those outside continue the straight lines of the grid, 2 w_b - w_c.
 
-    On a rectangular grid this is linear extrapolation, in which no rib beyond the border is bent.
+    Layer by layer; where several lines meet, as on a hexagonal grid, their mean is taken.
     """
-    if wide.sides == lattice.sides:
-        return nodes.copy()
     offset = (np.array(wide.sides) - lattice.sides) // 2
     inside = np.ravel_multi_index(tuple((lattice.positions() + offset).T), wide.sides)
-    outside = np.setdiff1d(np.arange(wide.n_units), inside)
-    ribs = differences(wide.ribs(), (1.0, -2.0, 1.0), wide.n_units)
-    free = ribs[:, outside]
-    known = -(free.T @ (ribs[:, inside] @ nodes))
-    A = (free.T @ free).tocsr() + scipy.sparse.identity(len(outside), format="csr") * ROUNDING
-    with limit_blas(1):
-        factors = SkylineCholesky(A, plan_skyline(A), 0.0)
-        found = factors.solve(known)
-        found += factors.solve(known - A @ found)
-    surface = np.empty((wide.n_units, nodes.shape[1]))
-    surface[inside], surface[outside] = nodes, found
+    surface, known = np.zeros((wide.n_units, nodes.shape[1])), np.zeros(wide.n_units, bool)
+    surface[inside], known[inside] = nodes, True
+    ribs = wide.ribs()
+    ends, middles, starts = np.concatenate([ribs, ribs[:, ::-1]]).T
+    while not known.all():
+        usable = ~known[ends] & known[middles] & known[starts]
+        reached, b, c = ends[usable], middles[usable], starts[usable]
+        np.add.at(surface, reached, 2 * surface[b] - surface[c])
+        counts = np.bincount(reached, minlength=wide.n_units)
+        surface[counts > 1] /= counts[counts > 1, None]
+        known |= counts > 0
     return surface
 
 

@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    topographic_elastic,
     unfolding_diffeomorphic_map,
     unfolding_mvu,
     unfolding_sculpting,
@@ -49,6 +50,7 @@ PLACES: dict[str, Callable] = {
     "HessianLLE": spectral.tangent_plane,
     "MVU": unfolding_mvu.lateration,
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
+    "ElasticMap": topographic_elastic.elastic_places,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -80,6 +82,7 @@ ROWS_BACK: dict[str, Callable] = {
     "LTSA": spectral.locally_linear_back,
     "HessianLLE": spectral.locally_linear_back,
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_back,
+    "ElasticMap": topographic_elastic.elastic_back,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
