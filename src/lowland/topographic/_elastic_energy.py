@@ -44,19 +44,21 @@ class Coefficients(NamedTuple):
 def coefficients(lattice: Lattice, stretching: float, bending: float) -> Coefficients:
     """l = stretching s^(2 - q), m = bending s^(4 - q) for s = (number of nodes)^(1/q).
 
-    So U tends to |grad f|^2 and |f''|^2 integrated over a square of unit sides as the grid becomes
+    A closed axis goes forth and back: half of its nodes count. So U tends to |grad f|^2 and |f''|^2 integrated over a square of unit sides as the grid becomes
     finer. A hexagonal grid has a third direction and wider steps; its factors give the same
     energies of f = u and f = u^2.
     """
     q = len(lattice.sides)
-    s = lattice.n_units ** (1 / q)
+    s = (lattice.n_units / 2 ** sum(lattice.closed)) ** (1 / q)
     shares = HEXAGON if lattice.kind == "hexagon" else (1.0, 1.0)
     with np.errstate(over="ignore"):
         l, m = stretching * s ** (2 - q) * shares[0], bending * s ** (4 - q) * shares[1]  # noqa: E741
     return Coefficients(min(l, STIFFEST), min(m, STIFFEST))
 
 
-def differences(chains: np.ndarray, factors: tuple[float, ...], n_nodes: int) -> scipy.sparse.csr_matrix:
+def differences(
+    chains: np.ndarray, factors: tuple[float, ...], n_nodes: int
+) -> scipy.sparse.csr_matrix:
     """One row for each edge or rib: its nodes times the factors."""
     rows = np.repeat(np.arange(len(chains)), len(factors))
     values = np.tile(np.array(factors), len(chains))

@@ -5,12 +5,14 @@ Axes along which the data do not vary have one node and no part in the grid.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
+from lowland._core.memory import require_memory
 from lowland._engines.grids.lattice import Lattice, sides_for
 from lowland._engines.grids.principal_plane import PrincipalPlane, principal_plane
 
@@ -20,6 +22,7 @@ CLOSED = {"ring": 1, "cylinder": 1}  # how many of the first axes are closed
 AXES = {"hexagon": 2, "ring": 1, "cylinder": 2}  # a rectangle has any number
 EXTENT = 1.75  # deviations: half the width of a uniform distribution is 1.73
 USUAL_NODES = {1: 50, 2: 400, 3: 1000}
+BYTES_PER_NODE = 3000  # of matrices, factors and simplices
 FEWEST = 3  # nodes around a closed axis
 NO_VARIANCE = 1e-7  # of the largest deviation; less is rounding
 
@@ -57,10 +60,18 @@ def start(X: np.ndarray, grid: str, n_nodes: Any, q: int, run: FitContext) -> St
     ratio = min(1.0, explained / plane.total_variance) if plane.total_variance > 0 else 1.0
     axes = _axes(plane, grid, q)
     shape = _shape(grid, n_nodes, axes.spreads)
-    nodes = np.zeros((int(np.prod(shape)), p))
+    total = math.prod(shape)
+    require_memory(
+        total * (48 * p + BYTES_PER_NODE),
+        task=f"ElasticMap with {total} nodes",
+        alternative="fewer nodes (n_nodes)",
+    )
+    nodes = np.zeros((total, p))
     lattice = lattice_of(grid, shape)
     if lattice.sides:
-        nodes = _points(lattice, [a for a, side in zip(axes.curves, shape, strict=True) if side > 1])
+        nodes = _points(
+            lattice, [a for a, side in zip(axes.curves, shape, strict=True) if side > 1]
+        )
     return Start(shape, nodes, plane.mean, variance, ratio)
 
 
@@ -108,7 +119,9 @@ def _shape(grid: str, n_nodes: Any, spreads: list[float]) -> tuple[int, ...]:
         sides = [int(side) for side in n_nodes]
     else:
         kind = "hexagon" if grid == "hexagon" and varies.all() else "rectangle"
-        found = iter(sides_for(int(n_nodes), np.array(spreads)[varies], kind) if varies.any() else ())
+        found = iter(
+            sides_for(int(n_nodes), np.array(spreads)[varies], kind) if varies.any() else ()
+        )
         sides = [next(found) if moves else 1 for moves in varies]
     return tuple(
         max(side, low) if moves else 1

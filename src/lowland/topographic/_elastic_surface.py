@@ -10,7 +10,15 @@ from lowland import _native
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
 
-__all__ = ["Projected", "extended", "extrapolated", "places_at", "points_at", "project", "step_lengths"]
+__all__ = [
+    "Projected",
+    "extended",
+    "extrapolated",
+    "places_at",
+    "points_at",
+    "project",
+    "step_lengths",
+]
 
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
 

@@ -12,7 +12,6 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Interval, at_least, count, share
-from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
@@ -59,7 +58,8 @@ class ElasticMap(Invertible):
         number along each axis. "auto" is 50, 400 and 1 000 nodes for 1, 2 and 3 axes. An axis along
         which the data do not vary has one node, and zeros in the map.
     stretching : float, default=0.001
-        Stretching of the grid: l = stretching s^(2 - q), where s^q is the number of nodes.
+        Stretching of the grid: l = stretching s^(2 - q), where s^q is the number of nodes
+        (half of it with a closed axis, which goes forth and back).
     bending : float, default=0.0001
         Bending of the grid: m = bending s^(4 - q). A large value gives the plane of PCA, and 0
         for both gives k-means.
@@ -257,7 +257,10 @@ class ElasticMap(Invertible):
     def _keep_point(self, X: np.ndarray, first: Start) -> None:
         """Rows that are all equal: one node, and nothing to optimize."""
         self.nodes_ = self.surface_ = first.mean[None].astype(np.float64)
-        self.node_places_, self.step_lengths_ = np.zeros((1, len(self.shape_))), np.zeros(len(self.shape_))
+        self.node_places_, self.step_lengths_ = (
+            np.zeros((1, len(self.shape_))),
+            np.zeros(len(self.shape_)),
+        )
         self.hits_, self.energy_ = np.array([len(X)]), np.array([first.variance, 0.0, 0.0])
         self.loss_history_, self.n_iter_ = np.array([first.variance]), 0
 

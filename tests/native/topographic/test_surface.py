@@ -30,7 +30,16 @@ def found(x, near, nodes, simplices, threads=1, isa="auto"):
     n = len(x)
     which, weights, squares = np.full(n, -5), np.full((n, simplices.shape[1]), np.nan), np.empty(n)
     _native.project_on_surface(
-        x, near, nodes, simplices, *stars(simplices, len(nodes)), which, weights, squares, threads, isa
+        x,
+        near,
+        nodes,
+        simplices,
+        *stars(simplices, len(nodes)),
+        which,
+        weights,
+        squares,
+        threads,
+        isa,
     )
     return which, weights, squares
 
@@ -116,7 +125,9 @@ def test_a_row_depends_neither_on_the_others_nor_on_the_threads(grid, dtype, isa
         assert [part.tobytes() for part in other] == [part.tobytes() for part in together]
     for i in (0, 64, 200):
         alone = found(x[i : i + 1], near[i : i + 1], nodes, simplices, isa=isa)
-        assert [part.tobytes() for part in alone] == [part[i : i + 1].tobytes() for part in together]
+        assert [part.tobytes() for part in alone] == [
+            part[i : i + 1].tobytes() for part in together
+        ]
 
 
 def test_indices_and_sizes_that_do_not_fit_are_refused():

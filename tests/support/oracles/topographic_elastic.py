@@ -20,7 +20,9 @@ class _Surface:
     def __init__(self, task: HeldOut) -> None:
         model, self.grid = task.model, task.params["grid"]
         shape = [int(side) for side in model.shape_]
-        self.closed = [axis == 0 and self.grid in ("ring", "cylinder") for axis in range(len(shape))]
+        self.closed = [
+            axis == 0 and self.grid in ("ring", "cylinder") for axis in range(len(shape))
+        ]
         layers = int(task.params["extrapolate"])
         more = [0 if closed else layers for closed in self.closed]
         if self.grid == "hexagon":
@@ -139,7 +141,11 @@ def elastic_back(task: HeldOut, Z: np.ndarray) -> np.ndarray:
             shift = 0.5 * abs(row - 2 * round(row / 2))
             low[0], high[0] = shift, high[0] + shift
         for axis, closed in enumerate(surface.closed):
-            at[axis] = at[axis] % surface.sides[axis] if closed else min(max(at[axis], low[axis]), high[axis])
+            at[axis] = (
+                at[axis] % surface.sides[axis]
+                if closed
+                else min(max(at[axis], low[axis]), high[axis])
+            )
         best, found = -np.inf, None
         for simplex in surface.simplices:
             _, V, P = surface.corners(simplex)
