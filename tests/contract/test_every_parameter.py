@@ -288,6 +288,7 @@ ANNEALED = {
     "DiffeomorphicMap",
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PrincipalCurve",  # first the smoothness settles, then the curve
+    "ElasticMap",
     "TradeoffMDS",
 }
 

@@ -420,4 +420,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_components": 2}, "arc"),
         ({"n_components": 2, "closed": True, "n_knots": 25}, "arc"),
     ],
+    "ElasticMap": [
+        ({"n_nodes": 30, "extrapolate": 2}, "rows"),
+        ({"n_nodes": [4, 5], "extrapolate": 0, "stretching": 0.02}, "rows"),
+        ({"n_nodes": [4, 5], "extrapolate": 1, "bending": 1e-6, "max_iter": 3}, "rows"),
+        ({"n_nodes": 30, "extrapolate": 1, "bending": 0.01, "initial_stiffness": 10}, "sheet"),
+        ({"n_components": 1}, "rows"),
+        ({"n_components": 3, "n_nodes": 30, "extrapolate": 1, "n_epochs": 1}, "rows"),
+        ({"grid": "hexagon", "n_nodes": 20, "extrapolate": 1}, "rows"),
+        ({"grid": "ring", "n_components": 1, "n_nodes": 12}, "rows"),
+        ({"grid": "cylinder", "n_nodes": 24, "extrapolate": 1, "tol": 0.1}, "rows"),
+    ],
 }

@@ -112,6 +112,10 @@ definition in numpy.
 - ``project_on_polyline(x, knots, before, after, segments, along, squares)``: for every row the
   number of the nearest segment between consecutive knots, how far along it the nearest point is,
   and its squared distance. The ends are prolonged by ``before`` and ``after``. O(n m p).
+- ``project_on_surface(x, near, nodes, simplices, starts, members, found, weights, squares)``: the
+  nearest point to each row of x on the simplices at its nodes ``near``, and downhill from there: the
+  simplex, the weights of its corners, the squared distance. The simplices at node c are
+  ``members[starts[c]:starts[c + 1]]``.
 """
 
 from lowland._native.kernels import (
@@ -159,6 +163,7 @@ from lowland._native.kernels import (
     probe_lists,
     project,
     project_on_polyline,
+    project_on_surface,
     query_groups,
     rank_forces,
     rank_heights,
@@ -234,6 +239,7 @@ __all__ = [
     "probe_lists",
     "project",
     "project_on_polyline",
+    "project_on_surface",
     "query_groups",
     "rank_forces",
     "rank_heights",

@@ -522,6 +522,19 @@ def project_on_polyline(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def project_on_surface(
+    x: np.ndarray,
+    near: np.ndarray,
+    nodes: np.ndarray,
+    simplices: np.ndarray,
+    starts: np.ndarray,
+    members: np.ndarray,
+    found: np.ndarray,
+    weights: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def torus_energy(
     z: np.ndarray,
     y: np.ndarray,

@@ -24,6 +24,7 @@ void bind_sculpting(nb::module_& m);
 void bind_som_steps(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_stress(nb::module_& m);
+void bind_surface(nb::module_& m);
 void bind_torus_energy(nb::module_& m);
 void bind_unit_sums(nb::module_& m);
 void bind_units(nb::module_& m);
@@ -178,6 +179,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_selection(m);
     lowland::bind_som_steps(m);
     lowland::bind_stress(m);
+    lowland::bind_surface(m);
     lowland::bind_torus_energy(m);
     lowland::bind_unit_sums(m);
     lowland::bind_units(m);

@@ -116,3 +116,22 @@ def test_sides_have_the_ratio_of_the_spreads(spreads, kind):
 def test_data_without_spread_have_a_square_grid():
     assert sides_for(100, np.zeros(2)) == (10, 10)
     assert min(sides_for(100, np.array([1.0, 0.0]))) > 2
+
+
+@each("grid", GRIDS, ids=str)
+def test_squares_are_the_cells_of_two_axes(grid):
+    D, squares = grid.squared_distances(), grid.squares()
+    if grid.kind == "hexagon" or len(grid.sides) == 1:
+        assert len(squares) == 0
+        return
+    cells = [
+        side if closed else side - 1 for side, closed in zip(grid.sides, grid.closed, strict=True)
+    ]
+    q, sides = len(cells), grid.sides
+    pairs = [(a, b) for a in range(q) for b in range(a)]
+    others = [np.prod([sides[c] for c in range(q) if c not in pair]) for pair in pairs]
+    wanted = sum(cells[a] * cells[b] * rest for (a, b), rest in zip(pairs, others, strict=True))
+    assert len({tuple(sorted(square)) for square in squares}) == len(squares) == wanted
+    for a, b, c, d in squares:
+        np.testing.assert_allclose([D[a, b], D[a, c], D[b, d], D[c, d]], 1)
+        np.testing.assert_allclose([D[a, d], D[b, c]], 2)

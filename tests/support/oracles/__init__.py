@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     spectral,
+    topographic_elastic,
     topographic_gtm,
     topographic_principal_curve,
     topographic_som,
@@ -55,6 +56,7 @@ PLACES: dict[str, Callable] = {
     "SOM": topographic_som.grid_places,
     "GTM": topographic_gtm.posterior_places,
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
+    "ElasticMap": topographic_elastic.elastic_places,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -89,6 +91,7 @@ ROWS_BACK: dict[str, Callable] = {
     "SOM": topographic_som.grid_rows,
     "GTM": topographic_gtm.sheet,
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
+    "ElasticMap": topographic_elastic.elastic_back,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}

@@ -102,6 +102,22 @@ class Lattice(NamedTuple):
         proper = (found[:, 0] != found[:, 1]) & (found[:, 1] != found[:, 2])
         return found[proper & (found[:, 0] != found[:, 2])]
 
+    def squares(self) -> np.ndarray:
+        """Quadruples (n_squares, 4) around each cell of two axes, the second and third opposite.
+
+        A hexagonal grid has none: its ribs in three directions are bent by every twist.
+        """
+        q, found = len(self.sides), [np.zeros((0, 4), np.int64)]
+        pairs = itertools.combinations(range(q), 2) if self.kind == "rectangle" else ()
+        for pair in pairs:
+            corners = [self.positions() for _ in range(4)]
+            for number, axis in enumerate(pair):
+                for corner in (corners[1 + number], corners[3]):
+                    corner[:, axis] += 1
+            units = np.stack([self._known(corner) for corner in corners], axis=1)
+            found.append(units[(units >= 0).all(axis=1)])
+        return np.concatenate(found)
+
     def simplices(self) -> np.ndarray:
         """All simplices (n_simplices, q + 1) of neighboring units; they fill the grid."""
         q = len(self.sides)
