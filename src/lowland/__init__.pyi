@@ -54,6 +54,7 @@ from lowland.spectral.laplacian_eigenmaps import LaplacianEigenmaps as Laplacian
 from lowland.spectral.lle import LLE as LLE
 from lowland.spectral.ltsa import LTSA as LTSA
 from lowland.spectral.modified_lle import ModifiedLLE as ModifiedLLE
+from lowland.topographic.elastic_map import ElasticMap as ElasticMap
 from lowland.topographic.gtm import GTM as GTM
 from lowland.topographic.principal_curve import PrincipalCurve as PrincipalCurve
 from lowland.topographic.som import SOM as SOM

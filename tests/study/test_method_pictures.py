@@ -20,12 +20,12 @@ from lowland._core.meanings.contents import count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._engines.grids.lattice import Lattice
+from lowland._engines.grids.net import Net
 from lowland.cli import main
 from lowland.datasets import iris
 from lowland.errors import DataError
 from lowland.report import advise
 from lowland.study import make_map, method_pictures
-from lowland.study._nets import edges_between, net_of
 from lowland.study.method_pictures import PICTURES, Kind, _Plane, majority, picture_names
 from support.cases import each
 
@@ -45,6 +45,10 @@ class OnGrid(Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         return Estimate(0.01, 1000)
+
+    def net(self):
+        edges = Lattice(self.grid, SIDES, (self.toroidal,) * 2).edges()
+        return Net(self.inverse_transform(self.unit_places_), edges)
 
     def lay(self, X):
         lattice = Lattice(self.grid, SIDES, (False, False))
@@ -90,10 +94,13 @@ class Units(OnGrid):
 
 
 class Latent(OnGrid):
-    """A grid whose nodes are declared as places of the map, as those of a GTM."""
+    """A grid without counts and distances of its nodes."""
 
     nodes_: np.ndarray = fitted("n_nodes", "n_components")
     images_: np.ndarray = fitted("n_nodes", "n_features")
+
+    def net(self):
+        return Net(self.images_, Lattice(self.grid, SIDES, (False, False)).edges())
 
     def _fit(self, X, y, run):
         lattice, self.images_ = self.lay(X)
@@ -112,6 +119,9 @@ class Line(OnGrid):
 
     curve_: np.ndarray = fitted("n_knots", "n_features")
     length_: float = fitted()
+
+    def net(self):
+        return Net(self.curve_, None)
 
     def _fit(self, X, y, run):
         _, nodes = self.lay(X)
@@ -307,32 +317,6 @@ def test_majority_ignores_missing_labels_and_takes_the_first_of_equals():
     assert np.isnan(shares).all()
 
 
-@each("kind", ["hexagon", "rectangle"])
-@each("sides", [(5, 4), (1, 4), (4, 1), (2, 2), (1, 1)])
-def test_neighbors_by_place_are_those_of_the_grid(kind, sides):
-    lattice = Lattice(kind, sides, (False, False))
-    stretch = [3.0, 1.0] if kind == "rectangle" else [0.7, 0.7]
-    found = edges_between(lattice.places() * stretch, kind)
-    wanted = {tuple(edge) for edge in lattice.edges().tolist()}
-    assert {tuple(sorted(edge)) for edge in found.tolist()} == wanted
-
-
-@each("toroidal", [False, True])
-def test_a_torus_is_drawn_closed(toroidal):
-    som = Units(toroidal=toroidal).fit(iris().X)
-    net = net_of(som)
-    wanted = Lattice("hexagon", SIDES, (toroidal, toroidal)).edges()
-    np.testing.assert_array_equal(net.edges, wanted)
-    np.testing.assert_array_equal(net.nodes, som.codebook_)
-
-
-def test_nodes_that_are_places_are_drawn_by_their_images():
-    model = Latent().fit(iris().X)
-    net = net_of(model)
-    np.testing.assert_allclose(net.nodes, model.images_)
-    assert len(net.edges) == len(Lattice("hexagon", SIDES, (False, False)).edges())
-
-
 @each("cls", [Line, Latent, Units])
 def test_the_net_and_the_projections_lie_in_the_plane_of_the_rows(cls, monkeypatch):
     function = "curve_through_data" if cls is Line else "grid_through_data"
@@ -345,7 +329,7 @@ def test_the_net_and_the_projections_lie_in_the_plane_of_the_rows(cls, monkeypat
     rows, nodes, projections = given if cls is Line else (given[0], given[1], given[3])
     pca = PCA(2, random_state=0).fit(iris().X)
     np.testing.assert_allclose(rows, pca.transform(iris().X), atol=1e-9)
-    np.testing.assert_allclose(nodes, pca.transform(net_of(result.estimator).nodes), atol=1e-9)
+    np.testing.assert_allclose(nodes, pca.transform(result.estimator.net().nodes), atol=1e-9)
     gaps = np.abs(projections[:, None] - nodes).sum(axis=2).min(axis=1)
     assert gaps.max() < 1e-9
     assert named["labels"].tolist() == list(iris().labels)
@@ -373,10 +357,9 @@ def test_facts_of_grids_and_curves_are_told_and_a_fold_is_a_caution():
 
 
 def test_what_cannot_be_drawn_is_left_out():
-    assert net_of(object()) is None
     model = Line().fit(iris().X)
     model.curve_ = model.curve_[:, :1]  # one column has no plane
-    assert net_of(model).nodes.shape[1] == 1
+    assert model.net().nodes.shape[1] == 1
     summary = make_map(iris().X[:, :1], Chain, measure=False, n_components=1).summary()
     assert captions(summary) == []
 
@@ -393,7 +376,7 @@ def test_few_or_equal_rows_are_no_obstacle(n, spread):
 @each("scale", [1e-200, 1e200])
 def test_the_plane_does_not_depend_on_extreme_units(scale):
     model = Units().fit(iris().X)
-    nodes = net_of(model)
+    nodes = model.net()
     projections = model.inverse_transform(model.transform(iris().X))
     plain = _Plane.through(iris().X, projections, nodes)
     scaled = nodes._replace(nodes=scale * nodes.nodes)
@@ -409,8 +392,8 @@ def test_missing_values_are_taken_from_the_projection():
     model = Units().fit(X)
     projections = model.inverse_transform(model.transform(X))
     X[3, 1] = np.nan
-    plane = _Plane.through(X, projections, net_of(model))
+    plane = _Plane.through(X, projections, model.net())
     X[3, 1] = projections[3, 1]
     np.testing.assert_allclose(plane.rows, PCA(2, random_state=0).fit(X).transform(X))
     X[3, 1] = np.nan
-    assert _Plane.through(X, None, net_of(model)) is None
+    assert _Plane.through(X, None, model.net()) is None

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._core.base import Reducer
+from lowland._engines.grids.net import Net
 from lowland.report.wording import percent
 from lowland.study._keeping import Keeper
-from lowland.study._nets import NET_NEEDS, Net, net_of
 from lowland.study._own_units import as_array, in_own_units, rows_of_method
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
@@ -148,8 +148,8 @@ def _through_data(scene: Scene) -> Drawn | None:
     from lowland.plot import curve_through_data, grid_through_data
 
     estimator: Any = scene.fit.estimator
-    net = net_of(estimator)
-    if net is None or net.nodes.shape[1] < 2:
+    net = estimator.net()
+    if net.nodes.shape[1] < 2:
         return None
     n = scene.prepared.X.shape[0]
     most = max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // scene.prepared.X.shape[1]))
@@ -226,7 +226,7 @@ PICTURES = (
     Kind("labeled_units", (("unit_places_", "predict"),), _labeled_units),
     Kind("hits", (("unit_places_", "hits_"),), _hits),
     Kind("component_planes", (("unit_places_", "codebook_"),), _component_planes),
-    Kind("through_data", NET_NEEDS, _through_data),
+    Kind("through_data", (("net",),), _through_data),
 )
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
@@ -17,7 +16,9 @@ from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
+from lowland._engines.grids.net import Net
 from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland.topographic._base import TopographicReducer
 from lowland.topographic._elastic_energy import Coefficients, ElasticGrid, Softened, coefficients
 from lowland.topographic._elastic_grid import CLOSED, FEWEST, Start, lattice_of, start
 from lowland.topographic._elastic_surface import (
@@ -34,7 +35,7 @@ __all__ = ["ElasticMap"]
 MOST_AXES = 3
 
 
-class ElasticMap(Invertible):
+class ElasticMap(TopographicReducer):
     """U = 1/n sum |x_i - w_c(i)|^2 + l sum_edges |w_a - w_b|^2 + m sum_ribs |w_a - 2 w_b + w_c|^2.
 
     A grid of nodes w is laid through the data: rows pull at their nearest nodes c(i), and springs
@@ -209,6 +210,11 @@ class ElasticMap(Invertible):
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)
+
+    def net(self) -> Net:
+        """See :meth:`TopographicReducer.net`: the nodes, without those beyond the border."""
+        self._require_fitted()
+        return Net(self.nodes_, self._lattice().edges())
 
     # --- fit ----------------------------------------------------------------------------------
 

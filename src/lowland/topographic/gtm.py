@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
@@ -18,9 +17,12 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
+from lowland._engines.grids.lattice import Lattice
+from lowland._engines.grids.net import Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
+from lowland.topographic._base import TopographicReducer
 from lowland.topographic._gtm_basis import Basis, grid, spacing
 from lowland.topographic._gtm_em import Mixture, Table, e_step, m_step, penalty_of, table_of
 
@@ -32,7 +34,7 @@ ROWS_PER_CENTER = 10
 SUM_BYTES = 64e6  # of the kernel, or four times the sums
 
 
-class GTM(Invertible):
+class GTM(TopographicReducer):
     """p(x) = 1/K sum_k N(x; y(z_k), noise), y(z) = sum_m w_m phi_m(z), fitted by EM.
 
     A smooth sheet y(z) is bent through the data, and each row is a point of it plus noise. The map
@@ -199,6 +201,14 @@ class GTM(Invertible):
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)
+
+    def net(self) -> Net:
+        """See :meth:`TopographicReducer.net`: the images of the nodes."""
+        self._require_fitted()
+        q = int(self.n_components)
+        side = round(len(self.nodes_) ** (1 / q))
+        edges = Lattice("rectangle", (side,) * q, (False,) * q).edges()
+        return Net(self.inverse_transform(self.nodes_), edges)
 
     # --- fit ----------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Boolean, Integer, OneOf, Real
 from lowland._core.context import FitContext
@@ -17,9 +16,11 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import unit_powers
+from lowland._engines.grids.net import Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.stress.initial_map import given_numbers
+from lowland.topographic._base import TopographicReducer
 from lowland.topographic._curve import (
     LEAST_DF,
     SMOOTHERS,
@@ -50,7 +51,7 @@ NO_VARIANCE = 1e-12  # share of the first axis' variance below which an axis is 
 STEP_ROUNDING = 1e-6  # of arc lengths in a model file
 
 
-class PrincipalCurve(Invertible):
+class PrincipalCurve(TopographicReducer):
     """f(l) = E[X | l(X) = l]: each point of the curve is the mean of the rows that project on it.
 
     A smooth curve through the middle of the rows; the map is the arc length l at the point nearest
@@ -224,6 +225,11 @@ class PrincipalCurve(Invertible):
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)
+
+    def net(self) -> Net:
+        """See :meth:`TopographicReducer.net`."""
+        self._require_fitted()
+        return Net(self.curve_, None, bool(self.closed))
 
     # --- fit ----------------------------------------------------------------------------------
 

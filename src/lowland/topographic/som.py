@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
@@ -22,9 +21,11 @@ from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
+from lowland._engines.grids.net import Net
 from lowland._engines.grids.principal_plane import PrincipalPlane, principal_plane
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland.topographic import _som_places, _som_training
+from lowland.topographic._base import TopographicReducer
 from lowland.topographic._som_places import UnitLabels
 from lowland.topographic._som_start import (
     number_of_units,
@@ -38,7 +39,7 @@ __all__ = ["SOM"]
 AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 
 
-class SOM(Invertible):
+class SOM(TopographicReducer):
     """m_j = sum_i h(c_i, j) x_i / sum_i h(c_i, j), c_i the unit nearest to x_i.
 
     A grid of units is laid through the data. Each unit m_j becomes the mean of the rows for which
@@ -213,6 +214,11 @@ class SOM(Invertible):
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)
+
+    def net(self) -> Net:
+        """See :meth:`TopographicReducer.net`: the units."""
+        self._require_fitted()
+        return Net(self.codebook_, self._lattice().edges())
 
     def _torus_sides(self) -> np.ndarray | None:
         return self._lattice().periods() if self.toroidal else None

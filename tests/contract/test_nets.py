@@ -1,0 +1,29 @@
+"""Grids and curves through the data: what is drawn is where rows are projected."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from support.methods import dimensions
+
+
+def test_a_net_has_the_columns_of_the_data_and_lies_amidst_the_rows(method, make, X):
+    if not hasattr(method, "net"):
+        return
+    with pytest.raises(NotFittedError):
+        make().net()
+    model = make().fit(X)
+    net = model.net()
+    assert net.nodes.shape[1] == X.shape[1]
+    assert np.isfinite(net.nodes).all()
+    size = X.std()
+    assert np.abs(net.nodes - X.mean(axis=0)).mean() < 3 * size
+    if net.edges is None:
+        return
+    assert net.edges.min() == 0
+    assert net.edges.max() == len(net.nodes) - 1
+    # neighbors on the grid are nearer to each other than nodes that are not
+    steps = np.linalg.norm(net.nodes[net.edges[:, 0]] - net.nodes[net.edges[:, 1]], axis=1)
+    others = np.linalg.norm(net.nodes[:, None] - net.nodes[None], axis=2)
+    assert np.median(steps) < np.median(others[np.triu_indices(len(net.nodes), 1)])
+    assert dimensions(method) <= len(net.edges)
