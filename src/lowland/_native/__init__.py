@@ -97,8 +97,8 @@ definition in numpy.
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
 - ``project_on_surface(x, near, nodes, simplices, starts, members, found, weights, squares)``: the
-  nearest point to each row of x on the simplices at its nodes ``near``, and downhill from there: the
-  simplex, the weights of its corners, the squared distance. The simplices at node c are
+  nearest point to each row of x on the simplices at its nodes ``near``, and downhill from there:
+  the simplex, the weights of its corners, the squared distance. The simplices at node c are
   ``members[starts[c]:starts[c + 1]]``.
 """
 
