@@ -113,8 +113,8 @@ definition in numpy.
   number of the nearest segment between consecutive knots, how far along it the nearest point is,
   and its squared distance. The ends are prolonged by ``before`` and ``after``. O(n m p).
 - ``project_on_surface(x, near, nodes, simplices, starts, members, found, weights, squares)``: the
-  nearest point to each row of x on the simplices at its nodes ``near``, and downhill from there: the
-  simplex, the weights of its corners, the squared distance. The simplices at node c are
+  nearest point to each row of x on the simplices at its nodes ``near``, and downhill from there:
+  the simplex, the weights of its corners, the squared distance. The simplices at node c are
   ``members[starts[c]:starts[c + 1]]``.
 """
 

@@ -2,8 +2,8 @@
 
     U = 1/n sum_i |x_i - w_c(i)|^2 + l sum_edges |w_a - w_b|^2 + m sum_ribs |w_a - 2 w_b + w_c|^2
 
-The ribs of a rectangular grid are those of the paper, along its axes, and 2 |w_a - w_b - w_c + w_d|^2
-for each cell: else a grid that is twisted to a saddle would not be bent.
+The ribs of a rectangular grid are those of the paper, along its axes, and the twist of each cell,
+2 |w_a - w_b - w_c + w_d|^2: else a grid that is twisted to a saddle would not be bent.
 
 One step: each row is hosted by its nearest node c(i); then W minimizes U for these hosts,
 
@@ -44,9 +44,9 @@ class Coefficients(NamedTuple):
 def coefficients(lattice: Lattice, stretching: float, bending: float) -> Coefficients:
     """l = stretching s^(2 - q), m = bending s^(4 - q) for s = (number of nodes)^(1/q).
 
-    A closed axis goes forth and back: half of its nodes count. So U tends to |grad f|^2 and |f''|^2 integrated over a square of unit sides as the grid becomes
-    finer. A hexagonal grid has a third direction and wider steps; its factors give the same
-    energies of f = u and f = u^2.
+    A closed axis goes forth and back: half of its nodes count. So U tends to |grad f|^2 and
+    |f''|^2 integrated over a square of unit sides as the grid becomes finer. A hexagonal grid has a
+    third direction and wider steps; its factors give the same energies of f = u and f = u^2.
     """
     q = len(lattice.sides)
     s = (lattice.n_units / 2 ** sum(lattice.closed)) ** (1 / q)

@@ -28,7 +28,7 @@ NO_VARIANCE = 1e-7  # of the largest deviation; less is rounding
 
 
 class Start(NamedTuple):
-    """Nodes along each axis, their first points less the mean of the data, and what PCA explains."""
+    """Nodes along each axis, their first points less the mean of X, and what PCA explains."""
 
     shape: tuple[int, ...]
     nodes: np.ndarray

@@ -20,6 +20,7 @@ __all__ = [
     "step_lengths",
 ]
 
+SEAM = 1e-12  # of a closed axis: rounding does not part places that lie on its seam
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
 
 
@@ -43,7 +44,7 @@ def extended(lattice: Lattice, layers: int) -> Lattice:
 
 
 def extrapolated(lattice: Lattice, nodes: np.ndarray, wide: Lattice) -> np.ndarray:
-    """Nodes of the wide lattice: those outside continue the straight lines of the grid, 2 w_b - w_c.
+    """Nodes of the wide lattice: those outside continue the lines of the grid, 2 w_b - w_c.
 
     Layer by layer; where several lines meet, as on a hexagonal grid, their mean is taken.
     """
@@ -111,7 +112,8 @@ def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) ->
     places = np.einsum("ij,ijk->ik", weights, _corner_places(lattice, simplices)[found])
     periods = lattice.periods()
     for axis in np.flatnonzero(periods):
-        places[:, axis] %= periods[axis]
+        along = places[:, axis] % periods[axis]
+        places[:, axis] = np.where(along < periods[axis] * (1 - SEAM), along, 0.0)
     return Projected(places - _center(lattice), squares)
 
 
