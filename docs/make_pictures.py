@@ -7,7 +7,8 @@
 
 Every method is shown on the same three data sets, so that pages can be compared: the digits and
 the iris flowers, colored by class, and the swiss roll, colored by the length along its spiral.
-The same pictures stand on the method's page and in the gallery. The pictures of a lecture are
+A map of one dimension is drawn above the classes, or above that length. The same pictures stand on
+the method's page and in the gallery. The pictures of a lecture are
 drawn by the code on its page.
 """
 
@@ -47,23 +48,39 @@ def call(cls: type) -> str:
     """The estimator of a picture as one would type it."""
     settings = SETTINGS.get(registry.snake_case(cls.__name__), {})
     given = [f"{name}={value!r}" for name, value in settings.items()]
-    return f"{cls.__name__}({', '.join(['n_components=2', *given])})"
+    return f"{cls.__name__}({', '.join([f'n_components={dimensions(cls)}', *given])})"
+
+
+def dimensions(cls: type) -> int:
+    """Two, unless the method has only one."""
+    return min(2, cls.most_components(1000, 4, n_classes=3))
 
 
 def method_picture(name: str) -> Any:
     """The method's maps of the digits, the swiss roll and the iris flowers."""
     cls = registry.get(name)
-    estimator = cls(n_components=2, random_state=0, **SETTINGS.get(name, {}))
+    estimator = cls(n_components=dimensions(cls), random_state=0, **SETTINGS.get(name, {}))
     digits, iris = datasets.digits(), datasets.iris()
     roll = datasets.swiss_roll(1500, random_state=0)
     unrolled = None if cls.needs_target else estimator.fit_transform(roll.X)
+    maps = estimator.fit_transform(digits.X, digits.y), estimator.fit_transform(iris.X, iris.y)
+    if maps[0].shape[1] == 1:
+        maps = above(maps[0], digits.y), above(maps[1], iris.y)
+        unrolled = above(unrolled, roll.truth[:, 0] / 5)
     return panels_in_a_row(
         [
-            Panel("digits", estimator.fit_transform(digits.X, digits.y), class_colors(digits.y)),
+            Panel("digits", maps[0], class_colors(digits.y)),
             Panel("swiss roll", unrolled, roll.truth[:, 0]),
-            Panel("iris flowers", estimator.fit_transform(iris.X, iris.y), class_colors(iris.y)),
+            Panel("iris flowers", maps[1], class_colors(iris.y)),
         ]
     )
+
+
+def above(Y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A map of one dimension, each row at its height; rows of one height are spread a little."""
+    spread = np.random.default_rng(0).uniform(-0.3, 0.3, len(Y))
+    heights = (rows + spread) / max(np.ptp(rows), 1) * np.ptp(Y)
+    return np.column_stack([Y[:, 0], heights])
 
 
 def class_colors(classes: np.ndarray) -> np.ndarray:
