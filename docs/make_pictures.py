@@ -27,7 +27,7 @@ import numpy as np
 from lowland import TSNE, datasets, plot
 from lowland._core import registry
 
-__all__ = ["PICTURES", "SETTINGS", "call"]
+__all__ = ["PICTURES", "SETTINGS", "call", "dimensions"]
 
 PICTURES = Path(__file__).parent / "pictures"
 # Parameters that differ from the defaults, for methods whose defaults show little on these tables.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from docstrings import cell, markdown, sections
-from make_pictures import call
+from make_pictures import call, dimensions
 
 from lowland._core import registry
 from lowland._core.base import Invertible, Reducer
@@ -39,6 +39,7 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
         "back": yes(issubclass(cls, Invertible)),
         "sparse": yes(cls.accepts_sparse),
         "distances": yes(cls.accepts_distances),
+        "missing values": yes(cls.allows_nan),
         "classes": "needs them" if cls.needs_target else "no",
     }
 
@@ -47,9 +48,13 @@ def name_of(cls: type[Reducer]) -> str:
     return registry.snake_case(cls.__name__)
 
 
+ONE_AXIS = "The map runs from left to right; the height of a row is its class, or that length.\n"
+
+
 def method_page(cls: type[Reducer]) -> str:
     """Card, picture, parameters, notes, references."""
     parts, name = sections(cls), name_of(cls)
+    one_axis = ONE_AXIS if dimensions(cls) == 1 else ""
     card = "\n".join(f"- **{head}**: {markdown(text)}" for head, text in card_items(cls))
     page = f"""<!-- made by docs/make_pages.py from the class's docstring and declarations -->
 # {cls.__name__}
@@ -64,7 +69,7 @@ def method_page(cls: type[Reducer]) -> str:
 
 Made by `{call(cls)}`. Digits and iris flowers are colored by class, the swiss roll
 by the length along its spiral; the [gallery](../gallery.md) shows all methods on these tables.
-
+{one_axis}
 ```
 lowland map INPUT -m {name}
 ```
@@ -98,6 +103,11 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
         ("Back to the data (`inverse_transform`)", able["back"]),
         ("Sparse data", able["sparse"]),
         ("Distances in place of rows", able["distances"]),
+        *(
+            [("Missing values", "NaN; the other values of a row are used")]
+            if cls.allows_nan
+            else []
+        ),
         *([("Learns from classes", "`fit(X, y)`")] if cls.needs_target else []),
         ("Paper", cls.reference),
     ]

@@ -24,7 +24,12 @@ def test_the_hooks_use_the_versions_of_the_lint_group():
 
 
 def test_every_peer_that_a_benchmark_imports_is_installed_by_make_bench():
-    modules = {"faiss": "faiss-cpu", "sklearnex": "scikit-learn-intelex", "umap": "umap-learn"}
+    modules = {
+        "elpigraph": "elpigraph-python",
+        "faiss": "faiss-cpu",
+        "sklearnex": "scikit-learn-intelex",
+        "umap": "umap-learn",
+    }
     libraries = {"sklearn", "numpy", "scipy", "matplotlib", "pandas", "polars"}
     sources = sorted((ROOT / "benchmarks").glob("*.py"))
     own = {path.stem for path in sources} | {"lowland"}

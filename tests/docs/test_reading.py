@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist
 
 from lowland._core import registry
 from lowland.datasets import iris, swiss_roll
+from support.methods import dimensions
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reading.md"
 FACTOR = 8.0  # a power of two changes no digit of the data
@@ -39,8 +40,9 @@ def test_the_scale_is_as_claimed(name, claim):
         np.testing.assert_allclose(within / (len(Y) - 3), 1)
         return
     X = swiss_roll(300, random_state=0).X
-    Y = cls(n_components=2, random_state=0).fit_transform(X)
-    larger = cls(n_components=2, random_state=0).fit_transform(X * FACTOR)
+    q = dimensions(cls)
+    Y = cls(n_components=q, random_state=0).fit_transform(X)
+    larger = cls(n_components=q, random_state=0).fit_transform(X * FACTOR)
     ratio = larger.std(axis=0) / Y.std(axis=0)
     if claim.startswith("units of"):
         np.testing.assert_allclose(ratio, FACTOR, rtol=1e-3)
