@@ -94,10 +94,13 @@ def _labeled_units(scene: Scene) -> Drawn | None:
         return None
     places, kind = scene.grid
     estimator: Any = scene.fit.estimator
-    units = estimator.predict(rows_of_method(scene.prepared, scene.fit))
-    found, shares = majority(units, labels, len(places))
+    known = np.flatnonzero([value is not None and value == value for value in labels])
+    if not len(known):
+        return None
+    rows = rows_of_method(scene.prepared, scene.fit, known)
+    found = estimator.label_units(rows, labels[known])
     figure = labeled_units(
-        *(places, found, shares, kind),
+        *(places, found.labels, found.shares, kind),
         classes=labels,
         title=f"{scene.source}: most frequent {scene.color} in each unit",
         label_name=scene.color,
@@ -223,7 +226,7 @@ class _Plane(NamedTuple):
 
 PICTURES = (
     Kind("u_matrix", (("unit_places_", "u_matrix_"),), _u_matrix),
-    Kind("labeled_units", (("unit_places_", "predict"),), _labeled_units),
+    Kind("labeled_units", (("unit_places_", "label_units"),), _labeled_units),
     Kind("hits", (("unit_places_", "hits_"),), _hits),
     Kind("component_planes", (("unit_places_", "codebook_"),), _component_planes),
     Kind("through_data", (("net",),), _through_data),
@@ -288,25 +291,3 @@ class MethodPictures:
 
 def _lack(name: str) -> str:
     return f"the picture {name}.png was not drawn"
-
-
-def majority(units: np.ndarray, labels: Any, n_units: int) -> tuple[np.ndarray, np.ndarray]:
-    """The most frequent label of each unit and its share; None and NaN if it has no rows.
-
-    Of equally frequent labels, the one that comes first in the table wins.
-    """
-    code_of: dict[Any, int] = {}
-    known = np.array([value is not None and value == value for value in labels], dtype=bool)
-    codes = [code_of.setdefault(value, len(code_of)) for value in np.asarray(labels)[known]]
-    # Pairs that occur, because a table of all units and labels may be too large.
-    k = max(len(code_of), 1)
-    pairs, counts = np.unique(units[known] * k + np.array(codes, np.int64), return_counts=True)
-    order = np.lexsort((pairs % k, -counts, pairs // k))
-    best = order[np.unique(pairs[order] // k, return_index=True)[1]]
-    names = np.empty(k, dtype=object)
-    names[: len(code_of)] = list(code_of)
-    at, totals = pairs[best] // k, np.bincount(units[known], minlength=n_units)
-    found, shares = np.empty(n_units, dtype=object), np.full(n_units, np.nan)
-    found[at] = names[pairs[best] % k]
-    shares[at] = counts[best] / totals[at]
-    return found, shares

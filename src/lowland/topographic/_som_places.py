@@ -88,12 +88,16 @@ def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> n
 
 def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
     """Of the rows of each unit; of equally frequent labels the first in order."""
-    counts = np.bincount(nearest * len(classes) + codes, minlength=m * len(classes))
-    table = counts.reshape(m, len(classes))
-    total, best = table.sum(axis=1), table.argmax(axis=1)
-    labels = classes[best].astype(object)
-    labels[total == 0] = None
-    return UnitLabels(labels, table[np.arange(m), best] / np.maximum(total, 1))
+    # pairs that occur, because a table of all units and labels may be too large
+    k = len(classes)
+    pairs, counts = np.unique(nearest * k + codes, return_counts=True)
+    order = np.lexsort((pairs, -counts, pairs // k))
+    filled, first = np.unique(pairs[order] // k, return_index=True)
+    best = order[first]
+    labels, shares = np.full(m, None, dtype=object), np.zeros(m)
+    labels[filled] = classes[pairs[best] % k].astype(object)
+    shares[filled] = counts[best] / np.bincount(nearest, minlength=m)[filled]
+    return UnitLabels(labels, shares)
 
 
 def topographic_error(
