@@ -10,6 +10,7 @@ import pytest
 
 import lowland
 from lowland._core import registry
+from support.methods import dimensions
 
 
 def contents(folder):
@@ -42,15 +43,16 @@ def test_every_method_maps_a_file_and_its_model_places_the_same_rows(run, method
     assert run("map", "iris", "-m", method, "-o", "out").code == 0
     frame = pl.read_csv(tmp_path / "out" / "map.csv")
     assert frame.height == 150
-    assert frame.columns == ["row", "x", "y", "class"]
+    axes = ["x", "y"][: dimensions(registry.get(method))]
+    assert frame.columns == ["row", *axes, "class"]
     model = lowland.load(tmp_path / "out" / "model.lowland")
     assert registry.snake_case(type(model).__name__) == method
     assert len(model.feature_names_in_) == 4
     assert run("transform", "out/model.lowland", "iris", "-o", "again.csv").code == 0
     again = pl.read_csv(tmp_path / "again.csv")
     assert again.columns == frame.columns
-    scale = float(frame.select(pl.col("x", "y").std()).to_numpy().max())
-    difference = (again.select("x", "y") - frame.select("x", "y")).to_numpy()
+    scale = float(frame.select(pl.col(axes).std()).to_numpy().max())
+    difference = (again.select(axes) - frame.select(axes)).to_numpy()
     assert np.abs(difference).max() < 1e-3 * scale
 
 

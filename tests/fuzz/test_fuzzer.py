@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fuzz.cases import run_case
 from fuzz.fixed_cases import FIXED
 from fuzz.planted import PLANTED
@@ -38,6 +40,11 @@ def test_every_kind_of_failure_is_noticed_and_the_next_case_runs():
     assert run_case("planted:bit") == run_case("planted:bit")
 
 
+def without_addresses(values):
+    """A bare object is drawn as a value that no parameter takes."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(values))
+
+
 def test_a_case_is_the_same_each_time(monkeypatch):
     """The inputs of a case depend on its name only."""
     from fuzz import api_cases
@@ -50,4 +57,4 @@ def test_a_case_is_the_same_each_time(monkeypatch):
     half = len(drawn) // 2
     assert half > 5
     for first, second in zip(drawn[:half], drawn[half:], strict=True):
-        assert repr(first[1:4]) == repr(second[1:4])
+        assert without_addresses(first[1:4]) == without_addresses(second[1:4])

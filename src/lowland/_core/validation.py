@@ -196,14 +196,14 @@ def dense_if_small(X: Any) -> Any:
 
 
 def as_dense(X: Any, owner: str) -> np.ndarray:
-    """New rows as a dense table, if there is memory for it."""
+    """Rows as a dense table, if there is memory for it."""
     if not is_sparse(X):
         return X
     m, p = X.shape
     require_memory(
         m * p * X.dtype.itemsize,
-        task=f"{owner}: a dense table of {m} new rows and {p} columns",
-        alternative="transform fewer rows at a time",
+        task=f"{owner}: a dense table of {m} rows and {p} columns",
+        alternative="fewer rows at a time, or PCA first",
     )
     return X.toarray()
 

@@ -27,6 +27,7 @@ __all__ = [
     "Rule",
     "Traced",
     "as_curve",
+    "directed",
     "noise",
     "on_unit",
     "point_on",
@@ -258,3 +259,13 @@ def unbiased(curve: Curve, closed: bool, variance: float) -> Curve:
     else:
         bend[0], bend[-1] = bend[1], bend[-2]
     return as_curve(V + variance / 2 * bend)
+
+
+def directed(curve: Curve, closed: bool) -> Curve:
+    """The curve in the direction that is agreed on."""
+    V = curve.knots
+    turn = V[-1] - V[0]
+    if closed:  # counterclockwise in the plane of the two columns that vary most
+        a, b = np.argsort(-V.var(axis=0), kind="stable")[:2]
+        turn = np.array([np.sum(V[:-1, a] * V[1:, b] - V[1:, a] * V[:-1, b])])
+    return as_curve(V[::-1].copy()) if turn[np.abs(turn).argmax()] < 0 else curve

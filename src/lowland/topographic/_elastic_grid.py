@@ -22,6 +22,7 @@ CLOSED = {"ring": 1, "cylinder": 1}  # how many of the first axes are closed
 AXES = {"hexagon": 2, "ring": 1, "cylinder": 2}  # a rectangle has any number
 EXTENT = 1.75  # deviations: half the width of a uniform distribution is 1.73
 USUAL_NODES = {1: 50, 2: 400, 3: 1000}
+MOST_NODES = 100_000
 BYTES_PER_NODE = 3000  # of matrices, factors and simplices
 FEWEST = 3  # nodes around a closed axis
 NO_VARIANCE = 1e-7  # of the largest deviation; less is rounding
@@ -61,8 +62,14 @@ def start(X: np.ndarray, grid: str, n_nodes: Any, q: int, run: FitContext) -> St
     axes = _axes(plane, grid, q)
     shape = _shape(grid, n_nodes, axes.spreads)
     total = math.prod(shape)
+    if total > MOST_NODES:
+        raise ParameterError(
+            f"ElasticMap: n_nodes={n_nodes!r} makes a grid of {total} nodes; ask for at most "
+            f"{MOST_NODES}."
+        )
+    band = 2 * total // max(shape)  # of the matrix of each step
     require_memory(
-        total * (48 * p + BYTES_PER_NODE),
+        total * (48 * p + 16 * band + BYTES_PER_NODE),
         task=f"ElasticMap with {total} nodes",
         alternative="fewer nodes (n_nodes)",
     )

@@ -95,7 +95,8 @@ def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) ->
     order = np.argsort(simplices.ravel(), kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(simplices.ravel(), minlength=len(nodes))))
     near = nearest_units(X, nodes, threads, min(NEAR, len(nodes)))
-    found, squares = np.empty(n, np.int64), np.empty(n)
+    near = np.maximum(near, 0)  # rows whose distances overflow have none; their places are NaN
+    found, squares = np.zeros(n, np.int64), np.empty(n)
     weights = np.full((n, simplices.shape[1]), np.nan)
     _native.project_on_surface(
         np.ascontiguousarray(X),

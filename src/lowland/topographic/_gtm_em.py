@@ -105,11 +105,16 @@ class Mixture(NamedTuple):
                 logs[rows], R[rows] = some_logs, some
         return R, logs - np.log(len(self.nodes)) - 0.5 * known * np.log(2 * np.pi * self.noise)
 
+    @property
+    def beta(self) -> float:
+        """The precision; that of a variance that underflows is large."""
+        return 1 / max(self.noise, float(np.finfo(np.float64).tiny))
+
     def _fill(
         self, X: np.ndarray, logs: np.ndarray, R: np.ndarray, missing: bool, threads: int
     ) -> None:
-        X, beta = np.ascontiguousarray(X), 1 / self.noise
-        _native.gtm_posteriors(X, self.mean, self.nodes, beta, missing, logs, R, threads)
+        X = np.ascontiguousarray(X)
+        _native.gtm_posteriors(X, self.mean, self.nodes, self.beta, missing, logs, R, threads)
 
 
 def e_step(table: Table, mixture: Mixture, threads: int) -> Sums:
@@ -117,7 +122,7 @@ def e_step(table: Table, mixture: Mixture, threads: int) -> Sums:
     X, nodes, missing = table.X, mixture.nodes, table.missing
     logs, sums = np.empty(len(X)), np.empty(nodes.shape)
     masses = np.empty((len(nodes), X.shape[1] if missing else 1))
-    beta = 1 / mixture.noise
+    beta = mixture.beta
     _native.gtm_sums(X, mixture.mean, nodes, beta, missing, logs, sums, masses, threads)
     total = np.sum(logs) - len(X) * np.log(len(nodes))
     return Sums(sums, masses, float(total - 0.5 * table.n_known * np.log(2 * np.pi / beta)))

@@ -74,8 +74,8 @@ class ElasticMap(TopographicReducer):
         How many times stiffer the grid is in the first epoch than in the last one. Not used with
         one epoch.
     extrapolate : int, default=4
-        Number of layers of nodes that continue the grid beyond its border. Rows beyond them are
-        placed on their border.
+        Number of layers of nodes, up to 20, that continue the grid beyond its border. Rows beyond
+        them are placed on their border.
     max_iter : int, default=200
         Maximum number of steps, for all epochs together.
     tol : float, default=0.001
@@ -152,9 +152,9 @@ class ElasticMap(TopographicReducer):
     n_nodes: Any = param(OneOf("auto") | Integer(2) | Several(Integer(2)), default="auto")
     stretching: Any = param(OneOf("auto") | Real(0, closed="left"), default="auto")
     bending: Any = param(OneOf("auto") | Real(0, closed="left"), default="auto")
-    n_epochs: int = param(Integer(1), default=5)
+    n_epochs: int = param(Integer(1, 1000), default=5)
     initial_stiffness: float = param(Real(1, closed="left"), default=1000.0)
-    extrapolate: int = param(Integer(0, 100), default=4)
+    extrapolate: int = param(Integer(0, 20), default=4)
     max_iter: int = param(Integer(1), default=200)
     tol: float = param(Real(0, closed="left"), default=1e-3)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)

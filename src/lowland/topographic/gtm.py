@@ -17,6 +17,7 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
+from lowland._core.validation import as_dense
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.net import Net
 from lowland._engines.linalg import products
@@ -162,6 +163,7 @@ class GTM(TopographicReducer):
     )
     reference = "Bishop, Svensen & Williams (1998)"
     aliases = ("generative_topographic_mapping",)
+    accepts_sparse = True
     allows_nan = True
     components_limit = "rank"
     reading = Reading(
@@ -212,13 +214,14 @@ class GTM(TopographicReducer):
 
     # --- fit ----------------------------------------------------------------------------------
 
-    def _fit(self, X: np.ndarray, y: Any, run: FitContext) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         if self.n_components > max(NODES):
             raise ParameterError(
                 f"GTM: n_components={self.n_components}, but the grid of the nodes has at most "
                 f"{max(NODES)} axes; ask for at most {self.most_components(*X.shape)}."
             )
         q = self._check_components(*X.shape)
+        X = as_dense(X, type(self).__name__)
         side, m = self._sides(X.shape[0], q)
         self._require_room(X, side**q, m**q)
         with limit_blas(1):  # the map must not depend on the number of threads
@@ -302,7 +305,7 @@ class GTM(TopographicReducer):
 
     def _mixture(self, Phi: np.ndarray) -> Mixture:
         with limit_blas(1):
-            return Mixture(self.mean_, Phi @ self.weights_, self.noise_**2)
+            return Mixture(self.mean_, Phi @ self.weights_, _square(self.noise_))
 
     @property
     def log_likelihood_(self) -> float:
@@ -316,7 +319,7 @@ class GTM(TopographicReducer):
         Phi = self._basis()(self.nodes_)
         with limit_blas(1):
             nodes = Phi @ in_unit(self.weights_, e)
-        noise = float(in_unit(self.noise_, e)) ** 2
+        noise = _square(float(in_unit(self.noise_, e)))
         mixture = Mixture(in_unit(self.mean_, e), nodes, noise)
         with self._running() as run:
             R, logs = mixture.posteriors(in_unit(X, e), run.threads)
@@ -324,7 +327,7 @@ class GTM(TopographicReducer):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(x) of each row, over its known values."""
-        rows = self._check_new_rows(X)
+        rows = as_dense(self._check_new_rows(X), type(self).__name__)
         blocks = row_blocks(len(rows), rows_within(8 * len(self.nodes_)))
         return np.concatenate([self._posteriors(rows[block])[1] for block in blocks])
 
@@ -334,7 +337,7 @@ class GTM(TopographicReducer):
 
     def responsibilities(self, X: Any) -> np.ndarray:
         """p(z_k | x) of each row (n, n_nodes), at ``nodes_``."""
-        rows = self._check_new_rows(X)
+        rows = as_dense(self._check_new_rows(X), type(self).__name__)
         require_memory(
             8 * len(rows) * len(self.nodes_),
             task=f"GTM: posteriors of {len(rows)} rows at {len(self.nodes_)} nodes",
@@ -344,8 +347,8 @@ class GTM(TopographicReducer):
 
     # --- rows to the map and back ---------------------------------------------------------------
 
-    def _transform(self, X: np.ndarray, run: FitContext) -> np.ndarray:
-        q = int(self.n_components)
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        X, q = as_dense(X, type(self).__name__), int(self.n_components)
         side = round(len(self.nodes_) ** (1 / q))
         Z = grid((side - 1) * int(self.refinement) + 1, q)
         mixture = self._mixture(self._basis()(Z))
@@ -366,3 +369,9 @@ class GTM(TopographicReducer):
             values = basis(Y[rows].astype(np.float64))
             X[rows] = products.times(values, shift, self.weights_, run.threads) + self.mean_
         return X
+
+
+def _square(noise: float) -> float:
+    """Infinity where it overflows, as the noise of a hostile model file."""
+    with np.errstate(over="ignore"):
+        return float(np.square(np.float64(noise)))

@@ -16,6 +16,7 @@ from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import unit_powers
+from lowland._core.validation import as_dense
 from lowland._engines.grids.net import Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
@@ -29,6 +30,7 @@ from lowland.topographic._curve import (
     Rule,
     Traced,
     as_curve,
+    directed,
     noise,
     on_unit,
     point_on,
@@ -191,6 +193,7 @@ class PrincipalCurve(TopographicReducer):
     )
     reference = "Hastie & Stuetzle (1989)"
     aliases = ("principal_curves", "princurve")
+    accepts_sparse = True
     components_limit = "curve"
     reading = Reading(
         axes="The first axis is the arc length of a curve through the middle of the data, the "
@@ -236,6 +239,7 @@ class PrincipalCurve(TopographicReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, p = X.shape
         self._check_shape(n, p)
+        X = as_dense(X, type(self).__name__)
         X = np.ascontiguousarray(X)  # sums must not depend on the layout
         require_memory(
             8 * n * (2 * p + 20),
@@ -304,7 +308,7 @@ class PrincipalCurve(TopographicReducer):
         if self.bias_correction and np.ptp(traced.places.arcs) > 0:
             variance = noise(Z, curve, traced.places)
             curve = unbiased(refined(Z, traced, rule), rule.closed, variance)
-        return traced._replace(curve=_directed(curve, rule.closed))
+        return traced._replace(curve=directed(curve, rule.closed))
 
     def _df(self) -> float | None:
         return None if isinstance(self.df, str) else float(self.df)
@@ -369,6 +373,7 @@ class PrincipalCurve(TopographicReducer):
         return left / np.where(lengths > 0, lengths, 1.0)[:, None]
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        X = as_dense(X, type(self).__name__)
         return self._coordinates(X, self._project(X, run))
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
@@ -388,13 +393,3 @@ def _point(Z: np.ndarray) -> Traced:
     curve = Curve(np.zeros((2, Z.shape[1])), np.zeros(2))
     places = Projection(np.zeros(n, np.int64), np.zeros(n), np.zeros(n))
     return Traced(curve, 0.0, places, 1.0, 0.0, [0.0])
-
-
-def _directed(curve: Curve, closed: bool) -> Curve:
-    """The curve in the direction that is agreed on."""
-    V = curve.knots
-    turn = V[-1] - V[0]
-    if closed:  # counterclockwise in the plane of the two columns that vary most
-        a, b = np.argsort(-V.var(axis=0), kind="stable")[:2]
-        turn = np.array([np.sum(V[:-1, a] * V[1:, b] - V[1:, a] * V[:-1, b])])
-    return as_curve(V[::-1].copy()) if turn[np.abs(turn).argmax()] < 0 else curve

@@ -37,6 +37,7 @@ from lowland.topographic._som_start import (
 __all__ = ["SOM"]
 
 AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
+SIDE = Integer(1, 100_000)  # units along an axis
 
 
 class SOM(TopographicReducer):
@@ -147,7 +148,7 @@ class SOM(TopographicReducer):
     (40,)
     """
 
-    sides: Any = param(Null() | Integer(1) | Several(Integer(1)), default=None)
+    sides: Any = param(Null() | SIDE | Several(SIDE), default=None)
     grid: Literal["hexagon", "rectangle"] = param(OneOf("hexagon", "rectangle"), default="hexagon")
     toroidal: bool = param(Boolean(), default=False)
     neighborhood: Literal["gaussian", "bubble", "epanechnikov"] = param(
