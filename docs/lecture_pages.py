@@ -77,7 +77,7 @@ def run(page: Path, folder: Path, instead: Mapping[str, str] | None = None) -> l
 def drawn(name: str, folder: Path) -> Path:
     """The file in which the code of a page has drawn a picture."""
     found = [folder / place.format(name) for place in PLACES]
-    for path in found:
+    for path in [*found, *folder.glob(f"*/{name}.png")]:  # beside the map of a command
         if path.exists():
             return path
     raise FileNotFoundError(f"no code of the page has drawn {name}")
