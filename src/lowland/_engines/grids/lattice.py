@@ -82,10 +82,13 @@ class Lattice(NamedTuple):
         for step in itertools.product(span, repeat=q):
             there = at + np.array(step)
             way = self._placed(there.astype(np.float64)) - own
-            near = (np.einsum("ij,ij->i", way, way) <= most) & (self._known(there) >= 0)
-            if near.any():
-                units.append(np.where(near, self._known(there), -1))
-                ways.append(np.where(near[:, None], way, 0.0))
+            near = np.einsum("ij,ij->i", way, way) <= most
+            if not near.any():
+                continue
+            known = np.where(near, self._known(there), -1)
+            if (known >= 0).any():
+                units.append(known)
+                ways.append(np.where(known[:, None] >= 0, way, 0.0))
         return Surroundings(np.stack(units, axis=1), np.stack(ways, axis=1))
 
     def edges(self) -> np.ndarray:

@@ -1,10 +1,11 @@
 // nearest_units: the nearest one or two units of each row.
 //
-// The score of a pair is x.w - |w|^2 / 2, largest for the nearest unit. Scores are computed in T, for
+// The score of a pair is x.w - |w|^2 / 2, largest for the nearest unit. Scores are computed in S, for
 // rows and units minus a shift, in tiles of kRows rows by one panel of units; each lane of a vector
 // keeps its k + 1 best ones. Then all that rounding allows to be among the k nearest are compared by
 // |x - w|^2 in double, and equal ones by their number. If a lane may have lost one of them, the row is
-// compared with all units.
+// compared with all units. S is float, which is twice as fast, also for rows of double, unless the
+// columns are so many that its rounding leaves many candidates, or the values are extreme.
 //
 // With missing values the score is the sum over the known columns of x w - w^2 / 2. It is a product,
 // too, of twice as many terms: (x or 0, known) . (w, -w^2 / 2).
@@ -20,35 +21,38 @@ namespace {
 
 constexpr Index kStripRows = 32;    // rows of a task
 constexpr Index kGroupPanels = 16;  // panels that stay in the cache while the rows of a task pass
-constexpr double kSafety = 2.2;     // two scores may be off
+constexpr double kSafety = 2.2;     // two scores may be off; covers the rounding of rows to S, too
+constexpr Index kFloatColumns = 1000;
+constexpr double kSmallest = 1e-12, kLargest = 1e15;  // units in between are scored in float
 
 template <class T>
 constexpr double unit_roundoff = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
 
-template <class T>
+template <class S>
 struct UnitPanels {
-    T* data = nullptr;    // panel after panel, term by term: data[(panel*q + k)*W + i]
-    T* halves = nullptr;  // |w|^2 / 2; infinity in the empty places of the last panel
+    S* data = nullptr;    // panel after panel, term by term: data[(panel*q + k)*W + i]
+    S* halves = nullptr;  // |w|^2 / 2; infinity in the empty places of the last panel
     Index count = 0, q = 0;
     double longest = 0;  // |w| of the farthest unit from the shift
 
+    template <class T>
     bool pack(const UnitTable<T>& table, const T* shift, bool missing) {
-        constexpr Index W = panel_width<T>;
+        constexpr Index W = panel_width<S>;
         const Index p = table.p;
         count = ceil_div(table.m, W), q = missing ? 2 * p : p;
-        data = allocate<T>(count * q * W), halves = allocate<T>(count * W);
+        data = allocate<S>(count * q * W), halves = allocate<S>(count * W);
         if (!data || !halves) return false;
         for (Index j = 0; j < count * W; ++j) {
-            T* out = data + j / W * q * W + j % W;
+            S* out = data + j / W * q * W + j % W;
             double square = 0;
             for (Index k = 0; k < p; ++k) {
-                const T w = j < table.m ? table.units[j * p + k] - shift[k] : T(0);
+                const S w = j < table.m ? static_cast<S>(table.units[j * p + k] - shift[k]) : S(0);
                 out[k * W] = w;
                 if (missing) out[(p + k) * W] = -w * w / 2;
                 square += static_cast<double>(w) * w;
             }
             const bool used = j < table.m;
-            halves[j] = !used ? static_cast<T>(INFINITY) : missing ? T(0) : static_cast<T>(square / 2);
+            halves[j] = !used ? static_cast<S>(INFINITY) : missing ? S(0) : static_cast<S>(square / 2);
             longest = square > longest ? square : longest;
         }
         longest = sqrt(longest);
@@ -140,20 +144,20 @@ struct Nearest {
     }
 };
 
-template <class T, int K>
-static void decide(const UnitTable<T>& table, const LaneBest<T, K>& best, const T* row, double slack,
+template <class T, class S, int K>
+static void decide(const UnitTable<T>& table, const LaneBest<S, K>& best, const T* row, double slack,
                    Nearest nearest) {
-    constexpr Index W = panel_width<T>;
-    constexpr int kWidth = Lanes<T>::width;
-    T top[K];  // the K best scores of all lanes
-    for (int i = 0; i < K; ++i) top[i] = static_cast<T>(-INFINITY);
+    constexpr Index W = panel_width<S>;
+    constexpr int kWidth = Lanes<S>::width;
+    S top[K];  // the K best scores of all lanes
+    for (int i = 0; i < K; ++i) top[i] = static_cast<S>(-INFINITY);
     for (int v = 0; v < kVectors; ++v) {
         for (int lane = 0; lane < kWidth; ++lane) {
             for (int i = 0; i < K - 1; ++i) {
-                T score = best.scores[v][i][lane];
+                S score = best.scores[v][i][lane];
                 for (int place = 0; place < K - 1 && score > top[K - 2]; ++place) {
                     if (score > top[place]) {
-                        const T lower = top[place];
+                        const S lower = top[place];
                         top[place] = score, score = lower;
                     }
                 }
@@ -162,7 +166,7 @@ static void decide(const UnitTable<T>& table, const LaneBest<T, K>& best, const 
     }
     const double least = static_cast<double>(top[K - 2]) - slack;
     nearest.clear();
-    bool lost = !(fabs(least) < INFINITY);  // values that overflow T
+    bool lost = !(fabs(least) < INFINITY);  // values that overflow S
     for (int v = 0; v < kVectors && !lost; ++v) {
         for (int lane = 0; lane < kWidth && !lost; ++lane) {
             // the last one kept stands for all that were not
@@ -181,21 +185,21 @@ static void decide(const UnitTable<T>& table, const LaneBest<T, K>& best, const 
     }
 }
 
-template <class T, int K>
+template <class T, class S, int K>
 bool search(const UnitTable<T>& table, const T* shift, bool missing, std::int32_t* ids, double* squares,
             int n_threads) {
     const Index p = table.p, k = K - 1, n_strips = ceil_div(table.n, kStripRows);
-    UnitPanels<T> units;
+    UnitPanels<S> units;
     const Index slots = min_of(n_threads, n_strips);
     const bool packed = units.pack(table, shift, missing);
-    T* strips = allocate<T>(slots * units.q * kStripRows);
-    auto* kept = reinterpret_cast<LaneBest<T, K>*>(
-        allocate<char>(slots * kStripRows * static_cast<Index>(sizeof(LaneBest<T, K>))));
+    S* strips = allocate<S>(slots * units.q * kStripRows);
+    auto* kept = reinterpret_cast<LaneBest<S, K>*>(
+        allocate<char>(slots * kStripRows * static_cast<Index>(sizeof(LaneBest<S, K>))));
     const bool enough = packed && strips && kept;
-    const double rounding = kSafety * static_cast<double>(units.q + 8) * unit_roundoff<T>;
+    const double rounding = kSafety * static_cast<double>(units.q + 8) * unit_roundoff<S>;
     parallel(enough ? n_strips : 0, n_threads, [&](Index strip, int slot) {
-        T* rows = strips + slot * units.q * kStripRows;
-        LaneBest<T, K>* best = kept + slot * kStripRows;
+        S* rows = strips + slot * units.q * kStripRows;
+        LaneBest<S, K>* best = kept + slot * kStripRows;
         const Index first = strip * kStripRows, used = min_of(kStripRows, table.n - first);
         const Index computed = ceil_div(used, kRows) * kRows;
         double slack[kStripRows];
@@ -204,9 +208,9 @@ bool search(const UnitTable<T>& table, const T* shift, bool missing, std::int32_
             double square = 0;
             for (Index c = 0; c < p; ++c) {
                 const bool known = !missing || row[c] == row[c];
-                const T value = known ? row[c] - shift[c] : T(0);
+                const S value = known ? static_cast<S>(row[c] - shift[c]) : S(0);
                 rows[c * kStripRows + r] = value;
-                if (missing) rows[(p + c) * kStripRows + r] = known ? T(1) : T(0);
+                if (missing) rows[(p + c) * kStripRows + r] = known ? S(1) : S(0);
                 square += static_cast<double>(value) * value;
             }
             slack[r] = rounding * units.longest * (sqrt(square) + units.longest);
@@ -215,16 +219,37 @@ bool search(const UnitTable<T>& table, const T* shift, bool missing, std::int32_
         for (Index panel = 0; panel < units.count; panel += kGroupPanels) {
             const Index last = min_of(units.count, panel + kGroupPanels);
             for (Index r = 0; r < computed; r += kRows) {
-                score_rows<T, K>(units, rows + r, kStripRows, panel, last, best + r);
+                score_rows<S, K>(units, rows + r, kStripRows, panel, last, best + r);
             }
         }
         for (Index r = 0; r < used; ++r) {
             const Index i = first + r;
-            decide<T, K>(table, best[r], table.x + i * p, slack[r], {k, ids + i * k, squares + i * k});
+            decide<T, S, K>(table, best[r], table.x + i * p, slack[r], {k, ids + i * k, squares + i * k});
         }
     });
     std::free(units.data), std::free(units.halves), std::free(strips), std::free(kept);
     return enough;
+}
+
+// Whether float can score: units that are far or near enough from the shift, and few columns.
+template <class T>
+bool fits_float(const UnitTable<T>& table, const T* shift) {
+    if (table.p > kFloatColumns) return false;
+    double farthest = 0;
+    for (Index j = 0; j < table.m; ++j) {
+        for (Index k = 0; k < table.p; ++k) {
+            const double gap = fabs(static_cast<double>(table.units[j * table.p + k] - shift[k]));
+            farthest = gap > farthest ? gap : farthest;
+        }
+    }
+    return kSmallest < farthest && farthest < kLargest;
+}
+
+template <class T, class S>
+bool search_few(const UnitTable<T>& table, const T* shift, bool missing, Index k, std::int32_t* ids,
+                double* squares, int n_threads) {
+    return k == 1 ? search<T, S, 2>(table, shift, missing, ids, squares, n_threads)
+                  : search<T, S, 3>(table, shift, missing, ids, squares, n_threads);
 }
 
 }  // namespace
@@ -232,8 +257,10 @@ bool search(const UnitTable<T>& table, const T* shift, bool missing, std::int32_
 template <class T>
 bool nearest_units(UnitTable<T> table, const T* shift, bool missing, std::int64_t k, std::int32_t* ids,
                    double* squares, int n_threads) {
-    return k == 1 ? search<T, 2>(table, shift, missing, ids, squares, n_threads)
-                  : search<T, 3>(table, shift, missing, ids, squares, n_threads);
+    if (fits_float(table, shift)) {
+        return search_few<T, float>(table, shift, missing, k, ids, squares, n_threads);
+    }
+    return search_few<T, double>(table, shift, missing, k, ids, squares, n_threads);
 }
 
 template bool nearest_units<float>(UnitTable<float>, const float*, bool, std::int64_t, std::int32_t*,
