@@ -1,13 +1,12 @@
 """Grids and curves laid through the data, beside the packages that have them.
 
-SOM: the same number of epochs, and the same first and last radius (that of minisom falls to 1). "QE"
-is the mean distance of a row to its nearest unit, "TE" the share of rows whose two nearest units are
-not neighbors on the square grid. minisom takes minutes on the whole of MNIST: it gets 7 000 rows.
-Principal curves
-run on a noisy 3/4 circle with known arc lengths and on many rows; "msd" is the mean squared
-distance to the curve. GTM: "log-likelihood" is computed by one formula from the nodes and the noise
-that each package has found. "oil" counts rows of oil flow whose nearest neighbor in the map has
-another class. "growth" prints times for more and more rows.
+SOM: the same number of epochs, and the same first and last radius (that of minisom falls to 1).
+"QE" is the mean distance of a row to its nearest unit, "TE" the share of rows whose two nearest
+units are not neighbors on the square grid. minisom takes minutes on all of MNIST: it gets 7 000
+rows. Principal curves run on a noisy 3/4 circle with known arc lengths and on many rows; "msd" is
+the mean squared distance to the curve. GTM: "log-likelihood" is computed by one formula from the
+nodes and the noise that each package has found. "oil" counts rows of oil flow whose nearest
+neighbor in the map has another class. "growth" prints times for more and more rows.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.threads import limit_blas
 from lowland.topographic._smoothers import (
     Kernel,
     Lowess,
@@ -150,7 +151,9 @@ def noise(X: np.ndarray, curve: Curve, places: Projection) -> float:
     """
     some = slice(None, None, max(1, len(X) // NOISE_ROWS))
     rest = X[some] - point_on(curve, places.arcs[some])
-    C = np.einsum("ij,ik->jk", rest, rest) / len(rest)
+    # C, or the matrix of inner products of the rows, which has the same traces and may be smaller
+    with limit_blas(1):
+        C = (rest.T @ rest if len(rest) > rest.shape[1] else rest @ rest.T) / len(rest)
     total, squares = float(np.trace(C)), float(np.sum(C**2))
     return total / max(1.0, total**2 / squares - 1) if squares > 0 else 0.0
 

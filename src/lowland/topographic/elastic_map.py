@@ -194,7 +194,8 @@ class ElasticMap(TopographicReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: some 28 steps of 400 nodes."""
-        steps = Estimate(28 * 1e-10 * n * 400 * (p + 15), 150 * n + 40_000 * p)
+        pair = 4e-11 * (p + 15) if p <= 1000 else 1.2e-10 * p
+        steps = Estimate(28 * n * 400 * pair, 150 * n + 40_000 * p)
         return Estimate(0.1, 0) + principal_axes_cost(n, p, 2) + steps
 
     @classmethod

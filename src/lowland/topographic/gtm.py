@@ -184,12 +184,12 @@ class GTM(TopographicReducer):
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`: 120 EM steps, and the places on the finer grid."""
+        """See :meth:`Reducer.estimate`: 80 EM steps, and the places on the finer grid."""
         K, fine = 400, 58 * 58
-        step = Estimate(n * K * (1.2e-10 * p + 1e-9) + 2e-3, max(SUM_BYTES, 32 * K * p) + 8 * n)
-        places = Estimate(n * fine * (6e-11 * p + 1e-9), 8 * fine * (p + 103) + 3.4e7)
+        step = Estimate(n * K * (5e-11 * p + 5e-10) + 1e-3, max(SUM_BYTES, 32 * K * p) + 8 * n)
+        places = Estimate(n * fine * (5e-11 * p + 5e-10), 8 * fine * (p + 103) + 3.4e7)
         start = principal_axes_cost(n, p, 3)
-        return Estimate(0.01, 0) + start + 120 * step + places.holding(16 * n)
+        return Estimate(0.01, 0) + start + 80 * step + places.holding(16 * n)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: a weight for each basis function."""
