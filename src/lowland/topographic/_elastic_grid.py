@@ -51,8 +51,8 @@ def start(X: np.ndarray, grid: str, n_nodes: Any, q: int, run: FitContext) -> St
     """A grid on the plane of the first principal axes, or around an ellipse in it."""
     if AXES.get(grid, q) != q:
         raise ParameterError(
-            f"ElasticMap: grid={grid!r} has {AXES[grid]} axes, but n_components={q}; choose "
-            "n_components accordingly, or grid='rectangle'."
+            f"ElasticMap: grid={grid!r} is for n_components={AXES[grid]}, not {q}; choose that, or "
+            "grid='rectangle'."
         )
     n, p = X.shape
     plane = principal_plane(X, min(q + CLOSED.get(grid, 0), n, p), run)
