@@ -147,5 +147,5 @@ def test_dense_copies_of_sparse_new_rows_are_announced(name, monkeypatch):
     new = scipy.sparse.random(9000, 200, 0.01, format="csr", random_state=1)
     method = METHODS[name].fit(rows)
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "5MB")
-    with pytest.raises(MemoryLimitError, match="dense table of 9000 new rows"):
+    with pytest.raises(MemoryLimitError, match="dense table of 9000 rows"):
         method.transform(new)
