@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from support.methods import dimensions
-
 
 def test_a_net_has_the_columns_of_the_data_and_lies_amidst_the_rows(method, make, X):
     if not hasattr(method, "net"):
@@ -27,4 +25,3 @@ def test_a_net_has_the_columns_of_the_data_and_lies_amidst_the_rows(method, make
     steps = np.linalg.norm(net.nodes[net.edges[:, 0]] - net.nodes[net.edges[:, 1]], axis=1)
     others = np.linalg.norm(net.nodes[:, None] - net.nodes[None], axis=2)
     assert np.median(steps) < np.median(others[np.triu_indices(len(net.nodes), 1)])
-    assert dimensions(method) <= len(net.edges)

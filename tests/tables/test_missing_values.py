@@ -15,7 +15,7 @@ from lowland.cli import main
 from lowland.errors import DataError, ModelFileError, ParameterError
 from lowland.io import as_table
 from lowland.preparation.preparation import Preparation
-from lowland.study import describe_table, make_map, place_rows
+from lowland.study import compare_methods, describe_table, make_map, place_rows
 from support.cases import each
 
 RNG = np.random.default_rng(5)
@@ -404,3 +404,30 @@ def test_kept_values_cannot_be_normalized():
 def test_a_method_that_needs_all_values_refuses_to_keep_gaps():
     with pytest.raises(DataError, match=r"missing='keep' is only for methods that take them"):
         make_map(holey(), "pca", missing="keep")
+
+
+@each("method", ["som", "gtm"])
+def test_kept_values_are_used_from_the_table_to_new_rows(method, tmp_path):
+    frame, new = holey(80), holey(30)
+    assert new.to_numpy()[np.isnan(new.to_numpy())].size > 0
+    made = make_map(frame, method, missing="keep")
+    assert "kept 21 missing values; the measures fill them with the column's mean" in made.log
+    assert made.map.select("x", "y").null_count().sum_horizontal().item() == 0
+    path = tmp_path / "model.lowland"
+    made.model.save(path)
+    placed = place_rows(path, new).map
+    assert np.isfinite(placed.select("x", "y").to_numpy()).all()
+    alone = place_rows(path, new[4:5]).map  # no other row has an influence
+    assert alone.select("x", "y").row(0) == placed.select("x", "y").row(4)
+    unlike = place_rows(path, new.with_columns(a=pl.col("a") * 5)).map
+    assert not unlike.equals(placed)
+    made.write(tmp_path / "out")
+    assert not made.not_made
+
+
+def test_a_comparison_keeps_gaps_only_if_all_methods_take_them():
+    assert list(compare_methods(holey(), ["som", "gtm"], missing="keep").maps) == ["som", "gtm"]
+    with pytest.raises(DataError, match="only for methods that take them"):
+        compare_methods(holey(), ["som", "pca"], missing="keep")
+    with pytest.raises(ParameterError, match="PCA needs all values"):
+        make_map(holey(), "som", missing="keep", pca=2)

@@ -18,6 +18,9 @@ from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.dimensions import curse
 from lowland.plot.distortion import distortion_map
+from lowland.plot.grids.planes import component_planes
+from lowland.plot.grids.through_data import curve_through_data, grid_through_data
+from lowland.plot.grids.units import hits, labeled_units, u_matrix
 from lowland.plot.images import eigen_images, reconstruction_strip
 from lowland.plot.loss import loss_plot
 from lowland.plot.maps import scatter_map
@@ -28,9 +31,7 @@ from lowland.plot.rnx import rnx_plot
 from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
-from lowland.plot.through_data import curve_through_data, grid_through_data
 from lowland.plot.tiles import tiled_map
-from lowland.plot.units import component_planes, hits, labeled_units, u_matrix
 from lowland.plot.variance import scree_plot
 
 if TYPE_CHECKING:

@@ -47,12 +47,6 @@ class Table(NamedTuple):
     def least_noise(self) -> float:
         return LEAST_NOISE * self.size**2
 
-    def filled(self) -> np.ndarray:
-        """The rows with means in place of unknown values."""
-        if not self.missing:
-            return self.X
-        return np.where(np.isnan(self.X), self.mean.astype(self.X.dtype), self.X)
-
 
 def table_of(X: np.ndarray) -> Table:
     X = np.ascontiguousarray(X)

@@ -20,9 +20,10 @@ from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import as_dense
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.net import Net
+from lowland._engines.grids.principal_plane import principal_plane
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
+from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland.topographic._base import TopographicReducer
 from lowland.topographic._gtm_basis import Basis, grid, spacing
 from lowland.topographic._gtm_em import Mixture, Table, e_step, m_step, penalty_of, table_of
@@ -254,16 +255,13 @@ class GTM(TopographicReducer):
 
     def _start(self, table: Table, side: int, run: FitContext) -> None:
         """The plane of the principal axes, and noise that fills the gaps between nodes."""
-        n, p = table.X.shape
-        q = int(self.n_components)
-        found = leading_axes(table.filled(), min(n, p, q + 1), run.threads, run.rng, run.monitor)
-        deviations = np.sqrt(np.maximum(found.variances, 0))
+        p, q = table.X.shape[1], int(self.n_components)
+        plane = principal_plane(table.X, q + 1, run)
         across = float(np.sqrt(np.mean(self.nodes_[:, 0] ** 2))) or 1.0
         self.weights_ = np.zeros((len(self.basis_centers_) + q + 1, p))
-        slopes = deviations[:q, None] / across
-        self.weights_[-q - 1 : -1] = slopes * found.axes[:q]
-        half = 0.5 * spacing(side) * float(slopes.min())
-        rest = float(deviations[q]) if len(deviations) > q else 0.0
+        slopes = plane.deviations[:q, None] / across
+        self.weights_[-q - 1 : -1] = slopes * plane.axes[:q]
+        half, rest = 0.5 * spacing(side) * float(slopes.min()), float(plane.deviations[q])
         self.noise_ = max(rest, half, float(np.sqrt(table.least_noise)))
 
     def _maximize(self, table: Table, run: FitContext) -> None:
@@ -349,8 +347,13 @@ class GTM(TopographicReducer):
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X, q = as_dense(X, type(self).__name__), int(self.n_components)
-        side = round(len(self.nodes_) ** (1 / q))
-        Z = grid((side - 1) * int(self.refinement) + 1, q)
+        finer = (round(len(self.nodes_) ** (1 / q)) - 1) * int(self.refinement) + 1
+        require_memory(
+            16 * finer**q * (len(self.mean_) + len(self.weights_)),
+            task=f"GTM: places on a grid of {finer**q} points",
+            alternative="a smaller refinement",
+        )
+        Z = grid(finer, q)
         mixture = self._mixture(self._basis()(Z))
         Y = np.empty((len(X), q), dtype=X.dtype)
         for rows in row_blocks(len(X), rows_within(8 * len(Z))):

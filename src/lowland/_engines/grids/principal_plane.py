@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.context import FitContext
 from lowland._core.validation import is_sparse
+from lowland._engines.linalg.moments import without_gaps
 from lowland._engines.linalg.principal_axes import leading_axes
 
 __all__ = ["PrincipalPlane", "principal_plane"]
@@ -31,8 +32,7 @@ class PrincipalPlane(NamedTuple):
 
 def principal_plane(X: Any, n_axes: int, run: FitContext) -> PrincipalPlane:
     """Of dense or sparse rows; sums of float64 whatever their type."""
-    if not is_sparse(X) and np.isnan(X).any():
-        X = np.where(np.isnan(X), np.nanmean(X, axis=0, dtype=np.float64), X).astype(X.dtype)
+    X = X if is_sparse(X) else without_gaps(X)
     n, p = X.shape
     found = leading_axes(X, min(n_axes, n, p), run.threads, run.rng, run.monitor)
     missing = n_axes - len(found.variances)

@@ -17,12 +17,12 @@ from lowland import _native
 from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.units import in_unit
-from lowland._core.validation import canonical, is_sparse
+from lowland._core.validation import all_finite, canonical, is_sparse
 from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, rows_within
 from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import mirror
 
-__all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost"]
+__all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost", "without_gaps"]
 
 # Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
@@ -114,6 +114,13 @@ def merge(a: Moments, b: Moments) -> Moments:
         a.mean + delta * (b.n_rows / n),
         a.scatter + b.scatter + np.outer(delta, delta) * (a.n_rows * b.n_rows / n),
     )
+
+
+def without_gaps(X: np.ndarray) -> np.ndarray:
+    """X with the means of the columns in place of NaN; X itself if it has none."""
+    if all_finite(X):
+        return X
+    return np.where(np.isnan(X), np.nanmean(X, axis=0, dtype=np.float64), X).astype(X.dtype)
 
 
 @may_overflow

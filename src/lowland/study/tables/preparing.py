@@ -10,8 +10,8 @@ import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
 from lowland._core.memory import format_bytes
-from lowland._core.validation import all_finite
 from lowland._core.wording import count, listing
+from lowland._engines.linalg.moments import without_gaps
 from lowland.io import (
     Table,
     as_distances,
@@ -79,13 +79,6 @@ class Prepared(NamedTuple):
     def measured_rows(self) -> Any:
         """The rows that maps are measured against: missing values are the means of the columns."""
         return without_gaps(self.X) if self.has_gaps else self.X
-
-
-def without_gaps(X: np.ndarray) -> np.ndarray:
-    """X with the means of the columns in place of NaN; X itself if it has none."""
-    if all_finite(X):
-        return X
-    return np.where(np.isnan(X), np.nanmean(X, axis=0, dtype=np.float64), X).astype(X.dtype)
 
 
 def read(

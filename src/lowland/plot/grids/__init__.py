@@ -1,0 +1,1 @@
+"""Pictures of grids and curves: on their own plane, and through the data."""
