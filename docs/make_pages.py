@@ -38,6 +38,7 @@ TITLES = {
     "spectral": "Spectral methods",
     "unfolding": "Unfolding: a curved surface laid flat",
     "topographic": "Topographic methods: a grid or a curve laid through the data",
+    "neural": "Networks: a map that is a function",
     "neighbor": "Neighbor embeddings",
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

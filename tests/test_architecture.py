@@ -93,6 +93,7 @@ ENGINE_ROOMS = [
     "local_stress",
     "patches",
     "grids",
+    "network",
 ]
 ENGINES = [path for path in FILES if room(path) == "_engines"]
 

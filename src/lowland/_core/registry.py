@@ -43,6 +43,7 @@ FAMILIES = (
     "spectral",
     "unfolding",
     "topographic",
+    "neural",
     "neighbor",
 )
 SELECTION = ("selection",)

@@ -1,0 +1,1 @@
+"""Networks of dense layers: their passes, and two ways to train them."""

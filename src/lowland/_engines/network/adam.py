@@ -1,0 +1,166 @@
+"""Adam (Kingma & Ba 2015) on mini-batches: how large tables train a network.
+
+    E = mean of (target - output)^2 over values + weight_decay * sum W^2 + sparsity * mean |code|
+    m = .9 m + .1 g,   v = .999 v + .001 g^2,   w = w - rate * m' / (sqrt(v') + 1e-8)
+
+m' and v' are m and v divided by 1 - .9^t and 1 - .999^t. Training is in float32. Rows are taken in
+an order that the seed decides. After each epoch the loss on held-out rows is computed, if there are
+any; the weights of the best epoch are the result, also if training is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError
+from lowland._engines.network.layers import Network
+from lowland._engines.network.passes import apply, backward, forward
+
+__all__ = ["Plan", "Trained", "rate_at", "train"]
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+EXPLODED = 10.0  # times the loss at the start
+
+
+class Plan(NamedTuple):
+    """How to train.
+
+    ``schedule`` is "cosine" (the rate falls to 0 at the last epoch) or "constant". ``sparsity``
+    weighs the mean absolute value of the layer number ``code`` (1 ... L-1). Training stops after
+    ``patience`` epochs without a better loss (0: never). ``corrupt(rows, rng)`` gives what the
+    network sees in place of rows of a batch, a new array; the target stays.
+    """
+
+    n_epochs: int
+    batch_size: int
+    learning_rate: float
+    schedule: str = "cosine"
+    weight_decay: float = 0.0
+    sparsity: float = 0.0
+    code: int = 0
+    patience: int = 0
+    corrupt: Callable[[np.ndarray, np.random.Generator], np.ndarray] | None = None
+
+
+class Trained(NamedTuple):
+    """Weights (float32) of the best epoch; mean squared errors per value before and after epochs.
+
+    ``losses`` are those of the training rows during each epoch, ``held_out`` those of the held-out
+    rows after it (empty without any); the first of both is that of the first weights.
+    """
+
+    weights: np.ndarray
+    losses: np.ndarray
+    held_out: np.ndarray
+    best_epoch: int
+
+
+def rate_at(plan: Plan, done: float) -> float:
+    """The learning rate when the share ``done`` of all steps is done."""
+    if plan.schedule == "constant":
+        return plan.learning_rate
+    return plan.learning_rate * 0.5 * (1 + np.cos(np.pi * done))
+
+
+def train(
+    network: Network,
+    weights: np.ndarray,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    plan: Plan,
+    run: FitContext,
+    *,
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
+    show: Callable[[np.ndarray], np.ndarray] | None = None,
+    owner: str = "",
+) -> Trained:
+    """Train from ``weights``; inputs (n, n_in) and targets (n, n_out) are float32.
+
+    ``show(weights)`` makes the map that a callback gets. ``owner`` is named in error messages.
+    """
+    weights = weights.astype(np.float32)
+    state = _State(np.zeros_like(weights), np.zeros_like(weights))
+    watched = held_out if held_out is not None else (inputs, targets)
+    first = mean_squared_error(network, weights, *watched, run.threads)
+    losses = [mean_squared_error(network, weights, inputs, targets, run.threads)]
+    held = [first]
+    best, best_loss, best_epoch = weights.copy(), first, 0
+    for epoch in range(1, plan.n_epochs + 1):
+        loss = _epoch(network, weights, state, inputs, targets, plan, epoch, run)
+        losses.append(loss)
+        if not np.isfinite(loss) or loss > EXPLODED * max(losses[0], 1.0):
+            raise DataError(
+                f"{owner}: training diverged in epoch {epoch}: the mean squared error rose from "
+                f"{losses[0]:.3g} to {loss:.3g} with learning_rate={plan.learning_rate:g}; "
+                f"use a smaller one, such as {min(1e-3, plan.learning_rate / 10):g}."
+            )
+        if held_out is not None:
+            held.append(mean_squared_error(network, weights, *held_out, run.threads))
+        watched_loss = held[-1] if held_out is not None else loss
+        if watched_loss < best_loss:
+            best[:], best_loss, best_epoch = weights, watched_loss, epoch
+        stop = run.monitor.iteration(
+            epoch, lambda: show(weights) if show else weights, watched_loss, total=plan.n_epochs
+        )
+        if stop or (plan.patience and epoch - best_epoch >= plan.patience):
+            break
+    return Trained(
+        best, np.array(losses), np.array(held if held_out is not None else []), best_epoch
+    )
+
+
+def mean_squared_error(
+    network: Network, weights: np.ndarray, inputs: np.ndarray, targets: np.ndarray, threads: int
+) -> float:
+    """The mean over all values, in blocks of rows."""
+    total = 0.0
+    for first in range(0, len(inputs), 4096):
+        rows = slice(first, first + 4096)
+        error = apply(network, weights, inputs[rows], threads) - targets[rows]
+        total += float(np.square(error, dtype=np.float64).sum())
+    return total / targets.size
+
+
+class _State(NamedTuple):
+    mean: np.ndarray
+    square: np.ndarray
+
+
+def _epoch(
+    network: Network,
+    weights: np.ndarray,
+    state: _State,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    plan: Plan,
+    epoch: int,
+    run: FitContext,
+) -> float:
+    """One pass over all rows, which changes weights and state; the mean loss of its batches."""
+    n, size = len(inputs), min(plan.batch_size, len(inputs))
+    order, total = run.rng.permutation(n), 0.0
+    n_steps = -(-n // size)
+    decays = network.decays()
+    for k in range(n_steps):
+        rows = order[k * size : (k + 1) * size]
+        seen, wanted = inputs[rows], targets[rows]
+        if plan.corrupt is not None:
+            seen = plan.corrupt(seen, run.rng)
+        passed = forward(network, weights, seen, run.threads)
+        error = passed.output - wanted
+        total += float(np.square(error, dtype=np.float64).sum())
+        gradient = backward(
+            network, weights, passed, np.float32(2 / error.size) * error, run.threads
+        ).weights
+        gradient += np.float32(2 * plan.weight_decay) * decays * weights
+        t = (epoch - 1) * n_steps + k + 1
+        rate = rate_at(plan, (t - 1) / (n_steps * plan.n_epochs))
+        state.mean[:] = BETAS[0] * state.mean + (1 - BETAS[0]) * gradient
+        state.square[:] = BETAS[1] * state.square + (1 - BETAS[1]) * gradient**2
+        step = rate / (1 - BETAS[0] ** t)
+        weights -= step * state.mean / (np.sqrt(state.square / (1 - BETAS[1] ** t)) + EPSILON)
+    return total / targets.size

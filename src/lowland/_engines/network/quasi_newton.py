@@ -1,0 +1,72 @@
+"""L-BFGS (Liu & Nocedal 1989) of a smooth function of one vector, by SciPy's implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+
+__all__ = ["Minimum", "minimize"]
+
+MEMORY = 20  # pairs of steps and slopes
+
+
+class Minimum(NamedTuple):
+    """The last point, the losses at the start and after each step, whether ``tol`` was reached."""
+
+    point: np.ndarray
+    losses: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def minimize(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    monitor: Monitor,
+    show: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Minimum:
+    """Descend from ``start`` by ``function(x) = (loss, gradient)``; the loss never rises.
+
+    It ends when a step lowers the loss by less than ``tol`` of itself, after ``max_iter`` steps, or
+    when the monitor says so. ``show(x)`` makes the map that a callback gets.
+    """
+    from scipy.optimize import minimize as scipy_minimize
+
+    losses = [float(function(start)[0])]
+
+    def after_step(intermediate_result: object) -> None:
+        x, loss = intermediate_result.x, float(intermediate_result.fun)  # type: ignore[attr-defined]
+        losses.append(loss)
+        stop = monitor.iteration(
+            len(losses) - 1, lambda: show(x) if show else x, loss, total=max_iter
+        )
+        if stop:
+            raise StopIteration
+
+    if max_iter == 0:
+        return Minimum(start.copy(), np.array(losses), 0, True)
+    with limit_blas(1):
+        result = scipy_minimize(
+            function,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_step,
+            options={
+                "maxiter": max_iter,
+                "maxfun": 20 * max_iter,
+                "ftol": tol,
+                "gtol": 0.0,
+                "maxcor": MEMORY,
+            },
+        )
+    n_iter = len(losses) - 1
+    return Minimum(result.x, np.array(losses), n_iter, n_iter < max_iter and not monitor.stopped)

@@ -1,0 +1,1 @@
+"""Methods whose map is computed by a network of dense layers."""
