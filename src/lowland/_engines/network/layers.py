@@ -45,6 +45,11 @@ class Network(NamedTuple):
         """Length of the vector of all weights."""
         return self.offsets()[-1][-1]
 
+    @property
+    def n_products(self) -> int:
+        """Multiplications of a row on its way ahead."""
+        return sum(a * b for a, b in itertools.pairwise(self.sizes))
+
     def owns_matrix(self, layer: int) -> bool:
         """Whether layer 0 ... L-1 stores its W; a tied one has that of its mirror image."""
         return not self.tied or 2 * layer < self.n_layers
@@ -77,6 +82,11 @@ class Network(NamedTuple):
             return network, weights[places[first][0] : places[last - 1][2]]
         layers = self.layers(weights)[first:last]
         return network, np.concatenate([part.ravel() for W, b, _ in layers for part in (W, b)])
+
+    def described(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Sizes, numbers of activations, and ``tied``, as kernels want them."""
+        numbers = [ACTIVATIONS.index(name) for name in self.activations]
+        return np.array(self.sizes, np.int64), np.array(numbers, np.int64), self.tied
 
     def decays(self) -> np.ndarray:
         """1 for each weight that a penalty shrinks, 0 for the offsets b."""
