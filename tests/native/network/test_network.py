@@ -332,25 +332,8 @@ def test_what_does_not_fit_is_refused(wrong):
 
 def test_a_tied_network_must_mirror_itself():
     rows, values = np.zeros((5, 3)), np.zeros(5 * 7)
-    with pytest.raises(ValueError, match="mirror"):
-        _native.network_forward(
-            np.array([3, 2, 5]),
-            np.array([1, 0]),
-            True,
-            np.zeros(13),
-            np.zeros((5, 3)),
-            1,
-            values,
-            1,
-        )
-    with pytest.raises(ValueError, match="even"):
-        _native.network_forward(
-            np.array([3, 3]),
-            np.array([1]),
-            True,
-            np.zeros(12),
-            np.zeros((5, 3)),
-            1,
-            np.zeros(15),
-            1,
-        )
+    for sizes, named in [((3, 2, 5), "mirror"), ((3, 3), "even")]:
+        network = Network(sizes, ("tanh",) * (len(sizes) - 1), tied=True)
+        weights = np.zeros(network.n_weights)
+        with pytest.raises(ValueError, match=named):
+            _native.network_forward(*network.described(), weights, rows, 1, values, 1)
