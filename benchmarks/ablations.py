@@ -307,7 +307,7 @@ def network() -> None:
         _native.network_train(
             *net.described(),
             *(weights, state[0], state[1], X, X, order, len(X), np.full(n_steps, 1e-3)),
-            *(0, 0.0, 0.0, 0, np.empty(n_steps), threads),
+            *(0, 0.0, 0.0, 0, 0.0, np.empty(n_steps), threads),
         )
         return weights
 

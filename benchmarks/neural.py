@@ -21,7 +21,7 @@ from _harness import DATA, Case, main
 import lowland
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
-from lowland._engines.network.adam import Plan, mean_squared_error, train
+from lowland._engines.network.adam import Plan, mean_loss, train
 from lowland._engines.network.layers import Network, first_weights, mirrored
 from lowland._engines.network.passes import backward, forward
 from lowland.datasets import digits
@@ -65,7 +65,7 @@ def ours(net: Network, epochs: int, rate: float, X: np.ndarray) -> float:
     run = FitContext(np.random.default_rng(0), 2, Monitor())
     plan = Plan(epochs, BATCH, rate, schedule="constant")
     done = train(net, first_weights(net, run.rng), rows, rows, plan, run)
-    return mean_squared_error(net, done.weights, held, held, 2)
+    return mean_loss(net, done.weights, held, held, 2)
 
 
 def torch(net: Network, epochs: int, rate: float, X: np.ndarray) -> float:

@@ -104,8 +104,9 @@ definition in numpy.
   layers of a network for each row, layer after layer from ``first_kept`` on;
   ``network_backward(..., x, values, slope, gradient, slope_x)``: slopes by the weights and, unless
   ``slope_x`` is empty, by x, from those by the output; ``network_train(..., weights, means,
-  squares, inputs, targets, order, batch, rates, steps_before, decay, sparsity, code, errors)``:
-  steps of Adam on batches of rows, which change weights, means and squares. See ``network.h``.
+  squares, inputs, targets, order, batch, rates, steps_before, decay, sparsity, code, tail,
+  errors)``: steps of Adam on batches of rows, which change weights, means and squares. See
+  ``network.h``.
 - ``nearest_units(x, units, shift, missing, ids, squares)``: the one or two units (columns of ids)
   nearest to each row, and their squared distances; equal ones by their number. NaN is a missing
   value, if ``missing``: distances are over the known columns. ``shift`` is a point amidst the rows.

@@ -551,6 +551,7 @@ def network_train(
     decay: float,
     sparsity: float,
     code: int,
+    tail: float,
     errors: np.ndarray,
     threads: int,
     isa: str = "auto",

@@ -7,9 +7,9 @@ from lowland import _native
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.network import adam
-from lowland._engines.network.adam import Plan, mean_squared_error, rate_at, train
+from lowland._engines.network.adam import Plan, mean_loss, rate_at, train
 from lowland._engines.network.layers import Network, first_weights
-from lowland._engines.network.passes import forward
+from lowland._engines.network.passes import apply, forward
 from lowland.errors import DataError
 from support.cases import each
 
@@ -64,7 +64,7 @@ def test_the_best_epoch_on_held_out_rows_is_kept():
     plan = PLAN._replace(n_epochs=60, learning_rate=0.05, schedule="constant")
     found = trained(plan, X, held_out=(other, other))
     assert found.best_epoch == np.argmin(found.held_out) < len(found.held_out) - 1
-    kept = mean_squared_error(NETWORK, found.weights, other, other, 1)
+    kept = mean_loss(NETWORK, found.weights, other, other, 1)
     assert kept == pytest.approx(found.held_out.min(), rel=1e-6)
 
 
@@ -126,14 +126,37 @@ def test_penalties_make_weights_and_code_small():
     assert code(trained(PLAN._replace(sparsity=1.0, code=2))) < 0.2 * code(plain)
 
 
+def test_a_tail_decides_between_two_targets_of_one_input():
+    X = np.zeros((90, 5), np.float32)
+    targets = np.where(np.arange(90) % 3 == 0, 1.0, -1.0).astype(np.float32)[:, None]
+    network = Network((5, 4, 1), ("tanh", "linear"))
+    start, plan = first_weights(network, np.random.default_rng(0)), PLAN._replace(n_epochs=200)
+    found = {}
+    for tail in (0.0, 0.1):
+        weights = train(network, start, X, targets, plan._replace(tail=tail), context()).weights
+        found[tail] = float(apply(network, weights, X[:1], 1)[0, 0])
+    assert found[0.0] == pytest.approx(-1 / 3, abs=0.02)  # the mean
+    assert found[0.1] == pytest.approx(-1, abs=0.02)  # where most are
+
+
+def test_losses_with_a_tail_are_as_defined():
+    X, weights = rows(40), first_weights(NETWORK, np.random.default_rng(0)).astype(np.float32)
+    squares = np.sum((apply(NETWORK, weights, X, 1) - X) ** 2, axis=1)
+    expected = np.sum(0.09 * np.log1p(squares / 0.09)) / X.size
+    assert mean_loss(NETWORK, weights, X, X, 1, 0.3) == pytest.approx(expected, rel=1e-6)
+    still = trained(PLAN._replace(n_epochs=1, learning_rate=1e-30, tail=0.3), X)
+    np.testing.assert_allclose(still.losses, expected, rtol=1e-6)
+
+
 def test_corruption_changes_what_the_network_sees_and_not_the_target():
-    def zeros(seen, rng):
+    def zeros(seen, numbers, rng):
         assert not np.shares_memory(seen, X)
+        np.testing.assert_array_equal(seen, X[numbers])
         return np.zeros_like(seen)
 
     X = rows()
     found = trained(PLAN._replace(n_epochs=200, corrupt=zeros), X)
-    blind = mean_squared_error(NETWORK, found.weights, np.zeros_like(X), X, 1)
+    blind = mean_loss(NETWORK, found.weights, np.zeros_like(X), X, 1)
     assert blind == pytest.approx(float(X.var(axis=0).mean()), rel=0.02)  # the mean is the best
 
 

@@ -204,18 +204,19 @@ def test_tanh_and_elu_are_precise_near_zero_and_far_out(isa):
 def train(network, weights, inputs, targets, order, batch, rates, isa="auto", threads=1, **more):
     weights, state = weights.copy(), np.zeros((2, network.n_weights), weights.dtype)
     errors = np.full(len(rates), np.nan)
-    options = {"decay": 0.0, "sparsity": 0.0, "code": 0, "before": 0} | more
+    options = {"decay": 0.0, "sparsity": 0.0, "code": 0, "tail": 0.0, "before": 0} | more
     _native.network_train(
         *network.described(),
         *(weights, state[0], state[1], inputs, targets, order, batch, rates),
-        *(options["before"], options["decay"], options["sparsity"], options["code"], errors),
-        *(threads, isa),
+        *(options["before"], options["decay"], options["sparsity"], options["code"]),
+        *(options["tail"], errors, threads, isa),
     )
     return weights, errors
 
 
-def oracle_train(network, weights, inputs, targets, order, batch, rates, decay, sparsity, code):
+def oracle_train(network, weights, inputs, targets, order, batch, rates, penalties, code):
     """Adam as in the paper, in double precision."""
+    decay, sparsity, tail = penalties
     w = weights.astype(np.float64)
     m, v = np.zeros_like(w), np.zeros_like(w)
     errors = []
@@ -224,8 +225,10 @@ def oracle_train(network, weights, inputs, targets, order, batch, rates, decay, 
         X, target = inputs[rows].astype(np.float64), targets[rows]
         after = oracle_forward(network, w, X)[1]
         error = after[-1] - target
-        errors.append(np.sum(error**2))
-        g = oracle_backward(network, w, X, 2 * error / error.size)[0]
+        squares = np.sum(error**2, axis=1, keepdims=True)
+        errors.append(np.sum(tail**2 * np.log(1 + squares / tail**2) if tail else squares))
+        forgiven = error / (1 + squares / tail**2) if tail else error
+        g = oracle_backward(network, w, X, 2 * forgiven / error.size)[0]
         if sparsity:  # the slope of the layers below the code, from that of the mean |code|
             below = Network(network.sizes[: code + 1], network.activations[:code])
             part = slice(0, network.offsets()[code - 1][2])
@@ -239,16 +242,16 @@ def oracle_train(network, weights, inputs, targets, order, batch, rates, decay, 
 
 
 @each("tied", [False, True])
-@each("penalties", [(0.0, 0.0), (0.01, 0.0), (0.0, 0.3)])
+@each("penalties", [(0.0, 0.0, 0.0), (0.01, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 2.0)])
 @each_isa
 def test_steps_are_those_of_adam(isa, penalties, tied):
-    decay, sparsity = penalties
+    decay, sparsity, tail = penalties
     network, weights, X = task((30, 13, 2, 13, 30), 90, tied=tied)
     targets = np.random.default_rng(5).standard_normal((90, 30))
     order, rates = np.random.default_rng(6).permutation(90), np.linspace(0.01, 0.001, 4)
     given = (network, weights, X, targets, order, 25, rates)
-    found, errors = train(*given, isa=isa, decay=decay, sparsity=sparsity, code=2)
-    expected, wanted = oracle_train(*given, decay, sparsity, 2)
+    found, errors = train(*given, isa=isa, decay=decay, sparsity=sparsity, code=2, tail=tail)
+    expected, wanted = oracle_train(*given, penalties, 2)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(errors, wanted, rtol=1e-9)
 
@@ -279,7 +282,7 @@ def test_a_training_in_two_calls_is_the_same():
         _native.network_train(
             *network.described(),
             *(halves, state[0], state[1], X, X, order[10 * k : 10 * k + 20], 10, rates[k : k + 2]),
-            *(k, 0.0, 0.0, 0, np.empty(2), 1),
+            *(k, 0.0, 0.0, 0, 0.0, np.empty(2), 1),
         )
     assert halves.tobytes() == whole.tobytes()
 
@@ -322,6 +325,7 @@ def test_what_does_not_fit_is_refused(wrong):
         "decay": 0.0,
         "sparsity": 0.0,
         "code": 1,
+        "tail": 0.0,
         "errors": np.zeros(3),
         "threads": 1,
     }

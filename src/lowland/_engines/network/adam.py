@@ -1,6 +1,7 @@
 """Adam (Kingma & Ba 2015) on mini-batches: how large tables train a network.
 
     E = mean of (target - output)^2 over values + weight_decay * sum W^2 + sparsity * mean |code|
+        or, with a tail c, c^2 log(1 + e^2 / c^2) in place of the squared error e^2 of a row
     m = .9 m + .1 g,   v = .999 v + .001 g^2,   w = w - rate * m' / (sqrt(v') + 1e-8)
 
 m' and v' are m and v divided by 1 - .9^t and 1 - .999^t. Training is in float32. Rows are taken in
@@ -24,9 +25,10 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply
 
-__all__ = ["Plan", "Trained", "mean_squared_error", "rate_at", "train", "training_cost"]
+__all__ = ["Plan", "Trained", "mean_loss", "rate_at", "train", "training_cost"]
 
 EXPLODED = 10.0  # times the loss at the start
+EXPLODED_SQUARE = 1e4  # squared error per value of targets of unit size, with a tail
 START_ROWS = 4096  # whose loss stands for all at the start
 CALL_PRODUCTS = 1e11  # of one call of the kernel, about a second: a cancellation waits for its end
 
@@ -36,8 +38,9 @@ class Plan(NamedTuple):
 
     ``schedule`` is "cosine" (the rate falls to 0 at the last epoch) or "constant". ``sparsity``
     weighs the mean absolute value of the layer number ``code`` (1 ... L-1). Training stops after
-    ``patience`` epochs without a better loss (0: never). ``corrupt(rows, rng)`` gives what the
-    network sees in place of rows of a batch, a new array; the target stays.
+    ``patience`` epochs without a better loss (0: never). ``corrupt(rows, numbers, rng)`` gives what
+    the network sees in place of rows, whose numbers it is told, a new array; the target stays. A
+    ``tail`` above 0 forgives rows whose error is much larger.
     """
 
     n_epochs: int
@@ -48,7 +51,8 @@ class Plan(NamedTuple):
     sparsity: float = 0.0
     code: int = 0
     patience: int = 0
-    corrupt: Callable[[np.ndarray, np.random.Generator], np.ndarray] | None = None
+    corrupt: Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray] | None = None
+    tail: float = 0.0
 
 
 class Trained(NamedTuple):
@@ -98,22 +102,22 @@ def train(
     weights = weights.astype(np.float32)
     state = _State(np.zeros_like(weights), np.zeros_like(weights))
     sample = slice(0, START_ROWS)
-    losses = [mean_squared_error(network, weights, inputs[sample], targets[sample], run.threads)]
-    held = losses[:]
+    losses = [mean_loss(network, weights, inputs[sample], targets[sample], run.threads, plan.tail)]
+    held, most = losses[:], _most_loss(losses[0], plan, targets.shape[1])
     if held_out is not None:
-        held = [mean_squared_error(network, weights, *held_out, run.threads)]
+        held = [mean_loss(network, weights, *held_out, run.threads, plan.tail)]
     best, best_loss, best_epoch = weights.copy(), held[0], 0
     for epoch in range(1, plan.n_epochs + 1):
         loss = _epoch(network, weights, state, inputs, targets, plan, epoch, run)
         losses.append(loss)
-        if not np.isfinite(loss) or loss > EXPLODED * max(losses[0], 1.0):
+        if not loss <= most:  # nor may it be NaN
             raise DataError(
-                f"{owner}: training diverged in epoch {epoch}: the mean squared error rose from "
+                f"{owner}: training diverged in epoch {epoch}: the loss per value rose from "
                 f"{losses[0]:.3g} to {loss:.3g} with learning_rate={plan.learning_rate:g}; "
                 f"use a smaller one, such as {min(1e-3, plan.learning_rate / 10):g}."
             )
         if held_out is not None:
-            held.append(mean_squared_error(network, weights, *held_out, run.threads))
+            held.append(mean_loss(network, weights, *held_out, run.threads, plan.tail))
         watched_loss = held[-1] if held_out is not None else loss
         if watched_loss < best_loss:
             best[:], best_loss, best_epoch = weights, watched_loss, epoch
@@ -127,16 +131,33 @@ def train(
     )
 
 
-def mean_squared_error(
-    network: Network, weights: np.ndarray, inputs: np.ndarray, targets: np.ndarray, threads: int
+def mean_loss(
+    network: Network,
+    weights: np.ndarray,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    threads: int,
+    tail: float = 0.0,
 ) -> float:
-    """The mean over all values, in blocks of rows."""
+    """The mean squared error over all values, or what the tail makes of it."""
     total = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # of weights that exploded
         for rows in row_blocks(len(inputs), rows_within(8 * sum(network.sizes))):
             error = apply(network, weights, inputs[rows], threads) - targets[rows]
-            total += float(np.square(error, dtype=np.float64).sum())
+            squares = np.square(error, dtype=np.float64).sum(axis=1)
+            total += float(_forgiven(squares, tail).sum())
     return total / targets.size
+
+
+def _forgiven(squares: np.ndarray, tail: float) -> np.ndarray:
+    return tail**2 * np.log1p(squares / tail**2) if tail > 0 else squares
+
+
+def _most_loss(first: float, plan: Plan, n_out: int) -> float:
+    """Beyond this loss training has exploded."""
+    if plan.tail > 0:
+        return float(_forgiven(np.array([EXPLODED_SQUARE * n_out]), plan.tail)[0]) / n_out
+    return EXPLODED * max(first, 1.0)
 
 
 class _State(NamedTuple):
@@ -167,7 +188,7 @@ def _epoch(
         rates = rate_at(plan, ((epoch - 1) * n_steps + steps) / (n_steps * plan.n_epochs))
         rows, seen, wanted = order[begin * size : (begin + len(steps)) * size], inputs, targets
         if plan.corrupt is not None:
-            seen, wanted = plan.corrupt(inputs[rows], run.rng), targets[rows]
+            seen, wanted = plan.corrupt(inputs[rows], rows, run.rng), targets[rows]
             rows = np.arange(len(rows))
         errors = np.empty(len(steps))
         _native.network_train(
@@ -184,6 +205,7 @@ def _epoch(
             plan.weight_decay,
             plan.sparsity,
             plan.code,
+            plan.tail,
             errors,
             run.threads,
         )

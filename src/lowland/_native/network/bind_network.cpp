@@ -81,7 +81,7 @@ template <class T>
 void network_train(Ints sizes, Ints activations, bool tied, OutVector<T> weights, OutVector<T> means,
                    OutVector<T> squares, Rows<T> inputs, Rows<T> targets, Ints order,
                    std::int64_t batch, Vector<double> rates, std::int64_t steps_before, double decay,
-                   double sparsity, int code, OutVector<double> errors, int threads,
+                   double sparsity, int code, double tail, OutVector<double> errors, int threads,
                    const std::string& isa) {
     const Checked net = checked(sizes, activations, tied);
     const std::int64_t n = size(inputs, 0), L = net.shape.n_layers, m = size(order, 0);
@@ -104,7 +104,7 @@ void network_train(Ints sizes, Ints activations, bool tied, OutVector<T> weights
     const Training<T> training{weights.data(), means.data(), squares.data(), inputs.data(),
                                targets.data(), order.data(),  m,              batch,
                                rates.data(),   steps_before,  decay,          sparsity,
-                               code};
+                               tail,           code};
     if (!LOWLAND_RUN(isa, network_train<T>(net.shape, training, errors.data(), threads))) {
         throw std::bad_alloc();
     }
@@ -124,7 +124,7 @@ void bind(nb::module_& m) {
           "tied"_a, "weights"_a.noconvert(), "means"_a.noconvert(), "squares"_a.noconvert(),
           "inputs"_a.noconvert(), "targets"_a.noconvert(), "order"_a.noconvert(), "batch"_a,
           "rates"_a.noconvert(), "steps_before"_a, "decay"_a, "sparsity"_a, "code"_a,
-          "errors"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+          "tail"_a, "errors"_a.noconvert(), "threads"_a, "isa"_a = "auto");
 }
 
 }  // namespace

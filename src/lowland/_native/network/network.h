@@ -21,6 +21,8 @@ struct NetworkShape {
 
 // Steps of Adam on batches of rows. The loss of a batch of m rows is
 //     sum (h_L - target)^2 / (m n_out) + decay * sum W^2 + sparsity * sum |h_code| / (m n_code).
+// With a tail c > 0 the squared error e^2 of a row becomes c^2 log(1 + e^2 / c^2), which forgives rows
+// that are far off.
 // order holds the rows of all batches, one after the other; rates one learning rate for each batch.
 template <class T>
 struct Training {
@@ -33,7 +35,7 @@ struct Training {
     std::int64_t n_ordered, batch;
     const double* rates;
     std::int64_t steps_before;
-    double decay, sparsity;
+    double decay, sparsity, tail;
     int code;  // the layer 1 ... L whose values the penalty makes small
 };
 
@@ -48,7 +50,7 @@ struct Training {
     bool network_backward(const NetworkShape& shape, const T* weights, const T* x,                \
                           std::int64_t n, const T* values, const T* slope, T* gradient,           \
                           T* slope_x, int n_threads);                                             \
-    /* errors: sum of (h_L - target)^2 of each batch, before its step. */                         \
+    /* errors: sum of squared errors, or of what the tail makes of them, before each step. */     \
     template <class T>                                                                            \
     bool network_train(const NetworkShape& shape, const Training<T>& training, double* errors,    \
                        int n_threads);                                                            \

@@ -164,11 +164,12 @@ class Trainer {
         }
     }
 
-    // d = dE/dh_L; returns the sum of squared errors.
+    // d = dE/dh_L; returns the sum of squared errors, or of what the tail makes of them.
     double output_slopes(const Index* rows, Index used, Index computed, Index n, const T* h, T* d) {
         const int L = layers_.n_layers();
         const Index q = layers_.width(L), ld = layers_.padded(L);
         const T factor = static_cast<T>(2.0 / (static_cast<double>(n) * static_cast<double>(q)));
+        const double tail2 = training_.tail * training_.tail;
         double total = 0;
         for (Index r = 0; r < computed; ++r) {
             const T* target = training_.targets + rows[min_of(r, used - 1)] * q;
@@ -189,7 +190,14 @@ class Trainer {
                 sums[c] += error * error;
             }
             for (k = q; k < ld; ++k) slope[k] = 0;
-            for (int c = 0; r < used && c < 8; ++c) total += static_cast<double>(sums[c]);
+            double square = 0;
+            for (int c = 0; c < 8; ++c) square += static_cast<double>(sums[c]);
+            if (tail2 > 0) {
+                const T weight = static_cast<T>(1 / (1 + square / tail2));
+                for (k = 0; k < q; ++k) slope[k] *= weight;
+                square = tail2 * __builtin_log1p(square / tail2);
+            }
+            if (r < used) total += square;
         }
         return total;
     }
