@@ -204,6 +204,8 @@ def _whitened(
     varies = found.values > NO_VARIANCE * max(float(found.values[0]), 1e-300)
     r, sizes = int(varies.sum()), np.sqrt(np.where(varies, found.values, 1.0))
     into, back = np.zeros((q, q)), np.zeros((q, q))
+    if r == 0:
+        return mean, into, back
     with limit_blas(1):
         spread = found.vectors[:, :r] / sizes[:r]
         B = _covariances(Z, off, threads) @ spread  # (p, r)

@@ -66,9 +66,10 @@ class Autoencoder(NetworkReducer, Invertible):
         Function of the hidden units. "linear" gives the axes of PCA. Code and output are always
         linear.
     standardize : bool, default=True
-        Whether each column is divided by its standard deviation, or by a fifth of its largest
-        deviation from the mean if that is more. If not, all columns are divided by one number, the
-        root of their mean variance.
+        Whether each column is divided by its standard deviation. If a fifth of its largest
+        deviation from the mean is more, it is divided by that. If not, all columns are divided by
+        one number, the root of their mean variance, which suits images and other columns of one
+        unit.
     weight_decay : float, default=0.0001
         Penalty on the squared weights. A larger one gives a smoother map.
     noise : float, default=0.0
@@ -124,6 +125,8 @@ class Autoencoder(NetworkReducer, Invertible):
     layers: the first axis explains the most variance of the standardized columns by a line, and so
     on. With "linear" units these are the principal axes, divided by their deviations. A code with
     ``sparsity`` keeps its axes and its zero.
+
+    A column that does not vary has no influence, and its value is restored exactly.
 
     A column with rare large values, such as a pixel at the border of images, has a small deviation,
     and its standardized values would rule the loss. Hence the limit on them, which leaves other
@@ -283,7 +286,7 @@ class Autoencoder(NetworkReducer, Invertible):
             patience=int(self.patience) if held is not None else 0,
             corrupt=corruption(float(self.noise)),
         )
-        weights = first_weights(network, run.rng)
+        weights = _start(network, rows, run)
 
         def show(weights: np.ndarray) -> np.ndarray:
             halves = self._with_defined_code(network, weights, rows, run)
@@ -387,6 +390,15 @@ def _hidden_units(n: int, p: int) -> list[int]:
     """Two layers; a unit of the first has at least 4 rows."""
     first = min(256, max(32, p), max(4, n // ROWS_PER_UNIT))
     return [first, min(64, max(4, first // 2))]
+
+
+def _start(network: Network, rows: np.ndarray, run: FitContext) -> np.ndarray:
+    """Random weights; those of columns that do not vary are 0, and training leaves them there."""
+    weights = first_weights(network, run.rng)
+    layers, constant = network.layers(weights), np.all(rows == rows[:1], axis=0)
+    layers[0].W[constant] = 0
+    layers[-1].W[:, constant] = 0
+    return weights
 
 
 def _is_small(n: int, network: Network) -> bool:
