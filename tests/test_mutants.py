@@ -22,6 +22,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "neural_autoencoder",
     "plot",
     "preparation",
     "report",

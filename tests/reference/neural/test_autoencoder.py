@@ -15,6 +15,7 @@ from lowland._engines.network.layers import first_weights
 from lowland._engines.network.passes import apply
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.metrics import trustworthiness
+from lowland.neural._autoencoder_sizes import epochs, hidden_units
 from lowland.neural._autoencoder_training import (
     Objective,
     corruption,
@@ -22,7 +23,7 @@ from lowland.neural._autoencoder_training import (
     oriented,
     untied,
 )
-from lowland.neural.autoencoder import Autoencoder, _epochs, _hidden_units
+from lowland.neural.autoencoder import Autoencoder
 from support.cases import each
 
 
@@ -265,15 +266,16 @@ def test_digits_are_better_than_those_of_a_small_network():
 
 
 def test_sizes_of_hidden_layers_follow_the_table():
-    assert _hidden_units(70_000, 784) == [256, 64]
-    assert _hidden_units(1797, 64) == [64, 32]
-    assert _hidden_units(150, 4) == [32, 16]  # wider than the rows
-    assert _hidden_units(20, 4) == [5, 4]
-    sizes = [_hidden_units(n, 50)[0] for n in range(2, 400)]
+    assert hidden_units(70_000, 784) == [256, 64]
+    assert hidden_units(1797, 64) == [64, 32]
+    assert hidden_units(150, 4) == [32, 16]  # wider than the rows
+    assert hidden_units(20, 4) == [5, 4]
+    assert hidden_units(20, 4, 7) == [7, 7]  # not narrower than the code
+    sizes = [hidden_units(n, 50)[0] for n in range(2, 400)]
     assert np.max(np.abs(np.diff(sizes))) <= 1
-    epochs = [_epochs(n) for n in np.geomspace(2, 10**7, 200).astype(int)]
-    assert (epochs[0], epochs[-1]) == (500, 10)
-    assert max(np.diff(epochs)) <= 0
+    lengths = [epochs(n) for n in np.geomspace(2, 10**7, 200).astype(int)]
+    assert (lengths[0], lengths[-1]) == (500, 10)
+    assert max(np.diff(lengths)) <= 0
 
 
 def test_rare_values_do_not_rule_and_the_inverse_is_exact():
