@@ -23,6 +23,7 @@ FAMILIES = {
     "metrics",
     "neighbor",
     "neural_network",
+    "neural_autoencoder",
     "plot",
     "preparation",
     "report",

@@ -390,6 +390,14 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 20, "n_basis": 4, "width": 1.5, "alpha": 0.1, "n_nodes": 8}, "sheet"),
         ({"max_iter": 20, "n_basis": 1, "n_nodes": 7, "refinement": 2}, "clusters"),
     ],
+    "Autoencoder": [
+        ({"max_iter": 20}, "rows"),
+        ({"max_iter": 20, "activation": "relu", "standardize": False}, "rows"),
+        ({"max_iter": 20, "hidden": 5, "activation": "elu", "n_components": 1}, "sheet"),
+        ({"max_iter": 20, "hidden": [7, 6, 5], "activation": "sigmoid"}, "clusters"),
+        ({"max_iter": 20, "activation": "linear", "n_components": 3}, "rows"),
+        ({"max_iter": 20, "tied": True, "solver": "adam", "sparsity": 0.01}, "rows"),
+    ],
     "DiffeomorphicMap": [
         ({}, "rows"),
         ({"n_components": 1}, "rows"),

@@ -23,6 +23,7 @@ from support.oracles import (
     linear,
     mds,
     neighbor,
+    neural_autoencoder,
     spectral,
     topographic_elastic,
     topographic_gtm,
@@ -57,6 +58,7 @@ PLACES: dict[str, Callable] = {
     "GTM": topographic_gtm.posterior_places,
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
     "ElasticMap": topographic_elastic.elastic_places,
+    "Autoencoder": neural_autoencoder.code,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -92,6 +94,7 @@ ROWS_BACK: dict[str, Callable] = {
     "GTM": topographic_gtm.sheet,
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
     "ElasticMap": topographic_elastic.elastic_back,
+    "Autoencoder": neural_autoencoder.decoded,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}

@@ -25,12 +25,15 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply
 
-__all__ = ["Plan", "Trained", "mean_loss", "rate_at", "train", "training_cost"]
+__all__ = ["Corruption", "Plan", "Trained", "mean_loss", "rate_at", "train", "training_cost"]
 
 EXPLODED = 10.0  # times the loss at the start
 EXPLODED_SQUARE = 1e4  # squared error per value of targets of unit size, with a tail
 START_ROWS = 4096  # whose loss stands for all at the start
 CALL_PRODUCTS = 1e11  # of one call of the kernel, about a second: a cancellation waits for its end
+
+
+Corruption = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
 
 
 class Plan(NamedTuple):
@@ -51,7 +54,7 @@ class Plan(NamedTuple):
     sparsity: float = 0.0
     code: int = 0
     patience: int = 0
-    corrupt: Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray] | None = None
+    corrupt: Corruption | None = None
     tail: float = 0.0
 
 

@@ -36,6 +36,11 @@ class Pass(NamedTuple):
         """Values of the last layer."""
         return self.values[-1]
 
+    def first(self, n_layers: int) -> Pass:
+        """The same pass through the first layers only."""
+        values = self.values[:n_layers]
+        return Pass(self.X, values, self.kept[: sum(h.size for h in values)])
+
 
 class Slopes(NamedTuple):
     """dE/dweights, in the order of the weights, and dE/dX (n, n_in)."""
