@@ -115,6 +115,8 @@ def _choose_scale(axes: Axes, losses: np.ndarray) -> None:
     low, high = float(losses.min()), float(losses.max())
     if 0 < LARGE_FALL * low < high:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")  # powers of ten as formulas need other fonts
+        axes.yaxis.set_minor_formatter("")
     elif low >= 0:
         # The scale starts at zero unless that would flatten the curve.
         axes.set_ylim(bottom=0 if low < 0.7 * high else None)

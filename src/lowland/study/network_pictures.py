@@ -115,11 +115,11 @@ def _as_images(scene: Scene, found: _Decoded, pixels: Pixels) -> Drawn:
         title=f"{scene.source}: decoded places of the map",
         label_name=scene.color,
     )
-    frames = "" if labels is None else f" Frames have the color of the {scene.color} nearest to it."
+    frames = "" if labels is None else f" A frame has the color of the nearest {scene.color}."
     caption = (
         "Decoded places: each image is what the network makes of its place in the map; places far "
-        f"from all rows are left out.{frames} Where images change from one thing into another, "
-        f"the map has a border.{found.others}"
+        f"from all rows are left out.{frames} Blurred images lie between groups, or many kinds of "
+        f"rows share their place.{found.others}"
     )
     return Drawn(figure, caption)
 

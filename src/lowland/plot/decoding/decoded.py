@@ -96,7 +96,7 @@ def decoded_images(
     coloring = None if labels is None else encode_labels(labels, len(stage.rows))
     beside, legend_height = legend_size(coloring, label_name)
     width, height = stage.inches()
-    figure = new_figure(width + beside, max(height + 0.5 + 0.3 * bool(title), legend_height))
+    figure = new_figure(width + 0.4 + beside, max(height + 0.5 + 0.3 * bool(title), legend_height))
     axes = figure.subplots()
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland.plot._figure import check_table
-from lowland.plot.colors import robust_limits
 
 __all__ = ["Grid", "grid_over"]
 
 REACH = 1.5  # distance to the nearest row, in units of the mean distance of evenly spread rows
+OUTSIDE = 0.01  # share of the rows at each end of an axis that do not set the grid
+MARGIN = 0.1  # of the box around the other rows, as a share of its width
 
 
 class Grid(NamedTuple):
@@ -25,8 +26,9 @@ def grid_over(Y: np.ndarray, n_along: int, *, aspect: float = 1.0) -> Grid:
     """Places of a regular grid over a map, without those that are far from all rows.
 
     There are ``n_along`` places along the longer side of the map and in proportion along the other
-    side. A few far outliers do not set the grid. A place is near rows if a row is in a cell
-    beside its own, or nearer than rows usually are to each other.
+    side. The grid covers the central 98 % of the rows along each axis, and what is near to them. A
+    place is near rows if a row is in a cell beside its own, or nearer than rows usually are to each
+    other.
 
     Parameters
     ----------
@@ -54,8 +56,8 @@ def grid_over(Y: np.ndarray, n_along: int, *, aspect: float = 1.0) -> Grid:
     from scipy.spatial import cKDTree
 
     Y = check_table(Y, "the map")
-    limits = np.array([robust_limits(axis) for axis in Y.T])
-    middle, width = limits.mean(axis=1), limits[:, 1] - limits[:, 0]
+    low, high = _central_box(Y)
+    middle, width = low / 2 + high / 2, high - low
     proportions = np.array([1.0, aspect])[: Y.shape[1]]
     unit = float((width / proportions).max()) / n_along
     step = proportions * (unit if unit > 0 else 1.0)
@@ -68,3 +70,10 @@ def grid_over(Y: np.ndarray, n_along: int, *, aspect: float = 1.0) -> Grid:
     apart, _ = cKDTree(Y / step).query(places / step)  # in cells
     near = apart <= max(1.0, REACH * usual)
     return Grid(places[near], (float(step[0]), float(step[-1])))
+
+
+def _central_box(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The central part of each axis and a margin, but not more than the range."""
+    low, bottom, top, high = np.quantile(Y, [0.0, OUTSIDE, 1 - OUTSIDE, 1.0], axis=0)
+    margin = MARGIN * (top - bottom)
+    return np.maximum(low, bottom - margin), np.minimum(high, top + margin)

@@ -152,5 +152,3 @@ def _texts(given: Sequence[str] | None, what: str, n: int) -> list[str]:
     if len(given) != n:
         raise DataError(f"{what} has {len(given)} entries, but there are {n} images.")
     return [clean(str(text), LONGEST_NAME) for text in given]
-
-

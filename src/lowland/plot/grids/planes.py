@@ -89,12 +89,16 @@ def component_planes(
         )
     if most < 1:
         raise ParameterError(f"most={most!r} is not allowed; expected at least 1.")
-    rows = None if rows is None else _points(rows, places)
+    rows = None if rows is None else _points(rows, np.shape(places)[1], cells.step[1])
     shown, left_out = _most_varying(values, variation, most)
     width, height = cells.panel(PLANE)
     n_columns, n_rows = _arranged(len(shown), width, height + 0.45)
     width = max(width, 1.7)  # for the name
-    figure = new_figure(n_columns * (width + 0.1) + 0.9, n_rows * (height + 0.45) + 0.2)
+    least = (4.0, 2.0) if title else (0.0, 0.0)  # inches, so that the title has room
+    figure = new_figure(
+        max(n_columns * (width + 0.1) + 0.9, least[0]),
+        max(n_rows * (height + 0.45) + 0.2, least[1]),
+    )
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, column in zip(panels, shown, strict=False):
         _draw_plane(axes, cells, values[:, column], names[column])
@@ -157,15 +161,16 @@ def _draw_plane(axes: Axes, cells: Cells, values: np.ndarray, name: str) -> None
     axes.annotate(_range(*limits), xycoords="axes fraction", fontsize=7, color=INK, **place, **TEXT)
 
 
-def _points(rows: Any, places: Any) -> np.ndarray:
-    """Some of the rows in two dimensions, as the places are drawn."""
-    rows, n_axes = check_table(rows, "rows"), np.shape(places)[1]
+def _points(rows: Any, n_axes: int, height: float) -> np.ndarray:
+    """Some of the rows in two dimensions; those on a line are spread over the height of a cell."""
+    rows, rng = check_table(rows, "rows"), np.random.default_rng(0)
     if rows.shape[1] != n_axes:
         raise DataError(f"rows have {rows.shape[1]} coordinates, but places have {n_axes}.")
     if len(rows) > MOST_POINTS:
-        chosen = np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False)
-        rows = rows[chosen]
-    return np.hstack([rows, np.zeros_like(rows)]) if n_axes == 1 else rows
+        rows = rows[rng.choice(len(rows), MOST_POINTS, replace=False)]
+    if n_axes > 1:
+        return rows
+    return np.hstack([rows, height * rng.uniform(-0.4, 0.4, (len(rows), 1))])
 
 
 def _draw_rows(axes: Axes, rows: np.ndarray) -> None:
