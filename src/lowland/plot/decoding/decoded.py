@@ -78,15 +78,15 @@ def decoded_images(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from lowland import PCA
     >>> from lowland.datasets import digits
-    >>> pca = PCA(2).fit(digits().X)
-    >>> places = 10.0 * np.indices((3, 3)).reshape(2, -1).T - 10.0
-    >>> images = pca.inverse_transform(places)
-    >>> figure = decoded_images(pca.embedding_, places, images, (8, 8), digits().y)
-    >>> len(figure.axes[0].images)
-    9
+    >>> from lowland.plot import grid_over
+    >>> pca = PCA(2)
+    >>> Y = pca.fit_transform(digits().X)
+    >>> places, _ = grid_over(Y, 5)
+    >>> figure = decoded_images(Y, places, pca.inverse_transform(places), (8, 8), digits().y)
+    >>> len(figure.axes[0].images) == len(places)
+    True
     """
     shape = check_shape(image_shape)
     images = check_images(images, "images", shape)

@@ -47,11 +47,8 @@ def grid_over(Y: np.ndarray, n_along: int, *, aspect: float = 1.0) -> Grid:
     --------
     >>> import numpy as np
     >>> corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]])
-    >>> grid_over(np.repeat(corners, 50, axis=0), 8).places[:4]
-    array([[0.25, 0.25],
-           [0.75, 0.25],
-           [3.25, 0.25],
-           [3.75, 0.25]])
+    >>> grid_over(np.repeat(corners, 50, axis=0), 8).places.tolist()
+    [[0.25, 0.25], [3.75, 0.25], [0.25, 1.75], [3.75, 1.75]]
     """
     from scipy.spatial import cKDTree
 
