@@ -14,9 +14,11 @@ from lowland._core.errors import ParameterError
 from lowland.plot import (
     biplot,
     compare_maps,
+    decoded_images,
     eigen_images,
     loss_plot,
     pairs_plot,
+    reconstruction_pairs,
     rnx_plot,
     save_figure,
     scatter_map,
@@ -46,12 +48,18 @@ def make(kind):
         "rnx": lambda: rnx_plot({"one": [0.5, 0.3], "two": [0.1, 0.4]}, title="title"),
         "loss": lambda: loss_plot([3.0, 1.0], title="title"),
         "images": lambda: eigen_images(np.ones(6), np.eye(6)[:2], (2, 3), title="title"),
+        "pairs of images": lambda: reconstruction_pairs(
+            np.eye(6)[:2], np.ones((2, 6)), (2, 3), title="title"
+        ),
+        "decoded": lambda: decoded_images(
+            Y[:, :2], np.eye(2), np.eye(6)[:2], (2, 3), NAMES, title="title"
+        ),
     }[kind]()
 
 
 KINDS = [
     *("map", "dense", "centers", "3d", "strip", "pairs", "compare", "biplot"),
-    *("scree", "shepard", "rnx", "loss", "images"),
+    *("scree", "shepard", "rnx", "loss", "images", "pairs of images", "decoded"),
 ]
 
 

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 from lowland.plot._figure import save_figure
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
+from lowland.plot.decoding.decoded import decoded_images
+from lowland.plot.decoding.places import grid_over
+from lowland.plot.decoding.reconstructions import reconstruction_pairs
 from lowland.plot.dimensions import curse
 from lowland.plot.distortion import distortion_map
 from lowland.plot.grids.planes import component_planes
@@ -44,8 +47,10 @@ __all__ = [
     "component_planes",
     "curse",
     "curve_through_data",
+    "decoded_images",
     "distortion_map",
     "eigen_images",
+    "grid_over",
     "grid_through_data",
     "hits",
     "labeled_units",
@@ -53,6 +58,7 @@ __all__ = [
     "opening_angle_plot",
     "pairs_plot",
     "recognition_strip",
+    "reconstruction_pairs",
     "reconstruction_strip",
     "rnx_plot",
     "save_figure",

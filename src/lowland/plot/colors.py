@@ -30,6 +30,7 @@ __all__ = [
     "Continuum",
     "continuum",
     "encode_labels",
+    "of_rows",
     "robust_limits",
 ]
 
@@ -141,6 +142,15 @@ def continuum(
     if not low < high:  # a constant column
         low, high = low - 0.5, high + 0.5
     return Continuum(values, low, high, color_map or (SEQUENTIAL if center is None else DIVERGING))
+
+
+def of_rows(coloring: Coloring, rows: np.ndarray) -> Coloring:
+    """The colors of some rows."""
+    if isinstance(coloring, Categories):
+        return dataclasses.replace(coloring, codes=coloring.codes[rows])
+    if isinstance(coloring, Continuum):
+        return dataclasses.replace(coloring, values=coloring.values[rows])
+    return None
 
 
 def robust_limits(finite: np.ndarray) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
 from lowland.plot._figure import TEXT, check_table, check_vector, new_figure, write_title
+from lowland.plot.decoding._images import check_shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,9 +153,7 @@ def check_axes(
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Mean, components and shape of images, if they fit each other."""
     mean, components = check_vector(mean, "mean"), check_table(components, "components")
-    shape = tuple(int(side) for side in image_shape)
-    if len(shape) not in (2, 3) or min(shape) < 1 or (len(shape) == 3 and shape[2] != 3):
-        raise ParameterError(f"image_shape={shape} must be (height, width) or (height, width, 3).")
+    shape = check_shape(image_shape)
     if mean.size != np.prod(shape) or components.shape[1] != mean.size:
         raise DataError(
             f"image_shape={shape} has {np.prod(shape)} pixels, but the mean has {mean.size} and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from lowland.plot._figure import (
 )
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._points import point_look, scatter_in_random_order
-from lowland.plot.colors import Categories, Coloring, Continuum, encode_labels
+from lowland.plot.colors import encode_labels, of_rows
 from lowland.plot.maps import axis_labels, write_row_names
 from lowland.plot.palettes import INK
 
@@ -105,7 +104,7 @@ def tiled_map(
     places, rows = _copies(Y, sides, margin)
     if rows.size:
         faded = {**look, "alpha": FADED * look["alpha"]}
-        scatter_in_random_order(axes, tuple(places.T), _of_rows(coloring, rows), faded)
+        scatter_in_random_order(axes, tuple(places.T), of_rows(coloring, rows), faded)
     scatter_in_random_order(axes, tuple(Y.T), coloring, look)
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * sides
     axes.plot(*corners.T, color=INK, linewidth=0.8)
@@ -128,12 +127,3 @@ def _copies(Y: np.ndarray, sides: np.ndarray, margin: float) -> tuple[np.ndarray
         places.append(moved[inside])
         rows.append(np.flatnonzero(inside))
     return np.concatenate(places), np.concatenate(rows)
-
-
-def _of_rows(coloring: Coloring, rows: np.ndarray) -> Coloring:
-    """The colors of some rows."""
-    if isinstance(coloring, Categories):
-        return dataclasses.replace(coloring, codes=coloring.codes[rows])
-    if isinstance(coloring, Continuum):
-        return dataclasses.replace(coloring, values=coloring.values[rows])
-    return None

@@ -72,13 +72,20 @@ class Orientation(Declared):
 
     def transform(self, Y: Any) -> np.ndarray:
         """The turned coordinates, each row as if it came alone."""
+        return self._turned(Y, back=False)
+
+    def inverse_transform(self, Y: Any) -> np.ndarray:
+        """Coordinates of the turned map, as they were before it was turned."""
+        return self._turned(Y, back=True)
+
+    def _turned(self, Y: Any, *, back: bool) -> np.ndarray:
         if "rotation_" not in vars(self):
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError("This Orientation is not fitted yet; call 'fit' first.")
         Y = check_matrix(Y, owner="Orientation", min_rows=1)
         check_columns(Y, self.n_features_in_, owner="Orientation")
-        rotation = self.rotation_.astype(Y.dtype)
+        rotation = (self.rotation_.T if back else self.rotation_).astype(Y.dtype)
         # Sums of columns: a product of matrices may round a row differently beside other rows.
         turned = Y[:, :1] * rotation[0]
         for axis in range(1, len(rotation)):

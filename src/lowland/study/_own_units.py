@@ -11,7 +11,7 @@ from lowland.preparation.preparation import Preparation
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["InOwnUnits", "as_array", "in_own_units", "rows_of_method"]
+__all__ = ["InOwnUnits", "as_array", "decoded", "in_own_units", "rows_of_method", "table_rows"]
 
 
 class InOwnUnits(NamedTuple):
@@ -50,6 +50,22 @@ def rows_of_method(prepared: Prepared, fit: Fit, chosen: np.ndarray | None = Non
         if step is not prepared.preparation:  # the prepared rows are behind it already
             X = step.transform(X)
     return X
+
+
+def table_rows(prepared: Prepared, chosen: np.ndarray) -> np.ndarray:
+    """Some rows in the columns and units of :func:`in_own_units`; NaN where values are missing."""
+    values = as_array(prepared.X[chosen])
+    return values if prepared.preparation is None else _unscaled(values, prepared.preparation)
+
+
+def decoded(places: np.ndarray, prepared: Prepared, fit: Fit) -> InOwnUnits:
+    """What the method makes of places in the map, which may have been turned after it."""
+    steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
+    for step in reversed(steps):
+        if getattr(step, "follows_map", False):
+            places = step.inverse_transform(places)
+    estimator: Any = fit.estimator
+    return in_own_units(as_array(estimator.inverse_transform(places)), prepared, fit)
 
 
 def as_array(X: Any) -> np.ndarray:

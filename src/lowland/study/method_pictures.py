@@ -7,9 +7,8 @@ run and in the report. A new kind of picture is a new row.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,58 +17,16 @@ from lowland._engines.grids.net import Net
 from lowland.report.wording import percent
 from lowland.study._keeping import Keeper
 from lowland.study._own_units import as_array, in_own_units, rows_of_method
+from lowland.study._scene import Drawn, Kind, Scene
 from lowland.study.fitting import Fit
+from lowland.study.network_pictures import draw_decoded_places, draw_losses, draw_reconstructions
 from lowland.study.tables.preparing import Prepared
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["PICTURES", "Drawn", "Kind", "MethodPictures", "picture_names"]
 
 REPORT_DPI = 90  # dots per inch in the report, where a picture is about 500 dots wide
 LEAST_ROWS, MOST_ROWS = 200, 10_000  # that are drawn around a curve or grid
 MOST_VALUES = 20_000_000  # of these rows, which are dense
-
-
-class Scene(NamedTuple):
-    """What a picture is drawn of."""
-
-    prepared: Prepared
-    fit: Fit
-    color: str | None
-
-    @property
-    def source(self) -> str:
-        return Path(self.prepared.table.source).name
-
-    @property
-    def grid(self) -> tuple[np.ndarray, str]:
-        """Places of the units, and the shape of their cells."""
-        estimator: Any = self.fit.estimator
-        return np.asarray(estimator.unit_places_), getattr(estimator, "grid", "rectangle")
-
-    def labels(self) -> np.ndarray | None:
-        """The label of each row that colors the map."""
-        return None if self.color is None else self.prepared.table.column(self.color).to_numpy()
-
-
-class Drawn(NamedTuple):
-    """A picture, and how to read it in one or two sentences."""
-
-    figure: Figure
-    caption: str
-
-
-class Kind(NamedTuple):
-    """A kind of picture: its name, what a method must have for it, and how it is drawn.
-
-    ``needs`` are alternatives: all attributes of one of them are enough. ``draw`` may find that
-    there is nothing to draw, such as labels of a table without labels.
-    """
-
-    name: str  # of the file, without its suffix
-    needs: tuple[tuple[str, ...], ...]
-    draw: Callable[[Scene], Drawn | None]
 
 
 def _u_matrix(scene: Scene) -> Drawn:
@@ -224,12 +181,17 @@ class _Plane(NamedTuple):
         return cls(pca.transform(rows), pca.transform(nodes), flat, axes, what)
 
 
+# A method that trains a network has hidden units; losses of other methods are a line in the report.
+NETWORK = ("hidden", "loss_history_")
 PICTURES = (
     Kind("u_matrix", (("unit_places_", "u_matrix_"),), _u_matrix),
     Kind("labeled_units", (("unit_places_", "label_units"),), _labeled_units),
     Kind("hits", (("unit_places_", "hits_"),), _hits),
     Kind("component_planes", (("unit_places_", "codebook_"),), _component_planes),
     Kind("through_data", (("net",),), _through_data),
+    Kind("reconstructions", ((*NETWORK, "inverse_transform"),), draw_reconstructions),
+    Kind("decoded_places", ((*NETWORK, "inverse_transform"),), draw_decoded_places),
+    Kind("losses", (NETWORK,), draw_losses),
 )
 
 

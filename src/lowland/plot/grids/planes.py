@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
-from lowland.plot._figure import TEXT, check_vector, clean, new_figure, write_title
+from lowland.plot._figure import (
+    TEXT,
+    check_table,
+    check_vector,
+    clean,
+    new_figure,
+    write_title,
+)
 from lowland.plot.colors import continuum
 from lowland.plot.grids._cells import Cells, cells_at, draw_cells, frame_cells, value_colors
 from lowland.plot.palettes import GREY, INK
@@ -23,6 +30,7 @@ __all__ = ["component_planes"]
 MOST_PLANES = 16
 PLANE = 2.0  # inches of the longer side of a small picture
 NAMED = 8  # columns that a remark names
+MOST_POINTS = 500  # rows that are drawn over a small picture
 
 
 def component_planes(
@@ -33,6 +41,7 @@ def component_planes(
     *,
     most: int = MOST_PLANES,
     variation: np.ndarray | None = None,
+    rows: np.ndarray | None = None,
     title: str | None = None,
 ) -> Figure:
     """Draw one small picture per column: its value in each unit.
@@ -54,6 +63,8 @@ def component_planes(
         With more columns than this, those that vary most are drawn, and a remark names others.
     variation : array of shape (n_columns,), optional
         How much each column varies, if their units differ; the deviation over units by default.
+    rows : array of shape (n_rows, 2), optional
+        Places of the rows, drawn as points over the cells; of many rows, a sample.
     title : str, optional
         Written above the picture.
 
@@ -78,14 +89,21 @@ def component_planes(
         )
     if most < 1:
         raise ParameterError(f"most={most!r} is not allowed; expected at least 1.")
+    rows = None if rows is None else _points(rows, np.shape(places)[1], cells.step[1])
     shown, left_out = _most_varying(values, variation, most)
     width, height = cells.panel(PLANE)
     n_columns, n_rows = _arranged(len(shown), width, height + 0.45)
     width = max(width, 1.7)  # for the name
-    figure = new_figure(n_columns * (width + 0.1) + 0.9, n_rows * (height + 0.45) + 0.2)
+    least = (4.0, 2.0) if title else (0.0, 0.0)  # inches, so that the title has room
+    figure = new_figure(
+        max(n_columns * (width + 0.1) + 0.9, least[0]),
+        max(n_rows * (height + 0.45) + 0.2, least[1]),
+    )
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, column in zip(panels, shown, strict=False):
         _draw_plane(axes, cells, values[:, column], names[column])
+        if rows is not None:
+            _draw_rows(axes, rows)
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
     _common_bar(figure, list(panels), n_rows * height)
@@ -141,6 +159,28 @@ def _draw_plane(axes: Axes, cells: Cells, values: np.ndarray, name: str) -> None
     draw_cells(axes, cells, value_colors(coloring))
     place = {"xy": (0.5, 1.0), "xytext": (0, 2), "textcoords": "offset points", "ha": "center"}
     axes.annotate(_range(*limits), xycoords="axes fraction", fontsize=7, color=INK, **place, **TEXT)
+
+
+def _points(rows: Any, n_axes: int, height: float) -> np.ndarray:
+    """Some of the rows in two dimensions; those on a line are spread over the height of a cell."""
+    rows, rng = check_table(rows, "rows"), np.random.default_rng(0)
+    if rows.shape[1] != n_axes:
+        raise DataError(f"rows have {rows.shape[1]} coordinates, but places have {n_axes}.")
+    if len(rows) > MOST_POINTS:
+        rows = rows[rng.choice(len(rows), MOST_POINTS, replace=False)]
+    if n_axes > 1:
+        return rows
+    return np.hstack([rows, height * rng.uniform(-0.4, 0.4, (len(rows), 1))])
+
+
+def _draw_rows(axes: Axes, rows: np.ndarray) -> None:
+    """Points with a light edge, which are visible on dark and on light cells."""
+    limits = axes.get_xlim(), axes.get_ylim()
+    size = float(np.clip(900.0 / len(rows), 0.6, 6.0))
+    axes.scatter(
+        *rows.T, s=size, c="black", edgecolors="white", linewidths=0.25, alpha=0.6, rasterized=True
+    )
+    axes.set(xlim=limits[0], ylim=limits[1])
 
 
 def _range(low: float, high: float) -> str:
