@@ -6,10 +6,10 @@ import numpy as np
 
 from lowland._engines.network.layers import Network, first_weights
 
-__all__ = ["STEPS", "epochs", "hidden_units", "is_small", "start"]
+__all__ = ["STEPS", "decay_for", "epochs", "hidden_units", "is_small", "start"]
 
 ROWS_PER_UNIT = 4  # of the first hidden layer, "auto"
-SMALL_WORK = 1e7  # rows times weights, up to which L-BFGS is chosen
+SMALL_WORK = 4e6  # rows times weights, up to which L-BFGS is chosen
 FEW_WEIGHTS = 100_000  # the same for the number of weights: L-BFGS keeps 40 vectors of them
 STEPS = 300  # of L-BFGS, "auto"
 MOST_EPOCHS, LEAST_EPOCHS, EPOCHS_OF_ONE_ROW = 500, 10, 10_600
@@ -39,3 +39,8 @@ def is_small(n: int, network: Network) -> bool:
 def epochs(n: int) -> int:
     """The cost of all epochs grows as n^1.5."""
     return round(min(MOST_EPOCHS, max(LEAST_EPOCHS, EPOCHS_OF_ONE_ROW / np.sqrt(n))))
+
+
+def decay_for(n: int) -> float:
+    """A weight decay that many rows outweigh, as they do a prior."""
+    return min(0.001, 0.1 / n)

@@ -22,7 +22,14 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply, jacobian
-from lowland.neural._autoencoder_sizes import STEPS, epochs, hidden_units, is_small, start
+from lowland.neural._autoencoder_sizes import (
+    STEPS,
+    decay_for,
+    epochs,
+    hidden_units,
+    is_small,
+    start,
+)
 from lowland.neural._autoencoder_training import (
     Halves,
     corruption,
@@ -37,7 +44,6 @@ __all__ = ["Autoencoder"]
 
 LIMIT = 5.0  # no standardized value of a fitted row is larger
 LEAST_HELD_OUT = 5  # fewer rows do not tell which weights are best
-DECAY_OF_ONE_ROW = 0.1  # weight_decay "auto"
 
 
 class Autoencoder(NetworkReducer, Invertible):
@@ -68,8 +74,8 @@ class Autoencoder(NetworkReducer, Invertible):
         one number, the root of their mean variance, which suits images and other columns of one
         unit.
     weight_decay : float or "auto", default="auto"
-        Penalty on the squared weights. A larger one gives a smoother map. "auto" is 0.1 / n: many
-        rows need none.
+        Penalty on the squared weights. A larger one gives a smoother map. "auto" is 0.1 / n, at
+        most 0.001: many rows need none.
     noise : float, default=0.0
         Denoising: the share of values that are replaced by the mean of their column in what the
         encoder sees during training. The decoder has to restore them.
@@ -204,7 +210,8 @@ class Autoencoder(NetworkReducer, Invertible):
         network = network_of(p, hidden_units(n, p), 2, "tanh", False)
         w, small = network.n_weights, is_small(n, network)
         passes = STEPS if small else epochs(n)
-        seconds = (6e-10 if small else 2e-10) * passes * n * w + 4e-4 * passes
+        steps = passes if small else passes * (1 + n // 128)
+        seconds = (6e-10 if small else 8e-11) * passes * n * w + (4e-4 if small else 6e-5) * steps
         rows = n * (p + 2) * (16 if small else 12) + min(n, 4096) * sum(network.sizes) * 16
         return Estimate(0.02 + seconds, rows + w * (360 if small else 48))
 
@@ -276,7 +283,7 @@ class Autoencoder(NetworkReducer, Invertible):
         steps = self.max_iter
         if isinstance(steps, str):
             steps = STEPS if small else epochs(n)
-        decay = DECAY_OF_ONE_ROW / n if isinstance(self.weight_decay, str) else self.weight_decay
+        decay = decay_for(n) if isinstance(self.weight_decay, str) else self.weight_decay
         plan = Plan(
             n_epochs=int(steps),
             batch_size=min(int(self.batch_size), n),

@@ -19,6 +19,7 @@ from lowland.neural._autoencoder_sizes import epochs, hidden_units
 from lowland.neural._autoencoder_training import (
     Objective,
     corruption,
+    descend,
     network_of,
     oriented,
     untied,
@@ -229,6 +230,16 @@ def test_an_outlier_has_the_largest_error():
     new = curve(50, seed=1)
     far = new[:5] * [1, -1, 1, -1, 1, -1, 1, -1]
     assert model.reconstruction_error(far).min() > 5 * model.reconstruction_error(new).max()
+
+
+def test_the_target_of_corrupted_rows_is_the_rows():
+    X, network = irregular(40, 4), network_of(4, [5], 2, "tanh", False)
+    w = first_weights(network, np.random.default_rng(0))
+    seen = corruption(0.3)(X, np.random.default_rng(5))
+    assert 0.15 < np.mean(seen == 0) < 0.45
+    plan = Plan(0, 5, 0.1, code=2, corrupt=corruption(0.3))
+    found = descend(network, w, X, plan, context(5), held_out=None, show=lambda w: w)
+    assert found.losses[0] == pytest.approx(np.mean((apply(network, w, seen, 1) - X) ** 2))
 
 
 @each("solver", ["adam", "lbfgs"])
