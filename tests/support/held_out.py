@@ -382,6 +382,16 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 4}, "clusters"),
         ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
     ],
+    "NonlinearPCA": [
+        ({}, "rows"),
+        ({"n_components": 1, "hierarchical": False}, "sheet"),
+        ({"n_components": 3, "circular": 1, "hidden": [7, 5], "activation": "sigmoid"}, "rows"),
+        ({"hierarchical": False, "activation": "elu", "standardize": False}, "sheet"),
+        ({"n_components": 1, "circular": 1}, "arc"),
+        ({"variant": "symmetric", "hidden": [6, 4]}, "rows"),
+        ({"variant": "symmetric", "circular": 1, "activation": "relu"}, "rows"),
+        ({"activation": "linear"}, "rows"),
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

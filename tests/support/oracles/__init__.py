@@ -23,6 +23,7 @@ from support.oracles import (
     linear,
     mds,
     neighbor,
+    neural_nlpca,
     spectral,
     topographic_elastic,
     topographic_gtm,
@@ -75,6 +76,7 @@ OBJECTIVES: dict[str, Callable] = {
     "LocalMDS": curvilinear_local_mds.point_local_stress,
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
+    "NonlinearPCA": neural_nlpca.row_errors,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -92,6 +94,7 @@ ROWS_BACK: dict[str, Callable] = {
     "GTM": topographic_gtm.sheet,
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
     "ElasticMap": topographic_elastic.elastic_back,
+    "NonlinearPCA": neural_nlpca.curve,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
