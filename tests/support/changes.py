@@ -265,7 +265,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         **AXES,
         "random_state": Change(1),
         "variant": Change("symmetric"),
-        "hierarchical": Change(False),
+        "hierarchical": Change(True),
         "circular": Change(1),
         "hidden": Change([5, 4]),
         "activation": Change("elu"),

@@ -22,8 +22,9 @@ __all__ = ["Decoder", "decode", "nearest_places", "outputs"]
 
 N_STARTS = 3
 APART = 0.5  # starts of one row are so far from each other, in deviations of the map
-MOST_STEPS = 60
+MOST_STEPS = 300  # few rows need more than 20: those far from all images
 SETTLED = 1e-9  # a step that is smaller, beside 1 + |z|, ends the search
+NO_GAIN = 1e-13  # a step that lowers f by less than this share of it ends the search
 DAMPING = (1e-3, 1e-9, 1e12)  # the first, the least and the largest, where the search ends
 FARTHEST = 1e8  # standardized values beyond this are set to it: their squares hide all others
 BLOCK_BYTES = 2**24
@@ -45,11 +46,22 @@ class Decoder(NamedTuple):
 
         Distances of a complete row to images differ from those in the basis by a constant.
         """
-        *below, last = self.layers
+        last = self.layers[-1]
         with limit_blas(1):
             basis, R = np.linalg.qr(last.W.T)
         reduced = Layer(np.ascontiguousarray(R.T), np.zeros(R.shape[0]), "linear")
-        return self._replace(layers=[*below, reduced]), basis, last.b
+        return self._replace(layers=[*self.layers[:-1], reduced]), basis, last.b
+
+    def varying(self) -> np.ndarray:
+        """The columns that it does not hold constant; all if there is none."""
+        varying = self.layers[-1].W.any(axis=0)
+        return np.flatnonzero(varying if varying.any() else ~varying)
+
+    def only(self, columns: np.ndarray) -> Decoder:
+        """The decoder of some columns."""
+        last = self.layers[-1]
+        chosen = last._replace(W=np.ascontiguousarray(last.W[:, columns]), b=last.b[columns])
+        return self._replace(layers=[*self.layers[:-1], chosen])
 
 
 def decode(decoder: Decoder, Z: np.ndarray, m: int, threads: int) -> np.ndarray:
@@ -71,8 +83,10 @@ def nearest_places(
 
     ``anchors`` (a, q) are places among which the starts are chosen.
     """
-    X = np.clip(X, -FARTHEST, FARTHEST)
-    if known is None and decoder.layers[-1].activation == "linear":
+    columns = decoder.varying()  # constant ones tell nothing, but may hide the others
+    decoder, X = decoder.only(columns), np.clip(X[:, columns], -FARTHEST, FARTHEST)
+    known = None if known is None else known[:, columns]
+    if known is None and len(columns) > len(decoder.layers[-1].W):
         decoder, basis, origin = decoder.in_its_span()
         X = products.times(X, origin, basis, threads)
     images = decode(decoder, anchors, decoder.code.n_components, threads)
@@ -95,11 +109,11 @@ def _searched(
     threads: int,
 ) -> np.ndarray:
     """The best of the minima that the starts lead to; of equal ones the first."""
-    best, lowest = np.zeros((len(X), anchors.shape[1])), np.full(len(X), np.inf)
-    for start in _starts(decoder, anchors, images, X, known, threads):
+    starts = _starts(decoder, anchors, images, X, known, threads)
+    best, lowest = anchors[starts[0]], np.full(len(X), np.inf)
+    for start in starts:
         Z, heights = _descended(decoder, anchors[start], X, known, threads)
         better = heights < lowest
-        better |= (start >= 0) & np.isinf(lowest) & ~np.isfinite(best).all(axis=1)
         best[better], lowest[better] = Z[better], heights[better]
     return best
 
@@ -146,6 +160,7 @@ def _descended(
         seen = None if known is None else known[active]
         values, new_slopes, new_H = _expanded(decoder, tried, X[active], seen, threads)
         better = values < heights[active]
+        still = better & (heights[active] - values <= NO_GAIN * heights[active])
         took = active[better]
         Z[took], heights[took] = tried[better], values[better]
         slopes[took], H[took] = new_slopes[better], new_H[better]
@@ -153,7 +168,7 @@ def _descended(
         damping[active[~better]] *= 10
         size = np.sqrt(np.sum(steps**2, axis=1))
         small = size <= SETTLED * (1 + np.sqrt(np.sum(Z[active] ** 2, axis=1)))
-        active = active[~(small | (damping[active] > DAMPING[2]))]
+        active = active[~(small | still | (damping[active] > DAMPING[2]))]
     return Z, heights
 
 

@@ -7,17 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland._core.context import FitContext
+from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.passes import forward
-from lowland._engines.network.quasi_newton import Minimum, minimize
+from lowland._engines.network.quasi_newton import minimize
 from lowland.neural._nlpca_loss import BottleneckLoss, Code, InverseLoss, Rows
 
 __all__ = ["Settings", "Trained", "spread_places", "train"]
 
-RACE_STEPS = 50  # of each start; the best one goes on
+RACE_STEPS = 100  # of each start; the best one goes on
 LEAST_SQUARES_RIDGE = 1e-3  # of the first weights of the last layer, per row
 NO_VARIANCE = 1e-9  # share of the first axis' deviation below which an axis is rounding
 NOISE = 0.1  # of first places on axes without variance
@@ -60,50 +61,52 @@ def train(rows: Rows, settings: Settings, run: FitContext) -> Trained:
     """The best of several starts, trained to the end, in a map of unit variance."""
     code, p = settings.code, rows.X.shape[1]
     encoder, decoder = settings.encoder(p), settings.decoder(p)
-    inverse = InverseLoss(
-        decoder, code, rows, settings.weight_decay, settings.ridge, run.threads
-    )
+    inverse = InverseLoss(decoder, code, rows, settings.weight_decay, settings.ridge, run.threads)
     bottleneck = BottleneckLoss(
         encoder, decoder, code, rows, settings.weight_decay, settings.ridge, run.threads
     )
     loss = bottleneck if settings.symmetric else inverse
 
-    def descend(start: np.ndarray, max_iter: int) -> Minimum:
-        return minimize(
-            loss,
-            start,
-            max_iter=max_iter,
-            tol=settings.tol,
-            monitor=run.monitor,
-            show=loss.places,
-        )
-
-    first: list[np.ndarray] = []
+    starts: list[np.ndarray] = []
     for Z in first_places(rows.X, code, settings.n_init, run):
         out = _fitting_weights(decoder, code.of_places(Z), rows.X, run)
         if settings.symmetric:
             into = _fitting_weights(encoder, rows.X, code.of_places(Z), run)
-            first.append(np.concatenate([into, out]))
+            starts.append(np.concatenate([into, out]))
         else:
-            first.append(inverse.joined(out, Z))
-    raced = [
-        descend(start, min(RACE_STEPS, settings.max_iter)) if len(first) > 1 else None
-        for start in first
-    ]
-    best = min(range(len(first)), key=lambda k: raced[k].losses[-1] if raced[k] else 0.0)
-    begun = raced[best]
-    if begun is None:
-        done = descend(first[best], settings.max_iter)
-        losses = done.losses
-    else:
-        left = 0 if run.monitor.stopped or begun.converged else settings.max_iter - begun.n_iter
-        done = descend(begun.point, left)
-        losses = np.concatenate([begun.losses, done.losses[1:]])
+            starts.append(inverse.joined(out, Z))
+    done = minimize(
+        loss,
+        _best_start(loss, starts, settings, run),
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        monitor=run.monitor,
+        show=loss.places,
+    )
     into, out = loss.parts(done.point) if settings.symmetric else (None, loss.parts(done.point)[0])
     Z = loss.places(done.point)
     return _in_standard_form(
-        Trained(into, out, Z, np.zeros(0), losses, len(losses) - 1), rows, settings
+        Trained(into, out, Z, np.zeros(0), done.losses, done.n_iter), rows, settings
     )
+
+
+def _best_start(
+    loss: InverseLoss | BottleneckLoss,
+    starts: list[np.ndarray],
+    settings: Settings,
+    run: FitContext,
+) -> np.ndarray:
+    """The start that is best after a few steps; of equal ones the first."""
+    steps = min(RACE_STEPS, settings.max_iter)
+    if len(starts) == 1 or steps == 0:
+        return starts[0]
+    reached = []
+    with run.monitor.phase("starts", len(starts)) as phase:
+        for start in starts:
+            found = minimize(loss, start, max_iter=steps, tol=settings.tol, monitor=Monitor())
+            reached.append(found.losses[-1])
+            phase.advance()
+    return starts[int(np.argmin(reached))]
 
 
 # --- starts -------------------------------------------------------------------------------------

@@ -50,9 +50,9 @@ class NonlinearPCA(NetworkReducer, Invertible):
     variant : {"inverse", "symmetric"}, default="inverse"
         "inverse" finds places by minimization. "symmetric" is Kramer's network with a bottleneck,
         which computes them.
-    hierarchical : bool, default=True
-        Whether components are ordered: the errors with only the first, the first two, ..., all
-        components are minimized together.
+    hierarchical : bool, default=False
+        Whether components are ordered. The errors with only the first, the first two, ..., all
+        components are then minimized together.
     circular : int, default=0
         The first so many components are angles, in radians from -pi to pi.
     hidden : "auto", int or list of int, default="auto"
@@ -62,9 +62,9 @@ class NonlinearPCA(NetworkReducer, Invertible):
         Function of the hidden units. "linear" gives straight components, those of PCA.
     weight_decay : float, default=0.0001
         Penalty on the squared weights. A larger one gives smoother curves.
-    n_init : int, default=3
+    n_init : int, default=2
         Number of starts. The first ones are principal components, and the angle in their plane; the
-        others are random. The one that is best after 50 steps is trained to the end.
+        others are random. The one that is best after 100 steps is trained.
     max_iter : int, default=500
         Maximum number of steps of L-BFGS.
     tol : float, default=0.00000001
@@ -131,13 +131,13 @@ class NonlinearPCA(NetworkReducer, Invertible):
     variant: Literal["inverse", "symmetric"] = param(
         OneOf("inverse", "symmetric"), default="inverse"
     )
-    hierarchical: bool = param(Boolean(), default=True)
+    hierarchical: bool = param(Boolean(), default=False)
     circular: int = param(Integer(0), default=0)
     activation: Literal["tanh", "relu", "elu", "sigmoid", "linear"] = param(
         OneOf("tanh", "relu", "elu", "sigmoid", "linear"), default="tanh"
     )
     weight_decay: float = param(Real(0, 1e6, closed="both"), default=1e-4)
-    n_init: int = param(Integer(1, 1000), default=3)
+    n_init: int = param(Integer(1, 1000), default=2)
     max_iter: int = param(Integer(0), default=500)
     tol: float = param(Real(0, closed="left"), default=1e-8)
 
@@ -292,7 +292,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
 
     def _rows(self, X: np.ndarray) -> Rows:
         """Standardized in float64, 0 where unknown."""
-        S = (X - self.mean_) / self.scale_
+        S = np.ascontiguousarray((X - self.mean_) / self.scale_)
         known = ~np.isnan(S)
         return Rows(S, None) if known.all() else Rows(np.where(known, S, 0.0), known)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -35,7 +36,7 @@ def _hidden(task: HeldOut) -> list[int]:
 
 def _network(values: np.ndarray, weights: np.ndarray, sizes: list[int], name: str) -> np.ndarray:
     """Layer after layer: W by rows, then b; the last one is linear."""
-    for number, (n_in, n_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for number, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
         W, weights = weights[: n_in * n_out].reshape(n_in, n_out), weights[n_in * n_out :]
         b, weights = weights[:n_out], weights[n_out:]
         values = values @ W + b
@@ -62,7 +63,7 @@ def curve(task: HeldOut, Z: np.ndarray) -> np.ndarray:
 
 
 def row_errors(task: HeldOut) -> list[Callable]:
-    """Squared errors of the sub-networks and the ridge; or the distance from the encoder's place."""
+    """Errors of the sub-networks and the ridge; or the distance from what an encoder says."""
     q, c = task.Y.shape[1], task.params["circular"]
     S = (task.new - np.mean(task.X, axis=0)) / _scales(task)
     stages = range(1, q + 1) if task.params["hierarchical"] else [q]
