@@ -170,10 +170,13 @@ def test_a_linear_network_finds_the_plane_of_the_principal_axes(variant, hidden)
     linear = PCA(3).fit(X)
     model = NonlinearPCA(3, variant=variant, hidden=hidden, **STRAIGHT).fit(X)
     at = model.inverse_transform(np.vstack([np.eye(3), np.zeros((1, 3))]))
-    # penalties of the weights and places shorten axes, but turn none
-    assert angle_between(linear.components_.T, (at[:3] - at[3]).T) < 1e-4
-    shares = linear.explained_variance_ratio_
-    assert model.explained_variance_ratio_.sum() == pytest.approx(shares.sum(), abs=1e-5)
+    # A loss within 1e-4 of the discarded variance. Penalties shorten axes, but turn none, and to
+    # turn the third axis by an angle a towards the fourth costs a^2 (v_3 - v_4).
+    shares = PCA(6).fit(X).explained_variance_ratio_
+    excess = 1e-4 * shares[3:].sum()
+    assert abs(model.explained_variance_ratio_.sum() - shares[:3].sum()) < excess
+    angle = angle_between(linear.components_.T, (at[:3] - at[3]).T)
+    assert angle**2 * (shares[2] - shares[3]) < excess
 
 
 @each("variant", ["inverse", "symmetric"])
