@@ -35,6 +35,7 @@ FAMILIES = {
     "topographic_gtm",
     "topographic_principal_curve",
     "unfolding_diffeomorphic_map",
+    "neural_nlpca",
     "topographic_elastic_map",
     "unfolding_mvu",
     "unfolding_sculpting",

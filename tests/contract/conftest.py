@@ -71,8 +71,10 @@ def _few_steps(method: type[Reducer]) -> dict[str, Any]:
     """Steps for methods that take thousands until they are converged, or try several starts."""
     if method.__name__ == "PrincipalCurve":
         return {"max_iter": 6}
-    if method.family() == "neural":
+    if method.__name__ == "Autoencoder":
         return {"max_iter": 20}
+    if method.__name__ == "NonlinearPCA":
+        return {"max_iter": 30, "n_init": 2}
     return {"max_iter": 60} if method.family() == "unfolding" else {}
 
 

@@ -286,6 +286,7 @@ ANNEALED = {
     "DDHDS",
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
+    "NonlinearPCA",  # tol is in units of the variance
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PrincipalCurve",  # first the smoothness settles, then the curve
     "ElasticMap",

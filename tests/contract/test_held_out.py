@@ -100,6 +100,7 @@ def test_new_rows_are_placed_as_the_definition_says(method):
 GLOBAL = {
     "LocalMDS",
     "MDS",
+    "NonlinearPCA",
     "NonmetricMDS",
     "RankVisu",
     "RelationalPerspectiveMap",

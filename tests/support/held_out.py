@@ -382,6 +382,27 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 4}, "clusters"),
         ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
     ],
+    "NonlinearPCA": [
+        ({"max_iter": 60}, "rows"),
+        ({"max_iter": 60, "hierarchical": True}, "rows"),
+        ({"max_iter": 60, "n_components": 1}, "sheet"),
+        (
+            {
+                "max_iter": 60,
+                "n_components": 3,
+                "circular": 1,
+                "hidden": [7, 5],
+                "activation": "sigmoid",
+                "hierarchical": True,
+            },
+            "rows",
+        ),
+        ({"max_iter": 60, "activation": "elu", "standardize": False}, "sheet"),
+        ({"max_iter": 60, "n_components": 1, "circular": 1}, "arc"),
+        ({"max_iter": 60, "variant": "symmetric", "hidden": [6, 4]}, "rows"),
+        ({"max_iter": 60, "variant": "symmetric", "circular": 1, "activation": "relu"}, "rows"),
+        ({"max_iter": 60, "activation": "linear"}, "rows"),
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

@@ -24,6 +24,7 @@ from support.oracles import (
     mds,
     neighbor,
     neural_autoencoder,
+    neural_nlpca,
     spectral,
     topographic_elastic,
     topographic_gtm,
@@ -77,6 +78,7 @@ OBJECTIVES: dict[str, Callable] = {
     "LocalMDS": curvilinear_local_mds.point_local_stress,
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
+    "NonlinearPCA": neural_nlpca.row_errors,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -95,6 +97,7 @@ ROWS_BACK: dict[str, Callable] = {
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
     "ElasticMap": topographic_elastic.elastic_back,
     "Autoencoder": neural_autoencoder.decoded,
+    "NonlinearPCA": neural_nlpca.curve,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
