@@ -11,7 +11,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes
-from lowland._engines.network.layers import Network, first_weights
+from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import forward
 from lowland._engines.network.quasi_newton import minimize
 from lowland.neural._nlpca_loss import BottleneckLoss, Code, InverseLoss, Rows
@@ -170,10 +170,11 @@ def _fitting_weights(
     network: Network, inputs: np.ndarray, wanted: np.ndarray, run: FitContext
 ) -> np.ndarray:
     """Random hidden layers; the last one by least squares. A constant column gets zeros."""
-    weights = first_weights(network, run.rng)
+    weights = np.zeros(network.n_weights)
     layers = network.layers(weights)
-    for layer in layers[:-1]:
-        layer.b[...] = run.rng.uniform(-1, 1, layer.b.shape)
+    for W, b, _ in layers[:-1]:  # bound of W by Glorot & Bengio (2010)
+        W[...] = np.sqrt(6 / sum(W.shape)) * run.rng.uniform(-1, 1, W.shape)
+        b[...] = run.rng.uniform(-1, 1, b.shape)
     below, weights_below = network.part(weights, 0, network.n_layers - 1)
     with limit_blas(1):
         H = forward(below, weights_below, inputs, run.threads).output if len(layers) > 1 else inputs

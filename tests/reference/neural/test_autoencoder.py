@@ -235,7 +235,7 @@ def test_an_outlier_has_the_largest_error():
 def test_the_target_of_corrupted_rows_is_the_rows():
     X, network = irregular(40, 4), network_of(4, [5], 2, "tanh", False)
     w = first_weights(network, np.random.default_rng(0))
-    seen = corruption(0.3)(X, np.random.default_rng(5))
+    seen = corruption(0.3)(X, np.arange(len(X)), np.random.default_rng(5))
     assert 0.15 < np.mean(seen == 0) < 0.45
     plan = Plan(0, 5, 0.1, code=2, corrupt=corruption(0.3))
     found = descend(network, w, X, plan, context(5), held_out=None, show=lambda w: w)
