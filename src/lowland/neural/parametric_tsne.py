@@ -1,0 +1,291 @@
+"""Parametric t-SNE (van der Maaten 2009): the map is a function, computed by a network."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import Boolean, Integer, OneOf, Real, Several
+from lowland._core.context import FitContext
+from lowland._core.meanings.contents import count
+from lowland._core.memory import require_memory
+from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
+from lowland._core.units import unit_powers
+from lowland._core.validation import as_dense
+from lowland._engines.embedding.affinity import check_perplexity, default_neighbors
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
+from lowland._engines.network.layers import Network, first_weights
+from lowland._engines.network.passes import apply
+from lowland.neural._base import NetworkReducer
+from lowland.neural._free_map import FreeMap, OneCount
+from lowland.neural._robust_regression import (
+    BLOCK,
+    Noise,
+    Task,
+    neighbor_noise,
+    placed,
+    regress,
+)
+
+__all__ = ["ParametricTSNE"]
+
+HIDDEN = (256, 128)
+MOST_ROWS = 100_000  # the network is trained on so many rows
+BATCH = 128
+STEPS, EPOCHS = 4000, (40, 1000)  # "auto": about so many steps, in so many epochs
+
+
+class ParametricTSNE(NetworkReducer):
+    """minimize KL(P || Q) over functions y = F(x): t-SNE whose map is a network, not a table.
+
+    P and Q are those of t-SNE, and F is a network of dense layers, so a new row is placed by one
+    pass through it, at the same speed for any number of fitted rows, and rows that are alike get
+    places that are alike. Use it to keep a map and place many new rows in it. Do not use it for a
+    picture of one table only: :class:`lowland.TSNE` is faster and shows finer detail. Cost: that of
+    t-SNE, and O(n p h) per epoch for h units in the first layer. Of more than 100 000 rows, so
+    many are drawn at random to train the network, which then places all rows.
+
+    Parameters
+    ----------
+    perplexity : float or list of float, default=30.0
+        Effective number of neighbors of each row, between 1 and n - 1. Larger values show coarser
+        structure. The affinities of several values are averaged.
+    max_iter : int, default=750
+        Largest number of steps of t-SNE, which finds the places that the network learns.
+    n_epochs : int or "auto", default="auto"
+        How often the network sees all rows. "auto" gives about 4000 batches, in 40 to 1000 epochs.
+    hidden : "auto", int or list of int, default="auto"
+        Numbers of units of the hidden layers, from the rows to the map. "auto" is 256 and 128.
+    standardize : bool, default=False
+        Whether each column is divided by its standard deviation before it enters the network. If
+        not, all columns are divided by one number. Neighbors are those of the rows as they are
+        either way.
+    noise : float, default=1.0
+        Length of the noise that is added to rows in training, in distances to the nearest neighbor.
+        More noise gives a smoother map, and better places for new rows as long as the fitted ones
+        stay good.
+    weight_decay : float, default=0.0
+        Penalty on the squared weights. Noise serves better.
+    learning_rate : float, default=0.01
+        Step length of the training.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Places of the fitted rows, as the network computes them.
+    layer_sizes_ : ndarray of shape (n_layers,)
+        Number of columns, units of the hidden layers, dimension of the map.
+    weights_ : ndarray of shape (n_weights,)
+        For each layer its matrix, by rows, and its offsets.
+    kl_divergence_ : float
+        KL(P || Q) of the places that the network gives to the rows it was trained on.
+    free_kl_divergence_ : float
+        KL(P || Q) of the map of t-SNE that it learned from. The difference is what a function of
+        this kind cannot follow, or what the noise forbids.
+    loss_history_ : ndarray of shape (n_losses,)
+        Divergence of the places by the first weights, and by the trained network.
+
+    References
+    ----------
+    van der Maaten (2009), Learning a parametric embedding by preserving local structure, AISTATS 5,
+    384-391; Carreira-Perpinan & Vladymyrov (2015), A fast, universal algorithm to learn parametric
+    nonlinear embeddings, NIPS 28.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> model = ParametricTSNE(perplexity=20, n_epochs=50, random_state=0)
+    >>> model.fit_transform(iris().X).shape
+    (150, 2)
+    >>> model.transform([[5.0, 3.5, 1.5, 0.2]]).shape
+    (1, 2)
+    """
+
+    perplexity: float | Sequence[float] = param(Real(0) | Several(Real(0)), default=30.0)
+    max_iter: int = param(Integer(0), default=750)
+    n_epochs: int | str = param(OneOf("auto") | Integer(1), default="auto")
+    activation: Literal["tanh", "relu", "elu", "sigmoid"] = param(
+        OneOf("tanh", "relu", "elu", "sigmoid"), default="tanh"
+    )
+    standardize: bool = param(Boolean(), default=False)
+    noise: float = param(Real(0, 1e6, closed="both"), default=1.0)
+    weight_decay: float = param(Real(0, 1e6, closed="both"), default=0.0)
+    learning_rate: float = param(Real(0, 1e12, closed="right"), default=0.01)
+
+    layer_sizes_: np.ndarray = fitted("n_layers", type=int, meaning=count(1))
+    weights_: np.ndarray = fitted("n_weights")
+    kl_divergence_: float = fitted()
+    free_kl_divergence_: float = fitted()
+
+    card = Card(
+        keeps="who is whose neighbor, by a function that also places new rows",
+        use="to keep a map of clusters and place many new rows in it, fast and one by one",
+        avoid="for a picture of one table only: TSNE shows finer detail in less time",
+        cost="that of TSNE for at most 100 000 rows, and O(n p h) time per epoch",
+    )
+    reference = "van der Maaten (2009)"
+    aliases = ("ptsne",)
+    accepts_sparse = True
+    wants_pca = True
+    reading = Reading(
+        axes="The axes have no meaning. Only who is near whom can be read.",
+        distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
+        "between groups mean little, and so does their arrangement.",
+        gaps="Groups that stand apart are groups of mutual neighbors. A new row between two groups "
+        "is one that the network could not decide on.",
+        sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
+        "ones until they look alike.",
+        scale="The scale of the axes has no meaning.",
+    )
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        m = min(n, MOST_ROWS)
+        search = neighbor_graph_cost(m, p, 90)
+        products = sum(a * b for a, b in itertools.pairwise((p, *HIDDEN, 2)))
+        training = m * _epochs(m) * (1.5e-10 * products + 1e-8 * p)
+        seconds = 0.5 + search.seconds + 1.5e-4 * m + training + 5e-11 * n * products
+        return Estimate(seconds, m * (24 * p + 4000) + n * (8 * p + 16))
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: weights for layers from the columns to the map."""
+        sizes = [int(size) for size in self.layer_sizes_]
+        p, d = int(self.n_features_in_), int(self.n_components)
+        if len(sizes) < 2 or sizes[0] != p or sizes[-1] != d:
+            return f"'layer_sizes_' that do not lead from {p} columns to {d} dimensions"
+        wanted = self._network().n_weights
+        if len(self.weights_) != wanted:
+            return f"{len(self.weights_)} 'weights_' for layers with {wanted}"
+        return super().inconsistency()
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return unit_powers(1)
+
+    def _check_training_rows(self, X: Any) -> Any:
+        X = super()._check_training_rows(X)
+        self._check_not_beyond_rows(X.shape[0])
+        return X
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        X = as_dense(X, type(self).__name__)
+        n, d = len(X), int(self.n_components)
+        check_perplexity(self.perplexity, min(n, MOST_ROWS))
+        self.layer_sizes_ = np.array([X.shape[1], *self._hidden(), d])
+        rows = X if n <= MOST_ROWS else X[_drawn(n, run)]
+        self._require_room(X, len(rows))
+        self._learn_scales(rows)
+        graph = neighbor_graph(
+            rows,
+            default_neighbors(self.perplexity, len(rows)),
+            threads=run.threads,
+            rng=run.rng,
+            monitor=run.monitor,
+        ).in_distances()
+        if run.shared is not None and len(rows) == n:
+            run.shared.graph = graph
+        epochs = _epochs(len(rows)) if isinstance(self.n_epochs, str) else int(self.n_epochs)
+        steps = OneCount(run.monitor, int(self.max_iter) + epochs)
+        free = FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
+        free.descend(int(self.max_iter), steps.as_monitor())
+        inputs = self._standardized(rows).astype(np.float32)
+        noise = neighbor_noise(inputs, graph, float(self.noise))
+        self._learn(free, inputs, noise, epochs, steps, run)
+        self.n_iter_ = steps.done
+        self.embedding_ = self._transform(X, run)
+        return self.embedding_.copy()
+
+    def _learn(
+        self,
+        free: FreeMap,
+        inputs: np.ndarray,
+        noise: Noise,
+        n_epochs: int,
+        steps: OneCount,
+        run: FitContext,
+    ) -> None:
+        """Train the network on the free map, and compare their divergences."""
+        network, owner = self._network(), type(self).__name__
+        center = free.Y.mean(axis=0, dtype=np.float64)
+        size = float(np.sqrt(np.mean(np.square(free.Y - center)))) or 1.0
+        targets = ((free.Y - center) / size).astype(np.float32)
+        task = Task(
+            inputs,
+            targets,
+            noise,
+            n_epochs,
+            BATCH,
+            float(self.learning_rate),
+            float(self.weight_decay),
+        )
+        weights = first_weights(network, run.rng).astype(np.float32)
+
+        def places(w: np.ndarray) -> np.ndarray:
+            return np.float32(size) * placed(network, w, inputs, run.threads)
+
+        before = free.divergence(places(weights))
+        weights = regress(
+            network,
+            weights,
+            task,
+            run.rng,
+            steps.as_monitor(),
+            run.threads,
+            show=places,
+            owner=owner,
+        )
+        self.kl_divergence_ = free.divergence(places(weights))
+        self.free_kl_divergence_ = free.divergence(free.Y)
+        self.loss_history_ = np.array([before, self.kl_divergence_])
+        last = network.layers(weights)[-1]  # linear: the size of the map belongs to it
+        last.W[...] *= np.float32(size)
+        last.b[...] *= np.float32(size)
+        self.weights_ = weights
+
+    def _hidden(self) -> tuple[int, ...]:
+        if isinstance(self.hidden, str):
+            return HIDDEN
+        several = isinstance(self.hidden, Sequence | np.ndarray)
+        return tuple(int(units) for units in (self.hidden if several else [self.hidden]))  # type: ignore[union-attr,list-item]
+
+    def _network(self) -> Network:
+        sizes = tuple(int(size) for size in self.layer_sizes_)
+        return Network(sizes, (*[self.activation] * (len(sizes) - 2), "linear"))
+
+    def _require_room(self, X: np.ndarray, n_trained: int) -> None:
+        network = self._network()
+        units = sum(network.sizes[1:])
+        require_memory(
+            28 * network.n_weights
+            + 8 * BLOCK * units
+            + n_trained * (8 * X.shape[1] + 40 * int(self.n_components)),
+            task=f"{type(self).__name__} with {network.n_weights} weights for {X.shape[1]} columns",
+            alternative="fewer hidden units, or PCA first",
+        )
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        X, network = as_dense(X, type(self).__name__), self._network()
+        Y = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
+        for rows in row_blocks(len(X), BLOCK):
+            Y[rows] = apply(network, self.weights_, self._standardized(X[rows]), run.threads)
+        return Y
+
+
+def _epochs(n: int) -> int:
+    """The "auto" number of epochs for n rows."""
+    return int(np.clip(STEPS * BATCH / n, *EPOCHS))
+
+
+def _drawn(n: int, run: FitContext) -> np.ndarray:
+    """The rows that the network is trained on, ascending."""
+    return np.sort(run.rng.choice(n, MOST_ROWS, replace=False))
