@@ -68,12 +68,13 @@ class FreeMap:
         """KL(P || Q) of the map Y."""
         return self._divergence.loss(self._arranged(Y))
 
-    def slope(self, Y: np.ndarray) -> np.ndarray:
-        """dKL/dY at the map Y, by the equation of :mod:`lowland._engines.embedding.divergence`."""
-        forces = self._divergence(self._arranged(Y))
+    def slope(self, Y: np.ndarray) -> tuple[float, np.ndarray]:
+        """KL(P || Q) of the map Y, and dKL/dY by the equation of the module ``divergence``."""
+        forces = self._divergence(self._arranged(Y), with_loss=True)
+        assert forces.loss is not None
         found = np.empty_like(forces.attraction)
         found[self._rows] = 4 * (forces.attraction - forces.repulsion / np.float32(forces.total))
-        return found
+        return forces.loss, found
 
     def _arranged(self, Y: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(Y[self._rows], dtype=np.float32)

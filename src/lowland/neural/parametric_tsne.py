@@ -23,6 +23,7 @@ from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cos
 from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.passes import apply
 from lowland.neural._base import NetworkReducer
+from lowland.neural._divergence_descent import refine
 from lowland.neural._free_map import FreeMap, OneCount
 from lowland.neural._robust_regression import (
     BLOCK,
@@ -38,6 +39,7 @@ __all__ = ["ParametricTSNE"]
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
 BATCH = 128
+REFINING, REFINING_RATE = 50, 0.1  # steps down the divergence; their rate, of learning_rate
 STEPS, EPOCHS = 4000, (40, 1000)  # "auto": about so many steps, in so many epochs
 
 
@@ -193,7 +195,7 @@ class ParametricTSNE(NetworkReducer):
         if run.shared is not None and len(rows) == n:
             run.shared.graph = graph
         epochs = _epochs(len(rows)) if isinstance(self.n_epochs, str) else int(self.n_epochs)
-        steps = OneCount(run.monitor, int(self.max_iter) + epochs)
+        steps = OneCount(run.monitor, int(self.max_iter) + epochs + REFINING)
         free = FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
         free.descend(int(self.max_iter), steps.as_monitor())
         inputs = self._standardized(rows).astype(np.float32)
@@ -242,9 +244,20 @@ class ParametricTSNE(NetworkReducer):
             show=places,
             owner=owner,
         )
-        self.kl_divergence_ = free.divergence(places(weights))
+        weights, losses = refine(
+            network,
+            weights,
+            inputs,
+            free,
+            size,
+            steps.as_monitor(),
+            run.threads,
+            n_steps=REFINING,
+            learning_rate=REFINING_RATE * task.learning_rate,
+            weight_decay=task.weight_decay,
+        )
+        self.loss_history_, self.kl_divergence_ = np.array([before, *losses]), min(losses)
         self.free_kl_divergence_ = free.divergence(free.Y)
-        self.loss_history_ = np.array([before, self.kl_divergence_])
         last = network.layers(weights)[-1]  # linear: the size of the map belongs to it
         last.W[...] *= np.float32(size)
         last.b[...] *= np.float32(size)
