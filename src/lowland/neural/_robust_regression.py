@@ -26,7 +26,7 @@ __all__ = ["BLOCK", "Adam", "Noise", "Task", "neighbor_noise", "placed", "regres
 
 TAIL = 0.2  # c, in standard deviations of the map
 BETAS, EPSILON = (0.9, 0.999), 1e-8
-EXPLODED = 2.0  # times the loss at the start
+EXPLODED = 100.0  # a typical row is so many standard deviations of the map from its place
 LONGEST = 3.0  # of the noise of a row, in medians over the rows
 BLOCK = 4096  # rows that are placed at a time
 
@@ -130,6 +130,7 @@ def regress(
     first = slope_of(placed(network, adam.weights, task.inputs, threads), task.targets)[0] / n
     best, best_loss = adam.weights.copy(), first
     n_steps = -(-n // size) * task.n_epochs
+    limit = TAIL**2 / network.sizes[-1] * np.log1p((EXPLODED / TAIL) ** 2)
     for epoch in range(1, task.n_epochs + 1):
         order, total = rng.permutation(n), 0.0
         for begin in range(0, n, size):
@@ -143,7 +144,7 @@ def regress(
             rate = task.learning_rate * 0.5 * (1 + np.cos(np.pi * adam.t / n_steps))
             adam.step(gradient, rate, task.weight_decay)
         loss = total / n
-        if not np.isfinite(loss) or loss > EXPLODED * max(first, TAIL**2):
+        if not loss <= limit:  # nor may it be NaN
             raise DataError(
                 f"{owner}: training diverged in epoch {epoch}: the loss rose from {first:.3g} to "
                 f"{loss:.3g} with learning_rate={task.learning_rate:g}; use a smaller one, such as "

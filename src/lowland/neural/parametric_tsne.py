@@ -40,6 +40,7 @@ HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
 BATCH = 128
 REFINING, REFINING_RATE = 50, 0.1  # steps down the divergence; their rate, of learning_rate
+FAR_OUT, CENTER_ROWS = 10.0, 1000
 STEPS, EPOCHS = 4000, (40, 1000)  # "auto": about so many steps, in so many epochs
 
 
@@ -228,7 +229,7 @@ class ParametricTSNE(NetworkReducer):
             float(self.learning_rate),
             float(self.weight_decay),
         )
-        weights = first_weights(network, run.rng).astype(np.float32)
+        weights = _first_weights(network, run.rng)
 
         def places(w: np.ndarray) -> np.ndarray:
             return np.float32(size) * placed(network, w, inputs, run.threads)
@@ -284,6 +285,20 @@ class ParametricTSNE(NetworkReducer):
             alternative="fewer hidden units, or PCA first",
         )
 
+    def _learn_scales(self, X: np.ndarray) -> None:
+        """Set ``mean_`` and ``scale_``; rows far out, beside which others would look equal, rest.
+
+        Far out is beyond ten times the median distance from the medians of the columns.
+        """
+        center = np.median(X[:: max(1, len(X) // CENTER_ROWS)], axis=0)
+        squares = np.empty(len(X))
+        for rows in row_blocks(len(X), BLOCK):
+            apart = X[rows] - center
+            squares[rows] = np.einsum("ij,ij->i", apart, apart)
+        most = FAR_OUT**2 * np.median(squares)
+        far = squares > most if most > 0 else np.zeros(len(X), bool)
+        super()._learn_scales(X[~far] if far.any() else X)
+
     # --- new rows -----------------------------------------------------------------------------
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
@@ -292,6 +307,17 @@ class ParametricTSNE(NetworkReducer):
         for rows in row_blocks(len(X), BLOCK):
             Y[rows] = apply(network, self.weights_, self._standardized(X[rows]), run.threads)
         return Y
+
+
+def _first_weights(network: Network, rng: np.random.Generator) -> np.ndarray:
+    """Random weights; units of the first layer see rows of unit size with unit variance.
+
+    The usual weights are smaller, and so few columns that they vary little bend nothing.
+    """
+    weights = first_weights(network, rng)
+    first = network.layers(weights)[0]
+    first.W[...] *= np.sqrt(1 / network.sizes[0] / max(np.mean(np.square(first.W)), 1e-300))
+    return weights.astype(np.float32)
 
 
 def _epochs(n: int) -> int:
