@@ -3,6 +3,7 @@
     python benchmarks/ablations.py npy         the reader of arrays in model files, against numpy's
     python benchmarks/ablations.py skyline     Cholesky factors along a line, against SuperLU
     python benchmarks/ablations.py products    products with centered data, against BLAS
+    python benchmarks/ablations.py network     training of a network, against BLAS and numpy
 
 Each part prints time (best of several runs, candidates in turn) and the property that the part
 exists for. A part that shows no gain here has to go.
@@ -257,6 +258,84 @@ def products() -> None:
     )
 
 
+# --- networks -------------------------------------------------------------------------------------
+
+
+def network() -> None:
+    """Steps of Adam by the kernel, and by BLAS and numpy on fixed halves of each batch.
+
+    Two threads of BLAS within a product may change the last digits, so that is no candidate: each
+    half of a batch is a task of one thread, and the slopes of the halves are added in their order.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from lowland import _native
+    from lowland._core.threads import limit_blas
+    from lowland._engines.network.layers import Network, first_weights
+
+    def slopes(net: Network, weights: np.ndarray, X: np.ndarray) -> np.ndarray:
+        layers, h = net.layers(weights), [X]
+        for W, b, activation in layers:
+            h.append(h[-1] @ W + b if activation == "linear" else np.tanh(h[-1] @ W + b))
+        gradient = np.empty_like(weights)
+        into, slope = net.layers(gradient), (h[-1] - X) * np.float32(2 / X.size)
+        for index in reversed(range(net.n_layers)):
+            W, _, activation = layers[index]
+            if activation == "tanh":
+                slope = slope * (1 - h[index + 1] ** 2)
+            np.matmul(h[index].T, slope, out=into[index].W)
+            into[index].b[...] = slope.sum(axis=0)
+            slope = slope @ W.T if index else slope
+        return gradient
+
+    def by_blas(net: Network, X: np.ndarray, n_steps: int, pool: ThreadPoolExecutor) -> np.ndarray:
+        weights = first_weights(net, np.random.default_rng(0)).astype(np.float32)
+        m, v = np.zeros_like(weights), np.zeros_like(weights)
+        with limit_blas(1):
+            for t in range(1, n_steps + 1):
+                first, second = pool.map(slopes, [net] * 2, [weights] * 2, np.split(X, 2))
+                g = (first + second) * np.float32(0.5)
+                m += np.float32(0.1) * (g - m)
+                v += np.float32(0.001) * (g * g - v)
+                root = np.sqrt(v * np.float32(1 / (1 - 0.999**t)))
+                weights -= np.float32(1e-3 / (1 - 0.9**t)) * m / (root + np.float32(1e-8))
+        return weights
+
+    def own(net: Network, X: np.ndarray, n_steps: int, threads: int) -> np.ndarray:
+        weights = first_weights(net, np.random.default_rng(0)).astype(np.float32)
+        state, order = np.zeros((2, len(weights)), np.float32), np.tile(np.arange(len(X)), n_steps)
+        _native.network_train(
+            *net.described(),
+            *(weights, state[0], state[1], X, X, order, len(X), np.full(n_steps, 1e-3)),
+            *(0, 0.0, 0.0, 0, np.empty(n_steps), threads),
+        )
+        return weights
+
+    for sizes, n_steps in [((784, 256, 64, 2, 64, 256, 784), 40), ((64, 32, 2, 32, 64), 500)]:
+        half = len(sizes) // 2
+        net = Network(sizes, (*["tanh"] * (half - 1), "linear") * 2)
+        X = np.random.default_rng(0).standard_normal((256, sizes[0])).astype(np.float32)
+        one, two = ThreadPoolExecutor(1), ThreadPoolExecutor(2)
+        found, other = own(net, X, n_steps, 2), by_blas(net, X, n_steps, two)
+        show(
+            f"{n_steps} steps of {sizes}, batches of 256",
+            best(
+                {
+                    "own": lambda: own(net, X, n_steps, 2),  # noqa: B023
+                    "own, 1 thread": lambda: own(net, X, n_steps, 1),  # noqa: B023
+                    "BLAS, 1 thread": lambda: by_blas(net, X, n_steps, one),  # noqa: B023
+                    "BLAS, 2 threads": lambda: by_blas(net, X, n_steps, two),  # noqa: B023
+                },
+                repeats=3,
+            ),
+            weights_differ_by=f"{np.abs(found - other).max():.1e}",
+            same_bytes_for_1_and_2_threads=_both(
+                lambda threads: own(net, X, n_steps, threads),  # noqa: B023
+                lambda threads: by_blas(net, X, n_steps, two if threads == 2 else one),  # noqa: B023
+            ),
+        )
+
+
 def _both(own: Callable[[int], Any], blas: Callable[[int], Any]) -> str:
     return f"own {_same(own(1), own(2))}, BLAS {_same(blas(1), blas(2))}"
 
@@ -266,6 +345,6 @@ def _same(a: np.ndarray, b: np.ndarray) -> str:
 
 
 if __name__ == "__main__":
-    parts = {"npy": npy, "skyline": skyline, "products": products}
+    parts = {"npy": npy, "skyline": skyline, "products": products, "network": network}
     for name in sys.argv[1:] or parts:
         parts[name]()

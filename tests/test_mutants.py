@@ -22,6 +22,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "neural_network",
     "plot",
     "preparation",
     "report",

@@ -100,6 +100,12 @@ definition in numpy.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
+- ``network_forward(sizes, activations, tied, weights, x, first_kept, values)``: the values of the
+  layers of a network for each row, layer after layer from ``first_kept`` on;
+  ``network_backward(..., x, values, slope, gradient, slope_x)``: slopes by the weights and, unless
+  ``slope_x`` is empty, by x, from those by the output; ``network_train(..., weights, means,
+  squares, inputs, targets, order, batch, rates, steps_before, decay, sparsity, code, errors)``:
+  steps of Adam on batches of rows, which change weights, means and squares. See ``network.h``.
 - ``nearest_units(x, units, shift, missing, ids, squares)``: the one or two units (columns of ids)
   nearest to each row, and their squared distances; equal ones by their number. NaN is a missing
   value, if ``missing``: distances are over the known columns. ``shift`` is a point amidst the rows.
@@ -153,6 +159,9 @@ from lowland._native.kernels import (
     mean_cosines,
     mid_ranks,
     nearest_units,
+    network_backward,
+    network_forward,
+    network_train,
     pack_points,
     pair_digammas,
     pair_distances,
@@ -229,6 +238,9 @@ __all__ = [
     "mean_cosines",
     "mid_ranks",
     "nearest_units",
+    "network_backward",
+    "network_forward",
+    "network_train",
     "pack_points",
     "pair_digammas",
     "pair_distances",

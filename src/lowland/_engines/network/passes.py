@@ -15,17 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
+from lowland import _native
 from lowland._engines.network.layers import Network
 
 __all__ = ["Pass", "Slopes", "apply", "backward", "forward", "jacobian"]
 
 
 class Pass(NamedTuple):
-    """The rows that went in, and the values (n, size) of each layer for them."""
+    """The rows that went in, and the values (n, size) of each layer for them.
+
+    ``kept`` are the same values, one layer after the other, as the kernel wrote them.
+    """
 
     X: np.ndarray
     values: list[np.ndarray]
+    kept: np.ndarray
 
     @property
     def output(self) -> np.ndarray:
@@ -42,39 +46,51 @@ class Slopes(NamedTuple):
 
 def forward(network: Network, weights: np.ndarray, X: np.ndarray, threads: int) -> Pass:
     """Values of all layers; X and weights have the same type, float32 or float64."""
-    values, h = [], X
-    with limit_blas(1):
-        for W, b, activation in network.layers(weights):
-            h = _activate(h @ W + b, activation)
-            values.append(h)
-    return Pass(X, values)
+    return _forward(network, weights, X, 1, threads)
+
+
+def _forward(
+    network: Network, weights: np.ndarray, X: np.ndarray, first: int, threads: int
+) -> Pass:
+    """Keeps the layers from number ``first``, 1 ... L, on."""
+    X, n = np.ascontiguousarray(X), len(X)
+    widths = network.sizes[first:]
+    kept = np.empty(n * sum(widths), dtype=X.dtype)
+    _native.network_forward(*network.described(), weights, X, first, kept, threads)
+    ends = np.cumsum([n * width for width in widths])
+    parts = np.split(kept, ends[:-1])
+    values = [part.reshape(n, width) for part, width in zip(parts, widths, strict=True)]
+    return Pass(X, values, kept)
 
 
 def backward(
     network: Network, weights: np.ndarray, passed: Pass, slope: np.ndarray, threads: int
 ) -> Slopes:
     """dE/dweights and dE/dX from ``slope`` = dE/doutput (n, n_out)."""
-    gradient = np.zeros_like(weights)
-    layers, into = network.layers(weights), network.layers(gradient)
-    with limit_blas(1):
-        for index in reversed(range(network.n_layers)):
-            h = passed.values[index]
-            g = slope * _slope_of(h, layers[index].activation)
-            below = passed.values[index - 1] if index else passed.X
-            into[index].W[...] += below.T @ g
-            into[index].b[...] += g.sum(axis=0)
-            slope = g @ layers[index].W.T
-    return Slopes(gradient, slope)
+    gradient, slope_x = np.empty_like(weights), np.empty_like(passed.X)
+    slope = np.ascontiguousarray(slope, dtype=weights.dtype)
+    _native.network_backward(
+        *network.described(),
+        weights,
+        passed.X,
+        passed.kept,
+        slope,
+        gradient,
+        slope_x,
+        threads,
+    )
+    return Slopes(gradient, slope_x)
 
 
 def apply(network: Network, weights: np.ndarray, X: np.ndarray, threads: int) -> np.ndarray:
     """The output alone, in the type of X; the weights are converted to it."""
-    return forward(network, weights.astype(X.dtype, copy=False), X, threads).output
+    weights = np.ascontiguousarray(weights, dtype=X.dtype)
+    return _forward(network, weights, X, network.n_layers, threads).output
 
 
 def jacobian(network: Network, weights: np.ndarray, X: np.ndarray, threads: int) -> np.ndarray:
     """d output_j / d x_k of each row, (n, n_out, n_in), by one backward pass per output."""
-    weights = weights.astype(X.dtype, copy=False)
+    weights = np.ascontiguousarray(weights, dtype=X.dtype)
     passed = forward(network, weights, X, threads)
     n_out = network.sizes[-1]
     slopes = np.empty((len(X), n_out, network.sizes[0]), dtype=X.dtype)
@@ -83,27 +99,3 @@ def jacobian(network: Network, weights: np.ndarray, X: np.ndarray, threads: int)
         unit[:, j] = 1
         slopes[:, j] = backward(network, weights, passed, unit, threads).X
     return slopes
-
-
-def _activate(h: np.ndarray, activation: str) -> np.ndarray:
-    if activation == "tanh":
-        return np.tanh(h)
-    if activation == "relu":
-        return np.maximum(h, 0)
-    if activation == "elu":
-        return np.where(h > 0, h, np.expm1(np.minimum(h, 0)))
-    if activation == "sigmoid":
-        return 0.5 + 0.5 * np.tanh(0.5 * h)
-    return h
-
-
-def _slope_of(h: np.ndarray, activation: str) -> np.ndarray | float:
-    if activation == "tanh":
-        return 1 - h * h
-    if activation == "relu":
-        return (h > 0).astype(h.dtype)
-    if activation == "elu":
-        return np.where(h > 0, 1, h + 1).astype(h.dtype)
-    if activation == "sigmoid":
-        return h * (1 - h)
-    return 1.0

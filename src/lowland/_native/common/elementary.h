@@ -1,4 +1,4 @@
-// exp and log1p of whole vectors, from their series; about one unit in the last place.
+// exp, expm1 and log1p of whole vectors, from their series; about one unit in the last place.
 //
 // Arguments are first brought near 0 by powers of two, which are exact, so that a few terms suffice.
 #pragma once
@@ -67,6 +67,29 @@ static inline typename Lanes<T>::vector exp_of_negative(typename Lanes<T>::vecto
     const Words scaled = reinterpret_cast<Words>(sum) +
                          (reinterpret_cast<Words>(shifted) << Format<T>::mantissa);
     return vanishes ? fill<T>(0) : reinterpret_cast<Vector>(scaled);
+}
+
+// exp(x) - 1 for x <= 0, precise also near 0: with k and r as above it is 2^k (exp(r) - 1) + (2^k - 1).
+// What lies below the smallest normal number's logarithm is -1.
+template <class T>
+static inline typename Lanes<T>::vector expm1_of_negative(typename Lanes<T>::vector x) {
+    typedef typename Lanes<T>::vector Vector;
+    typedef typename Format<T>::words Words;
+    constexpr T log2_e = T(1.44269504088896340736);
+    constexpr T lowest = T(1 - Format<T>::bias) * T(0.6931471805599453);
+    constexpr T rounder = T(1.5) * T(typename Format<T>::Word(1) << Format<T>::mantissa);
+    const auto vanishes = x < lowest;
+    x = vanishes ? fill<T>(0) : x;
+    const Vector shifted = x * log2_e + rounder;
+    const Vector k = shifted - rounder;
+    const Vector r = (x - k * Format<T>::ln2_high) - k * Format<T>::ln2_low;
+    Vector sum = fill<T>(inverse_factorial<T>(Format<T>::exp_terms));
+#pragma GCC unroll 16
+    for (int i = Format<T>::exp_terms - 1; i >= 1; --i) sum = sum * r + inverse_factorial<T>(i);
+    const Words one = reinterpret_cast<Words>(fill<T>(1));
+    const Vector power =
+        reinterpret_cast<Vector>(one + (reinterpret_cast<Words>(shifted) << Format<T>::mantissa));
+    return vanishes ? fill<T>(-1) : power * (sum * r) + (power - T(1));
 }
 
 // log(1 + x) for 0 <= x <= huge, precise also where 1 + x rounds to 1.
