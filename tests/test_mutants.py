@@ -23,6 +23,7 @@ FAMILIES = {
     "metrics",
     "neighbor",
     "neural_network",
+    "neural_parametric_tsne",
     "plot",
     "preparation",
     "report",

@@ -71,6 +71,8 @@ def _few_steps(method: type[Reducer]) -> dict[str, Any]:
     """Steps for methods that take thousands until they are converged, or try several starts."""
     if method.__name__ == "PrincipalCurve":
         return {"max_iter": 6}
+    if method.__name__ == "ParametricTSNE":
+        return {"max_iter": 60, "n_epochs": 10}
     return {"max_iter": 60} if method.family() == "unfolding" else {}
 
 

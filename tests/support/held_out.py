@@ -382,6 +382,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"n_neighbors": 4}, "clusters"),
         ({"n_neighbors": 6, "scaling": 0.9, "max_iter": 30}, "rows"),
     ],
+    "ParametricTSNE": [
+        ({}, "rows"),
+        ({"n_components": 1, "hidden": 7}, "rows"),
+        ({"n_components": 3, "hidden": [9, 4, 6], "standardize": True}, "rows"),
+        *[
+            ({"activation": name, "hidden": [12, 5]}, "sheet")
+            for name in ("relu", "elu", "sigmoid")
+        ],
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

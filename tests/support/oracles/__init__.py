@@ -23,6 +23,7 @@ from support.oracles import (
     linear,
     mds,
     neighbor,
+    neural_parametric_tsne,
     spectral,
     topographic_elastic,
     topographic_gtm,
@@ -57,6 +58,7 @@ PLACES: dict[str, Callable] = {
     "GTM": topographic_gtm.posterior_places,
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
     "ElasticMap": topographic_elastic.elastic_places,
+    "ParametricTSNE": neural_parametric_tsne.through_the_network,
 }
 
 OBJECTIVES: dict[str, Callable] = {
