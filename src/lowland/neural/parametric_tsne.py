@@ -74,7 +74,7 @@ class ParametricTSNE(NetworkReducer):
         More noise gives a smoother map, and better places for new rows as long as the fitted ones
         stay good.
     weight_decay : float, default=0.0
-        Penalty on the squared weights. Noise serves better.
+        Penalty on the squared weights. Noise serves better, by experience.
     learning_rate : float, default=0.01
         Step length of the training.
 
@@ -92,7 +92,33 @@ class ParametricTSNE(NetworkReducer):
         KL(P || Q) of the map of t-SNE that it learned from. The difference is what a function of
         this kind cannot follow, or what the noise forbids.
     loss_history_ : ndarray of shape (n_losses,)
-        Divergence of the places by the first weights, and by the trained network.
+        KL(P || Q) of the places by the first weights, by the network after the regression, and
+        after each step of the refinement.
+    n_iter_ : int
+        Steps of t-SNE, epochs and steps of the refinement together, as a callback counts them.
+
+    Notes
+    -----
+    Training has three parts. (1) t-SNE moves free points as :class:`lowland.TSNE` does. (2) The
+    network learns their places from rows with noise, on mini-batches. (3) The network descends the
+    divergence itself for 50 steps over all rows, without noise; the weights of the least divergence
+    are kept. The paper has no first two parts: it starts from stacked Boltzmann machines and takes
+    the divergence within batches. The second reference alternates (1), with a pull toward the
+    network, and (2); four such rounds, with two strengths of the pull, raised the divergence on
+    digits, and (3) lowered it.
+
+    In (2) the loss is log(1 + |y - F(x)|^2 / c^2), with c a fifth of the standard deviation of
+    the map. With squared errors the network places rows between two clusters that could belong to
+    both. A callback gets this loss during (2), and the divergence during (1) and (3).
+
+    The defaults were chosen on one split of digits, by the trustworthiness of held-out rows. On
+    three other splits a held-out fifth had .961, .971 and .970 among itself (:class:`lowland.TSNE`
+    .967, .976 and .976), .976, .982 and .980 among all rows (.990, .991 and .992), and the fitted
+    rows .990, .992 and .992 (.991, .992 and .992). Where columns are many for the rows, less is
+    learned: with 6000 rows of MNIST fitted rows had .955 (.981) and new ones .896 (.942).
+
+    Rows farther from the medians of the columns than ten times the median distance have no part in
+    ``mean_`` and ``scale_``.
 
     References
     ----------

@@ -187,9 +187,12 @@ def test_noise_is_as_long_as_the_way_to_the_nearest_row_that_differs():
 
 @functools.cache
 def split_digits():
-    """A random 80 % of digits, the rest, t-SNE and the network of the former."""
+    """A random 80 % of digits, the rest, t-SNE and the network of the former.
+
+    The defaults were chosen on the split of seed 0, so this is another one.
+    """
     X = digits().X
-    order = np.random.default_rng(0).permutation(len(X))
+    order = np.random.default_rng(1).permutation(len(X))
     fitted, held = np.split(X[order], [round(0.8 * len(X))])
     return (
         fitted,
@@ -308,10 +311,10 @@ def test_interruption_keeps_the_best(stop):
 
 
 def test_the_refinement_keeps_the_weights_of_the_least_divergence(monkeypatch):
-    monkeypatch.setattr(parametric_tsne, "REFINING_RATE", 100.0)  # steps that rise
+    monkeypatch.setattr(parametric_tsne, "REFINING_RATE", 1e5)  # steps that rise
     X = rows(90)
     model = ParametricTSNE(**FEW).fit(X)
-    assert max(model.loss_history_[1:]) > 1.1 * model.kl_divergence_
+    assert model.loss_history_[-1] > 1.1 * model.kl_divergence_
     naive = divergence(affinities(X, 6.0), model.embedding_)
     assert naive == pytest.approx(model.kl_divergence_, rel=1e-3)
 
