@@ -24,6 +24,7 @@ FAMILIES = {
     "neighbor",
     "neural_network",
     "neural_autoencoder",
+    "neural_parametric_tsne",
     "plot",
     "preparation",
     "report",

@@ -75,6 +75,8 @@ def _few_steps(method: type[Reducer]) -> dict[str, Any]:
         return {"max_iter": 20}
     if method.__name__ == "NonlinearPCA":
         return {"max_iter": 30, "n_init": 2}
+    if method.__name__ == "ParametricTSNE":
+        return {"max_iter": 60, "n_epochs": 10}
     return {"max_iter": 60} if method.family() == "unfolding" else {}
 
 

@@ -403,6 +403,15 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 60, "variant": "symmetric", "circular": 1, "activation": "relu"}, "rows"),
         ({"max_iter": 60, "activation": "linear"}, "rows"),
     ],
+    "ParametricTSNE": [
+        ({}, "rows"),
+        ({"n_components": 1, "hidden": 7}, "rows"),
+        ({"n_components": 3, "hidden": [9, 4, 6], "standardize": True}, "rows"),
+        *[
+            ({"activation": name, "hidden": [12, 5]}, "sheet")
+            for name in ("relu", "elu", "sigmoid")
+        ],
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

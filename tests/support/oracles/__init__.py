@@ -25,6 +25,7 @@ from support.oracles import (
     neighbor,
     neural_autoencoder,
     neural_nlpca,
+    neural_parametric_tsne,
     spectral,
     topographic_elastic,
     topographic_gtm,
@@ -60,6 +61,7 @@ PLACES: dict[str, Callable] = {
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
     "ElasticMap": topographic_elastic.elastic_places,
     "Autoencoder": neural_autoencoder.code,
+    "ParametricTSNE": neural_parametric_tsne.through_the_network,
 }
 
 OBJECTIVES: dict[str, Callable] = {

@@ -1,0 +1,335 @@
+"""Parametric t-SNE against its definition, t-SNE itself, and rows that were held out."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.optimize import brentq
+from scipy.spatial.distance import cdist
+
+from lowland import TSNE, ParametricTSNE
+from lowland._core.context import FitContext
+from lowland._core.monitor import Monitor
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.network.layers import Network, first_weights
+from lowland.datasets import digits
+from lowland.errors import DataError, MemoryLimitError, ParameterError
+from lowland.metrics import trustworthiness
+from lowland.neural import parametric_tsne
+from lowland.neural._divergence_descent import divergence_slope
+from lowland.neural._free_map import FreeMap
+from lowland.neural._robust_regression import Adam, neighbor_noise, slope_of
+from support.cases import each
+
+FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
+
+
+def rows(n, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
+    return X + np.exp(X[:, :1] / 4)
+
+
+# --- the definition -----------------------------------------------------------------------------
+
+
+def affinities(X, perplexity):
+    """p_ij of the paper; beta_i by bisection, over the nearest 3 * perplexity rows."""
+    n, k = len(X), min(len(X) - 1, math.ceil(3 * perplexity))
+    P = np.zeros((n, n))
+    for i, d2 in enumerate(cdist(X, X, "sqeuclidean")):
+        near = [j for j in np.argsort(d2, kind="stable") if j != i][:k]
+
+        def p(log_beta, d2=d2, near=near):
+            e = np.exp(-np.exp(log_beta) * (d2[near] - d2[near].min()))
+            return e / e.sum()
+
+        def excess(log_beta, p=p):
+            q = p(log_beta)
+            return -np.sum(q[q > 0] * np.log(q[q > 0])) - math.log(perplexity)
+
+        P[i, near] = p(brentq(excess, -30, 30))
+    return (P + P.T) / (2 * n)
+
+
+def divergence(P, Y):
+    K = 1 / (1 + cdist(Y, Y, "sqeuclidean"))
+    np.fill_diagonal(K, 0)
+    Q, joined = K / K.sum(), P > 0
+    return float(np.sum(P[joined] * np.log(P[joined] / Q[joined])))
+
+
+def network_output(sizes, weights, X):
+    h, at = X, 0
+    for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
+        W = weights[at : at + n_in * n_out].reshape(n_in, n_out)
+        at += n_in * n_out + n_out
+        h = h @ W + weights[at - n_out : at]
+        h = np.tanh(h) if layer < len(sizes) - 2 else h
+    return h
+
+
+def test_the_slope_of_the_divergence_is_that_of_its_definition():
+    X, sizes, size = rows(40), (4, 5, 3, 2), 7.0
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    network, rng = Network(sizes, ("tanh", "tanh", "linear")), np.random.default_rng(0)
+    weights = first_weights(network, rng)
+    run = FitContext(rng, 1, Monitor())
+    free = FreeMap(X, neighbor_graph(X, 18), 6.0, 2, run, "test")
+    loss, slope = divergence_slope(
+        network, weights.astype(np.float32), X.astype(np.float32), free, size, 1
+    )
+    P = affinities(X, 6.0)
+
+    def naive(w):
+        return divergence(P, size * network_output(sizes, w, X))
+
+    assert loss == pytest.approx(naive(weights), rel=1e-4)  # float32
+    steps = 1e-5 * np.eye(len(weights))
+    expected = np.array([(naive(weights + e) - naive(weights - e)) / 2e-5 for e in steps])
+    np.testing.assert_allclose(slope, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_the_divergence_is_that_of_the_map():
+    X = rows(90)
+    model = ParametricTSNE(**FEW).fit(X)
+    P = affinities(X, 6.0)
+    assert model.kl_divergence_ == pytest.approx(divergence(P, model.embedding_), rel=1e-4)
+    first, regressed, *refined = model.loss_history_
+    assert model.kl_divergence_ == min(regressed, *refined) <= regressed < first
+
+
+@each("n", [90, 300])
+def test_the_network_learns_from_the_map_that_tsne_finds(n):
+    X = rows(n, seed=n)
+    same = {"perplexity": 6.0, "random_state": 3}
+    free = TSNE(**same).fit(X)
+    model = ParametricTSNE(**same, n_epochs=1).fit(X)
+    assert model.free_kl_divergence_ == pytest.approx(free.kl_divergence_, rel=1e-9)
+
+
+def test_large_maps_whose_points_are_reordered_keep_their_rows():
+    X = rows(5100, p=3)  # from 5000 on, points are sorted along a curve through the map
+    same = {"perplexity": 5.0, "max_iter": 310, "random_state": 0}
+    model = ParametricTSNE(**same, hidden=40, n_epochs=4).fit(X)
+    free = TSNE(**same, tol=0.0).fit(X)
+    # the grid of the repulsion lies elsewhere in each evaluation
+    assert model.free_kl_divergence_ == pytest.approx(free.kl_divergence_, rel=1e-3)
+    # the network follows places of its own rows: shuffled ones would leave it at the start
+    assert model.kl_divergence_ < 0.5 * (model.loss_history_[0] + model.free_kl_divergence_)
+
+
+# --- the regression -----------------------------------------------------------------------------
+
+
+def test_the_loss_has_heavy_tails():
+    rng = np.random.default_rng(0)
+    F, Y = rng.standard_normal((9, 3)), rng.standard_normal((9, 3))
+
+    def naive(F):
+        squares = [sum((f - y) ** 2) for f, y in zip(F, Y, strict=True)]
+        return sum(0.2**2 / 3 * math.log(1 + square / 0.2**2) for square in squares)
+
+    loss, slope = slope_of(F.astype(np.float32), Y.astype(np.float32))
+    assert loss == pytest.approx(naive(F), rel=1e-5)
+    for i, j in np.ndindex(F.shape):
+        e = np.zeros_like(F)
+        e[i, j] = 1e-6
+        assert slope[i, j] == pytest.approx(
+            (naive(F + e) - naive(F - e)) / 2e-6, rel=1e-4, abs=1e-6
+        )
+
+
+def test_steps_are_those_of_adam():
+    rng = np.random.default_rng(0)
+    start, decays = rng.standard_normal(5), np.array([1, 1, 0, 1, 0])
+    adam = Adam(start.astype(np.float32), decays)
+    w, m, v = start.copy(), 0, 0
+    for t in range(1, 6):
+        g = rng.standard_normal(5)
+        adam.step(g.astype(np.float32), 0.1 / t, 0.03)
+        g = g + 2 * 0.03 * decays * w
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        w = w - 0.1 / t * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    np.testing.assert_allclose(adam.weights, w, rtol=1e-5, atol=1e-6)
+
+
+def test_noise_is_as_long_as_the_way_to_the_nearest_row_that_differs():
+    X = rows(60)
+    X[10:14] = X[9]  # copies
+    X[:, 2] = 5.0  # no neighbors differ here
+    X[0] = [1e4, 0, 5, 0]  # alone
+    noise = neighbor_noise(X.astype(np.float32), neighbor_graph(X, 20), 0.7)
+    D = cdist(X, X)
+    D[D == 0] = np.inf
+    nearest = D.min(axis=1)
+    expected = 0.7 * np.minimum(nearest, 3 * np.median(nearest))
+    np.testing.assert_allclose(noise.lengths, expected, rtol=1e-3)
+    units = (X - X[D.argmin(axis=1)]) / nearest[:, None]
+    np.testing.assert_allclose(noise.shares, np.sqrt(np.mean(units**2, axis=0)), atol=1e-3)
+    assert noise.shares[2] == 0
+    draws = np.array(
+        [
+            noise.added_to(X.astype(np.float32), np.array([5, 20]), rng) - X[[5, 20]]
+            for rng in map(np.random.default_rng, range(800))
+        ]
+    )
+    # the mean square of 800 draws of 4 values has a relative error of some 5 %
+    lengths = np.sqrt(np.mean(np.sum(draws**2, axis=2), axis=0))
+    np.testing.assert_allclose(lengths, noise.lengths[[5, 20]], rtol=0.2)
+
+
+# --- what the issue of the method promises --------------------------------------------------------
+
+
+@functools.cache
+def split_digits():
+    """A random 80 % of digits, the rest, t-SNE and the network of the former.
+
+    The defaults were chosen on the split of seed 0, so this is another one.
+    """
+    X = digits().X
+    order = np.random.default_rng(1).permutation(len(X))
+    fitted, held = np.split(X[order], [round(0.8 * len(X))])
+    return (
+        fitted,
+        held,
+        TSNE(random_state=0).fit(fitted),
+        ParametricTSNE(random_state=0).fit(fitted),
+    )
+
+
+def held_among_all(fitted, held, model, k=10):
+    """Trustworthiness of the held-out rows only, whose neighbors may be any row."""
+    X, Y = np.vstack([held, fitted]), np.vstack([model.transform(held), model.embedding_])
+    n, m, total = len(X), len(held), 0
+    D, E = cdist(held, X), cdist(Y[:m], Y)
+    for i in range(m):
+        D[i, i] = E[i, i] = -1
+        rank = np.argsort(np.argsort(D[i], kind="stable"), kind="stable")
+        near = np.argsort(E[i], kind="stable")[1 : k + 1]
+        total += np.maximum(rank[near] - k, 0).sum()
+    return 1 - 2 * total / (m * k * (2 * n - 3 * k - 1))
+
+
+def test_it_is_as_trustworthy_as_tsne_on_fitted_and_on_held_out_rows():
+    fitted, held, free, model = split_digits()
+    on_fitted = [trustworthiness(fitted, m.embedding_) for m in (free, model)]
+    among_held = [trustworthiness(held, m.transform(held)) for m in (free, model)]
+    among_all = [held_among_all(fitted, held, m) for m in (free, model)]
+    for tsne, network in (on_fitted, among_held, among_all):
+        assert network > tsne - 0.02
+
+
+def test_the_network_comes_near_the_divergence_of_free_points():
+    """Of what separates a map of random weights from t-SNE's, a twentieth may remain."""
+    *_, model = split_digits()
+    first, free = model.loss_history_[0], model.free_kl_divergence_
+    assert model.kl_divergence_ - free < 0.05 * (first - free)
+
+
+def test_a_row_alone_is_placed_as_in_company():
+    fitted, held, _, model = split_digits()
+    np.testing.assert_array_equal(model.transform(fitted), model.embedding_)
+    together = model.transform(held)
+    for i in (0, 7, 100):
+        np.testing.assert_array_equal(model.transform(held[i : i + 1])[0], together[i])
+
+
+# --- special tables -------------------------------------------------------------------------------
+
+
+def test_a_row_far_out_has_no_say_in_the_scale():
+    X = rows(200)
+    far = np.vstack([X, np.full((1, 4), 1e6)])
+    alone, beside = ParametricTSNE(**FEW).fit(X), ParametricTSNE(**FEW).fit(far)
+    np.testing.assert_allclose(beside.scale_, alone.scale_, rtol=1e-9)
+    np.testing.assert_allclose(beside.mean_, alone.mean_, rtol=1e-9)
+    assert np.ptp(beside.embedding_[:200], axis=0).min() > 1  # not one point
+
+
+def test_of_many_rows_some_train_the_network_and_all_are_placed(monkeypatch):
+    monkeypatch.setattr(parametric_tsne, "MOST_ROWS", 150)
+    c = 20 * np.eye(3)
+    labels = np.arange(600) % 3
+    X = c[labels] + np.random.default_rng(0).standard_normal((600, 3))
+    model = ParametricTSNE(perplexity=10, n_epochs=60, hidden=20, random_state=0)
+    Y = model.fit_transform(X)
+    assert Y.shape == (600, 2)
+    centers = np.array([Y[labels == k].mean(axis=0) for k in range(3)])
+    assert (cdist(Y, centers).argmin(axis=1) == labels).all()
+    with pytest.raises(ParameterError, match="perplexity=200 is too large for 150 rows"):
+        ParametricTSNE(perplexity=200).fit(X)
+
+
+def test_equal_rows_share_a_place_and_sparse_rows_are_rows():
+    X = np.round(rows(80))
+    X[::4] = X[0]
+    model = ParametricTSNE(**FEW).fit(X)
+    assert (model.embedding_[::4] == model.embedding_[0]).all()
+    sparse = ParametricTSNE(**FEW).fit(scipy.sparse.csr_matrix(X))
+    np.testing.assert_array_equal(sparse.embedding_, model.embedding_)
+
+
+@each("n", [2, 3, 4])
+def test_few_rows(n):
+    Y = ParametricTSNE(**{**FEW, "perplexity": 1.0}).fit_transform(rows(n))
+    assert Y.shape == (n, 2)
+    assert np.isfinite(Y).all()
+
+
+def test_a_constant_table_is_one_point():
+    Y = ParametricTSNE(**FEW).fit_transform(np.full((30, 3), 2.5))
+    assert (Y[0] == Y).all()
+
+
+# --- interruption and refusal ---------------------------------------------------------------------
+
+
+@each("stop", [3, 85, 100])  # in the descent, in the regression, in the refinement
+def test_interruption_keeps_the_best(stop):
+    X, seen = rows(90), []
+
+    def callback(step, Y, loss):
+        seen.append((step, Y.copy(), loss))
+        return step == stop
+
+    model = ParametricTSNE(**FEW, callback=callback).fit(X)
+    assert model.n_iter_ == stop == len(seen)
+    assert all(Y.shape == (90, 2) for _, Y, _ in seen)
+    assert model.kl_divergence_ == min(model.loss_history_[1:])
+    assert model.kl_divergence_ == pytest.approx(
+        divergence(affinities(X, 6.0), model.embedding_), rel=1e-3
+    )
+    if stop == 85:  # the fifth epoch: of these, the one with the least loss is kept
+        best = min(seen[80:], key=lambda entry: entry[2])[1]
+        apart = model.embedding_ - best
+        np.testing.assert_allclose(apart - apart.mean(axis=0), 0, atol=1e-3 * np.abs(best).max())
+
+
+def test_the_refinement_keeps_the_weights_of_the_least_divergence(monkeypatch):
+    monkeypatch.setattr(parametric_tsne, "REFINING_RATE", 1e5)  # steps that rise
+    X = rows(90)
+    model = ParametricTSNE(**FEW).fit(X)
+    assert model.loss_history_[-1] > 1.1 * model.kl_divergence_
+    naive = divergence(affinities(X, 6.0), model.embedding_)
+    assert naive == pytest.approx(model.kl_divergence_, rel=1e-3)
+
+
+@each("rate", [1e4, 1e12])
+@each("activation", ["tanh", "relu"])
+def test_a_learning_rate_that_explodes_is_an_error(rate, activation):
+    model = ParametricTSNE(**{**FEW, "learning_rate": rate, "activation": activation})
+    with pytest.raises(DataError, match=r"training diverged in epoch \d+.*with learning_rate=1"):
+        model.fit(rows(90))
+
+
+def test_layers_beyond_memory_are_refused(monkeypatch):
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "500 MB")
+    with pytest.raises(MemoryLimitError, match="fewer hidden units"):
+        ParametricTSNE(perplexity=5, hidden=[100_000, 100_000]).fit(rows(40))
+    with pytest.raises(ParameterError, match="n_components=1000000 is more than"):
+        ParametricTSNE(10**6).fit(rows(40))
