@@ -20,7 +20,7 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.network.adam import Corruption, Plan, Trained, mean_loss
 from lowland._engines.network.layers import Network, mirrored
-from lowland._engines.network.passes import backward, forward
+from lowland._engines.network.passes import Pass, backward, forward
 from lowland._engines.network.quasi_newton import minimize
 
 __all__ = ["Halves", "Objective", "corruption", "descend", "network_of", "oriented", "untied"]
@@ -68,18 +68,21 @@ class Objective:
             off = passed.output - self.wanted[rows]
             squares += float(np.sum(off**2))
             slope = 2 / self.wanted.size * off
-            slopes += backward(self.network, weights, passed, slope, self.threads).weights
+            slopes += self._slopes(self.network, weights, passed, slope)
             if sparsity:
                 code = passed.values[self.plan.code - 1]
                 sizes += sparsity * float(np.abs(code).sum())
                 half = passed.first(self.plan.code)
-                found = backward(
-                    encoder, encoder_weights, half, sparsity * np.sign(code), self.threads
-                )
-                slopes[: len(found.weights)] += found.weights  # the encoder's come first
+                found = self._slopes(encoder, encoder_weights, half, sparsity * np.sign(code))
+                slopes[: len(found)] += found  # the encoder's come first
         self.point, self.error = weights.copy(), squares / self.wanted.size
         shrinking = decay * float(np.sum(np.square(weights[self.decays])))
         return self.error + shrinking + sizes, slopes
+
+    def _slopes(
+        self, network: Network, weights: np.ndarray, passed: Pass, slope: np.ndarray
+    ) -> np.ndarray:
+        return backward(network, weights, passed, slope, self.threads, with_x=False).weights
 
     def error_at(self, weights: np.ndarray) -> float:
         """The mean squared error alone."""

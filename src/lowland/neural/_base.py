@@ -9,13 +9,15 @@ import numpy as np
 
 from lowland._core.base import Reducer
 from lowland._core.constraints import Boolean, Function, Integer, Null, OneOf, Real, Several
+from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import above, count
 from lowland._core.params import fitted, param
 from lowland._engines.linalg.moments import column_moments
 
-__all__ = ["NetworkReducer"]
+__all__ = ["MOST_HIDDEN", "MOST_UNITS", "NetworkReducer"]
 
 MOST_UNITS = 100_000  # of a layer
+MOST_HIDDEN = 20  # layers between the rows and the map
 
 
 class NetworkReducer(Reducer):
@@ -61,6 +63,18 @@ class NetworkReducer(Reducer):
     scale_: np.ndarray = fitted("n_features", unit="x", meaning=above(0))
     loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int, meaning=count())
+
+    def _given_hidden(self) -> list[int] | None:
+        """``hidden`` as a list; None if it is "auto"."""
+        if isinstance(self.hidden, str):
+            return None
+        units = [int(count) for count in np.atleast_1d(self.hidden)]
+        if len(units) > MOST_HIDDEN:
+            raise ParameterError(
+                f"{type(self).__name__}: hidden has {len(units)} layers; give at most "
+                f"{MOST_HIDDEN}, such as [256, 64]."
+            )
+        return units
 
     def _learn_scales(self, X: np.ndarray) -> None:
         """Set ``mean_`` and ``scale_``; a column that does not vary is divided by 1."""

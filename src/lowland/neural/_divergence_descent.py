@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._core.monitor import Monitor
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.network.adam import Adam
 from lowland._engines.network.layers import Network
-from lowland._engines.network.passes import backward, forward
+from lowland._engines.network.passes import apply, backward, forward
 from lowland.neural._free_map import FreeMap
-from lowland.neural._robust_regression import BLOCK, Adam, placed
 
 __all__ = ["divergence_slope", "refine"]
 
@@ -29,11 +29,12 @@ def divergence_slope(
 ) -> tuple[float, np.ndarray]:
     """KL(P || Q) of the places ``size`` * F(x), and its gradient with respect to the weights."""
     scale = np.float32(size)
-    loss, slope = free.slope(scale * placed(network, weights, inputs, threads))
+    loss, slope = free.slope(scale * apply(network, weights, inputs, threads))
     gradient = np.zeros_like(weights)
-    for rows in row_blocks(len(inputs), BLOCK):
+    for rows in row_blocks(len(inputs), rows_within(8 * sum(network.sizes))):
         passed = forward(network, weights, inputs[rows], threads)
-        gradient += backward(network, weights, passed, scale * slope[rows], threads).weights
+        slopes = scale * slope[rows]
+        gradient += backward(network, weights, passed, slopes, threads, with_x=False).weights
     return loss, gradient
 
 
@@ -68,6 +69,6 @@ def refine(
             best[:] = adam.weights
         losses.append(loss)
         monitor.iteration(
-            step + 1, lambda: scale * placed(network, adam.weights, inputs, threads), loss
+            step + 1, lambda: scale * apply(network, adam.weights, inputs, threads), loss
         )
     return best, losses

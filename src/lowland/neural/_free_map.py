@@ -91,6 +91,11 @@ class OneCount:
         """Whether the callback or a cancellation has ended the run."""
         return self.monitor.stopped
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled."""
+        return self.monitor.cancelled
+
     def iteration(
         self,
         i: int,

@@ -201,7 +201,7 @@ class BottleneckLoss(NamedTuple):
         straight[:, : 2 * self.code.circular] = 0
         ridge = self.ridge / self.rows.n_known
         down = self.code.slope_of_outputs(passed.output, found.units) + 2 * ridge * straight
-        back = backward(self.encoder, into, passed, down, self.threads)
+        back = backward(self.encoder, into, passed, down, self.threads, with_x=False)
         decays = self.weight_decay * np.concatenate([self.encoder.decays(), self.decoder.decays()])
         loss = found.loss + float(np.sum(decays * point**2) + ridge * np.sum(straight**2))
         return loss, np.concatenate([back.weights, found.weights]) + 2 * decays * point

@@ -38,7 +38,7 @@ from lowland.neural._autoencoder_training import (
     oriented,
     untied,
 )
-from lowland.neural._base import MOST_UNITS, NetworkReducer
+from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 
 __all__ = ["Autoencoder"]
 
@@ -219,7 +219,8 @@ class Autoencoder(NetworkReducer, Invertible):
         """See :meth:`Declared.inconsistency`: weights and sizes of the layers fit each other."""
         sizes = [int(size) for size in self.layer_sizes_]
         q = int(self.n_components)
-        if len(sizes) < 2 or sizes[0] != self.n_features_in_ or sizes[-1] != q:
+        fits = sizes[0] == self.n_features_in_ and sizes[-1] == q
+        if not (fits and 2 <= len(sizes) <= MOST_HIDDEN + 2):
             return f"'layer_sizes_' that do not lead from {self.n_features_in_} columns to {q}"
         for name, half in (("encoder", sizes), ("decoder", sizes[::-1])):
             found = len(getattr(self, f"{name}_weights_"))
@@ -255,8 +256,9 @@ class Autoencoder(NetworkReducer, Invertible):
         return self.embedding_.copy()
 
     def _hidden(self, n: int, p: int) -> list[int]:
-        if not isinstance(self.hidden, str):
-            return [int(units) for units in np.atleast_1d(self.hidden)]
+        given = self._given_hidden()
+        if given is not None:
+            return given
         return [] if self.activation == "linear" else hidden_units(n, p, int(self.n_components))
 
     def _require_room(self, n: int, network: Network, small: bool) -> None:
@@ -300,7 +302,7 @@ class Autoencoder(NetworkReducer, Invertible):
         def show(weights: np.ndarray) -> np.ndarray:
             halves = self._with_defined_code(network, weights, rows, run)
             encoder, _ = self._networks()
-            return _passed(encoder, halves.encoder, rows, run.threads)
+            return apply(encoder, halves.encoder, rows, run.threads)
 
         if small:
             return descend(network, weights, learned, plan, run, held_out=held, show=show)
@@ -314,7 +316,7 @@ class Autoencoder(NetworkReducer, Invertible):
         self, network: Network, weights: np.ndarray, rows: np.ndarray, run: FitContext
     ) -> Halves:
         halves, encoder = untied(network, weights), self._networks()[0]
-        code = _passed(encoder, halves.encoder, rows, run.threads)
+        code = apply(encoder, halves.encoder, rows, run.threads)
         return oriented(network, halves, rows, code, self.sparsity > 0, run)
 
     # --- the network ----------------------------------------------------------------------------
@@ -398,11 +400,3 @@ class Autoencoder(NetworkReducer, Invertible):
 def _blocks(n: int, network: Network) -> Iterator[slice]:
     """Of rows whose values in all layers fit into little memory."""
     return row_blocks(n, rows_within(8 * sum(network.sizes)))
-
-
-def _passed(network: Network, weights: np.ndarray, rows: np.ndarray, threads: int) -> np.ndarray:
-    """The output for all rows, in blocks."""
-    found = np.empty((len(rows), network.sizes[-1]), dtype=rows.dtype)
-    for block in _blocks(len(rows), network):
-        found[block] = apply(network, weights, rows[block], threads)
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense, check_finite
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland.neural._base import MOST_UNITS, NetworkReducer
+from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 from lowland.neural._nlpca_loss import Code, Rows
 from lowland.neural._nlpca_places import Decoder, decode, nearest_places, outputs
 from lowland.neural._nlpca_training import Settings, spread_places, train
@@ -188,6 +187,8 @@ class NonlinearPCA(NetworkReducer, Invertible):
         """See :meth:`Declared.inconsistency`: weights fit the layers, and the variant its parts."""
         if int(self.circular) > int(self.n_components):
             return f"circular={self.circular}, but n_components={self.n_components}"
+        if len(self.hidden_) > MOST_HIDDEN:
+            return f"{len(self.hidden_)} layers in 'hidden_'"
         settings, p = self._settings(), int(self.n_features_in_)
         wanted, found = settings.decoder(p).n_weights, len(self.decoder_weights_)
         if found != wanted:
@@ -261,10 +262,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
         return self.embedding_.copy()
 
     def _hidden_sizes(self, n: int, q: int) -> np.ndarray:
-        hidden: str | int | Sequence[int] = self.hidden
-        if isinstance(hidden, str):
-            return np.array([_hidden_units(n, q)])
-        return np.array(hidden, dtype=int).reshape(-1)
+        return np.array(self._given_hidden() or [_hidden_units(n, q)])
 
     def _require_room(self, n: int, p: int) -> None:
         settings = self._settings()

@@ -18,27 +18,22 @@ from lowland._core.traits import Reading
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
 from lowland._engines.embedding.affinity import check_perplexity, default_neighbors
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
+from lowland._engines.network.adam import Plan, train
 from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.passes import apply
-from lowland.neural._base import NetworkReducer
+from lowland.neural._base import MOST_HIDDEN, NetworkReducer
 from lowland.neural._divergence_descent import refine
 from lowland.neural._free_map import FreeMap, OneCount
-from lowland.neural._robust_regression import (
-    BLOCK,
-    Noise,
-    Task,
-    neighbor_noise,
-    placed,
-    regress,
-)
+from lowland.neural._neighbor_noise import Noise, neighbor_noise
 
 __all__ = ["ParametricTSNE"]
 
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
 BATCH = 128
+TAIL = 0.2  # of the loss of the regression, in standard deviations of the map
 REFINING, REFINING_RATE = 50, 0.1  # steps down the divergence; their rate, of learning_rate
 FAR_OUT, CENTER_ROWS = 10.0, 1000
 STEPS, EPOCHS = 4000, (40, 1000)  # "auto": about so many steps, in so many epochs
@@ -187,7 +182,7 @@ class ParametricTSNE(NetworkReducer):
         """See :meth:`Declared.inconsistency`: weights for layers from the columns to the map."""
         sizes = [int(size) for size in self.layer_sizes_]
         p, d = int(self.n_features_in_), int(self.n_components)
-        if len(sizes) < 2 or sizes[0] != p or sizes[-1] != d:
+        if not 2 <= len(sizes) <= MOST_HIDDEN + 2 or sizes[0] != p or sizes[-1] != d:
             return f"'layer_sizes_' that do not lead from {p} columns to {d} dimensions"
         wanted = self._network().n_weights
         if len(self.weights_) != wanted:
@@ -208,7 +203,7 @@ class ParametricTSNE(NetworkReducer):
         X = as_dense(X, type(self).__name__)
         n, d = len(X), int(self.n_components)
         check_perplexity(self.perplexity, min(n, MOST_ROWS))
-        self.layer_sizes_ = np.array([X.shape[1], *self._hidden(), d])
+        self.layer_sizes_ = np.array([X.shape[1], *(self._given_hidden() or HIDDEN), d])
         rows = X if n <= MOST_ROWS else X[_drawn(n, run)]
         self._require_room(X, len(rows))
         self._learn_scales(rows)
@@ -246,42 +241,35 @@ class ParametricTSNE(NetworkReducer):
         center = free.Y.mean(axis=0, dtype=np.float64)
         size = float(np.sqrt(np.mean(np.square(free.Y - center)))) or 1.0
         targets = ((free.Y - center) / size).astype(np.float32)
-        task = Task(
-            inputs,
-            targets,
-            noise,
+        plan = Plan(
             n_epochs,
             BATCH,
             float(self.learning_rate),
-            float(self.weight_decay),
+            weight_decay=float(self.weight_decay),
+            corrupt=noise.added_to,
+            tail=TAIL,
         )
         weights = _first_weights(network, run.rng)
 
         def places(w: np.ndarray) -> np.ndarray:
-            return np.float32(size) * placed(network, w, inputs, run.threads)
+            return np.float32(size) * apply(network, w, inputs, run.threads)
 
         before = free.divergence(places(weights))
-        weights = regress(
-            network,
-            weights,
-            task,
-            run.rng,
-            steps.as_monitor(),
-            run.threads,
-            show=places,
-            owner=owner,
-        )
+        counting = run._replace(monitor=steps.as_monitor())
+        weights = train(
+            network, weights, inputs, targets, plan, counting, show=places, owner=owner
+        ).weights
         weights, losses = refine(
             network,
             weights,
             inputs,
             free,
             size,
-            steps.as_monitor(),
+            counting.monitor,
             run.threads,
             n_steps=REFINING,
-            learning_rate=REFINING_RATE * task.learning_rate,
-            weight_decay=task.weight_decay,
+            learning_rate=REFINING_RATE * plan.learning_rate,
+            weight_decay=plan.weight_decay,
         )
         self.loss_history_, self.kl_divergence_ = np.array([before, *losses]), min(losses)
         self.free_kl_divergence_ = free.divergence(free.Y)
@@ -289,12 +277,6 @@ class ParametricTSNE(NetworkReducer):
         last.W[...] *= np.float32(size)
         last.b[...] *= np.float32(size)
         self.weights_ = weights
-
-    def _hidden(self) -> tuple[int, ...]:
-        if isinstance(self.hidden, str):
-            return HIDDEN
-        several = isinstance(self.hidden, Sequence | np.ndarray)
-        return tuple(int(units) for units in (self.hidden if several else [self.hidden]))  # type: ignore[union-attr,list-item]
 
     def _network(self) -> Network:
         sizes = tuple(int(size) for size in self.layer_sizes_)
@@ -305,7 +287,7 @@ class ParametricTSNE(NetworkReducer):
         units = sum(network.sizes[1:])
         require_memory(
             28 * network.n_weights
-            + 8 * BLOCK * units
+            + 8 * 4096 * units
             + n_trained * (8 * X.shape[1] + 40 * int(self.n_components)),
             task=f"{type(self).__name__} with {network.n_weights} weights for {X.shape[1]} columns",
             alternative="fewer hidden units, or PCA first",
@@ -318,7 +300,7 @@ class ParametricTSNE(NetworkReducer):
         """
         center = np.median(X[:: max(1, len(X) // CENTER_ROWS)], axis=0)
         squares = np.empty(len(X))
-        for rows in row_blocks(len(X), BLOCK):
+        for rows in row_blocks(len(X), rows_within(8 * X.shape[1])):
             apart = X[rows] - center
             squares[rows] = np.einsum("ij,ij->i", apart, apart)
         most = FAR_OUT**2 * np.median(squares)
@@ -330,7 +312,7 @@ class ParametricTSNE(NetworkReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X, network = as_dense(X, type(self).__name__), self._network()
         Y = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
-        for rows in row_blocks(len(X), BLOCK):
+        for rows in row_blocks(len(X), rows_within(8 * X.shape[1])):
             Y[rows] = apply(network, self.weights_, self._standardized(X[rows]), run.threads)
         return Y
 

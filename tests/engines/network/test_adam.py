@@ -7,7 +7,7 @@ from lowland import _native
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.network import adam
-from lowland._engines.network.adam import Plan, mean_loss, rate_at, train
+from lowland._engines.network.adam import Adam, Plan, mean_loss, rate_at, train
 from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.passes import apply, forward
 from lowland.errors import DataError
@@ -181,3 +181,17 @@ def test_the_published_cost_grows_with_rows_units_and_epochs():
     for more in [(2000, (500, 200, 2), 10), (1000, (500, 400, 2), 10), (1000, (500, 200, 2), 20)]:
         assert adam.training_cost(*more).seconds > 1.3 * here.seconds
     assert here.n_bytes > 3 * 4 * (500 * 200 + 200 * 2)  # weights, means and squares
+
+
+def test_steps_down_a_given_gradient_are_those_of_adam():
+    rng = np.random.default_rng(0)
+    start, decays = rng.standard_normal(5), np.array([1, 1, 0, 1, 0])
+    taken = Adam(start.astype(np.float32), decays)
+    w, m, v = start.copy(), 0, 0
+    for t in range(1, 6):
+        g = rng.standard_normal(5)
+        taken.step(g.astype(np.float32), 0.1 / t, 0.03)
+        g = g + 2 * 0.03 * decays * w
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        w = w - 0.1 / t * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    np.testing.assert_allclose(taken.weights, w, rtol=1e-5, atol=1e-6)

@@ -21,7 +21,7 @@ from lowland.metrics import trustworthiness
 from lowland.neural import parametric_tsne
 from lowland.neural._divergence_descent import divergence_slope
 from lowland.neural._free_map import FreeMap
-from lowland.neural._robust_regression import Adam, neighbor_noise, slope_of
+from lowland.neural._neighbor_noise import neighbor_noise
 from support.cases import each
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
@@ -122,39 +122,7 @@ def test_large_maps_whose_points_are_reordered_keep_their_rows():
     assert model.kl_divergence_ < 0.5 * (model.loss_history_[0] + model.free_kl_divergence_)
 
 
-# --- the regression -----------------------------------------------------------------------------
-
-
-def test_the_loss_has_heavy_tails():
-    rng = np.random.default_rng(0)
-    F, Y = rng.standard_normal((9, 3)), rng.standard_normal((9, 3))
-
-    def naive(F):
-        squares = [sum((f - y) ** 2) for f, y in zip(F, Y, strict=True)]
-        return sum(0.2**2 / 3 * math.log(1 + square / 0.2**2) for square in squares)
-
-    loss, slope = slope_of(F.astype(np.float32), Y.astype(np.float32))
-    assert loss == pytest.approx(naive(F), rel=1e-5)
-    for i, j in np.ndindex(F.shape):
-        e = np.zeros_like(F)
-        e[i, j] = 1e-6
-        assert slope[i, j] == pytest.approx(
-            (naive(F + e) - naive(F - e)) / 2e-6, rel=1e-4, abs=1e-6
-        )
-
-
-def test_steps_are_those_of_adam():
-    rng = np.random.default_rng(0)
-    start, decays = rng.standard_normal(5), np.array([1, 1, 0, 1, 0])
-    adam = Adam(start.astype(np.float32), decays)
-    w, m, v = start.copy(), 0, 0
-    for t in range(1, 6):
-        g = rng.standard_normal(5)
-        adam.step(g.astype(np.float32), 0.1 / t, 0.03)
-        g = g + 2 * 0.03 * decays * w
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        w = w - 0.1 / t * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(adam.weights, w, rtol=1e-5, atol=1e-6)
+# --- the noise ----------------------------------------------------------------------------------
 
 
 def test_noise_is_as_long_as_the_way_to_the_nearest_row_that_differs():
@@ -173,7 +141,7 @@ def test_noise_is_as_long_as_the_way_to_the_nearest_row_that_differs():
     assert noise.shares[2] == 0
     draws = np.array(
         [
-            noise.added_to(X.astype(np.float32), np.array([5, 20]), rng) - X[[5, 20]]
+            noise.added_to(X[[5, 20]].astype(np.float32), np.array([5, 20]), rng) - X[[5, 20]]
             for rng in map(np.random.default_rng, range(800))
         ]
     )

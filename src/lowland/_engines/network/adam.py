@@ -25,11 +25,22 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply
 
-__all__ = ["Corruption", "Plan", "Trained", "mean_loss", "rate_at", "train", "training_cost"]
+__all__ = [
+    "Adam",
+    "Corruption",
+    "Plan",
+    "Trained",
+    "mean_loss",
+    "rate_at",
+    "train",
+    "training_cost",
+]
 
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # those of the paper; training.cpp has them, too
 EXPLODED = 10.0  # times the loss at the start
 EXPLODED_SQUARE = 1e4  # squared error per value of targets of unit size, with a tail
 START_ROWS = 4096  # whose loss stands for all at the start
+CORRUPTED_BYTES = 2**24  # of corrupted rows that are made at a time
 CALL_PRODUCTS = 1e11  # of one call of the kernel, about a second: a cancellation waits for its end
 
 
@@ -163,6 +174,24 @@ def _most_loss(first: float, plan: Plan, n_out: int) -> float:
     return EXPLODED * max(first, 1.0)
 
 
+class Adam:
+    """Weights that steps of Adam change in place, for a gradient that the caller computes."""
+
+    def __init__(self, weights: np.ndarray, decays: np.ndarray) -> None:
+        self.weights, self.decays, self.t = weights, decays.astype(weights.dtype), 0
+        self._state = _State(np.zeros_like(weights), np.zeros_like(weights))
+
+    def step(self, gradient: np.ndarray, rate: float, weight_decay: float = 0.0) -> None:
+        """One step down a gradient, to which the slope of the penalty is added."""
+        self.t += 1
+        mean, square = self._state
+        gradient = gradient + 2 * weight_decay * self.decays * self.weights
+        mean += (1 - BETAS[0]) * (gradient - mean)
+        square += (1 - BETAS[1]) * (gradient * gradient - square)
+        size = np.sqrt(square / (1 - BETAS[1] ** self.t)) + EPSILON
+        self.weights -= rate / (1 - BETAS[0] ** self.t) * mean / size
+
+
 class _State(NamedTuple):
     """Running means of slopes and of their squares."""
 
@@ -185,6 +214,9 @@ def _epoch(
     n_steps = -(-n // size)
     order, total, seen_rows = run.rng.permutation(n), 0.0, 0
     together = max(1, int(CALL_PRODUCTS / (3 * size * network.n_products)))
+    if plan.corrupt is not None:
+        row_bytes = inputs.itemsize * (inputs.shape[1] + targets.shape[1])
+        together = max(1, min(together, CORRUPTED_BYTES // (size * row_bytes)))
     for begin in range(0, n_steps, together):
         steps = np.arange(begin, min(n_steps, begin + together))
         taken = (epoch - 1) * n_steps + begin

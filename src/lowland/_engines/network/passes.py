@@ -43,7 +43,7 @@ class Pass(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """dE/dweights, in the order of the weights, and dE/dX (n, n_in)."""
+    """dE/dweights, in the order of the weights, and dE/dX (n, n_in), or no rows of it."""
 
     weights: np.ndarray
     X: np.ndarray
@@ -69,10 +69,16 @@ def _forward(
 
 
 def backward(
-    network: Network, weights: np.ndarray, passed: Pass, slope: np.ndarray, threads: int
+    network: Network,
+    weights: np.ndarray,
+    passed: Pass,
+    slope: np.ndarray,
+    threads: int,
+    *,
+    with_x: bool = True,
 ) -> Slopes:
-    """dE/dweights and dE/dX from ``slope`` = dE/doutput (n, n_out)."""
-    gradient, slope_x = np.empty_like(weights), np.empty_like(passed.X)
+    """dE/dweights and, unless it is not wanted, dE/dX from ``slope`` = dE/doutput (n, n_out)."""
+    gradient, slope_x = np.empty_like(weights), np.empty_like(passed.X if with_x else passed.X[:0])
     slope = np.ascontiguousarray(slope, dtype=weights.dtype)
     _native.network_backward(
         *network.described(),
