@@ -35,6 +35,9 @@ from lowland.mds.sammon import Sammon as Sammon
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
 from lowland.neighbor.tsne import TSNE as TSNE
+from lowland.neural.autoencoder import Autoencoder as Autoencoder
+from lowland.neural.nonlinear_pca import NonlinearPCA as NonlinearPCA
+from lowland.neural.parametric_tsne import ParametricTSNE as ParametricTSNE
 from lowland.selection.anova_f import AnovaF as AnovaF
 from lowland.selection.chi_square import ChiSquare as ChiSquare
 from lowland.selection.correlation_score import CorrelationScore as CorrelationScore
