@@ -72,7 +72,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Places of the fitted rows: of unit variance, or angles.
+        Places of the fitted rows: of about unit variance, or angles.
     hidden_ : ndarray of shape (n_hidden,)
         Numbers of hidden units, from the rows to the map.
     decoder_weights_ : ndarray of shape (n_decoder_weights,)
@@ -172,7 +172,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
         gaps="A gap is a part of the sheet that spans a region without rows; how wide it is drawn "
         "says little.",
         sizes="Sizes of groups are stretched, here more and there less.",
-        scale="Each axis has unit variance, or is an angle in radians.",
+        scale="Each axis has about unit variance, or is an angle in radians.",
     )
 
     @classmethod
