@@ -1,8 +1,16 @@
-"""Data that several suites share."""
+"""Data that several suites share, and how BLAS waits while they run."""
+
+import os
 
 import hypothesis
-import numpy as np
 import pytest
+
+# A thread of OpenBLAS without work burns a core for some milliseconds before it sleeps; with as
+# many workers as cores, small tables took most of their time so. OpenBLAS reads this when numpy is
+# imported; workers and started programs inherit it. No result depends on it.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # it sleeps after 2^4 cycles
+
+import numpy as np
 
 # A deadline would measure the machine; examples drawn anew in every run would hide what changed.
 hypothesis.settings.register_profile("lowland", deadline=None, derandomize=True)

@@ -23,16 +23,34 @@ def slow(tmp_path):
     return X
 
 
+# The program, which leaves a file behind once its optimization has come to step 20.
+TELLING = """
+import pathlib, sys
+from lowland._core.monitor import Monitor
+from lowland.cli import main
+
+iteration = Monitor.iteration
+
+def telling(self, i, *details, **named):
+    if i == 20:
+        pathlib.Path("running").touch()
+    return iteration(self, i, *details, **named)
+
+Monitor.iteration = telling
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_an_interrupt_during_optimization_keeps_the_partial_map(slow, tmp_path):
-    command = [
-        sys.executable, "-m", "lowland.cli", "map", "t.npy", "-o", "out", "--max-iter", "1000000",
-        "--tol", "0",
-    ]  # fmt: skip
+    arguments = ["map", "t.npy", "-o", "out", "--max-iter", "1000000", "--tol", "0"]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-c", TELLING, *arguments],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
-        time.sleep(8)  # the optimization alone would take an hour
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "running").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     finally:

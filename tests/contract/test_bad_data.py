@@ -165,6 +165,11 @@ def test_sparse_data_work_like_dense_or_are_refused_by_name(make, X):
             make().fit(given)
 
 
+def few_steps(method):
+    """Whether a fit begins does not depend on how long it goes on."""
+    return {"max_iter": 5} if "max_iter" in method.parameters() else {}
+
+
 def test_too_little_memory_is_refused_before_it_is_taken(method, make, monkeypatch):
     """Estimates are right within a factor of about 3, so a tenth of one is never enough."""
     X = np.random.default_rng(0).standard_normal((400, 300))
@@ -173,7 +178,7 @@ def test_too_little_memory_is_refused_before_it_is_taken(method, make, monkeypat
     with pytest.raises(MemoryError, match=r"needs .* but the process may use .*; .{10,}"):
         make().fit(X)
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", str(int(need * 10)))
-    make().fit(X)
+    make(**few_steps(method)).fit(X)
 
 
 # --- containers of other people ----------------------------------------------------------------
@@ -244,9 +249,15 @@ def test_containers_that_are_no_tables_are_refused_in_our_words(method, make, ba
         make(**small(method)).fit(bad, LABELS)
 
 
+@pytest.fixture
+def of_twenty(method, make):
+    """A model of the twenty rows, which all cases of a test share."""
+    return make(**small(method)).fit(TWENTY)
+
+
 @each(("bad", "message"), REFUSED.values(), ids=list(REFUSED))
-def test_so_they_are_as_new_rows_and_as_points(method, make, bad, message):
-    estimator = make(**small(method)).fit(TWENTY)
+def test_so_they_are_as_new_rows_and_as_points(method, make, of_twenty, bad, message):
+    estimator = of_twenty
     if not (method.allows_nan and "contains NaN" in message):
         with pytest.raises(LowlandError, match=message):
             estimator.transform(bad)
@@ -278,9 +289,14 @@ READ = {
 }
 
 
+@pytest.fixture
+def ordinary(method, make):
+    """The map of the twenty rows as an array."""
+    return make(**small(method)).fit_transform(TWENTY)
+
+
 @each("given", READ.values(), ids=list(READ))
-def test_containers_of_the_same_numbers_give_the_same_map(method, make, given):
-    ordinary = make(**small(method)).fit_transform(TWENTY)
+def test_containers_of_the_same_numbers_give_the_same_map(method, make, ordinary, given):
     np.testing.assert_array_equal(make(**small(method)).fit_transform(given), ordinary)
 
 

@@ -297,8 +297,11 @@ def test_no_hdf5_file_is_refused(tmp_path):
         read_table(tmp_path / "t.h5ad")
 
 
-def test_a_file_that_is_cut_short_is_refused(tmp_path, damage):
+def test_a_file_that_is_cut_short_is_refused(tmp_path, damage, monkeypatch):
     path = write(tmp_path / "t.h5ad", kind=categorical([1, 0, 0, 1], ["B", "T"]))
+    assert damage(path, read_table, trials=10, flips=0) == 10
+    # without the look at it in another process, which takes far longer than to read it
+    monkeypatch.setattr(h5ad, "_check_harmless", lambda file: None)
     assert damage(path, read_table, trials=50, flips=0) == 50
 
 

@@ -114,12 +114,13 @@ def test_a_damaged_file_of_any_format_is_one_line(tmp_path):
     assert not list(tmp_path.glob(".lowland*"))  # nothing half-written
 
 
-@each("content", ["2 2 1\n1 1 4.3441E-", "2 2 1\n1 1 4.3\x0041E-1\n", "2 2 1\n1 1 4.3441E"])
-def test_a_number_without_its_end_does_not_crash_the_parser(tmp_path, content):
-    (tmp_path / "t.mtx").write_text(HEADER + content)
-    (run,) = run_all([["info", "t.mtx"]], tmp_path)
-    check(run)
-    assert run.code == 2
+def test_a_number_without_its_end_does_not_crash_the_parser(tmp_path):
+    numbers = ("4.3441E-", "4.3\x0041E-1\n", "4.3441E")
+    for i, number in enumerate(numbers):
+        (tmp_path / f"{i}.mtx").write_text(f"{HEADER}2 2 1\n1 1 {number}")
+    for run in run_all([["info", f"{i}.mtx"] for i in range(len(numbers))], tmp_path):
+        check(run)
+        assert run.code == 2, run.arguments
     (tmp_path / "t.mtx").write_text(HEADER + "2 2 1\n1 1 4.5")  # without a line feed, but whole
     assert read_table(tmp_path / "t.mtx").features[0, 0] == 4.5
 
