@@ -316,7 +316,7 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "learning_rate": Change(0.02, {"solver": "adam", "max_iter": 3}),
         "schedule": Change("constant", {"solver": "adam", "max_iter": 3}),
         "validation": Change(0.3),
-        "patience": Change(1, {"max_iter": 200, "validation": 0.3}, shows="n_iter_"),
+        "patience": Change(3, {"max_iter": 200, "validation": 0.3}, shows="n_iter_"),
     },
     "DiffeomorphicMap": {
         **AXES,

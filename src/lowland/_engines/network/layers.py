@@ -20,6 +20,9 @@ __all__ = ["ACTIVATIONS", "Layer", "Network", "first_weights", "mirrored"]
 ACTIVATIONS = ("linear", "tanh", "relu", "elu", "sigmoid")
 
 
+GAINS = {"relu": 3**0.5, "elu": 3**0.5, "sigmoid": 4.0}  # of first weights
+
+
 class Layer(NamedTuple):
     """W (n_in, n_out) and b (n_out,), views of the vector of all weights, and the name of s."""
 
@@ -97,9 +100,11 @@ class Network(NamedTuple):
 
 
 def first_weights(network: Network, rng: np.random.Generator) -> np.ndarray:
-    """Uniform weights and offsets within 1 / sqrt(n_in); W of relu and elu within sqrt(6 / n_in).
+    """Uniform weights and offsets within 1 / sqrt(n_in), times a gain that the activation needs.
 
-    The former are those of LeCun et al. (1998), but smaller, the latter those of He et al. (2015).
+    They are those of LeCun et al. (1998), but smaller. The gain of sigmoid makes up for its slope
+    of at most 1/4. That of relu and elu is smaller than in He et al. (2015), which was worse on
+    digits; without any, four layers of relu do not learn.
     Offsets that are not 0 matter: without them units of tanh are alike and nearly linear for long.
     After 100 epochs on digits (64-32-2) the squared error is 0.035, with the weights of Glorot &
     Bengio (2010) and offsets 0 it is 0.037, and with rows of another scale 0.045 and 0.052.
@@ -108,7 +113,7 @@ def first_weights(network: Network, rng: np.random.Generator) -> np.ndarray:
     for index, (W, b, activation) in enumerate(network.layers(weights)):
         bound = 1 / np.sqrt(len(W))
         if network.owns_matrix(index):
-            gain = np.sqrt(6.0) if activation in ("relu", "elu") else 1.0
+            gain = GAINS.get(activation, 1.0)
             W[...] = rng.uniform(-gain * bound, gain * bound, W.shape)
         b[...] = rng.uniform(-bound, bound, b.shape)
     return weights
