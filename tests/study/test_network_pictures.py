@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 import lowland.plot
-from lowland import PCA
+from lowland import PCA, NonlinearPCA
 from lowland._core import registry
 from lowland._core.base import Invertible, Reducer
 from lowland._core.card import Card, Estimate
@@ -25,6 +25,7 @@ from lowland.study import make_map, method_pictures, network_pictures
 from lowland.study._pixels import pixels_of
 from lowland.study._shown_rows import extremes, one_per_class, spread_out
 from lowland.study.method_pictures import PICTURES, picture_names
+from lowland.study.summary import axis_shares, variance_shares
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import prepare, read
 from support.cases import each
@@ -431,3 +432,11 @@ def test_odd_tables_are_no_obstacle(data, options, monkeypatch):
 
 def test_a_plain_method_with_an_inverse_has_no_such_pictures():
     assert picture_names(PCA) == ()
+
+
+@each("hierarchical", [False, True])
+def test_shares_stand_beside_the_axes_only_if_components_have_an_order(hierarchical):
+    model = NonlinearPCA(2, hierarchical=hierarchical, max_iter=5, random_state=0).fit(iris().X)
+    shares = axis_shares(model)
+    assert (shares is not None) == hierarchical
+    assert variance_shares(model) == pytest.approx(model.explained_variance_ratio_)

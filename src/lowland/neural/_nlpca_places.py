@@ -16,9 +16,10 @@ from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.layers import Layer, Network
+from lowland._engines.network.passes import apply, forward, slope_at
 from lowland.neural._nlpca_loss import Code
 
-__all__ = ["Decoder", "decode", "nearest_places", "outputs"]
+__all__ = ["Decoder", "decode", "nearest_places"]
 
 N_STARTS = 3
 APART = 0.5  # starts of one row are so far from each other, in deviations of the map
@@ -31,49 +32,51 @@ BLOCK_BYTES = 2**24
 
 
 class Decoder(NamedTuple):
-    """A network from units of the code to standardized rows, its layers, and the ridge (q,)."""
+    """A network from units of the code to standardized rows, its weights, and the ridge (q,)."""
 
     code: Code
-    layers: list[Layer]
+    network: Network
+    weights: np.ndarray
     ridge: np.ndarray
 
-    @classmethod
-    def of(cls, code: Code, network: Network, weights: np.ndarray, ridge: np.ndarray) -> Decoder:
-        return cls(code, network.layers(weights), ridge)
+    def last(self) -> Layer:
+        """The layer that makes rows."""
+        return self.network.layers(self.weights)[-1]
+
+    def with_last(self, W: np.ndarray, b: np.ndarray) -> Decoder:
+        """The decoder with another last layer."""
+        network, old = self.network, self.last()
+        kept = self.weights[: len(self.weights) - old.W.size - old.b.size]
+        return self._replace(
+            network=network._replace(sizes=(*network.sizes[:-1], len(b))),
+            weights=np.concatenate([kept, W.ravel(), b]),
+        )
 
     def in_its_span(self) -> tuple[Decoder, np.ndarray, np.ndarray]:
         """The decoder in an orthonormal basis (p, r) of what it can reach, the basis, its origin.
 
         Distances of a complete row to images differ from those in the basis by a constant.
         """
-        last = self.layers[-1]
+        last = self.last()
         with limit_blas(1):
             basis, R = np.linalg.qr(last.W.T)
-        reduced = Layer(np.ascontiguousarray(R.T), np.zeros(R.shape[0]), "linear")
-        return self._replace(layers=[*self.layers[:-1], reduced]), basis, last.b
+        return self.with_last(R.T, np.zeros(len(R))), basis, last.b
 
     def varying(self) -> np.ndarray:
         """The columns that it does not hold constant; all if there is none."""
-        varying = self.layers[-1].W.any(axis=0)
+        varying = self.last().W.any(axis=0)
         return np.flatnonzero(varying if varying.any() else ~varying)
 
     def only(self, columns: np.ndarray) -> Decoder:
         """The decoder of some columns."""
-        last = self.layers[-1]
-        chosen = last._replace(W=np.ascontiguousarray(last.W[:, columns]), b=last.b[columns])
-        return self._replace(layers=[*self.layers[:-1], chosen])
+        last = self.last()
+        return self.with_last(last.W[:, columns], last.b[columns])
 
 
 def decode(decoder: Decoder, Z: np.ndarray, m: int, threads: int) -> np.ndarray:
     """Phi(z; m) of places (n, q) in float64; no row depends on the others."""
-    return outputs(decoder.layers, decoder.code.of_places(Z) * decoder.code.mask(m), threads)
-
-
-def outputs(layers: list[Layer], h: np.ndarray, threads: int) -> np.ndarray:
-    """What layers make of rows; no row depends on the others."""
-    for layer in layers:
-        h = _activated(_times(h, layer.W, threads) + layer.b, layer.activation)
-    return h
+    units = decoder.code.of_places(Z) * decoder.code.mask(m)
+    return apply(decoder.network, decoder.weights, units, threads)
 
 
 def nearest_places(
@@ -86,7 +89,7 @@ def nearest_places(
     columns = decoder.varying()  # constant ones tell nothing, but may hide the others
     decoder, X = decoder.only(columns), np.clip(X[:, columns], -FARTHEST, FARTHEST)
     known = None if known is None else known[:, columns]
-    if known is None and len(columns) > len(decoder.layers[-1].W):
+    if known is None and len(columns) > len(decoder.last().W):
         decoder, basis, origin = decoder.in_its_span()
         X = products.times(X, origin, basis, threads)
     images = decode(decoder, anchors, decoder.code.n_components, threads)
@@ -218,10 +221,10 @@ def _with_tangents(
     decoder: Decoder, Z: np.ndarray, m: int, threads: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Phi(z; m) and its derivatives by the first m components."""
-    code = decoder.code
+    code, layers = decoder.code, decoder.network.layers(decoder.weights)
     units = code.of_places(Z)
-    first = decoder.layers[0]
-    h = _times(units * code.mask(m), first.W, threads) + first.b
+    values = forward(decoder.network, decoder.weights, units * code.mask(m), threads).values
+    first = layers[0]
     tangents = []
     for k in range(m):
         at = code.units_of(k)
@@ -229,39 +232,13 @@ def _with_tangents(
             cos, sin = units[:, at.start, None], units[:, at.start + 1, None]
             tangents.append(cos * first.W[at.start + 1] - sin * first.W[at.start])
         else:
-            tangents.append(np.broadcast_to(first.W[at.start], h.shape))
-    h = _activated(h, first.activation)
-    tangents = [t * _slope_at(h, first.activation) for t in tangents]
-    for layer in decoder.layers[1:]:
-        h = _activated(_times(h, layer.W, threads) + layer.b, layer.activation)
-        slope = _slope_at(h, layer.activation)
+            tangents.append(np.broadcast_to(first.W[at.start], values[0].shape))
+    tangents = [t * slope_at(values[0], first.activation) for t in tangents]
+    for h, layer in zip(values[1:], layers[1:], strict=True):
+        slope = slope_at(h, layer.activation)
         tangents = [_times(t, layer.W, threads) * slope for t in tangents]
-    return h, tangents
+    return values[-1], tangents
 
 
 def _times(h: np.ndarray, W: np.ndarray, threads: int) -> np.ndarray:
     return products.times(np.ascontiguousarray(h), np.zeros(len(W)), W, threads)
-
-
-def _activated(h: np.ndarray, activation: str) -> np.ndarray:
-    if activation == "tanh":
-        return np.tanh(h)
-    if activation == "relu":
-        return np.maximum(h, 0)
-    if activation == "elu":
-        return np.where(h > 0, h, np.expm1(np.minimum(h, 0)))
-    if activation == "sigmoid":
-        return 0.5 + 0.5 * np.tanh(0.5 * h)
-    return h
-
-
-def _slope_at(h: np.ndarray, activation: str) -> np.ndarray | float:
-    if activation == "tanh":
-        return 1 - h * h
-    if activation == "relu":
-        return (h > 0).astype(h.dtype)
-    if activation == "elu":
-        return np.where(h > 0, 1.0, h + 1)
-    if activation == "sigmoid":
-        return h * (1 - h)
-    return 1.0

@@ -19,9 +19,10 @@ from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense, check_finite
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.network.passes import apply
 from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 from lowland.neural._nlpca_loss import Code, Rows
-from lowland.neural._nlpca_places import Decoder, decode, nearest_places, outputs
+from lowland.neural._nlpca_places import Decoder, decode, nearest_places
 from lowland.neural._nlpca_training import Settings, spread_places, train
 
 __all__ = ["NonlinearPCA"]
@@ -335,7 +336,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
 
     def _decoder(self) -> Decoder:
         network = self._settings().decoder(len(self.mean_))
-        return Decoder.of(self._code(), network, self.decoder_weights_, self.ridge_)
+        return Decoder(self._code(), network, self.decoder_weights_, self.ridge_)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
@@ -348,8 +349,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
         S, known = self._rows(X)
         if self.encoder_weights_ is not None:
             encoder = self._settings().encoder(len(self.mean_))
-            layers = encoder.layers(self.encoder_weights_)
-            return self._code().places_of(outputs(layers, S, run.threads))
+            return self._code().places_of(apply(encoder, self.encoder_weights_, S, run.threads))
         if self.anchors_ is None or known is None:
             return nearest_places(self._decoder(), self.anchors_, S, None, run.threads)
         Z, whole = np.empty((len(S), int(self.n_components))), known.all(axis=1)

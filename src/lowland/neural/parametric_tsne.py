@@ -133,7 +133,7 @@ class ParametricTSNE(NetworkReducer):
 
     perplexity: float | Sequence[float] = param(Real(0) | Several(Real(0)), default=30.0)
     max_iter: int = param(Integer(0), default=750)
-    n_epochs: int | str = param(OneOf("auto") | Integer(1), default="auto")
+    n_epochs: int | str = param(OneOf("auto") | Integer(1, 100_000), default="auto")
     activation: Literal["tanh", "relu", "elu", "sigmoid"] = param(
         OneOf("tanh", "relu", "elu", "sigmoid"), default="tanh"
     )

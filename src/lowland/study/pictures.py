@@ -10,7 +10,7 @@ import numpy as np
 
 from lowland.io import Table, coordinate_names
 from lowland.study.fitting import Fit
-from lowland.study.summary import sides_of, variance_shares
+from lowland.study.summary import axis_shares, sides_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ NAMED_ROWS = 60  # with more rows, their names would cover the map
 def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
     """A matplotlib figure of the map, colored by a column of the table."""
     Y = fit.Y
-    shares = None if fit.is_turned else variance_shares(fit.estimator)
+    shares = None if fit.is_turned else axis_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
     if shares is not None and len(shares) == len(axes):
         axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]

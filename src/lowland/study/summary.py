@@ -13,6 +13,7 @@ from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
 __all__ = [
+    "axis_shares",
     "card_of",
     "facts_of",
     "map_entry",
@@ -53,6 +54,9 @@ FACTS = (
     "energy_",
     "surface_variance_ratio_",
     "plane_variance_ratio_",
+    "explained_share_",
+    "best_iter_",
+    "free_kl_divergence_",
 )
 
 
@@ -160,6 +164,11 @@ def variance_shares(estimator: Reducer) -> list[float] | None:
     """The share of the variance along each axis, if the method knows it."""
     shares = getattr(estimator, "explained_variance_ratio_", None)
     return None if shares is None else [float(share) for share in shares]
+
+
+def axis_shares(estimator: Reducer) -> list[float] | None:
+    """:func:`variance_shares` that may be written beside the axes: components have an order."""
+    return variance_shares(estimator) if getattr(estimator, "hierarchical", True) else None
 
 
 def plain_value(value: Any) -> Any:

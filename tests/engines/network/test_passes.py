@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from lowland._engines.network.layers import Network, first_weights
-from lowland._engines.network.passes import apply, backward, forward, jacobian
+from lowland._engines.network.layers import ACTIVATIONS, Network, first_weights
+from lowland._engines.network.passes import apply, backward, forward, jacobian, slope_at
+from support.cases import each
 
 
 def task(n=6):
@@ -25,6 +26,15 @@ def test_slopes_of_the_sum_of_outputs_sum_the_jacobian():
     network, weights, X = task()
     slopes = backward(network, weights, forward(network, weights, X, 1), np.ones((6, 2)), 1)
     np.testing.assert_allclose(slopes.X, jacobian(network, weights, X, 1).sum(axis=1), rtol=1e-12)
+
+
+@each("activation", [*ACTIVATIONS])
+def test_slopes_of_activations_are_finite_differences(activation):
+    network, x = Network((1, 1), (activation,)), np.array([[-3.0], [-0.4], [0.3], [2.0]])
+    identity = np.array([1.0, 0.0])
+    rise = apply(network, identity, x + 1e-6, 1) - apply(network, identity, x - 1e-6, 1)
+    found = slope_at(apply(network, identity, x, 1), activation)
+    np.testing.assert_allclose(np.broadcast_to(found, x.shape), rise / 2e-6, rtol=1e-7, atol=1e-8)
 
 
 def test_any_layout_of_rows_is_taken(dense_layout):

@@ -18,7 +18,7 @@ import numpy as np
 from lowland import _native
 from lowland._engines.network.layers import Network
 
-__all__ = ["Pass", "Slopes", "apply", "backward", "forward", "jacobian"]
+__all__ = ["Pass", "Slopes", "apply", "backward", "forward", "jacobian", "slope_at"]
 
 
 class Pass(NamedTuple):
@@ -97,6 +97,19 @@ def apply(network: Network, weights: np.ndarray, X: np.ndarray, threads: int) ->
     """The output alone, in the type of X; the weights are converted to it."""
     weights = np.ascontiguousarray(weights, dtype=X.dtype)
     return _forward(network, weights, X, network.n_layers, threads).output
+
+
+def slope_at(h: np.ndarray, activation: str) -> np.ndarray | float:
+    """s'(x) as a function of the value h = s(x)."""
+    if activation == "tanh":
+        return 1 - h * h
+    if activation == "relu":
+        return (h > 0).astype(h.dtype)
+    if activation == "elu":
+        return np.where(h > 0, 1, h + 1).astype(h.dtype)
+    if activation == "sigmoid":
+        return h * (1 - h)
+    return 1.0
 
 
 def jacobian(network: Network, weights: np.ndarray, X: np.ndarray, threads: int) -> np.ndarray:
