@@ -172,7 +172,7 @@ FIRST = {
     "((m(x) - x) ** 2).mean().backward(); a.step()",
     "scikit-learn": "import numpy as np\nfrom sklearn.neural_network import MLPRegressor\n"
     "x = np.random.rand(256, 64); import warnings; warnings.simplefilter('ignore')\n"
-    "MLPRegressor((32, 2, 32), batch_size=256, max_iter=1).fit(x, x)",
+    "MLPRegressor(hidden_layer_sizes=(32, 2, 32), batch_size=256, max_iter=1).fit(x, x)",
 }
 
 

@@ -1,6 +1,7 @@
 """Passes and training of networks against their definitions in numpy."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -265,12 +266,24 @@ def test_float32_training_stays_near_that_in_double_precision():
     np.testing.assert_allclose(errors, exact, rtol=1e-4)
 
 
-def test_threads_do_not_change_the_training():
+def a_training():
     network, weights, X = task((200, 90, 2, 90, 200), 256, np.float32)  # large enough for two
-    order, rates = np.random.default_rng(0).permutation(256), np.full(2, 0.01)
-    given = (network, weights, X, X, order, 128, rates)
-    for one, two in zip(train(*given, threads=1), train(*given, threads=2), strict=True):
-        assert one.tobytes() == two.tobytes()
+    order, rates = np.random.default_rng(0).permutation(256), np.full(8, 0.01)
+    return network, weights, X, X, order, 32, rates
+
+
+@each("threads", [2, 3, 16])
+def test_threads_do_not_change_the_training(threads):
+    alone, together = train(*a_training(), threads=1), train(*a_training(), threads=threads)
+    for one, other in zip(alone, together, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_trainings_in_several_threads_at_once_do_not_disturb_each_other():
+    expected = train(*a_training(), threads=1)[0].tobytes()
+    with ThreadPoolExecutor(5) as pool:  # more than there are cores: some wait for their crew
+        found = pool.map(lambda threads: train(*a_training(), threads=threads), [1, 2, 2, 4, 2] * 4)
+        assert {weights.tobytes() for weights, _ in found} == {expected}
 
 
 def test_a_training_in_two_calls_is_the_same():

@@ -67,6 +67,17 @@ static inline void parallel(Index n_tasks, int n_threads, const Body& body) {
         const_cast<Body*>(&body));
 }
 
+// crew_for over a lambda body(task, slot).
+template <class Body>
+static inline void parallel_in(Crew& crew, Index n_tasks, const Body& body) {
+    crew_for(
+        crew, n_tasks,
+        [](void* context, std::int64_t task, int slot) {
+            (*static_cast<const Body*>(context))(task, slot);
+        },
+        const_cast<Body*>(&body));
+}
+
 // Memory for n numbers at a cache line, to be freed with std::free; nullptr when there is none.
 template <class T>
 static T* allocate(Index n) {

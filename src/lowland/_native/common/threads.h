@@ -15,4 +15,14 @@ using Task = void (*)(void* context, std::int64_t task, int slot);
 
 void parallel_for(std::int64_t n_tasks, int n_threads, Task run, void* context);
 
+// A crew of threads stays awake for many short loops in a row, such as the steps of a training: to
+// wake a thread takes as long as such a loop. One thread, the leader, runs `work`; the others wait
+// actively for the loops that it starts with crew_for, and yield now and then. A loop waits only for
+// tasks that were taken, so it ends whether other threads have come or not.
+class Crew;
+using Leading = void (*)(Crew& crew, void* context);
+
+void with_crew(int n_threads, Leading work, void* context);
+void crew_for(Crew& crew, std::int64_t n_tasks, Task run, void* context);
+
 }  // namespace lowland

@@ -14,14 +14,22 @@ namespace LOWLAND_ISA {
 constexpr Index kStripRows = 32;   // at most, that share one trip through the layers
 constexpr Index kChunkRows = 2048;  // at most, whose values are kept for the sums over rows
 
+// Units of a layer in panels of at most panel_width, which hold about the same number of vectors
+// (4 = 2 + 2, not 3 + 1): a lone vector would starve the FMA units.
 template <class T>
 static inline Index panels_of(Index width) {
     return ceil_div(width, panel_width<T>);
 }
 
 template <class T>
+static inline Index panel_of(Index width) {
+    constexpr Index lanes = Lanes<T>::width;
+    return ceil_div(ceil_div(width, lanes), panels_of<T>(width)) * lanes;
+}
+
+template <class T>
 static inline Index padded_to_panels(Index width) {
-    return panels_of<T>(width) * panel_width<T>;
+    return panels_of<T>(width) * panel_of<T>(width);
 }
 
 // out (rows x width) += a (rows x depth) times packed columns, rows a multiple of kRows. Panel j of
@@ -29,10 +37,11 @@ static inline Index padded_to_panels(Index width) {
 template <class T>
 static void add_product(const T* a, Index a_stride, Index rows, Index depth, const T* packed,
                         Index stride, Index width, T* out, Index out_stride) {
-    constexpr Index W = panel_width<T>, lanes = Lanes<T>::width;
+    constexpr Index lanes = Lanes<T>::width;
+    const Index W = panel_of<T>(width);
     for (Index begin = 0; begin < depth; begin += kDepth) {
         const Index terms = min_of(kDepth, depth - begin);
-        for (Index j = 0; j < panels_of<T>(width); ++j) {
+        for (Index j = 0; j * W < width; ++j) {
             const Index vectors = ceil_div(min_of(W, width - j * W), lanes);
             for (Index r = 0; r < rows; r += kRows) {
                 tile_of(vectors, terms, All(), a + r * a_stride + begin, a_stride, 1,
@@ -46,8 +55,6 @@ static void add_product(const T* a, Index a_stride, Index rows, Index depth, con
 template <class T>
 class DenseLayers {
    public:
-    static constexpr Index W = panel_width<T>;
-
     explicit DenseLayers(const NetworkShape& shape) : shape_(shape) {
         Index at = 0, packed = 0;
         for (int l = 1; l <= n_layers(); ++l) {
@@ -81,6 +88,12 @@ class DenseLayers {
     int n_layers() const { return shape_.n_layers; }
     Index width(int l) const { return shape_.sizes[l]; }
     Index padded(int l) const { return padded_to_panels<T>(width(l)); }
+    Index panel(int l) const { return panel_of<T>(width(l)); }
+    Index n_panels(int l) const { return panels_of<T>(width(l)); }
+    Index used(int l, Index number) const {  // units in a panel
+        const Index left = width(l) - number * panel(l);
+        return left < 0 ? 0 : min_of(panel(l), left);
+    }
     Activation activation(int l) const { return static_cast<Activation>(shape_.activations[l - 1]); }
     bool owns_matrix(int l) const { return !shape_.tied || 2 * (l - 1) < n_layers(); }
     int twin(int l) const { return n_layers() + 1 - l; }  // its W is the transpose, if tied
@@ -98,23 +111,23 @@ class DenseLayers {
     // Packs the block of panel i of the inputs and panel j of the outputs of layer l: columns of W for
     // the way ahead, rows of W for the way back.
     void pack_block(const T* weights, int l, Index i, Index j) {
-        const Index used_i = min_of(W, width(l - 1) - i * W), used_j = min_of(W, width(l) - j * W);
-        const T* from = weights + matrix_at(l) + i * W * width(l) + j * W;
-        T* columns = ahead_[l] + j * W * padded(l - 1) + i * W * W;
-        T* rows = back_[l] + i * W * padded(l) + j * W * W;
+        const Index I = panel(l - 1), J = panel(l), used_i = used(l - 1, i), used_j = used(l, j);
+        const T* from = weights + matrix_at(l) + i * I * width(l) + j * J;
+        T* columns = ahead_[l] + j * J * padded(l - 1) + i * I * J;
+        T* rows = back_[l] + i * I * padded(l) + j * J * I;
         for (Index r = 0; r < used_i; ++r) {
-            for (Index c = 0; c < used_j; ++c) columns[r * W + c] = from[r * width(l) + c];
+            for (Index c = 0; c < used_j; ++c) columns[r * J + c] = from[r * width(l) + c];
         }
         for (Index c = 0; c < used_j; ++c) {
-            for (Index r = 0; r < used_i; ++r) rows[c * W + r] = columns[r * W + c];
+            for (Index r = 0; r < used_i; ++r) rows[c * I + r] = columns[r * J + c];
         }
     }
 
     void pack(const T* weights, int n_threads) {
         for (int l = 1; l <= n_layers(); ++l) {
             if (!owns_matrix(l)) continue;
-            parallel(panels_of<T>(width(l - 1)), n_threads, [&](Index i, int) {
-                for (Index j = 0; j < panels_of<T>(width(l)); ++j) pack_block(weights, l, i, j);
+            parallel(n_panels(l - 1), n_threads, [&](Index i, int) {
+                for (Index j = 0; j < n_panels(l); ++j) pack_block(weights, l, i, j);
             });
         }
     }
@@ -128,8 +141,8 @@ class DenseLayers {
             T* row = out + r * ld;
             for (Index j = 0; j < ld; ++j) row[j] = j < width(l) ? offsets[j] : T(0);
         }
-        add_product(below, padded(l - 1), rows, width(l - 1), ahead_[l], W * padded(l - 1), width(l),
-                    out, ld);
+        add_product(below, padded(l - 1), rows, width(l - 1), ahead_[l],
+                    panel(l) * padded(l - 1), width(l), out, ld);
         if (activation(l) == Activation::linear) return;
         for (Index e = 0; e < rows * ld; e += Lanes<T>::width) {
             Vector& v = *reinterpret_cast<Vector*>(out + e);
@@ -150,8 +163,8 @@ class DenseLayers {
     // out = dE/dh_{l-1} from the slope behind the activation.
     void step_back(int l, const T* slope, Index rows, T* out) const {
         for (Index e = 0; e < rows * padded(l - 1); ++e) out[e] = 0;
-        add_product(slope, padded(l), rows, width(l), back_[l], W * padded(l), width(l - 1), out,
-                    padded(l - 1));
+        add_product(slope, padded(l), rows, width(l), back_[l], panel(l - 1) * padded(l),
+                    width(l - 1), out, padded(l - 1));
     }
 
    private:
@@ -168,9 +181,7 @@ class DenseLayers {
 template <class T>
 class Panels {
    public:
-    static constexpr Index W = panel_width<T>;
-
-    Panels(const DenseLayers<T>& layers, Index most_rows) {
+    Panels(const DenseLayers<T>& layers, Index most_rows) : layers_(layers) {
         Index numbers = 0;
         for (int l = 0; l <= layers.n_layers(); ++l) {
             at_[l] = numbers;
@@ -186,17 +197,22 @@ class Panels {
     bool enough_memory() const { return values_ && slopes_; }
     void set_rows(Index rows) { rows_ = rows; }
     Index rows() const { return rows_; }
-    const T* values(int l, Index panel) const { return values_ + at_[l] + panel * rows_ * W; }
-    const T* slopes(int l, Index panel) const { return slopes_ + at_[l] + panel * rows_ * W; }
-    void keep_values(int l, Index first, const T* strip, Index rows, Index ld) {
-        keep(values_ + at_[l], first, strip, rows, ld);
+    const T* values(int l, Index number) const { return panel(values_, l, number); }
+    const T* slopes(int l, Index number) const { return panel(slopes_, l, number); }
+    void keep_values(int l, Index first, const T* strip, Index rows) {
+        keep(values_ + at_[l], l, first, strip, rows);
     }
-    void keep_slopes(int l, Index first, const T* strip, Index rows, Index ld) {
-        keep(slopes_ + at_[l], first, strip, rows, ld);
+    void keep_slopes(int l, Index first, const T* strip, Index rows) {
+        keep(slopes_ + at_[l], l, first, strip, rows);
     }
 
    private:
-    void keep(T* into, Index first, const T* strip, Index rows, Index ld) const {
+    const T* panel(const T* all, int l, Index number) const {
+        return all + at_[l] + number * rows_ * layers_.panel(l);
+    }
+
+    void keep(T* into, int l, Index first, const T* strip, Index rows) const {
+        const Index ld = layers_.padded(l), W = layers_.panel(l);
         for (Index panel = 0; panel * W < ld; ++panel) {
             T* out = into + (panel * rows_ + first) * W;
             for (Index r = 0; r < rows; ++r) {
@@ -206,53 +222,55 @@ class Panels {
         }
     }
 
+    const DenseLayers<T>& layers_;
     T* values_;
     T* slopes_;
     Index at_[kMostLayers + 1] = {};
     Index rows_ = 0;
 };
 
-// total (W x W, by rows) += sum over rows of a(row, i) b(row, j): T within kDepth rows, then double.
+// total (used_a x J, by rows) += sum over rows of a(row, i) b(row, j), a and b panels of I and J
+// columns: in T within kDepth rows, then in double.
 template <class T>
-static void add_sum_over_rows(const T* a, const T* b, Index rows, Index used_a, Index used_b,
-                              double* total) {
+static void add_sum_over_rows(const T* a, Index I, Index used_a, const T* b, Index J, Index used_b,
+                              Index rows, double* total) {
     constexpr Index W = panel_width<T>;
     alignas(kVectorBytes) T sum[W * W];
     const Index vectors = ceil_div(used_b, Index(Lanes<T>::width));
     for (Index begin = 0; begin < rows; begin += kDepth) {
         const Index terms = min_of(kDepth, rows - begin);
-        for (Index e = 0; e < W * W; ++e) sum[e] = 0;
+        for (Index e = 0; e < I * J; ++e) sum[e] = 0;
         for (Index i = 0; i < used_a; i += kRows) {
-            tile_of(vectors, terms, All(), a + begin * W + i, 1, W, b + begin * W, W, sum + i * W, W);
+            tile_of(vectors, terms, All(), a + begin * I + i, 1, I, b + begin * J, J, sum + i * J, J);
         }
-        for (Index e = 0; e < used_a * W; ++e) total[e] += static_cast<double>(sum[e]);
+        for (Index e = 0; e < used_a * J; ++e) total[e] += static_cast<double>(sum[e]);
     }
 }
 
-// total (W x W) += dE/dW of layer l in the block of panel i of its inputs and panel j of its outputs.
+// total (panel of inputs x panel of outputs) += dE/dW of layer l in the block of panels i and j.
 template <class T>
 static void add_block_slopes(const DenseLayers<T>& layers, const Panels<T>& panels, int l, Index i,
                              Index j, double* total) {
-    constexpr Index W = panel_width<T>;
-    const Index used_i = min_of(W, layers.width(l - 1) - i * W);
-    const Index used_j = min_of(W, layers.width(l) - j * W);
-    add_sum_over_rows(panels.values(l - 1, i), panels.slopes(l, j), panels.rows(), used_i, used_j,
+    const Index I = layers.panel(l - 1), J = layers.panel(l), rows = panels.rows();
+    const Index used_i = layers.used(l - 1, i), used_j = layers.used(l, j);
+    add_sum_over_rows(panels.values(l - 1, i), I, used_i, panels.slopes(l, j), J, used_j, rows,
                       total);
     if (layers.has_twin(l)) {
         const int twin = layers.twin(l);
-        add_sum_over_rows(panels.slopes(twin, i), panels.values(twin - 1, j), panels.rows(), used_i,
-                          used_j, total);
+        add_sum_over_rows(panels.slopes(twin, i), I, used_i, panels.values(twin - 1, j), J, used_j,
+                          rows, total);
     }
 }
 
-// total (W) += dE/db of layer l in panel j of its outputs.
+// total (panel of outputs) += dE/db of layer l in panel j.
 template <class T>
-static void add_offset_slopes(const Panels<T>& panels, int l, Index j, double* total) {
-    constexpr Index W = panel_width<T>;
+static void add_offset_slopes(const DenseLayers<T>& layers, const Panels<T>& panels, int l, Index j,
+                              double* total) {
+    const Index W = layers.panel(l);
     const T* slopes = panels.slopes(l, j);
     for (Index begin = 0; begin < panels.rows(); begin += kDepth) {
         const Index end = min_of(panels.rows(), begin + kDepth);
-        alignas(kVectorBytes) T sum[W] = {};
+        alignas(kVectorBytes) T sum[panel_width<T>] = {};
         for (Index r = begin; r < end; ++r) {
             for (Index c = 0; c < W; ++c) sum[c] += slopes[r * W + c];
         }
@@ -272,7 +290,7 @@ template <class T>
 static Index count_blocks(const DenseLayers<T>& layers) {
     Index n = layers.n_layers();
     for (int l = 1; l <= layers.n_layers(); ++l) {
-        if (layers.owns_matrix(l)) n += panels_of<T>(layers.width(l - 1));
+        if (layers.owns_matrix(l)) n += layers.n_panels(l - 1);
     }
     return n;
 }
@@ -280,7 +298,7 @@ static Index count_blocks(const DenseLayers<T>& layers) {
 template <class T>
 static BlockTask<T> block_task(const DenseLayers<T>& layers, Index task) {
     for (int l = 1; l <= layers.n_layers(); ++l) {
-        const Index n = layers.owns_matrix(l) ? panels_of<T>(layers.width(l - 1)) : 0;
+        const Index n = layers.owns_matrix(l) ? layers.n_panels(l - 1) : 0;
         if (task < n) return BlockTask<T>{l, task};
         task -= n;
     }

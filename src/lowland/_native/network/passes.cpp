@@ -85,9 +85,9 @@ bool network_backward(const NetworkShape& shape, const T* weights, const T* x, I
             for (int l = L; l >= 1; --l) {
                 fill_strip(of_layer + first * layers.width(l), layers.width(l), used,
                            layers.padded(l), h);
-                if (l < L) panels.keep_values(l, at, h, used, layers.padded(l));
+                if (l < L) panels.keep_values(l, at, h, used);
                 layers.through_activation(l, h, rows, here);
-                panels.keep_slopes(l, at, here, used, layers.padded(l));
+                panels.keep_slopes(l, at, here, used);
                 if (l > 1 || slope_x) layers.step_back(l, here, rows, below);
                 T* const spare = here;
                 here = below;
@@ -99,27 +99,28 @@ bool network_backward(const NetworkShape& shape, const T* weights, const T* x, I
                           slope_x + first * layers.width(0));
             }
             fill_strip(x + first * layers.width(0), layers.width(0), used, layers.padded(0), h);
-            panels.keep_values(0, at, h, used, layers.padded(0));
+            panels.keep_values(0, at, h, used);
         });
         parallel(count_blocks(layers), n_threads, [&](Index number, int) {
             constexpr Index W = panel_width<T>;
             const BlockTask<T> task = block_task(layers, number);
             const int l = task.layer;
-            for (Index j = 0; j < panels_of<T>(layers.width(l)); ++j) {
-                const Index used_j = min_of(W, layers.width(l) - j * W);
+            const Index J = layers.panel(l);
+            for (Index j = 0; j < layers.n_panels(l); ++j) {
+                const Index used_j = layers.used(l, j);
                 double block[W * W] = {};
                 if (task.panel < 0) {
-                    add_offset_slopes(panels, l, j, block);
-                    double* into = totals + layers.offsets_at(l) + j * W;
+                    add_offset_slopes(layers, panels, l, j, block);
+                    double* into = totals + layers.offsets_at(l) + j * J;
                     for (Index c = 0; c < used_j; ++c) into[c] += block[c];
                     continue;
                 }
                 add_block_slopes(layers, panels, l, task.panel, j, block);
-                const Index used_i = min_of(W, layers.width(l - 1) - task.panel * W);
-                for (Index i = 0; i < used_i; ++i) {
-                    double* into = totals + layers.matrix_at(l) +
-                                   (task.panel * W + i) * layers.width(l) + j * W;
-                    for (Index c = 0; c < used_j; ++c) into[c] += block[i * W + c];
+                const Index first = task.panel * layers.panel(l - 1);
+                for (Index i = 0; i < layers.used(l - 1, task.panel); ++i) {
+                    double* into =
+                        totals + layers.matrix_at(l) + (first + i) * layers.width(l) + j * J;
+                    for (Index c = 0; c < used_j; ++c) into[c] += block[i * J + c];
                 }
             }
         });

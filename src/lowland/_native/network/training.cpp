@@ -6,7 +6,7 @@ namespace lowland {
 namespace LOWLAND_ISA {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
-constexpr double kAloneProducts = 3e6;  // a step of fewer multiplications is not worth a second thread
+constexpr double kAloneProducts = 5e5;  // a step of fewer multiplications is not worth a second thread
 
 template <class T>
 struct AdamStep {
@@ -86,7 +86,7 @@ class Trainer {
         }
         products *= static_cast<double>(training.batch);
         n_threads_ = products < kAloneProducts ? 1 : n_threads;
-        scratch_ = allocate<T>(min_of(n_threads_, n_strips_) * per_slot_);
+        scratch_ = allocate<T>(n_threads_ * per_slot_);
         strip_errors_ = allocate<double>(n_strips_);
     }
     ~Trainer() { std::free(scratch_), std::free(strip_errors_); }
@@ -99,11 +99,35 @@ class Trainer {
 
     void begin() { layers_.pack(training_.weights, n_threads_); }
 
-    // One step on the given rows; the sum of their squared errors before it.
-    double step(const Index* rows, Index n, double rate, Index t) {
+    // All steps, one after the other.
+    void train(double* errors) {
+        struct Call {
+            Trainer* trainer;
+            double* errors;
+        } call{this, errors};
+        with_crew(
+            n_threads_,
+            [](Crew& crew, void* context) {
+                const Call& call = *static_cast<Call*>(context);
+                call.trainer->all_steps(crew, call.errors);
+            },
+            &call);
+    }
+
+   private:
+    void all_steps(Crew& crew, double* errors) {
+        for (Index begin = 0, k = 0; begin < training_.n_ordered; begin += training_.batch, ++k) {
+            const Index n = min_of(training_.batch, training_.n_ordered - begin);
+            errors[k] = step(crew, training_.order + begin, n, training_.rates[k],
+                             training_.steps_before + k + 1);
+        }
+    }
+
+    // One step on the given rows; the sum of their errors before it.
+    double step(Crew& crew, const Index* rows, Index n, double rate, Index t) {
         panels_.set_rows(n);
         const Index n_strips = ceil_div(n, strip_rows_);
-        parallel(n_strips, n_threads_, [&](Index strip, int slot) {
+        parallel_in(crew, n_strips, [&](Index strip, int slot) {
             const Index first = strip * strip_rows_;
             strip_errors_[strip] =
                 passes(rows + first, first, min_of(strip_rows_, n - first), n, slot);
@@ -114,12 +138,11 @@ class Trainer {
         const AdamStep<T> adam{static_cast<T>(rate / (1 - __builtin_pow(kBeta1, taken))),
                                static_cast<T>(1 / __builtin_sqrt(1 - __builtin_pow(kBeta2, taken))),
                                static_cast<T>(2 * training_.decay)};
-        parallel(count_blocks(layers_), n_threads_,
-                 [&](Index task, int) { change(block_task(layers_, task), adam); });
+        parallel_in(crew, count_blocks(layers_),
+                    [&](Index task, int) { change(block_task(layers_, task), adam); });
         return total;
     }
 
-   private:
     // About 8 strips in a batch, so that threads end together; the number of threads has no say.
     static Index strip_rows(Index batch) {
         const Index rows = ceil_div(ceil_div(batch, 8), Index(kRows)) * kRows;
@@ -139,16 +162,16 @@ class Trainer {
         }
         const Index computed = ceil_div(used, Index(kRows)) * kRows;
         gather(training_.inputs, rows, used, computed, 0, h[0]);
-        panels_.keep_values(0, first, h[0], used, layers_.padded(0));
+        panels_.keep_values(0, first, h[0], used);
         for (int l = 1; l <= L; ++l) {
             layers_.step_ahead(l, training_.weights, h[l - 1], computed, h[l]);
-            if (l < L) panels_.keep_values(l, first, h[l], used, layers_.padded(l));
+            if (l < L) panels_.keep_values(l, first, h[l], used);
         }
         const double error = output_slopes(rows, used, computed, n, h[L], d[L]);
         for (int l = L; l >= 1; --l) {
             if (l == training_.code && training_.sparsity > 0) add_sparsity(l, used, n, h[l], d[l]);
             layers_.through_activation(l, h[l], computed, d[l]);
-            panels_.keep_slopes(l, first, d[l], used, layers_.padded(l));
+            panels_.keep_slopes(l, first, d[l], used);
             if (l > 1) layers_.step_back(l, d[l], computed, d[l - 1]);
         }
         return error;
@@ -217,22 +240,24 @@ class Trainer {
 
     void change(BlockTask<T> task, const AdamStep<T>& adam) {
         const int l = task.layer;
-        for (Index j = 0; j < panels_of<T>(layers_.width(l)); ++j) {
-            const Index used_j = min_of(W, layers_.width(l) - j * W);
+        const Index J = layers_.panel(l);
+        for (Index j = 0; j < layers_.n_panels(l); ++j) {
+            const Index used_j = layers_.used(l, j);
             double totals[W * W] = {};
             T slopes[W * W];
             if (task.panel < 0) {
-                add_offset_slopes(panels_, l, j, totals);
-                for (Index e = 0; e < W; ++e) slopes[e] = static_cast<T>(totals[e]);
-                change_at(layers_.offsets_at(l) + j * W, slopes, used_j, adam, T(0));
+                add_offset_slopes(layers_, panels_, l, j, totals);
+                for (Index e = 0; e < J; ++e) slopes[e] = static_cast<T>(totals[e]);
+                change_at(layers_.offsets_at(l) + j * J, slopes, used_j, adam, T(0));
                 continue;
             }
             add_block_slopes(layers_, panels_, l, task.panel, j, totals);
-            for (Index e = 0; e < W * W; ++e) slopes[e] = static_cast<T>(totals[e]);
-            const Index first = task.panel * W, used_i = min_of(W, layers_.width(l - 1) - first);
+            const Index first = task.panel * layers_.panel(l - 1);
+            const Index used_i = layers_.used(l - 1, task.panel);
+            for (Index e = 0; e < used_i * J; ++e) slopes[e] = static_cast<T>(totals[e]);
             for (Index i = 0; i < used_i; ++i) {
-                const Index at = layers_.matrix_at(l) + (first + i) * layers_.width(l) + j * W;
-                change_at(at, slopes + i * W, used_j, adam, adam.decay_slope);
+                const Index at = layers_.matrix_at(l) + (first + i) * layers_.width(l) + j * J;
+                change_at(at, slopes + i * J, used_j, adam, adam.decay_slope);
             }
             layers_.pack_block(training_.weights, l, task.panel, j);
         }
@@ -258,11 +283,7 @@ bool network_train(const NetworkShape& shape, const Training<T>& training, doubl
     Trainer<T> trainer(shape, training, n_threads);
     if (!trainer.enough_memory()) return false;
     trainer.begin();
-    for (Index begin = 0, k = 0; begin < training.n_ordered; begin += training.batch, ++k) {
-        const Index n = min_of(training.batch, training.n_ordered - begin);
-        errors[k] = trainer.step(training.order + begin, n, training.rates[k],
-                                 training.steps_before + k + 1);
-    }
+    trainer.train(errors);
     return true;
 }
 
