@@ -23,7 +23,16 @@ from lowland._engines.network.layers import Network, mirrored
 from lowland._engines.network.passes import Pass, backward, forward
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = ["Halves", "Objective", "corruption", "descend", "network_of", "oriented", "untied"]
+__all__ = [
+    "Halves",
+    "Objective",
+    "corruption",
+    "descend",
+    "halves_of",
+    "network_of",
+    "oriented",
+    "untied",
+]
 
 TOL = 1e-9  # L-BFGS ends when a step lowers the loss by less than this share
 BLOCK = 4096  # rows of a pass
@@ -154,6 +163,16 @@ def descend(
         show=lambda x: x,
     )
     return Trained(watch.best, np.array(watch.losses), np.array(watch.held), watch.best_step)
+
+
+def halves_of(network: Network) -> tuple[Network, Network]:
+    """Encoder and decoder, each with matrices of its own."""
+    middle = network.n_layers // 2
+    sizes, activations = network.sizes, network.activations
+    return (
+        Network(sizes[: middle + 1], activations[:middle]),
+        Network(sizes[middle:], activations[middle:]),
+    )
 
 
 class Halves(NamedTuple):

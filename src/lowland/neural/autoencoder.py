@@ -22,6 +22,7 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply, jacobian
+from lowland._engines.network.row_space import row_space, row_space_cost, seen_columns
 from lowland.neural._autoencoder_sizes import (
     STEPS,
     decay_for,
@@ -34,6 +35,7 @@ from lowland.neural._autoencoder_training import (
     Halves,
     corruption,
     descend,
+    halves_of,
     network_of,
     oriented,
     untied,
@@ -207,13 +209,15 @@ class Autoencoder(NetworkReducer, Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: passes forward and backward over all rows."""
-        network = network_of(p, hidden_units(n, p), 2, "tanh", False)
-        w, small = network.n_weights, is_small(n, network)
+        whole = network_of(p, hidden_units(n, p), 2, "tanh", False)
+        network = network_of(seen_columns(n, p), hidden_units(n, p), 2, "tanh", False)
+        w, small = network.n_weights, is_small(n, whole)
         passes = STEPS if small else epochs(n)
         steps = passes if small else passes * (1 + n // 128)
         seconds = (6e-10 if small else 8e-11) * passes * n * w + (4e-4 if small else 6e-5) * steps
         rows = n * (p + 2) * (16 if small else 12) + min(n, 4096) * sum(network.sizes) * 16
-        return Estimate(0.02 + seconds, rows + w * (360 if small else 48))
+        training = Estimate(0.02 + seconds, rows + w * (360 if small else 48))
+        return row_space_cost(n, p) + training.holding(24 * whole.n_weights)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: weights and sizes of the layers fit each other."""
@@ -245,8 +249,18 @@ class Autoencoder(NetworkReducer, Invertible):
         self.layer_sizes_ = np.array([p, *hidden, q])
         self._learn_scales(X)
         rows = self._standardized(X).astype(np.float64 if small else np.float32, copy=False)
-        trained = self._trained(network, rows, small, run)
-        halves = self._with_defined_code(network, trained.weights, rows, run)
+        # Of a wide table only the space of its rows matters, unless single values are noisy.
+        space = row_space(rows) if self.noise == 0 else None
+        seen = rows if space is None else space.coordinates(rows, run.threads)
+        network = network_of(seen.shape[1], hidden, q, self.activation, bool(self.tied))
+        trained = self._trained(network, seen, small, run)
+        halves = self._with_defined_code(network, trained.weights, seen, run)
+        if space is not None:
+            encoder, decoder = halves_of(network)
+            halves = Halves(
+                space.widened(encoder, halves.encoder, inputs=True)[1],
+                space.widened(decoder, halves.decoder, outputs=True)[1],
+            )
         self.encoder_weights_, self.decoder_weights_ = halves
         self.loss_history_, self.held_out_loss_ = trained.losses, trained.held_out
         self.n_iter_, self.best_iter_ = len(trained.losses) - 1, int(trained.best_epoch)
@@ -301,8 +315,7 @@ class Autoencoder(NetworkReducer, Invertible):
 
         def show(weights: np.ndarray) -> np.ndarray:
             halves = self._with_defined_code(network, weights, rows, run)
-            encoder, _ = self._networks()
-            return apply(encoder, halves.encoder, rows, run.threads)
+            return apply(halves_of(network)[0], halves.encoder, rows, run.threads)
 
         if small:
             return descend(network, weights, learned, plan, run, held_out=held, show=show)
@@ -315,8 +328,8 @@ class Autoencoder(NetworkReducer, Invertible):
     def _with_defined_code(
         self, network: Network, weights: np.ndarray, rows: np.ndarray, run: FitContext
     ) -> Halves:
-        halves, encoder = untied(network, weights), self._networks()[0]
-        code = apply(encoder, halves.encoder, rows, run.threads)
+        halves = untied(network, weights)
+        code = apply(halves_of(network)[0], halves.encoder, rows, run.threads)
         return oriented(network, halves, rows, code, self.sparsity > 0, run)
 
     # --- the network ----------------------------------------------------------------------------
@@ -324,11 +337,7 @@ class Autoencoder(NetworkReducer, Invertible):
     def _networks(self) -> tuple[Network, Network]:
         """Encoder and decoder."""
         p, *hidden, q = (int(size) for size in self.layer_sizes_)
-        whole, middle = network_of(p, hidden, q, self.activation, False), len(hidden) + 1
-        return tuple(  # type: ignore[return-value]
-            Network(whole.sizes[a : b + 1], whole.activations[a:b])
-            for a, b in ((0, middle), (middle, 2 * middle))
-        )
+        return halves_of(network_of(p, hidden, q, self.activation, False))
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X, encoder = as_dense(X, type(self).__name__), self._networks()[0]

@@ -20,10 +20,11 @@ from lowland._core.validation import as_dense, check_finite
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.network.passes import apply
+from lowland._engines.network.row_space import row_space, row_space_cost, seen_columns
 from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 from lowland.neural._nlpca_loss import Code, Rows
 from lowland.neural._nlpca_places import Decoder, decode, nearest_places
-from lowland.neural._nlpca_training import Settings, spread_places, train
+from lowland.neural._nlpca_training import Settings, Trained, spread_places, train
 
 __all__ = ["NonlinearPCA"]
 
@@ -180,9 +181,11 @@ class NonlinearPCA(NetworkReducer, Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 700 steps, and the search for the places of all rows."""
         r, h = _n_learned(n, p), _hidden_units(n, 2)
-        step = Estimate(r * (6e-7 + 4e-10 * p * h) + 3e-4, 48 * r * p)
+        seen = seen_columns(r, p)
+        step = Estimate(r * (6e-7 + 4e-10 * seen * h) + 3e-4, 48 * r * p)
         places = Estimate(5e-5 * n, 8 * n * p + 2**25)
-        return Estimate(0.02, 0) + principal_axes_cost(r, p, 3) + 700 * step + places
+        start = principal_axes_cost(r, seen, 3) + row_space_cost(r, p)
+        return Estimate(0.02, 0) + start + 700 * step + places
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: weights fit the layers, and the variant its parts."""
@@ -252,7 +255,7 @@ class NonlinearPCA(NetworkReducer, Invertible):
         self._learn_scales(X)
         chosen = np.sort(run.rng.choice(n, learned, replace=False)) if learned < n else slice(None)
         rows = self._rows(X[chosen])
-        found = train(rows, self._settings(), run)
+        found = self._trained(rows, run)
         self.decoder_weights_, self.encoder_weights_ = found.decoder, found.encoder
         self.ridge_, self.anchors_ = found.ridge, None
         self.loss_history_, self.n_iter_ = found.losses, found.n_iter
@@ -261,6 +264,20 @@ class NonlinearPCA(NetworkReducer, Invertible):
         self.embedding_ = self._transform(X, run)
         self.explained_variance_ratio_ = self._explained(X, run)
         return self.embedding_.copy()
+
+    def _trained(self, rows: Rows, run: FitContext) -> Trained:
+        """A wide table without gaps is trained in the space of its rows."""
+        settings = self._settings()
+        space = row_space(rows.X) if rows.known is None else None
+        if space is None:
+            return train(rows, settings, run)
+        fewer, unit = Rows(space.coordinates(rows.X, run.threads), None), space.size**2
+        found = train(fewer, settings._replace(ridge=unit * RIDGE), run)
+        encoder, r = found.encoder, len(space.axes)
+        if encoder is not None:
+            encoder = space.widened(settings.encoder(r), encoder, inputs=True)[1]
+        decoder = space.widened(settings.decoder(r), found.decoder, outputs=True)[1]
+        return found._replace(encoder=encoder, decoder=decoder, ridge=found.ridge / unit)
 
     def _hidden_sizes(self, n: int, q: int) -> np.ndarray:
         return np.array(self._given_hidden() or [_hidden_units(n, q)])
