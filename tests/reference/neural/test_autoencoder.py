@@ -73,6 +73,22 @@ def test_a_linear_network_ends_at_the_eigenvalues_that_pca_discards(hidden):
     assert cosines.min() > 1 - 1e-3
 
 
+def test_a_wide_table_is_no_exception():
+    """It is trained in the space of its rows, where columns are few."""
+    X = irregular(25, 80)
+    X[:, 3] = 7.0
+    model = Autoencoder(2, solver="lbfgs", max_iter=2000, random_state=1, **LINEAR)
+    back = model.inverse_transform(model.fit_transform(X))
+    discarded = PCA().fit(X).explained_variance_[2:].sum()
+    assert np.sum((X - back) ** 2) / 24 == pytest.approx(discarded, rel=1e-4)
+    assert model.loss_history_[-1] * X.size == pytest.approx(
+        np.sum((X - back) ** 2) / model.scale_[0] ** 2, rel=1e-6
+    )
+    np.testing.assert_array_equal(back[:, 3], 7.0)
+    other = np.where(np.arange(80) == 3, -1.0, X)
+    np.testing.assert_array_equal(model.transform(other), model.embedding_)
+
+
 def test_so_does_adam_up_to_its_steps():
     X = irregular(300, 5)
     steps = {"solver": "adam", "max_iter": 200, "batch_size": 50, "learning_rate": 0.03}

@@ -180,6 +180,21 @@ def test_a_linear_network_finds_the_plane_of_the_principal_axes(variant, hidden)
 
 
 @each("variant", ["inverse", "symmetric"])
+def test_a_wide_table_is_no_exception(variant):
+    """It is trained in the space of its rows, where columns are few."""
+    rng = np.random.default_rng(0)
+    X = cloud()[:30] @ rng.standard_normal((6, 90)) + 0.01 * rng.standard_normal((30, 90))
+    X[:, 7] = 3.0
+    model = NonlinearPCA(2, variant=variant, hidden=4, **STRAIGHT).fit(X)
+    shares = PCA(6).fit(X).explained_variance_ratio_
+    assert model.explained_variance_ratio_.sum() == pytest.approx(shares[:2].sum(), abs=1e-3)
+    back = model.inverse_transform(model.embedding_)
+    assert (back[:, 7] == 3.0).all()
+    lost = np.sum((X - back) ** 2) / np.sum((X - X.mean(axis=0)) ** 2)
+    assert lost == pytest.approx(1 - model.explained_variance_ratio_.sum(), abs=1e-9)
+
+
+@each("variant", ["inverse", "symmetric"])
 def test_a_linear_hierarchical_network_finds_each_principal_axis_in_order(variant):
     X = cloud()
     linear = PCA(3).fit(X)
