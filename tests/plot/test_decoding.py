@@ -10,12 +10,12 @@ from lowland._core.errors import DataError, ParameterError
 from lowland.plot import (
     component_planes,
     decoded_images,
-    grid_over,
     loss_plot,
     reconstruction_pairs,
     save_figure,
 )
 from lowland.plot._figure import png_bytes
+from lowland.plot.decoding.places import grid_over
 from lowland.plot.palettes import category_colors
 from support.cases import each
 

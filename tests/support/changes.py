@@ -314,7 +314,6 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "max_iter": Change(2),
         "batch_size": Change(7, {"solver": "adam", "max_iter": 3}),
         "learning_rate": Change(0.02, {"solver": "adam", "max_iter": 3}),
-        "schedule": Change("constant", {"solver": "adam", "max_iter": 3}),
         "validation": Change(0.3),
         "patience": Change(3, {"max_iter": 200, "validation": 0.3}, shows="n_iter_"),
     },

@@ -24,7 +24,7 @@ def small(method: type, neighbors: int = 6, perplexity: float = 5.0) -> dict[str
     if "perplexity" in method.parameters():
         suited["perplexity"] = perplexity
     if method.__name__ == "ParametricTSNE":  # far from converged maps will do
-        suited |= {"max_iter": 60, "n_epochs": 10}
+        suited["n_epochs"] = 10
     if isinstance(method().get_params().get("n_neighbors"), int):
         suited["n_neighbors"] = neighbors
     return suited

@@ -28,8 +28,8 @@ class NetworkReducer(Reducer):
     hidden : "auto", int or list of int, default="auto"
         Numbers of units of the hidden layers between the rows and the map, from the rows to the
         map. "auto" chooses them from the size of the table.
-    activation : {"tanh", "relu", "elu", "sigmoid"}, default="tanh"
-        Function of the hidden units.
+    activation : {"tanh", "relu", "elu", "sigmoid", "linear"}, default="tanh"
+        Function of the hidden units. "linear" gives a linear map.
     standardize : bool, default=True
         Whether each column is divided by its standard deviation. If not, all columns are divided by
         one number, the root of their mean variance. The result is in the units of X either way.
@@ -51,8 +51,8 @@ class NetworkReducer(Reducer):
     hidden: str | int | Sequence[int] = param(
         OneOf("auto") | Integer(1, MOST_UNITS) | Several(Integer(1, MOST_UNITS)), default="auto"
     )
-    activation: Literal["tanh", "relu", "elu", "sigmoid"] = param(
-        OneOf("tanh", "relu", "elu", "sigmoid"), default="tanh"
+    activation: Literal["tanh", "relu", "elu", "sigmoid", "linear"] = param(
+        OneOf("tanh", "relu", "elu", "sigmoid", "linear"), default="tanh"
     )
     standardize: bool = param(Boolean(), default=True)
     weight_decay: float = param(Real(0, 1e6, closed="both"), default=1e-5)

@@ -94,9 +94,7 @@ class Autoencoder(NetworkReducer, Invertible):
     batch_size : int, default=128
         Number of rows per step of Adam.
     learning_rate : float, default=0.005
-        Size of the steps of Adam.
-    schedule : {"cosine", "constant"}, default="cosine"
-        Whether the learning rate falls to 0 along half a cosine, or stays.
+        Size of the first steps of Adam; it falls to 0 along half a cosine.
     validation : float, default=0.1
         Share of the rows that are held out of the training, from 0 to 0.9. The weights that
         reconstruct them best are kept. Without at least 5 such rows nothing is held out.
@@ -119,8 +117,8 @@ class Autoencoder(NetworkReducer, Invertible):
     loss_history_ : ndarray of shape (n_losses,)
         Mean squared error per standardized value of the rows that are trained on: at the start, and
         during each epoch or after each step.
-    held_out_loss_ : ndarray of shape (n_held_out_losses,)
-        The same of the held-out rows, after each epoch or step.
+    held_out_loss_ : ndarray of shape (n_held_out_losses,) or None
+        The same of the held-out rows, after each epoch or step. None if there were none.
     best_iter_ : int
         The epoch or step whose weights were kept.
 
@@ -163,9 +161,6 @@ class Autoencoder(NetworkReducer, Invertible):
     (1, 4)
     """
 
-    activation: Literal["tanh", "relu", "elu", "sigmoid", "linear"] = param(
-        OneOf("tanh", "relu", "elu", "sigmoid", "linear"), default="tanh"
-    )
     weight_decay: Any = param(Real(0, 1e6, closed="both") | OneOf("auto"), default="auto")
     noise: float = param(Real(0, 0.95, closed="both"), default=0.0)
     sparsity: float = param(Real(0, 1e6, closed="both"), default=0.0)
@@ -174,7 +169,6 @@ class Autoencoder(NetworkReducer, Invertible):
     max_iter: int | str = param(Integer(0) | OneOf("auto"), default="auto")
     batch_size: int = param(Integer(1), default=128)
     learning_rate: float = param(Real(0, 1e6, closed="right"), default=5e-3)
-    schedule: Literal["cosine", "constant"] = param(OneOf("cosine", "constant"), default="cosine")
     validation: float = param(Real(0, 0.9, closed="both"), default=0.1)
     patience: int = param(Integer(0), default=50)
 
@@ -183,7 +177,7 @@ class Autoencoder(NetworkReducer, Invertible):
     decoder_weights_: np.ndarray = fitted("n_decoder_weights")
     reconstruction_errors_: np.ndarray = fitted("n_samples", meaning=at_least(0))
     explained_share_: float = fitted()
-    held_out_loss_: np.ndarray = fitted("n_held_out_losses", may_be_empty=True)
+    held_out_loss_: np.ndarray | None = fitted("n_held_out_losses", optional=True)
     best_iter_: int = fitted(type=int, meaning=count())
 
     card = Card(
@@ -262,7 +256,8 @@ class Autoencoder(NetworkReducer, Invertible):
                 space.widened(decoder, halves.decoder, outputs=True)[1],
             )
         self.encoder_weights_, self.decoder_weights_ = halves
-        self.loss_history_, self.held_out_loss_ = trained.losses, trained.held_out
+        self.loss_history_ = trained.losses
+        self.held_out_loss_ = trained.held_out if len(trained.held_out) else None
         self.n_iter_, self.best_iter_ = len(trained.losses) - 1, int(trained.best_epoch)
         self.embedding_ = self._transform(X, run)
         self.reconstruction_errors_ = self._errors(X, run)
@@ -304,7 +299,6 @@ class Autoencoder(NetworkReducer, Invertible):
             n_epochs=int(steps),
             batch_size=min(int(self.batch_size), n),
             learning_rate=float(self.learning_rate),
-            schedule=self.schedule,
             weight_decay=float(decay),
             sparsity=float(self.sparsity),
             code=code,

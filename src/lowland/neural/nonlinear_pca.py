@@ -141,9 +141,6 @@ class NonlinearPCA(NetworkReducer, Invertible):
     )
     hierarchical: bool = param(Boolean(), default=False)
     circular: int = param(Integer(0), default=0)
-    activation: Literal["tanh", "relu", "elu", "sigmoid", "linear"] = param(
-        OneOf("tanh", "relu", "elu", "sigmoid", "linear"), default="tanh"
-    )
     weight_decay: float = param(Real(0, 1e6, closed="both"), default=1e-4)
     n_init: int = param(Integer(1, 1000), default=2)
     max_iter: int = param(Integer(0), default=500)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -134,9 +134,6 @@ class ParametricTSNE(NetworkReducer):
     perplexity: float | Sequence[float] = param(Real(0) | Several(Real(0)), default=30.0)
     max_iter: int = param(Integer(0), default=750)
     n_epochs: int | str = param(OneOf("auto") | Integer(1, 100_000), default="auto")
-    activation: Literal["tanh", "relu", "elu", "sigmoid"] = param(
-        OneOf("tanh", "relu", "elu", "sigmoid"), default="tanh"
-    )
     standardize: bool = param(Boolean(), default=False)
     noise: float = param(Real(0, 1e6, closed="both"), default=1.0)
     weight_decay: float = param(Real(0, 1e6, closed="both"), default=0.0)
@@ -276,7 +273,7 @@ class ParametricTSNE(NetworkReducer):
         last = network.layers(weights)[-1]  # linear: the size of the map belongs to it
         last.W[...] *= np.float32(size)
         last.b[...] *= np.float32(size)
-        self.weights_ = weights
+        self.weights_ = weights.astype(np.float64)
 
     def _network(self) -> Network:
         sizes = tuple(int(size) for size in self.layer_sizes_)

@@ -17,7 +17,6 @@ from lowland.plot._figure import save_figure
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.decoding.decoded import decoded_images
-from lowland.plot.decoding.places import grid_over
 from lowland.plot.decoding.reconstructions import reconstruction_pairs
 from lowland.plot.dimensions import curse
 from lowland.plot.distortion import distortion_map
@@ -50,7 +49,6 @@ __all__ = [
     "decoded_images",
     "distortion_map",
     "eigen_images",
-    "grid_over",
     "grid_through_data",
     "hits",
     "labeled_units",

@@ -28,7 +28,8 @@ def draw_losses(scene: Scene) -> Drawn | None:
     losses = np.asarray(estimator.loss_history_, dtype=np.float64)
     if losses.size < 2 or not np.isfinite(losses).all():
         return None
-    held_out = np.asarray(getattr(estimator, "held_out_loss_", ()), dtype=np.float64)
+    given = getattr(estimator, "held_out_loss_", None)
+    held_out = np.asarray(() if given is None else given, dtype=np.float64)
     has_held_out = held_out.shape == losses.shape and bool(np.isfinite(held_out).all())
     figure = loss_plot(
         losses,
@@ -79,7 +80,7 @@ class _Decoded(NamedTuple):
 
 
 def _decoded_grid(scene: Scene, pixels: Pixels | None) -> _Decoded | None:
-    from lowland.plot import grid_over
+    from lowland.plot.decoding.places import grid_over
 
     Y = np.asarray(scene.fit.Y, dtype=np.float64)
     rows = Y[:, :2]

@@ -355,7 +355,7 @@ def test_stopped_training_keeps_the_best_weights(solver):
         maps.append(Y.copy())
         return step == 12
 
-    rates = {"learning_rate": 0.05, "schedule": "constant"}  # the loss goes up and down
+    rates = {"learning_rate": 0.05}  # the loss goes up and down
     model = Autoencoder(2, solver=solver, callback=stop_at_12, random_state=0, **rates).fit(X)
     assert model.n_iter_ == 12
     held = np.random.default_rng(0).permutation(200)[:20]

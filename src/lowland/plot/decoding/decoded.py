@@ -80,7 +80,7 @@ def decoded_images(
     --------
     >>> from lowland import PCA
     >>> from lowland.datasets import digits
-    >>> from lowland.plot import grid_over
+    >>> from lowland.plot.decoding.places import grid_over
     >>> pca = PCA(2)
     >>> Y = pca.fit_transform(digits().X)
     >>> places, _ = grid_over(Y, 5)
