@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._core.card import Estimate
 from lowland._engines.network.layers import Network, first_weights
+from lowland._engines.network.row_space import row_space_cost, seen_columns
+from lowland.neural._autoencoder_training import network_of
 
-__all__ = ["STEPS", "decay_for", "epochs", "hidden_units", "is_small", "start"]
+__all__ = [
+    "STEPS",
+    "decay_for",
+    "epochs",
+    "hidden_units",
+    "is_small",
+    "start",
+    "training_estimate",
+]
 
 ROWS_PER_UNIT = 4  # of the first hidden layer, "auto"
 SMALL_WORK = 4e6  # rows times weights, up to which L-BFGS is chosen
@@ -44,3 +55,16 @@ def epochs(n: int) -> int:
 def decay_for(n: int) -> float:
     """A weight decay that many rows outweigh, as they do a prior."""
     return min(0.001, 0.1 / n)
+
+
+def training_estimate(n: int, p: int) -> Estimate:
+    """What a fit with defaults costs: passes forward and backward over all rows."""
+    whole = network_of(p, hidden_units(n, p), 2, "tanh", False)
+    network = network_of(seen_columns(n, p), hidden_units(n, p), 2, "tanh", False)
+    w, small = network.n_weights, is_small(n, whole)
+    passes = STEPS if small else epochs(n)
+    steps = passes if small else passes * (1 + n // 128)
+    seconds = (6e-10 if small else 8e-11) * passes * n * w + (4e-4 if small else 6e-5) * steps
+    rows = n * (p + 2) * (16 if small else 12) + min(n, 4096) * sum(network.sizes) * 16
+    training = Estimate(0.02 + seconds, rows + w * (360 if small else 48))
+    return row_space_cost(n, p) + training.holding(24 * whole.n_weights)

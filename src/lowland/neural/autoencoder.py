@@ -22,7 +22,7 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply, jacobian
-from lowland._engines.network.row_space import row_space, row_space_cost, seen_columns
+from lowland._engines.network.row_space import row_space, row_space_cost
 from lowland.neural._autoencoder_sizes import (
     STEPS,
     decay_for,
@@ -30,6 +30,7 @@ from lowland.neural._autoencoder_sizes import (
     hidden_units,
     is_small,
     start,
+    training_estimate,
 )
 from lowland.neural._autoencoder_training import (
     Halves,
@@ -203,15 +204,7 @@ class Autoencoder(NetworkReducer, Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: passes forward and backward over all rows."""
-        whole = network_of(p, hidden_units(n, p), 2, "tanh", False)
-        network = network_of(seen_columns(n, p), hidden_units(n, p), 2, "tanh", False)
-        w, small = network.n_weights, is_small(n, whole)
-        passes = STEPS if small else epochs(n)
-        steps = passes if small else passes * (1 + n // 128)
-        seconds = (6e-10 if small else 8e-11) * passes * n * w + (4e-4 if small else 6e-5) * steps
-        rows = n * (p + 2) * (16 if small else 12) + min(n, 4096) * sum(network.sizes) * 16
-        training = Estimate(0.02 + seconds, rows + w * (360 if small else 48))
-        return row_space_cost(n, p) + training.holding(24 * whole.n_weights)
+        return training_estimate(n, p)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: weights and sizes of the layers fit each other."""
@@ -274,7 +267,7 @@ class Autoencoder(NetworkReducer, Invertible):
         p, w = network.sizes[0], network.n_weights
         rows = n * p * (16 if small else 8) + min(n, 4096) * sum(network.sizes) * 16
         require_memory(
-            rows + w * (360 if small else 24),
+            rows + w * (360 if small else 24) + int(row_space_cost(n, p).n_bytes),
             task=f"{type(self).__name__} with {w} weights for {n} rows and {p} columns",
             alternative="fewer hidden units" + (', or solver="adam"' if small else ""),
         )

@@ -14,6 +14,7 @@ from lowland._engines.network.quasi_newton import minimize
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neural._nlpca_loss import BottleneckLoss, Code, InverseLoss, Rows
 from lowland.neural._nlpca_places import Decoder, nearest_places
+from support.bent_rows import rows, with_holes
 from support.cases import each
 
 ACTIVATIONS = {
@@ -23,19 +24,6 @@ ACTIVATIONS = {
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "linear": lambda a: a,
 }
-
-
-def rows(n, p=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
-
-
-def with_holes(X, share=0.2, seed=0):
-    X, holes = X.copy(), np.random.default_rng(seed).random(X.shape) < share
-    holes[np.arange(len(X)), np.arange(len(X)) % X.shape[1]] = False  # no row is empty
-    X[holes] = np.nan
-    return X
 
 
 def angle_between(A, B):

@@ -22,15 +22,10 @@ from lowland.neural import parametric_tsne
 from lowland.neural._divergence_descent import divergence_slope
 from lowland.neural._free_map import FreeMap
 from lowland.neural._neighbor_noise import neighbor_noise
+from support.bent_rows import rows
 from support.cases import each
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
-
-
-def rows(n, p=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 # --- the definition -----------------------------------------------------------------------------

@@ -11,21 +11,9 @@ from lowland import GTM, PCA
 from lowland.errors import MemoryLimitError, ParameterError
 from lowland.topographic._gtm_basis import Basis, grid, spacing
 from lowland.topographic._gtm_em import SINGULAR, Mixture, e_step, m_step, penalty_of, table_of
+from support.bent_rows import rows, with_holes
 from support.cases import each
 from support.data import stored
-
-
-def rows(n, p=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
-
-
-def with_holes(X, share=0.2, seed=0):
-    X, holes = X.copy(), np.random.default_rng(seed).random(X.shape) < share
-    holes[np.arange(len(X)), np.arange(len(X)) % X.shape[1]] = False  # no row is empty
-    X[holes] = np.nan
-    return X
 
 
 def errors_of_neighbors(Y, labels):

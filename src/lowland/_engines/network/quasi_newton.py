@@ -35,8 +35,9 @@ def minimize(
 ) -> Minimum:
     """Descend from ``start`` by ``function(x) = (loss, gradient)``; the loss never rises.
 
-    It ends when a step lowers the loss by less than ``tol`` of itself, after ``max_iter`` steps, or
-    when the monitor says so. ``show(x)`` makes the map that a callback gets.
+    It ends when a step lowers the loss by less than ``tol`` times the larger of the loss and 1,
+    after ``max_iter`` steps, or when the monitor says so. ``show(x)`` makes the map that a callback
+    gets.
     """
     from scipy.optimize import minimize as scipy_minimize
 
