@@ -39,6 +39,7 @@ TITLES = {
     "unfolding": "Unfolding: a curved surface laid flat",
     "topographic": "Topographic methods: a grid or a curve laid through the data",
     "neural": "Networks: a map that is a function",
+    "latent": "Latent variables: a map with a likelihood",
     "neighbor": "Neighbor embeddings",
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -3,7 +3,8 @@
 The class ``LaplacianEigenmaps`` lives in ``lowland/<family>/laplacian_eigenmaps.py``: the file
 name is the class name in snake case, so a name can be looked up without importing its neighbors.
 Selectors, which keep columns instead of making a map, live in ``lowland/selection`` under the same
-rule; they have lists of their own, so that nothing takes one for a map.
+rule, and methods that put several tables into one map in ``lowland/alignment``; both have lists of
+their own, so that nothing takes one for a map of a single table.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
 __all__ = [
+    "ALIGNMENT",
     "FAMILIES",
     "NEIGHBORS",
     "PREPARATION",
@@ -44,9 +46,11 @@ FAMILIES = (
     "unfolding",
     "topographic",
     "neural",
+    "latent",
     "neighbor",
 )
 SELECTION = ("selection",)
+ALIGNMENT = ("alignment",)
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)
 
@@ -122,7 +126,7 @@ def all_selectors() -> list[Any]:
 def get_any(class_name: str) -> Any:
     """The class of a model by its own name, as model files give it: of a map, a selector, ..."""
     method = snake_case(class_name)
-    path = modules((*SELECTION, *PREPARATION, *NEIGHBORS)).get(method)
+    path = modules((*SELECTION, *ALIGNMENT, *PREPARATION, *NEIGHBORS)).get(method)
     return get(class_name) if path is None else _class_in(path, method)
 
 

@@ -1,0 +1,1 @@
+"""Methods that put two or more tables into one map."""
