@@ -101,6 +101,7 @@ ENGINE_ROOMS = [
     "patches",
     "grids",
     "network",
+    "gaussian_processes",
 ]
 ENGINES = [path for path in FILES if room(path) == "_engines"]
 

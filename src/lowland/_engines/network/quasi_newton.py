@@ -32,12 +32,13 @@ def minimize(
     tol: float,
     monitor: Monitor,
     show: Callable[[np.ndarray], np.ndarray] | None = None,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Minimum:
     """Descend from ``start`` by ``function(x) = (loss, gradient)``; the loss never rises.
 
     It ends when a step lowers the loss by less than ``tol`` times the larger of the loss and 1,
     after ``max_iter`` steps, or when the monitor says so. ``show(x)`` makes the map that a callback
-    gets.
+    gets. ``bounds`` are the least and the largest values of x, infinite where there are none.
     """
     from scipy.optimize import minimize as scipy_minimize
 
@@ -61,6 +62,7 @@ def minimize(
             jac=True,
             method="L-BFGS-B",
             callback=after_step,
+            bounds=None if bounds is None else np.column_stack(bounds),
             options={
                 "maxiter": max_iter,
                 "maxfun": 20 * max_iter,

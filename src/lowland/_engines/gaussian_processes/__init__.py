@@ -1,0 +1,1 @@
+"""Gaussian processes: covariances, likelihoods, bounds by inducing points, with all slopes."""

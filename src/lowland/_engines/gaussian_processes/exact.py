@@ -1,0 +1,67 @@
+"""The likelihood of a Gaussian process whose outputs are the columns of a table.
+
+    log p(Y | X) = -n D/2 log 2 pi - D/2 log |K| - 1/2 tr(K^-1 Y Y^T),  K = k(X, X) + s^2 I
+
+for n rows and D columns; s^2 is the variance of the noise. O(n^3 + n^2 D) time, O(n^2) memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
+
+__all__ = ["ExactLikelihood", "exact_posterior", "log_likelihood"]
+
+
+class ExactLikelihood(NamedTuple):
+    """The value, and its slopes by log parameters, by log s^2 and by the rows of X."""
+
+    value: float
+    theta: np.ndarray
+    noise: float
+    X: np.ndarray
+
+
+def log_likelihood(
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Y: np.ndarray,
+    n_columns: int | None = None,
+) -> ExactLikelihood:
+    """log p(Y | X) and its slopes.
+
+    Only Y Y^T and the number of columns matter: a table that is wider than long may be replaced by
+    any Y with the same products, and ``n_columns`` says how many columns it had.
+    """
+    n, D = len(Y), n_columns or Y.shape[1]
+    noise = float(np.exp(log_noise))
+    K = covariance.matrix(theta, X, X)
+    K.flat[:: n + 1] += noise
+    L = lower_factor(K)
+    V = solve_lower(L, Y)
+    log_det = 2 * float(np.log(np.diag(L)).sum())
+    value = -0.5 * (n * D * np.log(2 * np.pi) + D * log_det + float(np.sum(V * V)))
+    inverse = inverse_from(L)
+    A = solve_lower(L, V, transposed=True)
+    G = 0.5 * (A @ A.T - D * inverse)  # the slope by K
+    slopes = covariance.slopes(theta, X, X, G)
+    return ExactLikelihood(value, slopes.theta, noise * float(np.trace(G)), slopes.X + slopes.Z)
+
+
+def exact_posterior(
+    covariance: Covariance, theta: np.ndarray, log_noise: float, X: np.ndarray, Y: np.ndarray
+) -> Posterior:
+    """What the process is at other places, given the rows."""
+    noise = float(np.exp(log_noise))
+    K = covariance.matrix(theta, X, X)
+    K.flat[:: len(K) + 1] += noise
+    L = lower_factor(K)
+    weights = solve_lower(L, solve_lower(L, Y), transposed=True)
+    return Posterior(covariance, theta, X, weights, inverse_from(L), noise)

@@ -1,0 +1,150 @@
+"""The base of Gaussian process latent variable models: the process, its posterior, the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from lowland._core.base import Invertible
+from lowland._core.constraints import Boolean, Function, Integer, Null, OneOf, Real
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError
+from lowland._core.meanings.contents import above, at_least, count
+from lowland._core.params import fitted, param
+from lowland._core.validation import check_matrix
+from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
+from lowland._engines.gaussian_processes.posterior import Posterior
+
+__all__ = ["MOST_INDUCING", "GaussianProcessReducer"]
+
+MOST_INDUCING = 2000
+
+
+class GaussianProcessReducer(Invertible):
+    """A method sees the columns of a table as draws of one Gaussian process of the map.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "matern32", "matern52", "linear", "rbf+linear"}, default="rbf"
+        Covariance of the process: smooth, rougher, linear, or a sum. Each axis has a length scale
+        of its own.
+    bias : bool, default=True
+        Whether the covariance has a constant, so that columns may have a common shift.
+    inference : {"auto", "exact", "sparse", "stochastic"}, default="auto"
+        How the likelihood is computed: exactly, by a lower bound with inducing points, or by that
+        bound on mini-batches. "auto" decides by the number of rows.
+    n_inducing : int, default=50
+        Number of inducing points.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Places of the fitted rows.
+    mean_ : ndarray of shape (n_features,)
+        Means of the columns.
+    scale_ : float
+        What centered values are divided by: the root of the mean variance of the columns.
+    log_parameters_ : ndarray of shape (n_parameters,)
+        Logarithms of the parameters of the covariance: variance, length scales, weights of a linear
+        part, bias.
+    noise_ : float
+        Standard deviation of the noise, in every column the same.
+    relevance_ : ndarray of shape (n_components,)
+        How much the process depends on each axis, relative to the largest.
+    inducing_points_ : ndarray of shape (n_inducing, n_components), or None
+        Places of the inducing points; None for exact inference.
+    weights_ : ndarray of shape (n_inputs, n_features)
+        Weights of the posterior mean, in units of ``scale_``.
+    precision_ : ndarray of shape (n_inputs, n_inputs)
+        What the posterior variance subtracts from the prior variance.
+    mean_log_likelihood_ : float
+        Log-likelihood, or its bound, per value of the table in units of ``scale_``.
+    loss_history_ : ndarray of shape (n_losses,)
+        Minus the objective per value, at the start and after each step.
+    """
+
+    kernel: Literal["rbf", "matern32", "matern52", "linear", "rbf+linear"] = param(
+        OneOf(*KINDS), default="rbf"
+    )
+    bias: bool = param(Boolean(), default=True)
+    inference: Literal["auto", "exact", "sparse", "stochastic"] = param(
+        OneOf("auto", "exact", "sparse", "stochastic"), default="auto"
+    )
+    n_inducing: int = param(Integer(1, MOST_INDUCING), default=50)
+    max_iter: int = param(Integer(0), default=200)
+    tol: float = param(Real(0, closed="left"), default=1e-7)
+    callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    mean_: np.ndarray = fitted("n_features", unit="x")
+    scale_: float = fitted(unit="d", meaning=above(0))
+    log_parameters_: np.ndarray = fitted("n_parameters")
+    noise_: float = fitted(unit="d", meaning=above(0))
+    relevance_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    inducing_points_: np.ndarray | None = fitted("n_inducing", "n_components", optional=True)
+    weights_: np.ndarray = fitted("n_inputs", "n_features")
+    precision_: np.ndarray = fitted("n_inputs", "n_inputs")
+    mean_log_likelihood_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_losses")
+    n_iter_: int = fitted(type=int, meaning=count())
+
+    @property
+    def log_likelihood_(self) -> float:
+        """log p of the fitted table given the map, or its lower bound, without the prior."""
+        self._require_fitted()
+        n_values = len(self.embedding_) * int(self.n_features_in_)
+        return n_values * float(self.mean_log_likelihood_ - np.log(self.scale_))
+
+    def _covariance(self) -> Covariance:
+        return Covariance(self.kernel, int(self.n_components), bias=bool(self.bias))
+
+    def _posterior(self) -> Posterior:
+        """Of standardized rows."""
+        inputs = self.embedding_ if self.inducing_points_ is None else self.inducing_points_
+        return Posterior(
+            self._covariance(),
+            self.log_parameters_,
+            np.ascontiguousarray(inputs, dtype=np.float64),
+            self.weights_,
+            self.precision_,
+            float(self.noise_ / self.scale_) ** 2,
+        )
+
+    def _keep(self, posterior: Posterior) -> None:
+        """Set the attributes of the process from its posterior."""
+        self.log_parameters_ = posterior.theta
+        self.noise_ = float(np.sqrt(posterior.noise)) * self.scale_
+        self.weights_, self.precision_ = posterior.weights, posterior.precision
+        relevance = posterior.covariance.relevance(posterior.theta)
+        self.relevance_ = relevance / (relevance.max() or 1.0)
+
+    def inverse_transform(self, X: Any, return_std: bool = False) -> Any:
+        """Rows for points X of the map: the posterior mean.
+
+        With ``return_std`` also the standard deviation of a new row there, noise included: one
+        number for each point, since all columns share it.
+        """
+        rows = super().inverse_transform(X)
+        if not return_std:
+            return rows
+        return rows, self.uncertainty(X)
+
+    def uncertainty(self, X: Any) -> np.ndarray:
+        """Standard deviation of a new row at points X of the map, in the units of the table."""
+        self._require_fitted()
+        Y = np.ascontiguousarray(check_matrix(X, owner=type(self).__name__), dtype=np.float64)
+        if Y.shape[1] != self._n_features_out:
+            raise DataError(
+                f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "
+                f"{self._n_features_out} dimensions."
+            )
+        posterior = self._posterior()
+        with self._running() as run:
+            variance = posterior.variance(Y, run.threads)
+        return self.scale_ * np.sqrt(variance + posterior.noise)
+
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
+        mean = self._posterior().mean(np.ascontiguousarray(Y, dtype=np.float64), run.threads)
+        return (mean * self.scale_ + self.mean_).astype(Y.dtype, copy=False)
