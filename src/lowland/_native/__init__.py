@@ -97,6 +97,10 @@ definition in numpy.
   Gaussians at the nodes, and what the M step needs: the log sum of exp(-beta d^2 / 2) of each row,
   and for each node the sums of rows and of ones, weighted by its posteriors, over known values;
   ``gtm_posteriors(..., logs, posteriors)``: the posteriors themselves.
+- ``covariance_matrix(u, v, a, b, shape, variance, bias, out)``: covariances of Gaussian processes,
+  ``bias + variance f(|u_i - v_j|^2) + a_i . b_j``; ``covariance_slopes(u, v, a, b, shape, g,
+  by_row, by_column)``: sums that slopes of ``sum_ij g_ij k_ij`` are made of, for each row of u and,
+  unless ``by_column`` is empty, of v. See ``covariance.h``.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
@@ -143,6 +147,8 @@ from lowland._native.kernels import (
     complete,
     count_nested,
     count_ranks,
+    covariance_matrix,
+    covariance_slopes,
     descend,
     distance_rows,
     distance_sums,
@@ -222,6 +228,8 @@ __all__ = [
     "complete",
     "count_nested",
     "count_ranks",
+    "covariance_matrix",
+    "covariance_slopes",
     "descend",
     "distance_rows",
     "distance_sums",

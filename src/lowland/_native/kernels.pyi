@@ -501,6 +501,30 @@ def gtm_posteriors(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def covariance_matrix(
+    u: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    shape: str,
+    variance: float,
+    bias: float,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def covariance_slopes(
+    u: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    shape: str,
+    g: np.ndarray,
+    by_row: np.ndarray,
+    by_column: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def gaussian_field(
     u: np.ndarray,
     b: np.ndarray,

@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace lowland {
 void bind_affinity(nb::module_& m);
+void bind_covariance(nb::module_& m);
 void bind_embedding(nb::module_& m);
 void bind_gaussian_field(nb::module_& m);
 void bind_network(nb::module_& m);
@@ -164,6 +165,7 @@ NB_MODULE(kernels, m) {
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
     lowland::bind_affinity(m);
     lowland::bind_embedding(m);
+    lowland::bind_covariance(m);
     lowland::bind_gaussian_field(m);
     lowland::bind_network(m);
     lowland::bind_geodesics(m);

@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lowland import _native
+
 __all__ = ["KINDS", "Covariance", "Slopes"]
 
+Quadruple = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 KINDS = ("rbf", "matern32", "matern52", "linear", "rbf+linear")
 
 
@@ -97,14 +100,15 @@ class Covariance(NamedTuple):
         stationary = 1 / lengths**2 if self.stationary else np.zeros(self.q)
         return stationary + weights / (v or 1.0)
 
-    def matrix(self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """k(x_i, z_j), of shape (n, m)."""
-        v, lengths, weights, b = self.parameters(theta)
-        K = np.full((len(X), len(Z)), b)
-        if self.stationary:
-            K += v * _values(self.stationary, _squares(X / lengths, Z / lengths))[0]
-        if self.linear:
-            K += (X * weights) @ Z.T
+    def matrix(
+        self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, threads: int = 1
+    ) -> np.ndarray:
+        """k(x_i, z_j), of shape (n, m); a row of it depends on its own place only."""
+        v, _, _, b = self.parameters(theta)
+        K = np.empty((len(X), len(Z)))
+        parts = self._parts(theta, X, Z)
+        if K.size:
+            _native.covariance_matrix(*parts, self._shape(), v, b, K, threads)
         return K
 
     def diagonal(self, theta: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -112,28 +116,62 @@ class Covariance(NamedTuple):
         v, _, weights, b = self.parameters(theta)
         return v + b + (X**2) @ weights
 
-    def slopes(self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, G: np.ndarray) -> Slopes:
-        """Of sum_ij G_ij k(x_i, z_j). With Z = X, the slope by X is the sum of both slopes."""
-        v, lengths, weights, b = self.parameters(theta)
-        by_theta: list[np.ndarray | list[float]] = []
-        by_X, by_Z = np.zeros_like(X), np.zeros_like(Z)
+    def slopes(
+        self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, G: np.ndarray, threads: int = 1
+    ) -> Slopes:
+        """Of sum_ij G_ij k(x_i, z_j)."""
+        parts = self._parts(theta, X, Z)
+        rows = np.empty((len(X), 2 + 2 * parts[0].shape[1] + parts[2].shape[1]))
+        columns = np.empty((len(Z), parts[0].shape[1] + parts[2].shape[1]))
+        G = np.ascontiguousarray(G)
+        _native.covariance_slopes(*parts, self._shape(), G, rows, columns, threads)
+        v, lengths, _, _ = self.parameters(theta)
+        by_theta, by_X = self._slopes_by_row(theta, X, rows)
+        by_Z = np.zeros_like(Z)
         if self.stationary:
-            f, df = _values(self.stationary, _squares(X / lengths, Z / lengths))
-            H = v * G * df
-            rows, columns = H.sum(axis=1), H.sum(axis=0)
-            HZ, HX = H @ Z, H.T @ X
-            by_X += 2 * (X * rows[:, None] - HZ) / lengths**2
-            by_Z += 2 * (Z * columns[:, None] - HX) / lengths**2
-            squares = rows @ X**2 - 2 * (X * HZ).sum(axis=0) + columns @ Z**2
-            by_theta += [[v * np.sum(G * f)], self._shared(-2 * squares / lengths**2)]
+            by_Z -= 2 * v / lengths * columns[:, : self.q]
         if self.linear:
-            GZ = G @ Z
-            by_X += GZ * weights
-            by_Z += (G.T @ X) * weights
-            by_theta += [self._shared((X * GZ).sum(axis=0) * weights)]
+            by_Z += columns[:, -self.q :]
+        return Slopes(by_theta, by_X, by_Z)
+
+    def symmetric_slopes(
+        self, theta: np.ndarray, X: np.ndarray, G: np.ndarray, threads: int = 1
+    ) -> Slopes:
+        """Of sum_ij G_ij k(x_i, x_j) for a symmetric G; the slope by Z is empty."""
+        parts, none = self._parts(theta, X, X), np.empty((0, self.q))
+        rows = np.empty((len(X), 2 + 2 * parts[0].shape[1] + parts[2].shape[1]))
+        _native.covariance_slopes(*parts, self._shape(), G, rows, none, threads)
+        by_theta, by_X = self._slopes_by_row(theta, X, rows)
+        return Slopes(by_theta, 2 * by_X, none)
+
+    def _slopes_by_row(
+        self, theta: np.ndarray, X: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes by log parameters and by X, from the kernel's sums over the partners of a row."""
+        (v, lengths, weights, b), q = self.parameters(theta), self.q
+        totals, by_X = rows.sum(axis=0), np.zeros_like(X)
+        by_theta: list[np.ndarray | list[float]] = []
+        if self.stationary:
+            by_X += 2 * v / lengths * rows[:, 2 : 2 + q]
+            squares = totals[2 + q : 2 + 2 * q]
+            by_theta += [[v * totals[0]], self._shared(-2 * v * squares)]
+        if self.linear:
+            by_X += weights * rows[:, -q:]
+            by_theta += [self._shared((X * rows[:, -q:]).sum(axis=0) * weights)]
         if self.bias:
-            by_theta += [[b * G.sum()]]
-        return Slopes(np.concatenate(by_theta), by_X, by_Z)
+            by_theta += [[b * totals[1]]]
+        return np.concatenate(by_theta), by_X
+
+    def _parts(self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray) -> Quadruple:
+        """u, v, a and b of the kernels: k = b + v f(|u - v|^2) + a . b."""
+        _, lengths, weights, _ = self.parameters(theta)
+        places = [P / lengths if self.stationary else np.empty((len(P), 0)) for P in (X, Z)]
+        factors = (X * weights, Z) if self.linear else (X[:, :0], Z[:, :0])
+        u, v, a, b = (np.ascontiguousarray(part, np.float64) for part in (*places, *factors))
+        return u, v, a, b
+
+    def _shape(self) -> str:
+        return self.stationary or "none"
 
     def diagonal_slopes(self, theta: np.ndarray, X: np.ndarray, g: np.ndarray) -> Slopes:
         """Of sum_i g_i k(x_i, x_i); the slope by Z is empty."""
@@ -149,23 +187,3 @@ class Covariance(NamedTuple):
 
     def _shared(self, slopes: np.ndarray) -> np.ndarray:
         return slopes if self.ard else np.array([slopes.sum()])
-
-
-def _squares(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Squared distances, axis by axis, so that near points keep their digits."""
-    D = np.zeros((len(X), len(Z)))
-    for x, z in zip(X.T, Z.T, strict=True):
-        D += np.subtract.outer(x, z) ** 2
-    return D
-
-
-def _values(kind: str, D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """f(r^2) and its derivative by r^2."""
-    if kind == "rbf":
-        f = np.exp(-0.5 * D)
-        return f, -0.5 * f
-    a = np.sqrt((3 if kind == "matern32" else 5) * D)
-    e = np.exp(-a)
-    if kind == "matern32":
-        return (1 + a) * e, -1.5 * e
-    return (1 + a + a**2 / 3) * e, -5 / 6 * (1 + a) * e

@@ -34,6 +34,7 @@ def log_likelihood(
     X: np.ndarray,
     Y: np.ndarray,
     n_columns: int | None = None,
+    threads: int = 1,
 ) -> ExactLikelihood:
     """log p(Y | X) and its slopes.
 
@@ -42,26 +43,34 @@ def log_likelihood(
     """
     n, D = len(Y), n_columns or Y.shape[1]
     noise = float(np.exp(log_noise))
-    K = covariance.matrix(theta, X, X)
-    K.flat[:: n + 1] += noise
-    L = lower_factor(K)
+    L = _factor(covariance, theta, noise, X, threads)
     V = solve_lower(L, Y)
     log_det = 2 * float(np.log(np.diag(L)).sum())
     value = -0.5 * (n * D * np.log(2 * np.pi) + D * log_det + float(np.sum(V * V)))
-    inverse = inverse_from(L)
     A = solve_lower(L, V, transposed=True)
-    G = 0.5 * (A @ A.T - D * inverse)  # the slope by K
-    slopes = covariance.slopes(theta, X, X, G)
-    return ExactLikelihood(value, slopes.theta, noise * float(np.trace(G)), slopes.X + slopes.Z)
+    G = inverse_from(L, factor=-0.5 * D, outer=(0.5, A))  # the slope by K
+    slopes = covariance.symmetric_slopes(theta, X, G, threads)
+    return ExactLikelihood(value, slopes.theta, noise * float(np.trace(G)), slopes.X)
+
+
+def _factor(
+    covariance: Covariance, theta: np.ndarray, noise: float, X: np.ndarray, threads: int
+) -> np.ndarray:
+    K = covariance.matrix(theta, X, X, threads)
+    K.flat[:: len(K) + 1] += noise
+    return lower_factor(K, overwrite=True)
 
 
 def exact_posterior(
-    covariance: Covariance, theta: np.ndarray, log_noise: float, X: np.ndarray, Y: np.ndarray
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Y: np.ndarray,
+    threads: int = 1,
 ) -> Posterior:
     """What the process is at other places, given the rows."""
     noise = float(np.exp(log_noise))
-    K = covariance.matrix(theta, X, X)
-    K.flat[:: len(K) + 1] += noise
-    L = lower_factor(K)
+    L = _factor(covariance, theta, noise, X, threads)
     weights = solve_lower(L, solve_lower(L, Y), transposed=True)
     return Posterior(covariance, theta, X, weights, inverse_from(L), noise)

@@ -35,19 +35,19 @@ class Posterior(NamedTuple):
     def mean(self, X: np.ndarray, threads: int) -> np.ndarray:
         """mean(x) of each place (n, D)."""
         result = np.empty((len(X), self.weights.shape[1]))
-        for rows, K in self._blocks(X):
+        for rows, K in self._blocks(X, threads):
             result[rows] = products.times(K, np.zeros(K.shape[1]), self.weights, threads)
         return result
 
     def variance(self, X: np.ndarray, threads: int) -> np.ndarray:
         """var(x) of each place (n,), without the noise of a row; at least 0."""
         result = np.empty(len(X))
-        for rows, K in self._blocks(X):
+        for rows, K in self._blocks(X, threads):
             KP = products.times(K, np.zeros(K.shape[1]), self.precision, threads)
             prior = self.covariance.diagonal(self.theta, X[rows])
             result[rows] = prior - np.einsum("ij,ij->i", K, KP)
         return np.maximum(result, 0.0)
 
-    def _blocks(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def _blocks(self, X: np.ndarray, threads: int) -> Iterator[tuple[slice, np.ndarray]]:
         for rows in row_blocks(len(X), rows_within(24 * len(self.inputs))):
-            yield rows, self.covariance.matrix(self.theta, X[rows], self.inputs)
+            yield rows, self.covariance.matrix(self.theta, X[rows], self.inputs, threads)

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lowland._core.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance, Slopes
 from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
+from lowland._engines.linalg.products import times
 
 __all__ = [
     "JITTER",
@@ -72,7 +74,12 @@ def inducing_matrix(covariance: Covariance, theta: np.ndarray, Z: np.ndarray) ->
 
 
 def collapsed_bound(
-    Kz: np.ndarray, statistics: Statistics, Y: np.ndarray, log_noise: float, n_columns: int
+    Kz: np.ndarray,
+    statistics: Statistics,
+    Y: np.ndarray,
+    log_noise: float,
+    n_columns: int,
+    threads: int = 1,
 ) -> BoundSlopes:
     """F and its slopes, with Kz = L L^T and I + b L^-1 S2 L^-T = M M^T."""
     S0, S1, S2 = statistics
@@ -81,7 +88,7 @@ def collapsed_bound(
     L = lower_factor(Kz)
     P = solve_lower(L, solve_lower(L, S2).T)
     M = lower_factor(np.eye(m) + b * P)
-    C = S1.T @ Y
+    C = _cross(S1, Y)
     V = solve_lower(M, solve_lower(L, C))
     squares, fitted = float(np.einsum("ij,ij->", Y, Y)), float(np.sum(V * V))
     value = (
@@ -93,10 +100,9 @@ def collapsed_bound(
     )
     B = solve_lower(L, solve_lower(M, V, transposed=True), transposed=True)  # (Kz + b S2)^-1 C
     inverse = inverse_from(L)
-    both = L @ M
-    A_inverse = inverse_from(both)
-    BB = B @ B.T
-    explained = inverse @ S2 @ inverse
+    A_inverse = inverse_from(_cross(L.T, M))
+    BB = _gram(B.T)
+    explained = _cross(_cross(inverse, S2).T, inverse)  # Kz^-1 S2 Kz^-1
     by_Kz = 0.5 * (D * (inverse - A_inverse - b * explained) - b**2 * BB)
     by_S2 = 0.5 * (D * b * (inverse - A_inverse) - b**3 * BB)
     by_b = (
@@ -105,7 +111,8 @@ def collapsed_bound(
         + b * fitted
         - 0.5 * b**2 * float(np.sum(BB * S2))
     )
-    return BoundSlopes(value, by_Kz, -0.5 * D * b, b**2 * (Y @ B.T), by_S2, -b * by_b)
+    by_S1 = times(Y, np.zeros(Y.shape[1]), b**2 * B.T, threads)
+    return BoundSlopes(value, by_Kz, -0.5 * D * b, by_S1, by_S2, -b * by_b)
 
 
 def sparse_bound(
@@ -116,15 +123,17 @@ def sparse_bound(
     Z: np.ndarray,
     Y: np.ndarray,
     n_columns: int | None = None,
+    threads: int = 1,
 ) -> SparseBound:
     """F for places X that are points; see :func:`exact.log_likelihood` for ``n_columns``."""
-    D = n_columns or Y.shape[1]
-    S1 = covariance.matrix(theta, X, Z)
+    D, none = n_columns or Y.shape[1], np.zeros(len(Z))
+    S1 = covariance.matrix(theta, X, Z, threads)
     S0 = float(covariance.diagonal(theta, X).sum())
-    F = collapsed_bound(
-        inducing_matrix(covariance, theta, Z), Statistics(S0, S1, S1.T @ S1), Y, log_noise, D
-    )
-    cross = covariance.slopes(theta, X, Z, F.S1 + 2 * S1 @ F.S2)
+    Kz = inducing_matrix(covariance, theta, Z)
+    F = collapsed_bound(Kz, Statistics(S0, S1, _gram(S1)), Y, log_noise, D, threads)
+    by_S1 = times(S1, none, 2 * F.S2, threads)
+    by_S1 += F.S1
+    cross = covariance.slopes(theta, X, Z, by_S1, threads)
     own = inducing_slopes(covariance, theta, Z, F.Kz)
     prior = covariance.diagonal_slopes(theta, X, np.full(len(X), F.S0))
     by_theta = cross.theta + own.theta + prior.theta
@@ -134,11 +143,11 @@ def sparse_bound(
 def inducing_slopes(
     covariance: Covariance, theta: np.ndarray, Z: np.ndarray, G: np.ndarray
 ) -> Slopes:
-    """Slopes of sum(G * Kz) by log parameters and by Z (in ``X``), with the part of the jitter."""
-    own = covariance.slopes(theta, Z, Z, G)
+    """Slopes of sum(G * Kz) for a symmetric G, by log parameters and by Z, which is ``X`` here."""
+    own = covariance.symmetric_slopes(theta, Z, G)
     share = np.full(len(Z), JITTER * np.trace(G) / len(Z))
     jitter = covariance.diagonal_slopes(theta, Z, share)
-    return own._replace(theta=own.theta + jitter.theta, X=own.X + own.Z + jitter.X)
+    return own._replace(theta=own.theta + jitter.theta, X=own.X + jitter.X)
 
 
 def sparse_posterior(
@@ -148,11 +157,12 @@ def sparse_posterior(
     X: np.ndarray,
     Z: np.ndarray,
     Y: np.ndarray,
+    threads: int = 1,
 ) -> Posterior:
     """What the process is at other places, given the rows, seen through the inducing points."""
-    S1 = covariance.matrix(theta, X, Z)
+    S1 = covariance.matrix(theta, X, Z, threads)
     Kz = inducing_matrix(covariance, theta, Z)
-    return posterior_of(covariance, theta, log_noise, Z, Kz, S1.T @ S1, S1.T @ Y)
+    return posterior_of(covariance, theta, log_noise, Z, Kz, _gram(S1), _cross(S1, Y))
 
 
 def posterior_of(
@@ -170,5 +180,16 @@ def posterior_of(
     M = lower_factor(np.eye(len(Z)) + b * solve_lower(L, solve_lower(L, S2).T))
     V = solve_lower(M, solve_lower(L, C))
     weights = b * solve_lower(L, solve_lower(M, V, transposed=True), transposed=True)
-    precision = inverse_from(L) - inverse_from(L @ M)
+    precision = inverse_from(L) - inverse_from(_cross(L.T, M))
     return Posterior(covariance, theta, Z, weights, precision, 1 / b)
+
+
+def _gram(A: np.ndarray) -> np.ndarray:
+    """A^T A; BLAS on one thread, so that sums have one order."""
+    with limit_blas(1):
+        return A.T @ A
+
+
+def _cross(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    with limit_blas(1):
+        return A.T @ B

@@ -109,7 +109,7 @@ def _sparse_gram(X: Any, mean: np.ndarray) -> np.ndarray:
 def mirror(upper: np.ndarray) -> np.ndarray:
     """Copy the upper triangle of a square matrix to the lower one, in place."""
     n = upper.shape[0]
-    for rows in row_blocks(n, 512):  # by blocks of rows: no index arrays of size n x n
+    for rows in row_blocks(n, 64):  # blocks of rows stay in the near caches
         corner = upper[rows, rows]
         corner[...] = np.triu(corner) + np.triu(corner, 1).T
         upper[rows.stop :, rows] = upper[rows, rows.stop :].T

@@ -1,0 +1,156 @@
+"""covariance_matrix and covariance_slopes against their definitions, one pair at a time."""
+
+import numpy as np
+import pytest
+
+from lowland import _native
+from support.cases import each
+from support.kernels import each_isa
+
+SHAPES = {
+    "none": (lambda D: 0.0, lambda D: 0.0),
+    "rbf": (lambda D: np.exp(-D / 2), lambda D: -np.exp(-D / 2) / 2),
+    "matern32": (
+        lambda D: (1 + np.sqrt(3 * D)) * np.exp(-np.sqrt(3 * D)),
+        lambda D: -1.5 * np.exp(-np.sqrt(3 * D)),
+    ),
+    "matern52": (
+        lambda D: (1 + np.sqrt(5 * D) + 5 * D / 3) * np.exp(-np.sqrt(5 * D)),
+        lambda D: -5 / 6 * (1 + np.sqrt(5 * D)) * np.exp(-np.sqrt(5 * D)),
+    ),
+}
+SIZES = [(1, 1), (1, 7), (5, 1), (6, 3), (3, 64), (9, 65), (23, 130)]
+
+
+def task(n, m, q, r, seed=0):
+    rng = np.random.default_rng(seed)
+    u, v = rng.standard_normal((n, q)), rng.standard_normal((m, q))
+    v[: min(n, m) // 2] = u[: min(n, m) // 2]  # some pairs have distance 0
+    return u, v, rng.standard_normal((n, r)), rng.standard_normal((m, r))
+
+
+def naive_matrix(u, v, a, b, shape, variance, bias):
+    K = np.empty((len(u), len(v)))
+    for i in range(len(u)):
+        for j in range(len(v)):
+            D = float(np.sum((u[i] - v[j]) ** 2))
+            K[i, j] = bias + variance * SHAPES[shape][0](D) + a[i] @ b[j]
+    return K
+
+
+def naive_slopes(u, v, a, b, shape, g):
+    (n, q), m, r = u.shape, len(v), a.shape[1]
+    rows, columns = np.zeros((n, 2 + 2 * q + r)), np.zeros((m, q + r))
+    for i in range(n):
+        for j in range(m):
+            d = u[i] - v[j]
+            value, slope = (f(float(d @ d)) for f in SHAPES[shape])
+            h = g[i, j] * slope
+            rows[i] += np.concatenate([[g[i, j] * value, g[i, j]], h * d, h * d**2, g[i, j] * b[j]])
+            columns[j] += np.concatenate([h * d, g[i, j] * a[i]])
+    return rows, columns
+
+
+def slopes(u, v, a, b, shape, g, threads=1, isa="auto"):
+    rows = np.full((len(u), 2 + 2 * u.shape[1] + a.shape[1]), np.nan)
+    columns = np.full((len(v), u.shape[1] + a.shape[1]), np.nan)
+    _native.covariance_slopes(u, v, a, b, shape, g, rows, columns, threads, isa)
+    return rows, columns
+
+
+@each("shape", SHAPES)
+@each_isa
+def test_values_are_as_defined(shape, isa):
+    for q, r in [(1, 0), (2, 2), (5, 0), (0, 3)]:
+        if q == 0 and shape != "none":
+            continue
+        for n, m in SIZES:
+            given = task(n, m, q, r)
+            K = np.full((n, m), np.nan)
+            _native.covariance_matrix(*given, shape, 1.7, 0.3, K, 1, isa)
+            np.testing.assert_allclose(
+                K, naive_matrix(*given, shape, 1.7, 0.3), rtol=1e-13, atol=1e-14
+            )
+
+
+@each("shape", SHAPES)
+@each_isa
+def test_sums_are_as_defined(shape, isa):
+    for q, r in [(1, 0), (2, 2), (5, 0), (0, 3)]:
+        if q == 0 and shape != "none":
+            continue
+        for n, m in SIZES:
+            given = task(n, m, q, r)
+            g = np.random.default_rng(1).standard_normal((n, m))
+            for got, wanted in zip(
+                slopes(*given, shape, g, isa=isa), naive_slopes(*given, shape, g), strict=True
+            ):
+                np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_neither_threads_nor_company_change_a_byte():
+    given = task(203, 70, 2, 2)
+    g = np.random.default_rng(1).standard_normal((203, 70))
+    alone, many = slopes(*given, "rbf", g, threads=1), slopes(*given, "rbf", g, threads=3)
+    for one, other in zip(alone, many, strict=True):
+        assert one.tobytes() == other.tobytes()
+    K, row = np.empty((203, 70)), np.empty((1, 70))
+    u, v, a, b = given
+    _native.covariance_matrix(u, v, a, b, "matern52", 2.0, 0.1, K, 2)
+    for i in (0, 101, 202):
+        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, "matern52", 2.0, 0.1, row, 1)
+        assert row.tobytes() == K[i : i + 1].tobytes()
+
+
+def test_far_pairs_have_no_covariance():
+    far = np.array([[1e200, 0.0]])
+    none, K = np.empty((1, 0)), np.empty((1, 1))
+    for shape in ("rbf", "matern32", "matern52"):
+        _native.covariance_matrix(far, -far, none, none, shape, 2.0, 0.5, K, 1)
+        assert K[0, 0] == 0.5
+
+
+@each(
+    "changed",
+    [
+        {"v": np.zeros((3, 3))},
+        {"a": np.zeros((2, 1))},
+        {"b": np.zeros((3, 2))},
+        {"out": np.zeros((3, 4))},
+        {"shape": "cubic"},
+        {"threads": 0},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_sizes_that_do_not_fit_are_refused(changed):
+    given = {
+        "u": np.zeros((4, 2)),
+        "v": np.zeros((3, 2)),
+        "a": np.zeros((4, 1)),
+        "b": np.zeros((3, 1)),
+        "shape": "rbf",
+        "variance": 1.0,
+        "bias": 0.0,
+        "out": np.zeros((4, 3)),
+        "threads": 1,
+    }
+    with pytest.raises((ValueError, TypeError)):
+        _native.covariance_matrix(**{**given, **changed})
+
+
+@each("wrong", ["g", "by_row", "by_column"])
+def test_slopes_of_wrong_sizes_are_refused(wrong):
+    given = {
+        "u": np.zeros((4, 2)),
+        "v": np.zeros((3, 2)),
+        "a": np.zeros((4, 0)),
+        "b": np.zeros((3, 0)),
+        "shape": "rbf",
+        "g": np.zeros((4, 3)),
+        "by_row": np.zeros((4, 6)),
+        "by_column": np.zeros((3, 2)),
+        "threads": 1,
+    }
+    _native.covariance_slopes(**given)
+    with pytest.raises(ValueError, match=wrong):
+        _native.covariance_slopes(**{**given, wrong: np.zeros((1, 1))})
