@@ -117,7 +117,8 @@ def test_networks_have_losses_and_those_with_an_inverse_have_all_pictures():
         name = registry.snake_case(cls.__name__)
         is_network = ".neural." in modules[name]
         assert ("losses" in picture_names(cls)) == is_network, cls
-        invertible = is_network and issubclass(cls, Invertible)
+        decodes = is_network or hasattr(cls, "uncertainty")
+        invertible = decodes and issubclass(cls, Invertible)
         assert ("decoded_places" in picture_names(cls)) == invertible, cls
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.plot._background import draw_background
 from lowland.plot._centers import category_centers
 from lowland.plot._figure import PANEL, check_map, clean, name_axes, new_figure, write_title
 from lowland.plot._legend import add_legend, legend_size
@@ -37,6 +38,8 @@ def scatter_map(
     center_labels: bool = False,
     density: bool | None = None,
     names: Sequence[str] | None = None,
+    background: Callable[[np.ndarray], np.ndarray] | None = None,
+    background_name: str = "uncertainty",
 ) -> Figure:
     """Draw a map, one point per row.
 
@@ -66,6 +69,11 @@ def scatter_map(
         Shade by density, or draw all points one by one. None shades more than 100 000 points.
     names : sequence of str, optional
         One per row, written beside the points of a map of two dimensions; for some dozen rows.
+    background : function, optional
+        Of places (m, 2), giving a number for each: the plane of a map of two dimensions is gray
+        where it is high, such as the ``uncertainty`` of a :class:`lowland.GPLVM`.
+    background_name : str, default="uncertainty"
+        What the numbers are, for a remark.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def scatter_map(
     >>> len(figure.axes)
     1
     """
-    Y = check_map(Y)
+    given, Y = Y, check_map(Y)
     coloring = None if labels is None else encode_labels(labels, len(Y), center)
     figure = draw_map(
         Y,
@@ -91,6 +99,9 @@ def scatter_map(
         center_labels=center_labels,
         density=density,
     )
+    if background is not None and Y.shape[1] == 2:
+        unit = float(np.abs(given).max() / (np.abs(Y).max() or 1.0)) or 1.0  # 1 for most maps
+        draw_background(figure.axes[0], lambda places: background(places * unit), background_name)
     if names is not None:
         write_row_names(figure.axes[0], names, Y)
     return figure

@@ -11,7 +11,15 @@ from lowland.preparation.preparation import Preparation
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["InOwnUnits", "as_array", "decoded", "in_own_units", "rows_of_method", "table_rows"]
+__all__ = [
+    "InOwnUnits",
+    "as_array",
+    "decoded",
+    "in_own_units",
+    "places_of_method",
+    "rows_of_method",
+    "table_rows",
+]
 
 
 class InOwnUnits(NamedTuple):
@@ -59,13 +67,19 @@ def table_rows(prepared: Prepared, chosen: np.ndarray) -> np.ndarray:
 
 
 def decoded(places: np.ndarray, prepared: Prepared, fit: Fit) -> InOwnUnits:
-    """What the method makes of places in the map, which may have been turned after it."""
+    """What the method makes of places in the map."""
+    estimator: Any = fit.estimator
+    images = estimator.inverse_transform(places_of_method(places, fit))
+    return in_own_units(as_array(images), prepared, fit)
+
+
+def places_of_method(places: np.ndarray, fit: Fit) -> np.ndarray:
+    """Places in the method's own map, which may have been turned after it."""
     steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
     for step in reversed(steps):
         if getattr(step, "follows_map", False):
             places = step.inverse_transform(places)
-    estimator: Any = fit.estimator
-    return in_own_units(as_array(estimator.inverse_transform(places)), prepared, fit)
+    return places
 
 
 def as_array(X: Any) -> np.ndarray:

@@ -29,6 +29,11 @@ class Scene(NamedTuple):
         return Path(self.prepared.table.source).name
 
     @property
+    def maker(self) -> str:
+        """What makes rows of places, for captions."""
+        return "network" if hasattr(self.fit.estimator, "hidden") else "model"
+
+    @property
     def grid(self) -> tuple[np.ndarray, str]:
         """Places of the units, and the shape of their cells."""
         estimator: Any = self.fit.estimator
@@ -50,9 +55,11 @@ class Kind(NamedTuple):
     """A kind of picture: its name, what a method must have for it, and how it is drawn.
 
     ``needs`` are alternatives: all attributes of one of them are enough. ``draw`` may find that
-    there is nothing to draw, such as labels of a table without labels.
+    there is nothing to draw, such as labels of a table without labels. Without ``own_file`` it is
+    in the report only.
     """
 
     name: str  # of the file, without its suffix
     needs: tuple[tuple[str, ...], ...]
     draw: Callable[[Scene], Drawn | None]
+    own_file: bool = True

@@ -20,6 +20,7 @@ from lowland.study._own_units import as_array, in_own_units, rows_of_method
 from lowland.study._scene import Drawn, Kind, Scene
 from lowland.study.fitting import Fit
 from lowland.study.network_pictures import draw_decoded_places, draw_losses, draw_reconstructions
+from lowland.study.pictures import picture_of
 from lowland.study.tables.preparing import Prepared
 
 __all__ = ["PICTURES", "Drawn", "Kind", "MethodPictures", "picture_names"]
@@ -145,6 +146,18 @@ def _through_data(scene: Scene) -> Drawn | None:
     return Drawn(figure, f"The {what} through the data, in {plane.what}.{lines}")
 
 
+def _uncertainty(scene: Scene) -> Drawn | None:
+    if scene.fit.Y.shape[1] != 2:
+        return None
+    caption = (
+        "Uncertainty: the darker the background, the less the model knows what a row would be "
+        "like there. Gray gaps between groups hold no rows; places in them, and new rows placed "
+        "there, are guesses. The numbers are standard deviations of a value, as the method saw "
+        "the table."
+    )
+    return Drawn(picture_of(scene.prepared.table, scene.fit, scene.color), caption)
+
+
 class _Plane(NamedTuple):
     """Rows, nodes and projections in two coordinates, and what these are."""
 
@@ -183,25 +196,30 @@ class _Plane(NamedTuple):
 
 # A method that trains a network has hidden units; losses of other methods are a line in the report.
 NETWORK = ("hidden", "loss_history_")
+DECODERS = ((*NETWORK, "inverse_transform"), ("uncertainty", "inverse_transform"))
 PICTURES = (
     Kind("u_matrix", (("unit_places_", "u_matrix_"),), _u_matrix),
     Kind("labeled_units", (("unit_places_", "label_units"),), _labeled_units),
     Kind("hits", (("unit_places_", "hits_"),), _hits),
     Kind("component_planes", (("unit_places_", "codebook_"),), _component_planes),
     Kind("through_data", (("net",),), _through_data),
-    Kind("reconstructions", ((*NETWORK, "inverse_transform"),), draw_reconstructions),
-    Kind("decoded_places", ((*NETWORK, "inverse_transform"),), draw_decoded_places),
+    Kind("reconstructions", DECODERS, draw_reconstructions),
+    Kind("decoded_places", DECODERS, draw_decoded_places),
     Kind("losses", (NETWORK,), draw_losses),
+    Kind("uncertainty", (("uncertainty",),), _uncertainty, own_file=False),  # it is the map's own
 )
 
 
 def picture_names(cls: type[Reducer]) -> tuple[str, ...]:
-    """Names of the pictures that a fitted method of this class may have."""
+    """Names of the files with pictures that a fitted method of this class may have."""
+    return tuple(kind.name for kind in _kinds_of(cls) if kind.own_file)
 
+
+def _kinds_of(cls: type[Reducer]) -> list[Kind]:
     def has(name: str) -> bool:
         return name in cls.fitted_attributes or hasattr(cls, name)
 
-    return tuple(kind.name for kind in PICTURES if any(all(map(has, n)) for n in kind.needs))
+    return [kind for kind in PICTURES if any(all(map(has, n)) for n in kind.needs)]
 
 
 class MethodPictures:
@@ -209,13 +227,16 @@ class MethodPictures:
 
     def __init__(self, prepared: Prepared, fit: Fit, color: str | None, keeper: Keeper) -> None:
         self._scene, self._keeper = Scene(prepared, fit, color), keeper
-        names = picture_names(type(fit.estimator))
-        self._kinds = {kind.name: kind for kind in PICTURES if kind.name in names}
+        self._kinds = {kind.name: kind for kind in _kinds_of(type(fit.estimator))}
         self._drawn: dict[str, Drawn | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._kinds)
+        """Of those that are files."""
+        return tuple(name for name, kind in self._kinds.items() if kind.own_file)
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
 
     def write(self, name: str, path: Path) -> None:
         """Write a picture to a file, unless there is nothing to draw or it fails."""
@@ -234,7 +255,7 @@ class MethodPictures:
     def for_report(self) -> dict[str, bytes]:
         """All pictures as PNG files, by their captions."""
         found: dict[str, bytes] = {}
-        for name in self.names:
+        for name in self._kinds:
             if _lack(name) not in self._keeper.lost:
                 found |= self._keeper.attempt(_lack(name), functools.partial(self._png, name), {})
         return found

@@ -1,4 +1,4 @@
-"""Pictures of methods that train a network: reconstructions, decoded places, losses."""
+"""Pictures of methods that make rows of places: reconstructions, decoded places, losses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw_losses(scene: Scene) -> Drawn | None:
 
 
 def draw_decoded_places(scene: Scene) -> Drawn | None:
-    """A regular grid of places in the map, and what the network makes of them."""
+    """A regular grid of places in the map, and what the method makes of them."""
     pixels = pixels_of(scene.prepared)
     found = _decoded_grid(scene, pixels)
     if found is None:
@@ -118,9 +118,9 @@ def _as_images(scene: Scene, found: _Decoded, pixels: Pixels) -> Drawn:
     )
     frames = "" if labels is None else f" A frame has the color of the nearest {scene.color}."
     caption = (
-        "Decoded places: each image is what the network makes of its place in the map; places far "
-        f"from all rows are left out.{frames} Blurred images lie between groups, or many kinds of "
-        f"rows share their place.{found.others}"
+        f"Decoded places: each image is what the {scene.maker} makes of its place in the map; "
+        f"places far from all rows are left out.{frames} Blurred images lie between groups, or "
+        f"many kinds of rows share their place.{found.others}"
     )
     return Drawn(figure, caption)
 
@@ -150,8 +150,8 @@ def _as_planes(scene: Scene, found: _Decoded) -> Drawn | None:
         title=f"{scene.source}: decoded places of the map, {found.units}",
     )
     caption = (
-        f"Decoded places: the values of each column, {found.units}, that the network gives to "
-        "places in the map, from the lowest (dark) to the highest (light), with the rows as "
+        f"Decoded places: the values of each column, {found.units}, that the {scene.maker} gives "
+        "to places in the map, from the lowest (dark) to the highest (light), with the rows as "
         "points. Columns whose pictures look alike vary together in the map; places far from all "
         f"rows are left out.{found.others}"
     )
@@ -173,7 +173,7 @@ def _shares(values: np.ndarray, scene: Scene) -> np.ndarray | None:
 
 
 def draw_reconstructions(scene: Scene) -> Drawn | None:
-    """Images of some rows, and below each what the network rebuilds of its place in the map."""
+    """Images of some rows, and below each what the method rebuilds of its place in the map."""
     from lowland.plot import reconstruction_pairs
 
     pixels = pixels_of(scene.prepared)
@@ -202,12 +202,12 @@ def draw_reconstructions(scene: Scene) -> Drawn | None:
         names=[entry.word or name for entry, name in zip(shown, ids, strict=True)],
         notes=[f"{error:.3g}" for error in errors[rows]],
         per_band=IN_BAND,
-        title=f"{scene.source}: images, and what the network rebuilds of their places",
+        title=f"{scene.source}: images, and what the {scene.maker} rebuilds of their places",
     )
     worst = ids[-1]
     caption = (
-        "Reconstructions: originals above, and below them what the network makes of their places "
-        f"in the map, with the root mean squared error of a pixel. {band.what}"
+        f"Reconstructions: originals above, and below them what the {scene.maker} makes of their "
+        f"places in the map, with the root mean squared error of a pixel. {band.what}"
     )
     if len(shown) > len(band.rows):
         sample = "a sample of " * (n > most)

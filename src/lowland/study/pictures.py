@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland.io import Table, coordinate_names
+from lowland.study._own_units import places_of_method
 from lowland.study.fitting import Fit
 from lowland.study.summary import axis_shares, sides_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture_of", "picture_of_map"]
+__all__ = ["picture_of", "picture_of_map", "uncertainty_of"]
 
 NAMED_ROWS = 60  # with more rows, their names would cover the map
 
@@ -37,11 +38,24 @@ def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
         labels = None if color is None else table.column(color).to_numpy()
         said = {"title": title, "label_name": color, "axis_names": axes}
         return tiled_map(Y, sides, labels, **said, names=_row_names(table))
-    return picture_of_map(table, Y, color, title, axes)
+    return picture_of_map(table, Y, color, title, axes, uncertainty_of(fit))
+
+
+def uncertainty_of(fit: Fit) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The uncertainty of the method at places of the map; None if it knows none."""
+    estimator: Any = fit.estimator
+    if not hasattr(estimator, "uncertainty"):
+        return None
+    return lambda places: estimator.uncertainty(places_of_method(places, fit))
 
 
 def picture_of_map(
-    table: Table, Y: np.ndarray, color: str | None, title: str, axes: Sequence[str]
+    table: Table,
+    Y: np.ndarray,
+    color: str | None,
+    title: str,
+    axes: Sequence[str],
+    background: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Figure:
     """A matplotlib figure of any coordinates of the rows of a table."""
     from lowland.plot import scatter_map, scatter_map_3d
@@ -50,7 +64,15 @@ def picture_of_map(
     if Y.shape[1] == 3:
         return scatter_map_3d(Y, labels, title=title, label_name=color, axis_names=axes)
     names = _row_names(table)
-    return scatter_map(Y, labels, title=title, label_name=color, axis_names=axes, names=names)
+    return scatter_map(
+        *(Y, labels),
+        title=title,
+        label_name=color,
+        axis_names=axes,
+        names=names,
+        background=background,
+        background_name="standard deviation of a row there",
+    )
 
 
 def _row_names(table: Table) -> list[str] | None:

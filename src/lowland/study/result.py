@@ -270,7 +270,7 @@ class MapResult:
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
         entry = map_entry(self._fit, self._measures)
-        if self._pictures.names:
+        if self._pictures:
             with self._stages.timed("drawing"):
                 entry["pictures"] = self._pictures.for_report()
         return summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
