@@ -510,6 +510,7 @@ def covariance_matrix(
     variance: float,
     bias: float,
     out: np.ndarray,
+    radial: np.ndarray,
     threads: int,
     isa: str = "auto",
 ) -> None: ...

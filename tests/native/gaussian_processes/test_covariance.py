@@ -38,6 +38,11 @@ def naive_matrix(u, v, a, b, shape, variance, bias):
     return K
 
 
+def naive_radial(u, v, shape, variance):
+    D = ((u[:, None] - v[None]) ** 2).sum(axis=2)
+    return np.array([[variance * SHAPES[shape][1](d) for d in row] for row in D])
+
+
 def naive_slopes(u, v, a, b, shape, g):
     (n, q), m, r = u.shape, len(v), a.shape[1]
     rows, columns = np.zeros((n, 2 + 2 * q + r)), np.zeros((m, q + r))
@@ -66,11 +71,11 @@ def test_values_are_as_defined(shape, isa):
             continue
         for n, m in SIZES:
             given = task(n, m, q, r)
-            K = np.full((n, m), np.nan)
-            _native.covariance_matrix(*given, shape, 1.7, 0.3, K, 1, isa)
-            np.testing.assert_allclose(
-                K, naive_matrix(*given, shape, 1.7, 0.3), rtol=1e-13, atol=1e-14
-            )
+            K, radial = np.full((2, n, m), np.nan)
+            _native.covariance_matrix(*given, shape, 1.7, 0.3, K, radial, 1, isa)
+            wanted = naive_matrix(*given, shape, 1.7, 0.3), naive_radial(*given[:2], shape, 1.7)
+            np.testing.assert_allclose(K, wanted[0], rtol=1e-13, atol=1e-14)
+            np.testing.assert_allclose(radial, wanted[1], rtol=1e-13, atol=1e-14)
 
 
 @each("shape", SHAPES)
@@ -94,11 +99,12 @@ def test_neither_threads_nor_company_change_a_byte():
     alone, many = slopes(*given, "rbf", g, threads=1), slopes(*given, "rbf", g, threads=3)
     for one, other in zip(alone, many, strict=True):
         assert one.tobytes() == other.tobytes()
-    K, row = np.empty((203, 70)), np.empty((1, 70))
+    K, row, none = np.empty((203, 70)), np.empty((1, 70)), np.empty((0, 0))
     u, v, a, b = given
-    _native.covariance_matrix(u, v, a, b, "matern52", 2.0, 0.1, K, 2)
+    said = ("matern52", 2.0, 0.1)
+    _native.covariance_matrix(u, v, a, b, *said, K, none, 2)
     for i in (0, 101, 202):
-        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, "matern52", 2.0, 0.1, row, 1)
+        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, *said, row, none, 1)
         assert row.tobytes() == K[i : i + 1].tobytes()
 
 
@@ -106,7 +112,7 @@ def test_far_pairs_have_no_covariance():
     far = np.array([[1e200, 0.0]])
     none, K = np.empty((1, 0)), np.empty((1, 1))
     for shape in ("rbf", "matern32", "matern52"):
-        _native.covariance_matrix(far, -far, none, none, shape, 2.0, 0.5, K, 1)
+        _native.covariance_matrix(far, -far, none, none, shape, 2.0, 0.5, K, none[:0], 1)
         assert K[0, 0] == 0.5
 
 
@@ -117,6 +123,7 @@ def test_far_pairs_have_no_covariance():
         {"a": np.zeros((2, 1))},
         {"b": np.zeros((3, 2))},
         {"out": np.zeros((3, 4))},
+        {"radial": np.zeros((4, 2))},
         {"shape": "cubic"},
         {"threads": 0},
     ],
@@ -132,6 +139,7 @@ def test_sizes_that_do_not_fit_are_refused(changed):
         "variance": 1.0,
         "bias": 0.0,
         "out": np.zeros((4, 3)),
+        "radial": np.zeros((4, 3)),
         "threads": 1,
     }
     with pytest.raises((ValueError, TypeError)):

@@ -104,12 +104,39 @@ class Covariance(NamedTuple):
         self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, threads: int = 1
     ) -> np.ndarray:
         """k(x_i, z_j), of shape (n, m); a row of it depends on its own place only."""
-        v, _, _, b = self.parameters(theta)
-        K = np.empty((len(X), len(Z)))
-        parts = self._parts(theta, X, Z)
-        if K.size:
-            _native.covariance_matrix(*parts, self._shape(), v, b, K, threads)
+        K, none = np.empty((len(X), len(Z))), np.empty((0, 0))
+        self._fill(theta, X, Z, K, none, threads)
         return K
+
+    def expanded(
+        self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, threads: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """k(x_i, z_j), and its derivatives by each coordinate of x_i, of shape (q, n, m)."""
+        K, radial = np.empty((2, len(X), len(Z)))
+        self._fill(theta, X, Z, K, radial, threads)
+        _, lengths, weights, _ = self.parameters(theta)
+        slopes = np.empty((self.q, *K.shape))
+        for k, slope in enumerate(slopes):  # radial is 0 where there is no stationary part
+            np.subtract.outer(X[:, k], Z[:, k], out=slope)
+            slope *= radial
+            slope *= 2 / lengths[k] ** 2
+            if self.linear:
+                slope += weights[k] * Z[:, k]
+        return K, slopes
+
+    def _fill(
+        self,
+        theta: np.ndarray,
+        X: np.ndarray,
+        Z: np.ndarray,
+        K: np.ndarray,
+        radial: np.ndarray,
+        threads: int,
+    ) -> None:
+        v, _, _, b = self.parameters(theta)
+        if K.size:
+            parts = self._parts(theta, X, Z)
+            _native.covariance_matrix(*parts, self._shape(), v, b, K, radial, threads)
 
     def diagonal(self, theta: np.ndarray, X: np.ndarray) -> np.ndarray:
         """k(x_i, x_i), of shape (n,)."""

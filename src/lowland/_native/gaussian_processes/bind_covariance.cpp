@@ -29,12 +29,16 @@ CovariancePairs pairs_of(const Rows<double>& u, const Rows<double>& v, const Row
 
 void covariance_matrix(Rows<double> u, Rows<double> v, Rows<double> a, Rows<double> b,
                        const std::string& shape, double variance, double bias, Out<double> out,
-                       int threads, const std::string& isa) {
+                       Out<double> radial, int threads, const std::string& isa) {
     check_threads(threads);
     const CovariancePairs pairs = pairs_of(u, v, a, b, shape, variance, bias);
     check(size(out, 0) == pairs.n && size(out, 1) == pairs.m,
           "covariance_matrix: out must have a row for each of u and a column for each of v");
-    if (!LOWLAND_RUN(isa, covariance_matrix(pairs, out.data(), threads))) throw std::bad_alloc();
+    const bool wanted = size(radial, 0) > 0;
+    check(!wanted || (size(radial, 0) == pairs.n && size(radial, 1) == pairs.m),
+          "covariance_matrix: radial must be empty, or have the shape of out");
+    const CovarianceValues values{out.data(), wanted ? radial.data() : nullptr};
+    if (!LOWLAND_RUN(isa, covariance_matrix(pairs, values, threads))) throw std::bad_alloc();
 }
 
 void covariance_slopes(Rows<double> u, Rows<double> v, Rows<double> a, Rows<double> b,
@@ -59,7 +63,7 @@ void bind_covariance(nb::module_& m) {
     using namespace nb::literals;
     m.def("covariance_matrix", &covariance_matrix, "u"_a.noconvert(), "v"_a.noconvert(),
           "a"_a.noconvert(), "b"_a.noconvert(), "shape"_a, "variance"_a, "bias"_a,
-          "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+          "out"_a.noconvert(), "radial"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("covariance_slopes", &covariance_slopes, "u"_a.noconvert(), "v"_a.noconvert(),
           "a"_a.noconvert(), "b"_a.noconvert(), "shape"_a, "g"_a.noconvert(),
           "by_row"_a.noconvert(), "by_column"_a.noconvert(), "threads"_a, "isa"_a = "auto");

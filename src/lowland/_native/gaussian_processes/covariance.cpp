@@ -85,7 +85,14 @@ static inline void fill_any(const CovariancePairs& pairs, const Partners& partne
     }
 }
 
-static void one_row(const CovariancePairs& pairs, const Partners& partners, Index i, double* out) {
+static inline void store(const Vector* from, Index length, double* to) {
+    const Index whole = length / kWidth;
+    for (Index j = 0; j < whole; ++j) *reinterpret_cast<Loose*>(to + j * kWidth) = from[j];
+    for (Index j = whole * kWidth; j < length; ++j) to[j] = from[j / kWidth][j % kWidth];
+}
+
+static void one_row(const CovariancePairs& pairs, const Partners& partners, Index i,
+                    const CovarianceValues& out) {
     const double *u = pairs.u + i * pairs.q, *a = pairs.a + i * pairs.r;
     for (Index first = 0; first < pairs.m; first += kChunk) {
         const Index length = min_of(kChunk, pairs.m - first), count = ceil_div(length, kWidth);
@@ -96,9 +103,10 @@ static void one_row(const CovariancePairs& pairs, const Partners& partners, Inde
             const Vector* b = vectors_of(partners.b, k, first);
             for (Index j = 0; j < count; ++j) f[j] += a[k] * b[j];
         }
-        const Index whole = length / kWidth;
-        for (Index j = 0; j < whole; ++j) *reinterpret_cast<Loose*>(out + first + j * kWidth) = f[j];
-        for (Index j = whole * kWidth; j < length; ++j) out[first + j] = f[j / kWidth][j % kWidth];
+        store(f, length, out.values + i * pairs.m + first);
+        if (!out.radial) continue;
+        for (Index j = 0; j < count; ++j) slope[j] *= pairs.variance;
+        store(slope, length, out.radial + i * pairs.m + first);
     }
 }
 
@@ -160,12 +168,12 @@ static void row_slopes(const CovariancePairs& pairs, const Partners& partners, c
 
 }  // namespace
 
-bool covariance_matrix(CovariancePairs pairs, double* out, int n_threads) {
+bool covariance_matrix(CovariancePairs pairs, CovarianceValues out, int n_threads) {
     Partners partners;
     if (!partners.pack(pairs)) return false;
     parallel(ceil_div(pairs.n, kRowsPerTask), n_threads, [&](Index task, int) {
         const Index end = min_of(pairs.n, (task + 1) * kRowsPerTask);
-        for (Index i = task * kRowsPerTask; i < end; ++i) one_row(pairs, partners, i, out + i * pairs.m);
+        for (Index i = task * kRowsPerTask; i < end; ++i) one_row(pairs, partners, i, out);
     });
     return true;
 }

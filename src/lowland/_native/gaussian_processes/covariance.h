@@ -19,6 +19,12 @@ struct CovariancePairs {
     double variance, bias;
 };
 
+// Values k_ij (n x m) and, unless nullptr, variance f'(|u_i - v_j|^2).
+struct CovarianceValues {
+    double* values;
+    double* radial;
+};
+
 // Slopes of sum_ij g_ij k_ij, with d = u_i - v_j and h = g_ij f'(|d|^2):
 //     by_row (n x (2 + 2q + r)):  sum_j of g f, g, h d_k, h d_k^2, g b_k
 //     by_column (m x (q + r)):    sum_i of h d_k, g a_k; not wanted if nullptr
@@ -30,7 +36,7 @@ struct CovarianceSlopes {
 
 #define LOWLAND_DECLARE_COVARIANCE(isa)                                                          \
     namespace isa {                                                                              \
-    bool covariance_matrix(CovariancePairs pairs, double* out, int n_threads);                   \
+    bool covariance_matrix(CovariancePairs pairs, CovarianceValues out, int n_threads);          \
     bool covariance_slopes(CovariancePairs pairs, CovarianceSlopes slopes, int n_threads);       \
     }
 
