@@ -97,6 +97,11 @@ definition in numpy.
   Gaussians at the nodes, and what the M step needs: the log sum of exp(-beta d^2 / 2) of each row,
   and for each node the sums of rows and of ones, weighted by its posteriors, over known values;
   ``gtm_posteriors(..., logs, posteriors)``: the posteriors themselves.
+- ``ppca_sums(x, mean, weights, noise, rare, logs, squares, products, grams, total)``: the E step of
+  probabilistic PCA with missing values (NaN): log p of each row, and for each column the sums that
+  its regression on the posterior places needs. Columns with few known values are ``rare``;
+  ``ppca_posteriors(x, mean, weights, noise, places, logs, covariances)``: the mean of the posterior
+  of each row and, unless it has no columns, its covariance as a triangle. See ``ppca.h``.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
@@ -170,6 +175,8 @@ from lowland._native.kernels import (
     patch_sums,
     permute_edges,
     pool_adjacent,
+    ppca_posteriors,
+    ppca_sums,
     probe_lists,
     project,
     project_on_polyline,
@@ -249,6 +256,8 @@ __all__ = [
     "patch_sums",
     "permute_edges",
     "pool_adjacent",
+    "ppca_posteriors",
+    "ppca_sums",
     "probe_lists",
     "project",
     "project_on_polyline",

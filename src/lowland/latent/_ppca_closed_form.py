@@ -1,0 +1,65 @@
+"""Probabilistic PCA of a table without gaps: the maximum of the likelihood (Tipping & Bishop)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.context import FitContext
+from lowland._core.memory import require_memory
+from lowland._core.validation import is_sparse
+from lowland._engines.linalg.moments import moments
+from lowland._engines.linalg.principal_axes import (
+    COVARIANCE_COLUMNS,
+    GRAM_ROWS,
+    PrincipalAxes,
+    by_covariance,
+    by_gram,
+    by_krylov,
+)
+from lowland.latent._ppca_em import LEAST_NOISE, Gaussian
+
+__all__ = ["ClosedForm", "closed_form"]
+
+
+class ClosedForm(NamedTuple):
+    """The model, the size of a value, their number, and minus log p per value of that size."""
+
+    model: Gaussian
+    size: float
+    n_known: int
+    loss: float
+
+
+def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
+    """W = U_q (L_q - s^2 I)^(1/2), and s^2 the mean of the other eigenvalues of the covariance."""
+    n, p = X.shape
+    found = _axes(X, q, run)
+    values = found.variances * ((n - 1) / n)  # the likelihood wants divisor n
+    total = found.total_variance * ((n - 1) / n)
+    size = float(np.sqrt(total / p)) or 1.0
+    rest = max(0.0, total - float(values.sum()))
+    noise = max(rest / (p - q) if q < p else 0.0, LEAST_NOISE * size**2)
+    modeled = np.maximum(values, noise)
+    W = np.ascontiguousarray(found.axes.T * np.sqrt(modeled - noise))
+    # -2 log p of a row = p log(2 pi) + log |C| + tr(C^-1 S), in units of the size
+    volume = float(np.sum(np.log(modeled / size**2))) + (p - q) * float(np.log(noise / size**2))
+    spread = float(np.sum(values / modeled)) + rest / noise
+    loss = 0.5 * (float(np.log(2 * np.pi)) + (volume + spread) / p)
+    return ClosedForm(Gaussian(found.mean, W, noise), size, n * p, loss)
+
+
+def _axes(X: Any, q: int, run: FitContext) -> PrincipalAxes:
+    """By the covariance, the inner products of the rows, or neither, whichever is small."""
+    n, p = X.shape
+    if p <= COVARIANCE_COLUMNS:
+        return by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
+    if n <= GRAM_ROWS and not is_sparse(X):
+        return by_gram(X, q, False, run.threads)
+    require_memory(
+        16 * (n + p) * (q + 64),
+        task=f"PPCA with {q} axes for {n} rows and {p} columns",
+        alternative="fewer axes",
+    )
+    return by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)
