@@ -17,10 +17,13 @@ from lowland._engines.linalg.principal_axes import (
     by_covariance,
     by_gram,
     by_krylov,
+    principal_axes_cost,
 )
 from lowland.latent._ppca_em import LEAST_NOISE, Gaussian
 
 __all__ = ["ClosedForm", "closed_form"]
+
+ROUNDING = 1e-13  # of a column's variance: less than this is left by rounding
 
 
 class ClosedForm(NamedTuple):
@@ -35,12 +38,18 @@ class ClosedForm(NamedTuple):
 def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
     """W = U_q (L_q - s^2 I)^(1/2), and s^2 the mean of the other eigenvalues of the covariance."""
     n, p = X.shape
+    require_memory(
+        int(principal_axes_cost(n, p, q).n_bytes),
+        task=f"PPCA with {q} axes for {n} rows and {p} columns",
+        alternative="fewer axes, or fewer columns",
+    )
     found = _axes(X, q, run)
     values = found.variances * ((n - 1) / n)  # the likelihood wants divisor n
-    total = found.total_variance * ((n - 1) / n)
-    size = float(np.sqrt(total / p)) or 1.0
-    rest = max(0.0, total - float(values.sum()))
-    noise = max(rest / (p - q) if q < p else 0.0, LEAST_NOISE * size**2)
+    columns = found.column_variances * ((n - 1) / n)
+    size = float(np.sqrt(columns.sum() / p)) or 1.0
+    rest = _left_out(columns, values, found.axes)
+    least = LEAST_NOISE * float(np.min(columns[columns > 0], initial=size**2))
+    noise = max(rest / (p - q) if q < p else 0.0, least)
     modeled = np.maximum(values, noise)
     W = np.ascontiguousarray(found.axes.T * np.sqrt(modeled - noise))
     # -2 log p of a row = p log(2 pi) + log |C| + tr(C^-1 S), in units of the size
@@ -50,6 +59,12 @@ def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
     return ClosedForm(Gaussian(found.mean, W, noise), size, n * p, loss)
 
 
+def _left_out(columns: np.ndarray, values: np.ndarray, axes: np.ndarray) -> float:
+    """The variance that is on no axis, column by column: a large one must not hide the others."""
+    rest = columns - np.einsum("k,kj->j", values, axes**2)
+    return float(np.sum(rest[rest > ROUNDING * columns]))
+
+
 def _axes(X: Any, q: int, run: FitContext) -> PrincipalAxes:
     """By the covariance, the inner products of the rows, or neither, whichever is small."""
     n, p = X.shape
@@ -57,9 +72,4 @@ def _axes(X: Any, q: int, run: FitContext) -> PrincipalAxes:
         return by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
     if n <= GRAM_ROWS and not is_sparse(X):
         return by_gram(X, q, False, run.threads)
-    require_memory(
-        16 * (n + p) * (q + 64),
-        task=f"PPCA with {q} axes for {n} rows and {p} columns",
-        alternative="fewer axes",
-    )
     return by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)

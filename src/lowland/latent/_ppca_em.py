@@ -178,7 +178,7 @@ def maximized(table: Table, q: int, max_iter: int, tol: float, run: FitContext) 
             break
         model, sums = tried, tried_sums
         losses.append(loss)
-        stop = run.monitor.iteration(step, lambda: model.W, loss, total=max_iter)
+        stop = run.monitor.iteration(step, model.W, loss, total=max_iter)
         if stop or (step > 1 and losses[-3] - loss < tol):
             break
     return Maximum(model, np.array(losses))

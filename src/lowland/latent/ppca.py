@@ -10,7 +10,7 @@ from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above, at_least, count, share
+from lowland._core.meanings.contents import above, count, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
@@ -69,7 +69,7 @@ class PPCA(Invertible):
         Log-likelihood per value of the table in units of ``size_``.
     loss_history_ : ndarray of shape (n_losses,)
         Minus the log-likelihood per value, in units of ``size_``, at the start and after each step.
-        It never rises. Without gaps it has one entry.
+        It never rises. The closed form of tables without gaps counts as one step.
 
     Notes
     -----
@@ -88,8 +88,11 @@ class PPCA(Invertible):
     lower the likelihood. On digits with a tenth missing and 10 axes this takes 7 steps to 1e-8 nats
     per value, where EM takes 71; with 60 % missing 17 instead of several hundred.
 
-    The noise variance is at least 1e-8 of the mean variance of a column: the likelihood of rows in
-    a plane has no bound. If there are as many axes as columns, nothing but this is left to it.
+    The noise variance is at least 1e-8 of the mean variance of a column, without gaps of the least
+    one: the likelihood of rows in a plane has no bound. If there are as many axes as columns,
+    nothing but this is left to it. A row should have several times as many known values as there
+    are axes: with fewer, the likelihood prefers planes that fit the known values without noise, and
+    what is imputed is worse than means.
 
     References
     ----------
@@ -169,12 +172,14 @@ class PPCA(Invertible):
         if is_sparse(X) or all_finite(X, run.threads):
             found = closed_form(X, q, run)
             self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+            self.n_iter_ = 1
         else:
             self._require_room(X.shape[1], q)
             with limit_blas(1):  # the map must not depend on the number of threads
                 table = Table.of(X)
                 best = maximized(table, q, int(self.max_iter), float(self.tol), run)
             self._keep(best.model, table.size, table.n_known, best.losses)
+            self.n_iter_ = len(best.losses) - 1
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
@@ -195,7 +200,7 @@ class PPCA(Invertible):
         total = float(self.explained_variance_.sum()) + (p - q) * model.noise
         self.explained_variance_ratio_ = self.explained_variance_ / total
         self.size_, self.n_known_ = size, n_known
-        self.loss_history_, self.n_iter_ = losses, len(losses) - 1
+        self.loss_history_ = losses
         self.mean_log_likelihood_ = -float(losses[-1])
 
     # --- the model ------------------------------------------------------------------------------

@@ -49,7 +49,18 @@ def found(x, mean, W, noise, rare=None, threads=1, isa="auto"):
     grams, total = np.empty((p, T)), np.empty(T)
     rare = (2 * np.isnan(x).sum(axis=0) > n) if rare is None else np.full(p, rare)
     _native.ppca_sums(
-        x, mean, W, noise, rare.astype(np.uint8), again, squares, products, grams, total, threads, isa
+        x,
+        mean,
+        W,
+        noise,
+        rare.astype(np.uint8),
+        again,
+        squares,
+        products,
+        grams,
+        total,
+        threads,
+        isa,
     )
     assert again.tobytes() == logs.tobytes()
     return Z, logs, C, squares, products, grams, total
