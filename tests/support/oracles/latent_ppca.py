@@ -27,9 +27,7 @@ def expected_places(task: HeldOut) -> np.ndarray:
     places = []
     for x in task.new:
         o = ~np.isnan(x)
-        signal = (U * (variances - noise)) @ U[
-            o
-        ].T  # covariance of signal and known columns
+        signal = (U * (variances - noise)) @ U[o].T  # covariance of signal and known columns
         S = signal[o] + noise * np.eye(o.sum())
         places.append(U.T @ signal @ np.linalg.solve(S, x[o] - mean[o]))
     return np.array(places)
