@@ -236,7 +236,7 @@ class PPCA(Invertible):
                 n_known = np.sum(~np.isnan(block), axis=1)
                 found = model.posteriors(in_unit(block, e), run.threads)[1]
                 logs[at] = found + e * np.log(2) * n_known
-        return logs
+        return np.where(np.isnan(logs), -np.inf, logs)  # of rows whose squares overflow
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of log p(x) over the rows."""

@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.stats import multivariate_normal
 
 from lowland._core.context import FitContext
+from lowland._core.errors import MemoryLimitError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland.datasets import digits
@@ -356,3 +357,34 @@ def test_a_cancelled_fit_keeps_the_last_step(monkeypatch):
     model.fit(X)
     assert model.n_iter_ == 2
     assert model.score_samples(X).sum() == pytest.approx(model.log_likelihood_, rel=1e-9)
+
+
+def test_a_far_row_is_unlikely_and_disturbs_no_other():
+    X = with_gaps(irregular(60, 6), 0.2)
+    model, mixed = PPCA(2).fit(X), X.copy()
+    mixed[::2] *= 1e160  # squares overflow
+    assert (model.score_samples(mixed)[::2] == -np.inf).all()
+    assert model.score_samples(mixed)[1::2].tobytes() == model.score_samples(X)[1::2].tobytes()
+    assert model.transform(mixed)[1::2].tobytes() == model.embedding_[1::2].tobytes()
+
+
+@each("exponent", [300, -300])
+def test_the_unit_of_the_table_changes_no_byte(exponent):
+    X = with_gaps(irregular(60, 6), 0.2)
+    plain, other = PPCA(2).fit(X), PPCA(2).fit(np.ldexp(X, exponent))
+    assert np.ldexp(other.embedding_, -exponent).tobytes() == plain.embedding_.tobytes()
+    moved = exponent * np.log(2) * plain.n_known_
+    assert other.log_likelihood_ + moved == pytest.approx(plain.log_likelihood_, rel=1e-9)
+    known = np.sum(~np.isnan(X), axis=1)
+    logs = other.score_samples(np.ldexp(X, exponent)) + exponent * np.log(2) * known
+    np.testing.assert_allclose(logs, plain.score_samples(X), atol=1e-9)
+    filled, deviations = other.impute(np.ldexp(X, exponent), return_std=True)
+    for value, usual in zip((filled, deviations), plain.impute(X, return_std=True), strict=True):
+        np.testing.assert_allclose(np.ldexp(value, -exponent), usual, rtol=1e-12)
+
+
+def test_memory_for_many_axes_is_asked_for_first(monkeypatch):
+    X = with_gaps(irregular(500, 300), 0.1)
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100MB")
+    with pytest.raises(MemoryLimitError, match=r"PPCA with 200 axes for 300 columns .* fewer axes"):
+        PPCA(200).fit(X)
