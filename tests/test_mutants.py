@@ -18,6 +18,7 @@ FAMILIES = {
     "curvilinear_rpm",
     "io",
     "kernel",
+    "latent_ppca",
     "linear",
     "mds",
     "metrics",

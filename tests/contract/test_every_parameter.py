@@ -288,6 +288,7 @@ ANNEALED = {
     "DiffeomorphicMap",
     "NonlinearPCA",  # tol is in units of the variance
     "GTM",  # a log-likelihood has no zero: tol is a difference
+    "PPCA",  # the same; and these rows have no gaps
     "PrincipalCurve",  # first the smoothness settles, then the curve
     "ElasticMap",
     "TradeoffMDS",

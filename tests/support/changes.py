@@ -300,6 +300,12 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "max_iter": Change(2),
         "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
     },
+    "PPCA": {
+        "n_components": Change(3, data="gaps"),
+        "random_state": FIXED,
+        "max_iter": Change(2, data="gaps"),
+        "tol": Change(0.03, {"max_iter": 200}, data="gaps", shows="n_iter_"),
+    },
     "Autoencoder": {
         **AXES,
         "random_state": Change(1),

@@ -45,6 +45,10 @@ def data_of(kind: str) -> Data:  # noqa: C901
     X, new, _ = _with_far_rows(_rows(44, 5), 8)
     if kind == "rows":
         return Data(X, new)
+    if kind == "gaps":
+        gone = np.random.default_rng(5).random((44, 5)) < 0.2
+        gone[np.arange(44), np.arange(44) % 5] = False
+        return Data(np.where(gone[:36], np.nan, X), np.where(gone[36:], np.nan, new))
     if kind == "distances":
         return Data(_powered(X, X), _powered(new, X))
     if kind == "euclidean distances":
@@ -419,6 +423,13 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 20, "n_components": 3, "refinement": 1, "n_nodes": 5}, "rows"),
         ({"max_iter": 20, "n_basis": 4, "width": 1.5, "alpha": 0.1, "n_nodes": 8}, "sheet"),
         ({"max_iter": 20, "n_basis": 1, "n_nodes": 7, "refinement": 2}, "clusters"),
+    ],
+    "PPCA": [
+        ({}, "rows"),
+        ({"n_components": 1}, "sheet"),
+        ({"n_components": 5}, "rows"),
+        ({}, "gaps"),
+        ({"n_components": 4, "max_iter": 3, "tol": 0.0}, "gaps"),
     ],
     "Autoencoder": [
         ({"max_iter": 20}, "rows"),

@@ -406,7 +406,7 @@ def test_a_method_that_needs_all_values_refuses_to_keep_gaps():
         make_map(holey(), "pca", missing="keep")
 
 
-@each("method", ["som", "gtm"])
+@each("method", ["som", "gtm", "ppca"])
 def test_kept_values_are_used_from_the_table_to_new_rows(method, tmp_path):
     frame, new = holey(80), holey(30)
     assert new.to_numpy()[np.isnan(new.to_numpy())].size > 0

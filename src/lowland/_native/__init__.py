@@ -99,9 +99,14 @@ definition in numpy.
   ``gtm_posteriors(..., logs, posteriors)``: the posteriors themselves.
 - ``covariance_matrix(u, v, a, b, shape, variance, bias, out, radial)``: covariances of Gaussian
   processes, ``bias + variance f(|u_i - v_j|^2) + a_i . b_j`` and, unless ``radial`` is empty,
-  ``variance f'``; ``covariance_slopes(u, v, a, b, shape, g,
-  by_row, by_column)``: sums that slopes of ``sum_ij g_ij k_ij`` are made of, for each row of u and,
-  unless ``by_column`` is empty, of v. See ``covariance.h``.
+  ``variance f'``; ``covariance_slopes(u, v, a, b, shape, g, by_row, by_column)``: sums that slopes
+  of ``sum_ij g_ij k_ij`` are made of, for each row of u and, unless ``by_column`` is empty, of v.
+  See ``covariance.h``.
+- ``ppca_sums(x, mean, weights, noise, rare, logs, squares, products, grams, total)``: the E step of
+  probabilistic PCA with missing values (NaN): log p of each row, and for each column the sums that
+  its regression on the posterior places needs. Columns with few known values are ``rare``;
+  ``ppca_posteriors(x, mean, weights, noise, places, logs, covariances)``: the mean of the posterior
+  of each row and, unless it has no columns, its covariance as a triangle. See ``ppca.h``.
 - ``gaussian_field(u, b, v, w, sums, pulls)``: with ``k_ij = exp(-|u_i - v_j|^2 / 2)`` the field
   ``sum_j k_ij w_j`` at every point of u and, unless b is empty, the gradient of ``b_i . sums_i`` by
   ``u_i``. O(n m d); no point depends on the others.
@@ -177,6 +182,8 @@ from lowland._native.kernels import (
     patch_sums,
     permute_edges,
     pool_adjacent,
+    ppca_posteriors,
+    ppca_sums,
     probe_lists,
     project,
     project_on_polyline,
@@ -258,6 +265,8 @@ __all__ = [
     "patch_sums",
     "permute_edges",
     "pool_adjacent",
+    "ppca_posteriors",
+    "ppca_sums",
     "probe_lists",
     "project",
     "project_on_polyline",

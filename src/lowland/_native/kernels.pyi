@@ -526,6 +526,31 @@ def covariance_slopes(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def ppca_sums(
+    x: np.ndarray,
+    mean: np.ndarray,
+    weights: np.ndarray,
+    noise: float,
+    rare: np.ndarray,
+    logs: np.ndarray,
+    squares: np.ndarray,
+    products: np.ndarray,
+    grams: np.ndarray,
+    total: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def ppca_posteriors(
+    x: np.ndarray,
+    mean: np.ndarray,
+    weights: np.ndarray,
+    noise: float,
+    places: np.ndarray,
+    logs: np.ndarray,
+    covariances: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def gaussian_field(
     u: np.ndarray,
     b: np.ndarray,

@@ -19,6 +19,7 @@ void bind_local_stress(nb::module_& m);
 void bind_mean_cosines(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_polyline(nb::module_& m);
+void bind_ppca(nb::module_& m);
 void bind_repulsion(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_rank_visu(nb::module_& m);
@@ -176,6 +177,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_mean_cosines(m);
     lowland::bind_patches(m);
     lowland::bind_polyline(m);
+    lowland::bind_ppca(m);
     lowland::bind_repulsion(m);
     lowland::bind_ranks(m);
     lowland::bind_rank_visu(m);

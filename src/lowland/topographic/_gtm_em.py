@@ -13,8 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from lowland import _native
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.moments import column_moments
+from lowland._engines.linalg.moments import known_moments
 
 __all__ = ["Mixture", "Sums", "Table", "e_step", "m_step", "penalty_of", "table_of"]
 
@@ -50,21 +49,8 @@ class Table(NamedTuple):
 
 def table_of(X: np.ndarray) -> Table:
     X = np.ascontiguousarray(X)
-    n, p = X.shape
-    blocks = list(row_blocks(n, rows_within(32 * p)))
-    known = sum(((~np.isnan(X[rows])).sum(axis=0) for rows in blocks), np.zeros(p, int))
-    if known.min() == n:
-        mean, squares = column_moments(X)
-        return Table(X, mean, known, float(squares.sum()))
-    first = np.zeros(p)  # of each column: differences from it are exact where nothing varies
-    for rows in reversed(blocks):
-        here = ~np.isnan(X[rows])
-        value = X[rows][here.argmax(axis=0), np.arange(p)]
-        first = np.where(here.any(axis=0), value, first)
-    total = sum((np.nansum(X[rows] - first, axis=0) for rows in blocks), np.zeros(p))
-    mean = first + total / known
-    square = sum(float(np.nansum((X[rows] - mean) ** 2)) for rows in blocks)
-    return Table(X, mean, known, square)
+    known, mean, squares = known_moments(X)
+    return Table(X, mean, known, float(squares.sum()))
 
 
 class Sums(NamedTuple):

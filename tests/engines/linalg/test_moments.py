@@ -6,7 +6,13 @@ import scipy.sparse
 
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.linalg.moments import Moments, column_moments, merge, moments
+from lowland._engines.linalg.moments import (
+    Moments,
+    column_moments,
+    known_moments,
+    merge,
+    moments,
+)
 from support.cases import each
 
 CHUNK = 512  # rows that the kernel sums together
@@ -165,3 +171,20 @@ def test_entries_stored_twice_count_as_their_sum():
     assert np.allclose(mean, dense.mean(axis=0))
     assert np.allclose(squares, dense.var(axis=0) * 3)
     assert_moments(moments(X, 1, Monitor()), dense, rtol=1e-12)
+
+
+@each("dtype", [np.float32, np.float64])
+def test_known_moments_leave_unknown_values_out(irregular, dtype):
+    X = np.tile(irregular(1500, 30), (2, 50)).astype(dtype) + dtype(100)  # several blocks
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = np.nan
+    X[:2990, 3], X[::2, 5] = np.nan, np.nan  # the first block knows none of the one
+    X[1::2, 5], X[2995, 3] = 0.1, 7.0
+    known, mean, squares = known_moments(X)
+    np.testing.assert_array_equal(known, np.sum(~np.isnan(X), axis=0))
+    np.testing.assert_allclose(mean, np.nanmean(X.astype(float), axis=0), rtol=1e-12)
+    np.testing.assert_allclose(squares, np.nanvar(X.astype(float), axis=0) * known, rtol=1e-9, atol=1e-20)
+    assert squares[5] == 0
+    assert mean[5] == dtype(0.1)
+    whole = np.nan_to_num(X)
+    for found, expected in zip(known_moments(whole)[1:], column_moments(whole), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -20,6 +20,7 @@ from support.oracles import (
     curvilinear_local_mds,
     curvilinear_rank_visu,
     curvilinear_rpm,
+    latent_ppca,
     linear,
     mds,
     neighbor,
@@ -60,6 +61,7 @@ PLACES: dict[str, Callable] = {
     "GTM": topographic_gtm.posterior_places,
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
     "ElasticMap": topographic_elastic.elastic_places,
+    "PPCA": latent_ppca.expected_places,
     "Autoencoder": neural_autoencoder.code,
     "ParametricTSNE": neural_parametric_tsne.through_the_network,
 }
@@ -98,6 +100,7 @@ ROWS_BACK: dict[str, Callable] = {
     "GTM": topographic_gtm.sheet,
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
     "ElasticMap": topographic_elastic.elastic_back,
+    "PPCA": latent_ppca.expected_rows,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
 }

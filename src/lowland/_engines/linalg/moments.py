@@ -18,11 +18,20 @@ from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.units import in_unit
 from lowland._core.validation import all_finite, canonical, is_sparse
-from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, rows_within
+from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, row_blocks, rows_within
 from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import mirror
 
-__all__ = ["Moments", "column_moments", "merge", "moments", "moments_cost", "without_gaps"]
+__all__ = [
+    "KnownMoments",
+    "Moments",
+    "column_moments",
+    "known_moments",
+    "merge",
+    "moments",
+    "moments_cost",
+    "without_gaps",
+]
 
 # Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
@@ -149,3 +158,32 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
         squares += np.einsum("ij,ij->j", deviations, deviations)
         squares += delta**2 * (at.start * block.shape[0] / at.stop)
     return mean, squares
+
+
+class KnownMoments(NamedTuple):
+    """Of each column: the number of known values, their mean and summed squared deviations."""
+
+    known: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray
+
+
+def known_moments(X: np.ndarray) -> KnownMoments:
+    """Moments of the known values of dense columns, NaN where unknown; each column has a value.
+
+    As in :func:`column_moments`, a column that does not vary has its value as mean, and 0.
+    """
+    n, p = X.shape
+    blocks = list(row_blocks(n, rows_within(32 * p)))
+    known = sum(((~np.isnan(X[rows])).sum(axis=0) for rows in blocks), np.zeros(p, int))
+    if known.min() == n:
+        return KnownMoments(known, *column_moments(X))
+    first = np.zeros(p)  # of each column: differences from it are exact where nothing varies
+    for rows in reversed(blocks):
+        here = ~np.isnan(X[rows])
+        value = X[rows][here.argmax(axis=0), np.arange(p)]
+        first = np.where(here.any(axis=0), value, first)
+    total = sum((np.nansum(X[rows] - first, axis=0) for rows in blocks), np.zeros(p))
+    mean = first + total / known
+    squares = sum((np.nansum((X[rows] - mean) ** 2, axis=0) for rows in blocks), np.zeros(p))
+    return KnownMoments(known, mean, squares)
