@@ -10,6 +10,7 @@ O((1 + q) m (m + min(m, D))) for m inputs of the process, and O(m D) once per ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -104,16 +105,16 @@ def _descend(
     Y = np.ascontiguousarray(Y, dtype=np.float64)
     rest = np.zeros(len(Y))
     if process.basis is not None:
-        squares = np.einsum("ij,ij->i", Y, Y)
+        squares = _dot(Y, Y)
         Y = products.times(Y, np.zeros(Y.shape[1]), process.basis, 1)
-        rest = np.maximum(squares - np.einsum("ij,ij->i", Y, Y), 0.0)
+        rest = np.maximum(squares - _dot(Y, Y), 0.0)
     X = X.copy()
     here = _energy(process, X, Y, rest)
     damping, active = np.zeros(len(X)), np.arange(len(X))
     for step in range(n_steps):
         own = _Here(*(part[active] for part in here))
         move = _newton(own, damping[active])
-        gain = -0.5 * np.einsum("ij,ij->i", move, own.slope)
+        gain = -0.5 * _dot(move, own.slope)
         moving = gain > tol * np.maximum(1.0, np.abs(own.energy))
         active, move = active[moving], move[moving]
         if len(active) == 0:
@@ -156,72 +157,106 @@ def _newton(here: _Here, damping: np.ndarray) -> np.ndarray:
 def _energy(process: _Process, X: np.ndarray, Y: np.ndarray, rest: np.ndarray) -> _Here:
     """E and its derivatives, by those of u = |y - mean|^2 and w = var."""
     covariance, theta, Z = process.posterior[:3]
-    n, q = X.shape
-    v, lengths, weights, b = covariance.parameters(theta)
-    stacked = np.empty((1 + q, n, len(Z)))  # k and its slopes
-    K, dK = stacked[0], stacked[1:]
-    K[:] = b
-    away = [np.subtract.outer(X[:, a], Z[:, a]) / lengths[a] for a in range(q)]
-    if covariance.stationary:
-        f, f1, f2 = _profile(covariance.stationary, sum(d * d for d in away))
-        K += v * f
-        for a in range(q):
-            np.multiply(f1, (2 * v / lengths[a]) * away[a], out=dK[a])
-    else:
-        dK[:] = 0.0
-    if covariance.linear:
-        for a in range(q):
-            K += np.multiply.outer(X[:, a], weights[a] * Z[:, a])
-            dK[a] += weights[a] * Z[:, a]
-    r = process.both.shape[1] - len(Z)
-    product = products.times(
-        stacked.reshape(-1, len(Z)), np.zeros(len(Z)), process.both, 1
-    ).reshape(1 + q, n, -1)
-    means, ahead = product[..., :r], product[..., r:]
+    (n, q), m = X.shape, len(Z)
+    near, linear = _near(process, X), covariance.parameters(theta)[2]
+    width = process.both.shape[1]
+    product = products.times(near.K.reshape(-1, m), np.zeros(m), process.both, 1)
+    product = product.reshape(1 + q, n, width)
+    means, solved = product[..., : width - m], product[..., width - m :]
     error = Y - means[0]
-    u = np.einsum("ij,ij->i", error, error) + rest
-    prior = covariance.diagonal(theta, X)
-    w = prior - np.einsum("ij,ij->i", K, ahead[0])
-    by_u, by_w, value, curved = _outer(process, u, w)
-    du = -2 * np.einsum("ij,aij->ia", error, means[1:])
-    dw = 2 * weights * X - 2 * np.einsum("aij,ij->ia", dK, ahead[0])
-    slope = by_u[:, None] * du + by_w[:, None] * dw + X
-    hessian = np.einsum("aij,bij->iab", means[1:], means[1:]) * (2 * by_u)[:, None, None]
-    hessian -= np.einsum("aij,bij->iab", dK, ahead[1:]) * (2 * by_w)[:, None, None]
+    u = _dot(error, error) + rest
+    w = covariance.diagonal(theta, X) - _dot(near.K[0], solved[0])
+    value, by_u, by_w, by_uw, by_ww = _outer(process, u, w)
+    du = np.stack([-2 * _dot(error, means[1 + a]) for a in range(q)], axis=1)
+    dw = 2 * linear * X
+    dw -= np.stack([2 * _dot(near.K[1 + a], solved[0]) for a in range(q)], axis=1)
+    bend = _bend(process, near, by_u, by_w, error, solved[0])
+    hessian = np.empty((n, q, q))
     for a in range(q):
-        hessian[:, a, a] += 1.0 + 2 * by_w * weights[a]
+        for c in range(a + 1):
+            part = 2 * by_u * _dot(means[1 + a], means[1 + c])
+            part -= 2 * by_w * _dot(near.K[1 + a], solved[1 + c])
+            part += by_uw * (du[:, a] * dw[:, c] + du[:, c] * dw[:, a])
+            part += by_ww * dw[:, a] * dw[:, c] + bend(a, c)
+            hessian[:, a, c] = hessian[:, c, a] = part
+        hessian[:, a, a] += 1.0 + 2 * by_w * linear[a]
+    slope = by_u[:, None] * du + by_w[:, None] * dw + X
+    return _Here(value + 0.5 * _dot(X, X), slope, hessian)
+
+
+class _Near(NamedTuple):
+    """k(X, Z) and its slopes by the axes of X, (1 + q, n, m), and what the second ones need.
+
+    That is (x - z) / l of each axis, and the first two derivatives of f by r^2.
+    """
+
+    K: np.ndarray
+    away: list[np.ndarray]
+    f1: np.ndarray
+    f2: np.ndarray
+
+
+def _near(process: _Process, X: np.ndarray) -> _Near:
+    covariance, theta, Z = process.posterior[:3]
+    v, lengths, weights, b = covariance.parameters(theta)
+    K = np.zeros((1 + X.shape[1], len(X), len(Z)))
+    K[0] = b
+    away = [
+        np.subtract.outer(x, z)
+        for x, z in zip(X.T / lengths[:, None], Z.T / lengths[:, None], strict=True)
+    ]
+    f1 = f2 = K[0]  # unused without a stationary part
     if covariance.stationary:
-        back = products.times(error, np.zeros(r), np.ascontiguousarray(process.both[:, :r].T), 1)
-        pull = -2 * v * (by_u[:, None] * back + by_w[:, None] * ahead[0])
-        bend, sums = 4 * pull * f2, 2 * np.einsum("ij,ij->i", pull, f1)
-        for a in range(q):
-            hessian[:, a, a] += sums / lengths[a] ** 2
-            for c in range(a + 1):
-                part = np.einsum("ij,ij,ij->i", bend, away[a], away[c]) / (lengths[a] * lengths[c])
-                hessian[:, a, c] += part
-                if c < a:
-                    hessian[:, c, a] += part
-    if curved is not None:
-        uw, ww = curved
-        cross = du[:, :, None] * dw[:, None, :]
-        hessian += uw[:, None, None] * (cross + cross.transpose(0, 2, 1))
-        hessian += ww[:, None, None] * dw[:, :, None] * dw[:, None, :]
-    return _Here(value + 0.5 * np.einsum("ij,ij->i", X, X), slope, hessian)
+        f, f1, f2 = _profile(covariance.stationary, np.sum([d * d for d in away], axis=0))
+        K[0] += v * f
+        for slopes, d, length in zip(K[1:], away, lengths, strict=True):
+            slopes += f1 * ((2 * v / length) * d)
+    if covariance.linear:
+        for slopes, x, wz in zip(K[1:], X.T, (weights * Z).T, strict=True):
+            K[0] += np.multiply.outer(x, wz)
+            slopes += wz
+    return _Near(K, away, f1, f2)
 
 
-def _outer(
-    process: _Process, u: np.ndarray, w: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """E without the prior: its slopes by u and w, its value, its second derivatives by uw, ww."""
+def _bend(
+    process: _Process,
+    near: _Near,
+    by_u: np.ndarray,
+    by_w: np.ndarray,
+    error: np.ndarray,
+    solved: np.ndarray,
+) -> Callable[[int, int], np.ndarray]:
+    """The part of the Hessian that the second derivatives of k make, as a function of two axes."""
+    covariance, theta = process.posterior[:2]
+    v, lengths = covariance.parameters(theta)[:2]
+    if not covariance.stationary:
+        return lambda a, c: np.zeros(len(error))
+    r = error.shape[1]
+    back = products.times(error, np.zeros(r), process.both[:, :r].T, 1)
+    pull = -2 * v * (by_u[:, None] * back + by_w[:, None] * solved)
+    straight, curved = 2 * _dot(pull, near.f1), 4 * pull * near.f2
+
+    def bend(a: int, c: int) -> np.ndarray:
+        both = _dot(curved * near.away[a], near.away[c]) / (lengths[a] * lengths[c])
+        return both + straight / lengths[a] ** 2 if a == c else both
+
+    return bend
+
+
+def _dot(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Inner products of rows; each is summed in the same order in any company."""
+    return np.einsum("ij,ij->i", A, B)
+
+
+def _outer(process: _Process, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """E without the prior, and its derivatives by u, by w, by both, and twice by w."""
     D, noise = process.n_columns, process.posterior.noise
     if process.criterion == "bound":
-        half = np.full(len(u), 0.5 / noise)
-        return half, D * half, half * (u + D * w), None
-    variance = noise + np.maximum(w, 0.0)
-    inverse = 1 / variance
-    by_w = 0.5 * inverse * (D - u * inverse)
-    value = 0.5 * (D * np.log(variance) + u * inverse)
-    return 0.5 * inverse, by_w, value, (-0.5 * inverse**2, inverse**2 * (u * inverse - 0.5 * D))
+        half, none = np.full(len(u), 0.5 / noise), np.zeros(len(u))
+        return half * (u + D * w), half, D * half, none, none
+    b = 1 / (noise + np.maximum(w, 0.0))
+    value = 0.5 * (u * b - D * np.log(b))
+    return value, 0.5 * b, 0.5 * b * (D - u * b), -0.5 * b**2, b**2 * (u * b - 0.5 * D)
 
 
 def _profile(kind: str, D: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

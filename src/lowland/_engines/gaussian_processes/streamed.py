@@ -83,7 +83,7 @@ def streamed_bound(
 ) -> SparseBound:
     """The same as :func:`sparse.sparse_bound`, in O(block m) memory beside X, Y and the slopes."""
     sums = _sums(covariance, theta, X, Z, Y, threads)
-    n, _, S, C, squares, unfactor = sums
+    n, S, squares, unfactor = sums.n, sums.S, sums.squares, sums.unfactor
     D, b = Y.shape[1], float(np.exp(-log_noise))
     value, M, V = _value(sums, log_noise)
     with limit_blas(1):
