@@ -33,12 +33,16 @@ def minimize(
     monitor: Monitor,
     show: Callable[[np.ndarray], np.ndarray] | None = None,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    memory: int = MEMORY,
+    done: int = 0,
 ) -> Minimum:
     """Descend from ``start`` by ``function(x) = (loss, gradient)``; the loss never rises.
 
     It ends when a step lowers the loss by less than ``tol`` times the larger of the loss and 1,
     after ``max_iter`` steps, or when the monitor says so. ``show(x)`` makes the map that a callback
     gets. ``bounds`` are the least and the largest values of x, infinite where there are none.
+    ``memory`` pairs of steps and slopes are held, two vectors each. The monitor's count goes on
+    from the ``done`` steps of an earlier stage.
     """
     from scipy.optimize import minimize as scipy_minimize
 
@@ -48,7 +52,7 @@ def minimize(
         x, loss = intermediate_result.x, float(intermediate_result.fun)  # type: ignore[attr-defined]
         losses.append(loss)
         stop = monitor.iteration(
-            len(losses) - 1, lambda: show(x) if show else x, loss, total=max_iter
+            done + len(losses) - 1, lambda: show(x) if show else x, loss, total=done + max_iter
         )
         if stop:
             raise StopIteration
@@ -68,7 +72,7 @@ def minimize(
                 "maxfun": 20 * max_iter,
                 "ftol": tol,
                 "gtol": 0.0,
-                "maxcor": MEMORY,
+                "maxcor": memory,
             },
         )
     n_iter = len(losses) - 1

@@ -1,0 +1,271 @@
+"""The place of each row under a known process: every row by itself, by damped Newton steps.
+
+    bound:       E(x) = b/2 (|y - mean(x)|^2 + D var(x)) + |x|^2 / 2,   b = 1 / s^2
+    likelihood:  E(x) = D/2 log(s^2 + var(x)) + |y - mean(x)|^2 / (2 (s^2 + var(x))) + |x|^2 / 2
+
+The first one is what the rows of a table have to lower for the bound of :mod:`sparse` to rise; the
+second one is minus the logarithm of the probability of a new row and its place. A step costs
+O((1 + q) m (m + min(m, D))) for m inputs of the process, and O(m D) once per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.gaussian_processes.streamed import in_blocks
+from lowland._engines.grids.nearest_units import nearest_units
+from lowland._engines.linalg import products
+
+__all__ = ["Placed", "likely_starts", "place_rows"]
+
+Criterion = Literal["bound", "likelihood"]
+LEAST_CURVATURE = 1.0  # of the prior: pivots of the Hessian are at least this
+
+
+class Placed(NamedTuple):
+    """Places (n, q), E there (n,) up to a constant of the row, and how many steps were taken."""
+
+    X: np.ndarray
+    energy: np.ndarray
+    n_steps: int
+
+
+class _Here(NamedTuple):
+    """E (n,), its slope (n, q) and its Hessian (n, q, q)."""
+
+    energy: np.ndarray
+    slope: np.ndarray
+    hessian: np.ndarray
+
+
+class _Process(NamedTuple):
+    """A posterior, the number of columns, and T (m, r) with T Q^T = A for orthonormal columns Q.
+
+    ``both`` is (T, P), for one product.
+    """
+
+    posterior: Posterior
+    n_columns: int
+    basis: np.ndarray | None
+    both: np.ndarray
+    criterion: Criterion
+
+
+def place_rows(
+    posterior: Posterior,
+    Y: np.ndarray,
+    starts: np.ndarray,
+    *,
+    n_steps: int,
+    threads: int,
+    criterion: Criterion = "bound",
+    tol: float = 1e-10,
+) -> Placed:
+    """Descend from ``starts`` (n, q) by at most ``n_steps`` steps; E of a row never rises.
+
+    A row rests when a step promises less than ``tol`` times max(1, |E|). The result of a row
+    depends on itself only, to the last bit.
+    """
+    process = _process(posterior, Y.shape[1], criterion)
+    X, energy = np.array(starts, dtype=np.float64), np.empty(len(Y))
+
+    def of_block(rows: slice) -> int:
+        X[rows], energy[rows], taken = _descend(process, Y[rows], X[rows], n_steps, tol)
+        return taken
+
+    taken = max(in_blocks(of_block, len(Y), threads), default=0)
+    return Placed(X, energy, taken)
+
+
+def likely_starts(
+    posterior: Posterior, Y: np.ndarray, places: np.ndarray, threads: int
+) -> np.ndarray:
+    """For each row that one of ``places`` whose mean is nearest to it, (n, q)."""
+    means = posterior.mean(places, threads)
+    return places[nearest_units(np.ascontiguousarray(Y), means, threads)[:, 0]]
+
+
+def _process(posterior: Posterior, n_columns: int, criterion: Criterion) -> _Process:
+    """Rows with more columns than the process has inputs are seen in the span of its weights."""
+    weights, basis = posterior.weights, None
+    if n_columns > len(weights):
+        basis, triangle = np.linalg.qr(weights.T)
+        weights = triangle.T
+    both = np.ascontiguousarray(np.hstack([weights, posterior.precision]))
+    return _Process(posterior, n_columns, basis, both, criterion)
+
+
+def _descend(
+    process: _Process, Y: np.ndarray, X: np.ndarray, n_steps: int, tol: float
+) -> tuple[np.ndarray, np.ndarray, int]:
+    Y = np.ascontiguousarray(Y, dtype=np.float64)
+    rest = np.zeros(len(Y))
+    if process.basis is not None:
+        squares = _dot(Y, Y)
+        Y = products.times(Y, np.zeros(Y.shape[1]), process.basis, 1)
+        rest = np.maximum(squares - _dot(Y, Y), 0.0)
+    X = X.copy()
+    here = _energy(process, X, Y, rest)
+    damping, active = np.zeros(len(X)), np.arange(len(X))
+    for step in range(n_steps):
+        own = _Here(*(part[active] for part in here))
+        move = _newton(own, damping[active])
+        gain = -0.5 * _dot(move, own.slope)
+        moving = gain > tol * np.maximum(1.0, np.abs(own.energy))
+        active, move = active[moving], move[moving]
+        if len(active) == 0:
+            return X, here.energy, step
+        trial = _energy(process, X[active] + move, Y[active], rest[active])
+        better = trial.energy <= here.energy[active]  # False for NaN
+        size = np.einsum("ijj->i", np.abs(own.hessian[moving])) / X.shape[1]
+        now = damping[active]
+        damping[active] = np.where(
+            better, np.where(now > 1e-3 * size, now / 8, 0.0), np.maximum(8 * now, 0.5 * size)
+        )
+        taken = active[better]
+        X[taken] += move[better]
+        for old, new in zip(here, trial, strict=True):
+            old[taken] = new[better]
+    return X, here.energy, n_steps
+
+
+def _newton(here: _Here, damping: np.ndarray) -> np.ndarray:
+    """-(H + damping)^-1 slope, with L D L^T = H + damping and D at least the prior's curvature."""
+    q = here.slope.shape[1]
+    L, pivots = here.hessian.copy(), np.empty_like(here.slope)
+    L[:, np.arange(q), np.arange(q)] += damping[:, None]
+    for j in range(q):
+        for k in range(j):
+            L[:, j:, j] -= L[:, j:, k] * (L[:, j, k] * pivots[:, k])[:, None]
+        pivots[:, j] = np.maximum(np.abs(L[:, j, j]), LEAST_CURVATURE)
+        L[:, j + 1 :, j] /= pivots[:, j, None]
+    move = -here.slope
+    for j in range(q):
+        for k in range(j):
+            move[:, j] -= L[:, j, k] * move[:, k]
+    move /= pivots
+    for j in reversed(range(q)):
+        for k in range(j + 1, q):
+            move[:, j] -= L[:, k, j] * move[:, k]
+    return move
+
+
+def _energy(process: _Process, X: np.ndarray, Y: np.ndarray, rest: np.ndarray) -> _Here:
+    """E and its derivatives, by those of u = |y - mean|^2 and w = var."""
+    covariance, theta, Z = process.posterior[:3]
+    (n, q), m = X.shape, len(Z)
+    near, linear = _near(process, X), covariance.parameters(theta)[2]
+    width = process.both.shape[1]
+    product = products.times(near.K.reshape(-1, m), np.zeros(m), process.both, 1)
+    product = product.reshape(1 + q, n, width)
+    means, solved = product[..., : width - m], product[..., width - m :]
+    error = Y - means[0]
+    u = _dot(error, error) + rest
+    w = covariance.diagonal(theta, X) - _dot(near.K[0], solved[0])
+    value, by_u, by_w, by_uw, by_ww = _outer(process, u, w)
+    du = np.stack([-2 * _dot(error, means[1 + a]) for a in range(q)], axis=1)
+    dw = 2 * linear * X
+    dw -= np.stack([2 * _dot(near.K[1 + a], solved[0]) for a in range(q)], axis=1)
+    bend = _bend(process, near, by_u, by_w, error, solved[0])
+    hessian = np.empty((n, q, q))
+    for a in range(q):
+        for c in range(a + 1):
+            part = 2 * by_u * _dot(means[1 + a], means[1 + c])
+            part -= 2 * by_w * _dot(near.K[1 + a], solved[1 + c])
+            part += by_uw * (du[:, a] * dw[:, c] + du[:, c] * dw[:, a])
+            part += by_ww * dw[:, a] * dw[:, c] + bend(a, c)
+            hessian[:, a, c] = hessian[:, c, a] = part
+        hessian[:, a, a] += 1.0 + 2 * by_w * linear[a]
+    slope = by_u[:, None] * du + by_w[:, None] * dw + X
+    return _Here(value + 0.5 * _dot(X, X), slope, hessian)
+
+
+class _Near(NamedTuple):
+    """k(X, Z) and its slopes by the axes of X, (1 + q, n, m), and what the second ones need.
+
+    That is (x - z) / l of each axis, and the first two derivatives of f by r^2.
+    """
+
+    K: np.ndarray
+    away: list[np.ndarray]
+    f1: np.ndarray
+    f2: np.ndarray
+
+
+def _near(process: _Process, X: np.ndarray) -> _Near:
+    covariance, theta, Z = process.posterior[:3]
+    v, lengths, weights, b = covariance.parameters(theta)
+    K = np.zeros((1 + X.shape[1], len(X), len(Z)))
+    K[0] = b
+    away = [
+        np.subtract.outer(x, z)
+        for x, z in zip(X.T / lengths[:, None], Z.T / lengths[:, None], strict=True)
+    ]
+    f1 = f2 = K[0]  # unused without a stationary part
+    if covariance.stationary:
+        f, f1, f2 = _profile(covariance.stationary, np.sum([d * d for d in away], axis=0))
+        K[0] += v * f
+        for slopes, d, length in zip(K[1:], away, lengths, strict=True):
+            slopes += f1 * ((2 * v / length) * d)
+    if covariance.linear:
+        for slopes, x, wz in zip(K[1:], X.T, (weights * Z).T, strict=True):
+            K[0] += np.multiply.outer(x, wz)
+            slopes += wz
+    return _Near(K, away, f1, f2)
+
+
+def _bend(
+    process: _Process,
+    near: _Near,
+    by_u: np.ndarray,
+    by_w: np.ndarray,
+    error: np.ndarray,
+    solved: np.ndarray,
+) -> Callable[[int, int], np.ndarray]:
+    """The part of the Hessian that the second derivatives of k make, as a function of two axes."""
+    covariance, theta = process.posterior[:2]
+    v, lengths = covariance.parameters(theta)[:2]
+    if not covariance.stationary:
+        return lambda a, c: np.zeros(len(error))
+    r = error.shape[1]
+    back = products.times(error, np.zeros(r), process.both[:, :r].T, 1)
+    pull = -2 * v * (by_u[:, None] * back + by_w[:, None] * solved)
+    straight, curved = 2 * _dot(pull, near.f1), 4 * pull * near.f2
+
+    def bend(a: int, c: int) -> np.ndarray:
+        both = _dot(curved * near.away[a], near.away[c]) / (lengths[a] * lengths[c])
+        return both + straight / lengths[a] ** 2 if a == c else both
+
+    return bend
+
+
+def _dot(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Inner products of rows; each is summed in the same order in any company."""
+    return np.einsum("ij,ij->i", A, B)
+
+
+def _outer(process: _Process, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """E without the prior, and its derivatives by u, by w, by both, and twice by w."""
+    D, noise = process.n_columns, process.posterior.noise
+    if process.criterion == "bound":
+        half, none = np.full(len(u), 0.5 / noise), np.zeros(len(u))
+        return half * (u + D * w), half, D * half, none, none
+    b = 1 / (noise + np.maximum(w, 0.0))
+    value = 0.5 * (u * b - D * np.log(b))
+    return value, 0.5 * b, 0.5 * b * (D - u * b), -0.5 * b**2, b**2 * (u * b - 0.5 * D)
+
+
+def _profile(kind: str, D: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """f(r^2) of a stationary covariance, and its first two derivatives by r^2."""
+    if kind == "rbf":
+        f = np.exp(-0.5 * D)
+        return f, -0.5 * f, 0.25 * f
+    a = np.sqrt((3 if kind == "matern32" else 5) * D)
+    e = np.exp(-a)
+    if kind == "matern32":
+        return (1 + a) * e, -1.5 * e, 2.25 * e / np.maximum(a, 1e-150)
+    return (1 + a + a**2 / 3) * e, -5 / 6 * (1 + a) * e, 25 / 12 * e

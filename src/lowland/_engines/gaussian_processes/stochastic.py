@@ -1,0 +1,270 @@
+"""Latent variable models of long tables: parts of the rows train the process, then all of them.
+
+    E = -F(X, Z, theta, s^2) - log N(X; 0, I),   F: the bound of :mod:`sparse`
+
+A random part of the rows is fitted by L-BFGS on all unknowns. Given the process, each further row
+has a likeliest place of its own (:mod:`places`), so a part four times as large is placed by the
+process of the smaller one and fitted by half as many steps, and so on to the whole table. Sums
+over rows are made in blocks, so memory is O(n q).
+
+MEASURED
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._core.card import Estimate
+from lowland._core.monitor import Monitor
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.places import likely_starts, place_rows
+from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.gaussian_processes.streamed import (
+    streamed_bound,
+    streamed_posterior,
+    streamed_value,
+)
+from lowland._engines.grids.nearest_units import nearest_units
+from lowland._engines.network.quasi_newton import Minimum, minimize
+
+__all__ = ["Trained", "part_sizes", "part_steps", "train", "training_cost"]
+
+FIRST_ROWS = 500  # of the first part, or ROWS_PER_INPUT for each inducing point
+ROWS_PER_INPUT = 10
+GROWTH = 4  # about how much larger each part is
+LEAST_STEPS = 10  # on each part, if max_iter allows
+PLACE_STEPS = 10  # of Newton's method, for each row of a new part
+CANDIDATES = 1000  # places that a row may start from
+PAIRS_BYTES = 2**28  # of the pairs of L-BFGS
+LOG_BOUNDS = (-10.0, 10.0)  # of the logarithms of the parameters
+LOG_NOISE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e2)))  # of s^2, for standardized rows
+
+
+class Trained(NamedTuple):
+    """The parameters, all places, the posterior and the bound F of all rows, E per value by steps.
+
+    ``losses`` begin with the start. Each is that of the part of the rows on which the step was
+    taken, an estimate of the whole table's; the last ones are those of the whole table.
+    ``converged`` says whether the steps on the whole table ended by ``tol``.
+    """
+
+    theta: np.ndarray
+    log_noise: float
+    X: np.ndarray
+    Z: np.ndarray
+    posterior: Posterior
+    bound: float
+    losses: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+class _State(NamedTuple):
+    theta: np.ndarray
+    log_noise: float
+    X: np.ndarray
+    Z: np.ndarray
+
+    def vector(self) -> np.ndarray:
+        return np.concatenate([self.theta, [self.log_noise], self.Z.ravel(), self.X.ravel()])
+
+    def of_vector(self, vector: np.ndarray) -> _State:
+        """The state of the same shapes whose vector this is; arrays are views of it."""
+        at, end = len(self.theta) + 1, len(self.theta) + 1 + self.Z.size
+        Z, X = vector[at:end].reshape(self.Z.shape), vector[end:].reshape(self.X.shape)
+        return _State(vector[: at - 1], float(vector[at - 1]), X, Z)
+
+
+def part_sizes(n: int, m: int) -> list[int]:
+    """Numbers of rows of the parts, the last of which is the table; m inducing points.
+
+    >>> part_sizes(100_000, 50), part_sizes(1900, 50)
+    ([1562, 6250, 25000, 100000], [1900])
+    """
+    sizes = [n]
+    while sizes[0] // GROWTH >= _first_rows(m):
+        sizes.insert(0, sizes[0] // GROWTH)
+    return sizes
+
+
+def part_steps(sizes: list[int], m: int, max_iter: int) -> list[int]:
+    """At most so many steps on each part: in total, O(sqrt(n)) times the cost of the first one.
+
+    >>> part_steps(part_sizes(100_000, 50), 50, 400)
+    [400, 113, 57, 28]
+    """
+    shares = np.sqrt(_first_rows(m) / np.array(sizes[1:]))
+    fewer = [max(LEAST_STEPS, round(min(max_iter, 10**9) * share)) for share in shares]
+    return [max_iter, *(min(max_iter, steps) for steps in fewer)]
+
+
+def _first_rows(m: int) -> int:
+    return max(FIRST_ROWS, ROWS_PER_INPUT * m)
+
+
+def training_cost(n: int, D: int, q: int, m: int, max_iter: int) -> Estimate:
+    """Of :func:`train`; the rows themselves are not counted."""
+    sizes = part_sizes(n, m)
+    steps = part_steps(sizes, m, max_iter)
+    row_steps = 1.1 * sum(size * count for size, count in zip(sizes, steps, strict=True))
+    placed = PLACE_STEPS * sum(sizes[1:])
+    step = 8e-11 * (3 * m * m + 2 * m * D) + 5e-10 * m * (20 + 8 * q)
+    place = 8e-11 * (1 + q) * m * (m + min(m, D)) + 5e-10 * m * (20 + 10 * q + 5 * q * q)
+    held = 8.0 * n * q * (2 * _pairs(n * q, steps[-1]) + 12)
+    if len(sizes) > 1:
+        held += 8.0 * sizes[-2] * D
+    return Estimate(row_steps * step + placed * place, held + 8.0 * 2048 * m * (8 + 2 * q))
+
+
+def train(
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Z: np.ndarray,
+    Y: np.ndarray,
+    *,
+    max_iter: int,
+    rng: np.random.Generator,
+    threads: int,
+    monitor: Monitor,
+    tol: float = 1e-7,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Trained:
+    """Fit from places X (n, q) and inducing points Z (m, q) to standardized rows Y (n, D).
+
+    ``max_iter`` steps at most are taken on the first part, about half as many on each further one
+    (:func:`part_steps`). ``bounds`` are the least and the largest (theta, log s^2). E of the
+    whole table is never above that of the start. A stop keeps the process that there is, and
+    places the rows that have no place yet.
+    """
+    n = len(Y)
+    start = _State(theta, float(log_noise), np.ascontiguousarray(X, np.float64), Z)
+    order, sizes = rng.permutation(n), part_sizes(n, len(Z)) if max_iter else [n]
+    most = part_steps(sizes, len(Z), max_iter)
+    state, rows = start, order
+    losses, n_iter = np.empty(0), 0
+    for part, size in enumerate(sizes):
+        whole, former = size == n, rows
+        rows = np.arange(n) if whole else order[:size]
+        task = _Task(covariance, Y if whole else Y[rows], threads, monitor, tol, bounds)
+        if part == 0:
+            state = start._replace(X=start.X[rows])
+        else:
+            seen = former if whole else np.arange(len(former))  # their numbers in this part
+            state = task.placed(state, seen)
+            if whole and task.loss(start) < task.loss(state):
+                state = start
+        steps = 0 if monitor.stopped else most[part]
+        found = task.fitted(state, steps, n_iter, None if whole else _shown(Y, rows, threads))
+        state = state.of_vector(found.point)
+        losses, n_iter = np.append(losses, found.losses[min(part, 1) :]), n_iter + found.n_iter
+    return Trained(
+        *state,
+        streamed_posterior(covariance, *state, Y, threads),
+        streamed_value(covariance, *state, Y, threads),
+        losses,
+        n_iter,
+        found.converged and not monitor.stopped,
+    )
+
+
+class _Task(NamedTuple):
+    """Rows (n, D), and how their places and the process are sought together."""
+
+    covariance: Covariance
+    Y: np.ndarray
+    threads: int
+    monitor: Monitor
+    tol: float
+    bounds: tuple[np.ndarray, np.ndarray] | None
+
+    def fitted(
+        self,
+        start: _State,
+        max_iter: int,
+        done: int,
+        show: Callable[[np.ndarray], np.ndarray] | None,
+    ) -> Minimum:
+        """L-BFGS on all unknowns; ``show(X)`` makes the map of all rows of places of these."""
+        first = start.vector()
+
+        def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            state = start.of_vector(vector)
+            bound = streamed_bound(self.covariance, *state, self.Y, self.threads)
+            slope = np.concatenate(
+                [-bound.theta, [-bound.noise], -bound.Z.ravel(), (state.X - bound.X).ravel()]
+            )
+            return (_minus_prior(state.X) - bound.value) / self.Y.size, slope / self.Y.size
+
+        return minimize(
+            function,
+            first,
+            max_iter=max_iter,
+            tol=self.tol,
+            monitor=self.monitor,
+            show=lambda vector: (show or np.asarray)(start.of_vector(vector).X),
+            bounds=self._limits(first, len(start.theta)),
+            memory=_pairs(len(first), max_iter),
+            done=done,
+        )
+
+    def loss(self, state: _State) -> float:
+        """E per value."""
+        value = streamed_value(self.covariance, *state, self.Y, self.threads)
+        return (_minus_prior(state.X) - value) / self.Y.size
+
+    def placed(self, state: _State, seen: np.ndarray) -> _State:
+        """The process of ``state``, and places of all rows; ``seen`` are those that have one.
+
+        These keep a place near it, unless the new one is likelier.
+        """
+        posterior = streamed_posterior(self.covariance, *state, self.Y[seen], self.threads)
+        starts = likely_starts(posterior, self.Y, state.X[:CANDIDATES], self.threads)
+        new, old = (
+            place_rows(posterior, Y, X, n_steps=PLACE_STEPS, threads=self.threads)
+            for Y, X in ((self.Y, starts), (self.Y[seen], state.X))
+        )
+        keeping = old.energy <= new.energy[seen]
+        new.X[seen[keeping]] = old.X[keeping]
+        return state._replace(X=new.X)
+
+    def _limits(self, first: np.ndarray, n_parameters: int) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of the process, which the start may be beyond; places have none."""
+        at = slice(0, n_parameters + 1)
+        least, most = np.full(len(first), -np.inf), np.full(len(first), np.inf)
+        if self.bounds is not None:
+            least[at], most[at] = self.bounds
+        else:
+            least[at], most[at] = LOG_BOUNDS
+            least[n_parameters], most[n_parameters] = LOG_NOISE_BOUNDS
+        return np.minimum(least, first), np.maximum(most, first)
+
+
+def _minus_prior(X: np.ndarray) -> float:
+    """-log N(X; 0, I)."""
+    return 0.5 * float(np.einsum("ij,ij->", X, X)) + 0.5 * X.size * float(np.log(2 * np.pi))
+
+
+def _pairs(n_unknowns: int, steps: int) -> int:
+    """How many pairs L-BFGS holds: 20, if there is memory for them and use."""
+    return max(3, min(20, steps, PAIRS_BYTES // (16 * n_unknowns)))
+
+
+def _shown(Y: np.ndarray, rows: np.ndarray, threads: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Makes a map of all rows: those that have no place yet are where a similar one is."""
+    similar: list[np.ndarray] = []
+
+    def show(X: np.ndarray) -> np.ndarray:
+        if not similar:
+            similar.append(
+                nearest_units(np.ascontiguousarray(Y), Y[rows[:CANDIDATES]], threads)[:, 0]
+            )
+        everywhere = X[similar[0]]
+        everywhere[rows] = X
+        return everywhere
+
+    return show

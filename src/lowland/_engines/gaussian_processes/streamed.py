@@ -1,0 +1,191 @@
+"""The bound of :mod:`sparse` for tables of any length, as sums over blocks of rows.
+
+With Kz = L L^T, f_i = L^-1 k(Z, x_i), S = sum_i f_i f_i^T, C = sum_i f_i y_i^T and B = I + b S:
+
+    F = D [n/2 log b - n/2 log 2 pi - 1/2 log |B| - b/2 sum_i k(x_i, x_i) + b/2 tr S]
+        - b/2 |Y|^2 + b^2/2 tr(C^T B^-1 C)
+
+One pass makes these sums, a second one the slopes by the rows' places, so that memory is O(n q)
+and O(block m) instead of O(n m). The length of f_i is at most sqrt(k(x_i, x_i)), so B has the
+digits that sums of k(Z, x_i) lose in a million rows. Blocks depend on the sizes only, and their
+sums are added in order: bytes do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from lowland._core.threads import limit_blas
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.gaussian_processes.sparse import (
+    SparseBound,
+    inducing_matrix,
+    inducing_slopes,
+)
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
+
+__all__ = ["in_blocks", "streamed_bound", "streamed_posterior", "streamed_value"]
+
+BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
+
+Result = TypeVar("Result")
+
+
+class _Sums(NamedTuple):
+    """n, sum k(x, x), S (m, m), C (m, D) and |Y|^2, and the inverse factor L^-1 they belong to."""
+
+    n: int
+    prior: float
+    S: np.ndarray
+    C: np.ndarray
+    squares: float
+    unfactor: np.ndarray
+
+
+def in_blocks(work: Callable[[slice], Result], n: int, threads: int) -> Iterator[Result]:
+    """``work(rows)`` of all blocks of rows, in order, by several threads; BLAS has one each."""
+    blocks = list(row_blocks(n, BLOCK))
+    with limit_blas(1):
+        if threads == 1 or len(blocks) == 1:
+            yield from map(work, blocks)
+            return
+        # Each thread works in a copy of this context, which holds what numpy does about overflow.
+        contexts = [contextvars.copy_context() for _ in range(threads)]
+
+        def strand(context: contextvars.Context, group: list[slice]) -> list[Result]:
+            return [context.run(work, rows) for rows in group]
+
+        with ThreadPoolExecutor(threads) as pool:
+            together = 16 * threads  # results that wait for their turn
+            for at in range(0, len(blocks), together):
+                some = blocks[at : at + together]
+                groups = [some[part::threads] for part in range(threads)]
+                found = list(pool.map(strand, contexts, groups))
+                for place in range(len(some)):
+                    yield found[place % threads][place // threads]
+
+
+def streamed_bound(
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Z: np.ndarray,
+    Y: np.ndarray,
+    threads: int,
+) -> SparseBound:
+    """The same as :func:`sparse.sparse_bound`, in O(block m) memory beside X, Y and the slopes."""
+    sums = _sums(covariance, theta, X, Z, Y, threads)
+    n, S, squares, unfactor = sums.n, sums.S, sums.squares, sums.unfactor
+    D, b = Y.shape[1], float(np.exp(-log_noise))
+    value, M, V = _value(sums, log_noise)
+    with limit_blas(1):
+        W = solve_lower(M, V, transposed=True)  # B^-1 C
+        fitted, left = float(np.sum(V * V)), sums.prior - float(np.trace(S))
+        inverse, WW = inverse_from(M), W @ W.T
+        by_b = (
+            0.5 * D * (n / b - float(np.sum(inverse * S)) - left)
+            - 0.5 * squares
+            + b * fitted
+            - 0.5 * b**2 * float(np.sum(WW * S))
+        )
+        shrunk = np.eye(len(S)) - inverse
+        by_Kz = -0.5 * unfactor.T @ (D * b * (shrunk @ S) + b**2 * WW) @ unfactor
+        by_rows = unfactor.T @ (D * b * shrunk - b**3 * WW) @ unfactor
+        by_values = b**2 * (W.T @ unfactor)
+        by_theta, by_Z = inducing_slopes(covariance, theta, Z, 0.5 * (by_Kz + by_Kz.T))[:2]
+    by_X = np.empty(X.shape)
+
+    def of_block(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        G = Y[rows].astype(np.float64, copy=False) @ by_values
+        G += covariance.matrix(theta, X[rows], Z) @ by_rows
+        cross = covariance.slopes(theta, X[rows], Z, G)
+        own = covariance.diagonal_slopes(theta, X[rows], np.full(len(G), -0.5 * D * b))
+        by_X[rows] = cross.X + own.X
+        return cross.theta + own.theta, cross.Z
+
+    for theta_part, Z_part in in_blocks(of_block, n, threads):
+        by_theta = by_theta + theta_part
+        by_Z = by_Z + Z_part
+    return SparseBound(value, by_theta, -b * by_b, by_X, by_Z)
+
+
+def streamed_value(
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Z: np.ndarray,
+    Y: np.ndarray,
+    threads: int,
+) -> float:
+    """The bound without its slopes."""
+    return _value(_sums(covariance, theta, X, Z, Y, threads), log_noise)[0]
+
+
+def streamed_posterior(
+    covariance: Covariance,
+    theta: np.ndarray,
+    log_noise: float,
+    X: np.ndarray,
+    Z: np.ndarray,
+    Y: np.ndarray,
+    threads: int,
+) -> Posterior:
+    """The same as :func:`sparse.sparse_posterior`, in O(block m) memory beside X and Y."""
+    sums = _sums(covariance, theta, X, Z, Y, threads)
+    b = float(np.exp(-log_noise))
+    with limit_blas(1):
+        _, M, V = _value(sums, log_noise)
+        W = solve_lower(M, V, transposed=True)
+        weights = b * (sums.unfactor.T @ W)
+        precision = sums.unfactor.T @ (np.eye(len(Z)) - inverse_from(M)) @ sums.unfactor
+    return Posterior(covariance, theta, Z, weights, 0.5 * (precision + precision.T), 1 / b)
+
+
+def _value(sums: _Sums, log_noise: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """F, M with M M^T = B, and M^-1 C."""
+    n, prior, S, C, squares, _ = sums
+    D, b = C.shape[1], float(np.exp(-log_noise))
+    M = lower_factor(np.eye(len(S)) + b * S)
+    V = solve_lower(M, C)
+    value = (
+        -0.5 * D * n * (log_noise + float(np.log(2 * np.pi)))
+        - D * float(np.log(np.diag(M)).sum())
+        - 0.5 * b * (D * (prior - float(np.trace(S))) + squares)
+        + 0.5 * b**2 * float(np.sum(V * V))
+    )
+    return value, M, V
+
+
+def _sums(
+    covariance: Covariance,
+    theta: np.ndarray,
+    X: np.ndarray,
+    Z: np.ndarray,
+    Y: np.ndarray,
+    threads: int,
+) -> _Sums:
+    m, D = len(Z), Y.shape[1]
+    L = lower_factor(inducing_matrix(covariance, theta, Z))
+    unfactor = np.ascontiguousarray(solve_lower(L, np.eye(m)))
+
+    def of_block(rows: slice) -> tuple[float, np.ndarray, np.ndarray, float]:
+        f = covariance.matrix(theta, X[rows], Z) @ unfactor.T
+        V = Y[rows].astype(np.float64, copy=False)
+        prior = float(covariance.diagonal(theta, X[rows]).sum())
+        return prior, f.T @ f, f.T @ V, float(np.einsum("ij,ij->", V, V))
+
+    prior, S, C, squares = 0.0, np.zeros((m, m)), np.zeros((m, D)), 0.0
+    for block in in_blocks(of_block, len(X), threads):
+        prior, squares = prior + block[0], squares + block[3]
+        S += block[1]
+        C += block[2]
+    return _Sums(len(X), prior, S, C, squares, unfactor)
