@@ -18,6 +18,7 @@ FAMILIES = {
     "curvilinear_rpm",
     "io",
     "kernel",
+    "latent_back_constrained",
     "linear",
     "mds",
     "metrics",

@@ -412,6 +412,14 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
             for name in ("relu", "elu", "sigmoid")
         ],
     ],
+    "BackConstrainedGPLVM": [
+        ({"max_iter": 30}, "rows"),
+        ({"max_iter": 30, "width": 0.6, "inference": "sparse", "n_inducing": 9}, "rows"),
+        ({"max_iter": 30, "mapping": "network", "hidden": 7, "kernel": "matern52"}, "sheet"),
+        ({"max_iter": 30, "mapping": "linear", "kernel": "rbf+linear", "n_components": 3}, "rows"),
+        ({"max_iter": 30, "kernel": "linear", "bias": False, "n_components": 1}, "clusters"),
+        ({"max_iter": 30, "kernel": "matern32", "inference": "sparse", "n_inducing": 12}, "arc"),
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

@@ -20,6 +20,7 @@ from support.oracles import (
     curvilinear_local_mds,
     curvilinear_rank_visu,
     curvilinear_rpm,
+    latent_back_constrained,
     linear,
     mds,
     neighbor,
@@ -62,6 +63,7 @@ PLACES: dict[str, Callable] = {
     "ElasticMap": topographic_elastic.elastic_places,
     "Autoencoder": neural_autoencoder.code,
     "ParametricTSNE": neural_parametric_tsne.through_the_network,
+    "BackConstrainedGPLVM": latent_back_constrained.g_of_rows,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -100,6 +102,7 @@ ROWS_BACK: dict[str, Callable] = {
     "ElasticMap": topographic_elastic.elastic_back,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
+    "BackConstrainedGPLVM": latent_back_constrained.process_mean,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
