@@ -24,7 +24,7 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.network.passes import apply
-from lowland._engines.network.row_space import RowSpace, row_space
+from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
 from lowland.latent._back_constraints import (
     Constraint,
     Perceptron,
@@ -38,7 +38,7 @@ from lowland.latent._base import GaussianProcessReducer
 
 __all__ = ["BackConstrainedGPLVM"]
 
-EXACT_ROWS = 300  # inference="auto" is exact for so many rows
+EXACT_ROWS = 200  # inference="auto" is exact for so many rows
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the model is trained on so many at most
 FEWEST_LEARNED = 1000
 MOST_CENTERS = 500
@@ -69,7 +69,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         Number of hidden units of mapping="network".
     inference : {"auto", "exact", "sparse"}, default="auto"
         How the likelihood is computed: exactly, or by a lower bound with inducing points. "auto" is
-        exact for up to 300 rows.
+        exact for up to 200 rows.
     max_iter : int, default=200
         Maximum number of steps of L-BFGS.
     tol : float, default=0.0000001
@@ -160,14 +160,13 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         r, m, c = _n_learned(n, p), 50, min(n, MOST_CENTERS)
         seen = min(r, p)
         if n <= EXACT_ROWS:
-            step = Estimate(2e-4 + 3e-7 * n**2 + 1e-10 * n * n * seen, 80 * n * n)
+            step = Estimate(5e-4 + n * n * (7e-8 + 2e-11 * seen), 80 * n * n)
         else:
-            work = m * m + m * seen + c
-            step = Estimate(
-                3e-4 + 1e-7 * r * m / 50 + 4e-10 * r * work, 8 * r * (8 * m + 2 * p + c)
-            )
-        start = principal_axes_cost(r, seen, 2) + Estimate(1e-9 * c**3, 24 * c * c)
-        return start + 200 * step + Estimate(1e-9 * n * (p + c), 16 * n * p)
+            row = 2.5e-6 + 2e-9 * c + 1.2e-8 * seen
+            step = Estimate(8e-4 + r * row, 8 * r * (8 * m + 2 * p + 2 * c))
+        start = principal_axes_cost(r, seen, 2) + row_space_cost(r, p)
+        placing = Estimate(n * (3e-9 * c + 4e-9 * p), 16 * n * p)
+        return Estimate(0.02, 0) + start + Estimate(2e-9 * c**3, 0) + 200 * step + placing
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: g has its parameters, and the process its parts."""
