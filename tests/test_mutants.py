@@ -19,6 +19,7 @@ FAMILIES = {
     "io",
     "kernel",
     "latent_back_constrained",
+    "latent_bayesian",
     "linear",
     "mds",
     "metrics",

@@ -288,6 +288,7 @@ ANNEALED = {
     "DiffeomorphicMap",
     "NonlinearPCA",  # tol is in units of the variance
     "BackConstrainedGPLVM",  # a log-likelihood has no zero: tol is a difference
+    "BayesianGPLVM",
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PrincipalCurve",  # first the smoothness settles, then the curve
     "ElasticMap",

@@ -301,6 +301,16 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "max_iter": Change(2),
         "tol": Change(0.003, {"max_iter": 200}, shows="n_iter_"),
     },
+    "BayesianGPLVM": {
+        **AXES,
+        "random_state": Change(1, {"n_inducing": 9}),
+        "kernel": Change("linear"),
+        "bias": Change(False),
+        "inference": Nothing("sparse", "few rows are all trained on"),
+        "n_inducing": Change(9),
+        "max_iter": Change(2),
+        "tol": Change(0.003, {"max_iter": 200}, shows="n_iter_"),
+    },
     "GTM": {
         **AXES,
         "random_state": SMALL,

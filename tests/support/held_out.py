@@ -420,6 +420,12 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 30, "kernel": "linear", "bias": False, "n_components": 1}, "clusters"),
         ({"max_iter": 30, "kernel": "matern32", "inference": "sparse", "n_inducing": 12}, "arc"),
     ],
+    "BayesianGPLVM": [
+        ({"max_iter": 40, "n_inducing": 9}, "rows"),
+        ({"max_iter": 40, "n_inducing": 7, "n_components": 1, "bias": False}, "arc"),
+        ({"max_iter": 40, "n_inducing": 12, "n_components": 3}, "sheet"),
+        ({"max_iter": 40, "kernel": "linear", "inference": "sparse"}, "clusters"),
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

@@ -14,14 +14,12 @@ from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
-from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
 from lowland._engines.gaussian_processes.exact import exact_posterior
 from lowland._engines.gaussian_processes.sparse import sparse_posterior
 from lowland._engines.kernels.kernel_scale import median_distance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.network.passes import apply
 from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
@@ -70,6 +68,9 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     inference : {"auto", "exact", "sparse"}, default="auto"
         How the likelihood is computed: exactly, or by a lower bound with inducing points. "auto" is
         exact for up to 200 rows.
+    n_inducing : int, default=50
+        Number of inducing points. A linear process has at most as many as it has axes, and one
+        more for the bias.
     max_iter : int, default=200
         Maximum number of steps of L-BFGS.
     tol : float, default=0.0000001
@@ -182,9 +183,6 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
             return f"{len(self.coefficients_)} 'coefficients_' of {wanted}"
         return super().inconsistency()
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
-
     # --- fit ------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
@@ -202,6 +200,8 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         start, noise = _principal_start(Y, q, run)
         constraint = self._constraint(Y, space, X[chosen], run)
         m = 0 if exact else min(int(self.n_inducing), learned)
+        if self.kernel == "linear":  # more are linear combinations of these
+            m = min(m, q + int(self.bias))
         found = train(
             Problem(constraint, self._covariance(), Y, p, m),
             start,
@@ -237,14 +237,6 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
             task=f"BackConstrainedGPLVM for {n} rows and {p} columns",
             alternative="inference='sparse', or PCA first" if exact else "PCA first",
         )
-
-    def _learn_scale(self, X: np.ndarray) -> None:
-        self.mean_, squares = column_moments(X)
-        self.scale_ = float(np.sqrt(np.mean(squares) / len(X))) or 1.0
-
-    def _standardized(self, X: np.ndarray) -> np.ndarray:
-        S = (X - self.mean_) / self.scale_
-        return np.ascontiguousarray(S, dtype=np.float64)
 
     def _constraint(
         self, Y: np.ndarray, space: RowSpace | None, rows: np.ndarray, run: FitContext

@@ -21,6 +21,7 @@ from support.oracles import (
     curvilinear_rank_visu,
     curvilinear_rpm,
     latent_back_constrained,
+    latent_bayesian,
     linear,
     mds,
     neighbor,
@@ -83,6 +84,7 @@ OBJECTIVES: dict[str, Callable] = {
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
     "NonlinearPCA": neural_nlpca.row_errors,
+    "BayesianGPLVM": latent_bayesian.row_heights,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -102,6 +104,7 @@ ROWS_BACK: dict[str, Callable] = {
     "ElasticMap": topographic_elastic.elastic_back,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
+    "BayesianGPLVM": latent_bayesian.expected_rows,
     "BackConstrainedGPLVM": latent_back_constrained.process_mean,
 }
 
