@@ -91,7 +91,7 @@ def _in_its_span(posterior: Posterior) -> tuple[_Process, np.ndarray | None]:
     """The process with weights in an orthonormal basis (D, r) of its means, and the basis."""
     weights = posterior.weights
     m, D = weights.shape
-    if D <= m:
+    if m >= D:
         return _Process(posterior, weights, D), None
     with limit_blas(1):
         basis, R = np.linalg.qr(weights.T)
