@@ -287,6 +287,7 @@ ANNEALED = {
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
     "NonlinearPCA",  # tol is in units of the variance
+    "GPLVM",  # as for GTM
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PrincipalCurve",  # first the smoothness settles, then the curve
     "ElasticMap",

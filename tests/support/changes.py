@@ -288,6 +288,17 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "weight_decay": Change(0.01),
         "learning_rate": Change(0.003),
     },
+    "GPLVM": {
+        **AXES,
+        "random_state": Change(1, {"inference": "sparse", "n_inducing": 8}),
+        "kernel": Change("matern32"),
+        "bias": Change(False),
+        "inference": Change("sparse"),
+        "n_inducing": Change(7, {"inference": "sparse", "n_inducing": 15}),
+        "init": Change("isomap", data="sheet"),
+        "max_iter": Change(2),
+        "tol": Change(0.03, {"max_iter": 200}, shows="n_iter_"),
+    },
     "GTM": {
         **AXES,
         "random_state": SMALL,

@@ -20,6 +20,7 @@ from support.oracles import (
     curvilinear_local_mds,
     curvilinear_rank_visu,
     curvilinear_rpm,
+    latent_gplvm,
     linear,
     mds,
     neighbor,
@@ -81,6 +82,7 @@ OBJECTIVES: dict[str, Callable] = {
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
     "NonlinearPCA": neural_nlpca.row_errors,
+    "GPLVM": latent_gplvm.row_densities,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -100,6 +102,7 @@ ROWS_BACK: dict[str, Callable] = {
     "ElasticMap": topographic_elastic.elastic_back,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
+    "GPLVM": latent_gplvm.process_mean,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
