@@ -24,6 +24,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "latent_gplvm",
     "neural_network",
     "neural_autoencoder",
     "neural_parametric_tsne",

@@ -289,6 +289,7 @@ ANNEALED = {
     "NonlinearPCA",  # tol is in units of the variance
     "BackConstrainedGPLVM",  # a log-likelihood has no zero: tol is a difference
     "BayesianGPLVM",
+    "GPLVM",  # as for GTM
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PrincipalCurve",  # first the smoothness settles, then the curve
     "ElasticMap",

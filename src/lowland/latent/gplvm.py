@@ -14,16 +14,18 @@ from lowland._core.params import param
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.validation import as_dense
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland.latent._base import GaussianProcessReducer
 from lowland.latent._gplvm_start import starting_places
-from lowland.latent._gplvm_training import Trained, first_parameters, train
+from lowland.latent._gplvm_training import Trained, first_state, train
 from lowland.latent._places import Placed, placed_rows
 
 __all__ = ["GPLVM"]
 
 EXACT_ROWS, SPARSE_ROWS = 2000, 10_000  # inference="auto": exact up to, sparse below
+EXACT_STEPS_ROWS = (
+    500  # all steps are exact up to so many rows, beyond that this number / n of them
+)
 
 
 class GPLVM(GaussianProcessReducer):
@@ -75,10 +77,12 @@ class GPLVM(GaussianProcessReducer):
         with limit_blas(1):  # the map must not depend on the number of threads
             start = starting_places(self.init, Y, q, run)
             found = self._trained(start, Y, inference, run)
-        self.embedding_, self.inducing_points_ = found.X.astype(X.dtype), found.Z
+            posterior = found.state.posterior(self._covariance(), Y)
+        self.embedding_ = found.state.X.astype(X.dtype)
+        self.inducing_points_ = found.state.Z
         self.mean_log_likelihood_ = found.mean_log_likelihood
         self.loss_history_, self.n_iter_ = found.losses, found.n_iter
-        self._keep(found.posterior)
+        self._keep(posterior)
         return self.embedding_.copy()
 
     def _inference(self, n: int) -> str:
@@ -96,12 +100,23 @@ class GPLVM(GaussianProcessReducer):
         )
 
     def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
-        covariance, Z = self._covariance(), None
-        if inference != "exact":
-            chosen = run.rng.choice(len(X), min(len(X), int(self.n_inducing)), replace=False)
+        covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
+        n_exact = max_iter * min(n, EXACT_STEPS_ROWS) // n if inference == "exact" else 0
+        Z = None
+        if n_exact < max_iter:
+            chosen = run.rng.choice(n, min(n, int(self.n_inducing)), replace=False)
             Z = X[np.sort(chosen)]
-        max_iter, tol = int(self.max_iter), float(self.tol)
-        return train(covariance, X, Z, Y, max_iter=max_iter, tol=tol, monitor=run.monitor)
+        options = {"tol": float(self.tol), "monitor": run.monitor}
+        start = first_state(covariance, X, Z)
+        found = train(
+            covariance, start, Y, max_iter=max_iter - (n_exact if Z is not None else 0), **options
+        )
+        if inference != "exact" or Z is None:
+            return found
+        start = found.state._replace(Z=None)
+        last = train(covariance, start, Y, max_iter=n_exact, **options)
+        losses = np.concatenate([found.losses, last.losses[1:]])
+        return last._replace(losses=losses, n_iter=len(losses) - 1)
 
     # --- new rows -------------------------------------------------------------------------------
 
@@ -111,10 +126,8 @@ class GPLVM(GaussianProcessReducer):
 
     def _placed_rows(self, X: np.ndarray, run: FitContext) -> Placed:
         posterior = self._posterior()
-        places, densities = np.empty((len(X), int(self.n_components))), np.empty(len(X))
         anchors = self.embedding_.astype(np.float64)
-        Y = self._standardized(X)
-        return placed_rows(posterior, anchors, Y, run.threads)
+        return placed_rows(posterior, anchors, self._standardized(X), run.threads)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(row | place) of each row at its place in the map, without the prior."""

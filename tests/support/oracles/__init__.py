@@ -22,6 +22,7 @@ from support.oracles import (
     curvilinear_rpm,
     latent_back_constrained,
     latent_bayesian,
+    latent_gplvm,
     linear,
     mds,
     neighbor,
@@ -85,6 +86,7 @@ OBJECTIVES: dict[str, Callable] = {
     "ManifoldSculpting": unfolding_sculpting.point_error,
     "NonlinearPCA": neural_nlpca.row_errors,
     "BayesianGPLVM": latent_bayesian.row_heights,
+    "GPLVM": latent_gplvm.row_densities,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -106,6 +108,7 @@ ROWS_BACK: dict[str, Callable] = {
     "NonlinearPCA": neural_nlpca.curve,
     "BayesianGPLVM": latent_bayesian.expected_rows,
     "BackConstrainedGPLVM": latent_back_constrained.process_mean,
+    "GPLVM": latent_gplvm.process_mean,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}
