@@ -73,6 +73,8 @@ def _few_steps(method: type[Reducer]) -> dict[str, Any]:
         return {"max_iter": 6}
     if method.__name__ == "Autoencoder":
         return {"max_iter": 20}
+    if method.__name__ in ("GPLVM", "BackConstrainedGPLVM", "BayesianGPLVM"):
+        return {"max_iter": 20}
     if method.__name__ == "NonlinearPCA":
         return {"max_iter": 30, "n_init": 2}
     if method.__name__ == "ParametricTSNE":

@@ -287,6 +287,9 @@ ANNEALED = {
     "MVU",  # rounds of descents
     "DiffeomorphicMap",
     "NonlinearPCA",  # tol is in units of the variance
+    "BackConstrainedGPLVM",  # a log-likelihood has no zero: tol is a difference
+    "BayesianGPLVM",
+    "GPLVM",  # as for GTM
     "GTM",  # a log-likelihood has no zero: tol is a difference
     "PPCA",  # the same; and these rows have no gaps
     "PrincipalCurve",  # first the smoothness settles, then the curve

@@ -98,6 +98,7 @@ def test_new_rows_are_placed_as_the_definition_says(method):
 # The stress has one place, the lowest of all. The divergence of neighbor embeddings has a minimum
 # in every hole between points; the place is the one below the mean of the neighbors.
 GLOBAL = {
+    "GPLVM",
     "LocalMDS",
     "MDS",
     "NonlinearPCA",

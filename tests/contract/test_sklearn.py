@@ -33,8 +33,9 @@ def test_a_method_passes_scikit_learns_checks(cls):
     neighbors = 6 if cls.__name__ == "HessianLLE" else 3
     few = {"max_iter": 100} if cls.family() == "unfolding" else {}
     few |= {"max_iter": 6} if cls.__name__ == "PrincipalCurve" else {}
-    few |= {"max_iter": 20} if cls.__name__ == "Autoencoder" else {}
+    few |= {"max_iter": 20} if cls.__name__ in ("Autoencoder", "GPLVM") else {}
     few |= {"max_iter": 30, "n_init": 1} if cls.__name__ == "NonlinearPCA" else {}
+    few |= {"max_iter": 20} if cls.__name__ in ("BackConstrainedGPLVM", "BayesianGPLVM") else {}
     run_all_checks(cls(**small(cls, neighbors=neighbors, perplexity=2.0), **few))
 
 

@@ -416,6 +416,28 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
             for name in ("relu", "elu", "sigmoid")
         ],
     ],
+    "BackConstrainedGPLVM": [
+        ({"max_iter": 30}, "rows"),
+        ({"max_iter": 30, "width": 0.6, "inference": "sparse", "n_inducing": 9}, "rows"),
+        ({"max_iter": 30, "mapping": "network", "hidden": 7, "kernel": "matern52"}, "sheet"),
+        ({"max_iter": 30, "mapping": "linear", "kernel": "rbf+linear", "n_components": 3}, "rows"),
+        ({"max_iter": 30, "kernel": "linear", "bias": False, "n_components": 1}, "clusters"),
+        ({"max_iter": 30, "kernel": "matern32", "inference": "sparse", "n_inducing": 12}, "arc"),
+    ],
+    "BayesianGPLVM": [
+        ({"max_iter": 40, "n_inducing": 9}, "rows"),
+        ({"max_iter": 40, "n_inducing": 7, "n_components": 1, "bias": False}, "arc"),
+        ({"max_iter": 40, "n_inducing": 12, "n_components": 3}, "sheet"),
+        ({"max_iter": 40, "kernel": "linear", "inference": "sparse"}, "clusters"),
+    ],
+    "GPLVM": [
+        ({"max_iter": 30}, "rows"),
+        ({"max_iter": 30, "kernel": "matern52", "n_components": 1, "bias": False}, "sheet"),
+        ({"max_iter": 30, "kernel": "matern32", "init": "isomap"}, "sheet"),
+        ({"max_iter": 30, "kernel": "linear", "n_components": 3}, "rows"),
+        ({"max_iter": 30, "kernel": "rbf+linear", "inference": "sparse", "n_inducing": 9}, "rows"),
+        ({"max_iter": 30, "inference": "sparse", "n_inducing": 12}, "clusters"),
+    ],
     "GTM": [
         ({"max_iter": 20}, "rows"),
         ({"max_iter": 20, "place": "mode"}, "rows"),

@@ -13,9 +13,11 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.meanings.contents import above, at_least, count
 from lowland._core.params import fitted, param
-from lowland._core.validation import check_matrix
+from lowland._core.units import unit_powers
+from lowland._core.validation import all_finite, check_matrix
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.linalg.moments import column_moments
 
 __all__ = ["MOST_INDUCING", "GaussianProcessReducer"]
 
@@ -97,16 +99,41 @@ class GaussianProcessReducer(Invertible):
         n_values = len(self.embedding_) * int(self.n_features_in_)
         return n_values * float(self.mean_log_likelihood_ - np.log(self.scale_))
 
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: parameters and weights fit covariance and inputs."""
+        wanted, found = self._covariance().n_parameters, len(self.log_parameters_)
+        if found != wanted:
+            return f"{found} 'log_parameters_' of {wanted}"
+        n_inputs = len(self._inputs())
+        if len(self.weights_) != n_inputs:
+            return f"{len(self.weights_)} 'weights_' of {n_inputs} places"
+        return super().inconsistency()
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return unit_powers(1)
+
+    def _learn_scale(self, X: np.ndarray) -> None:
+        """Set mean and scale from dense rows."""
+        self.mean_, squares = column_moments(X)
+        self.scale_ = float(np.sqrt(np.mean(squares) / len(X))) or 1.0
+
+    def _standardized(self, X: np.ndarray) -> np.ndarray:
+        """In float64."""
+        return np.ascontiguousarray((X - self.mean_) / self.scale_, dtype=np.float64)
+
     def _covariance(self) -> Covariance:
         return Covariance(self.kernel, int(self.n_components), bias=bool(self.bias))
 
+    def _inputs(self) -> np.ndarray:
+        """The places that the posterior is a function of."""
+        return self.embedding_ if self.inducing_points_ is None else self.inducing_points_
+
     def _posterior(self) -> Posterior:
         """Of standardized rows."""
-        inputs = self.embedding_ if self.inducing_points_ is None else self.inducing_points_
         return Posterior(
             self._covariance(),
             self.log_parameters_,
-            np.ascontiguousarray(inputs, dtype=np.float64),
+            np.ascontiguousarray(self._inputs(), dtype=np.float64),
             self.weights_,
             self.precision_,
             float(self.noise_ / self.scale_) ** 2,
@@ -141,9 +168,15 @@ class GaussianProcessReducer(Invertible):
                 f"{self._n_features_out} dimensions."
             )
         posterior = self._posterior()
-        with self._running() as run:
+        with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
             variance = posterior.variance(Y, run.threads)
-        return self.scale_ * np.sqrt(variance + posterior.noise)
+            deviation = self.scale_ * np.sqrt(variance + posterior.noise)
+        if not all_finite(deviation):
+            raise DataError(
+                f"{type(self).__name__}: the standard deviation at some point of the map is beyond "
+                "what float64 can hold; leave out extreme points, or fit the model again."
+            )
+        return deviation
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         mean = self._posterior().mean(np.ascontiguousarray(Y, dtype=np.float64), run.threads)

@@ -182,7 +182,9 @@ def test_known_moments_leave_unknown_values_out(irregular, dtype):
     known, mean, squares = known_moments(X)
     np.testing.assert_array_equal(known, np.sum(~np.isnan(X), axis=0))
     np.testing.assert_allclose(mean, np.nanmean(X.astype(float), axis=0), rtol=1e-12)
-    np.testing.assert_allclose(squares, np.nanvar(X.astype(float), axis=0) * known, rtol=1e-9, atol=1e-20)
+    np.testing.assert_allclose(
+        squares, np.nanvar(X.astype(float), axis=0) * known, rtol=1e-9, atol=1e-20
+    )
     assert squares[5] == 0
     assert mean[5] == dtype(0.1)
     whole = np.nan_to_num(X)

@@ -20,6 +20,9 @@ from support.oracles import (
     curvilinear_local_mds,
     curvilinear_rank_visu,
     curvilinear_rpm,
+    latent_back_constrained,
+    latent_bayesian,
+    latent_gplvm,
     latent_ppca,
     linear,
     mds,
@@ -64,6 +67,7 @@ PLACES: dict[str, Callable] = {
     "PPCA": latent_ppca.expected_places,
     "Autoencoder": neural_autoencoder.code,
     "ParametricTSNE": neural_parametric_tsne.through_the_network,
+    "BackConstrainedGPLVM": latent_back_constrained.g_of_rows,
 }
 
 OBJECTIVES: dict[str, Callable] = {
@@ -83,6 +87,8 @@ OBJECTIVES: dict[str, Callable] = {
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
     "NonlinearPCA": neural_nlpca.row_errors,
+    "BayesianGPLVM": latent_bayesian.row_heights,
+    "GPLVM": latent_gplvm.row_densities,
 }
 
 ROWS_BACK: dict[str, Callable] = {
@@ -103,6 +109,9 @@ ROWS_BACK: dict[str, Callable] = {
     "PPCA": latent_ppca.expected_rows,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
+    "BayesianGPLVM": latent_bayesian.expected_rows,
+    "BackConstrainedGPLVM": latent_back_constrained.process_mean,
+    "GPLVM": latent_gplvm.process_mean,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}

@@ -1,0 +1,141 @@
+"""Gaussian process latent variable model (Lawrence 2004, 2005)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import Array, OneOf
+from lowland._core.context import FitContext
+from lowland._core.memory import require_memory
+from lowland._core.params import param
+from lowland._core.threads import limit_blas
+from lowland._core.traits import Reading
+from lowland._core.validation import as_dense
+from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland.latent._base import GaussianProcessReducer
+from lowland.latent._gplvm_start import starting_places
+from lowland.latent._gplvm_training import Trained, first_state, train
+from lowland.latent._places import Placed, placed_rows
+
+__all__ = ["GPLVM"]
+
+EXACT_ROWS, SPARSE_ROWS = 2000, 10_000  # inference="auto": exact up to, sparse below
+EXACT_STEPS_ROWS = (
+    500  # all steps are exact up to so many rows, beyond that this number / n of them
+)
+
+
+class GPLVM(GaussianProcessReducer):
+    """max over X of log p(Y | X) + log p(X), p(Y | X) = prod_j N(y_j; 0, k(X, X) + noise I)."""
+
+    init: Any = param(OneOf("ppca", "isomap") | Array(), default="ppca")
+
+    card = Card(
+        keeps="rows that differ are apart in the map, on a smooth sheet with a likelihood",
+        use="for a few hundred rows to some thousands: a smooth inverse that knows its uncertainty",
+        avoid="for distances, or to see every neighborhood: near rows may be torn apart",
+        cost="O(n^3) time per step up to 2 000 rows, then O(n m^2) with m inducing points",
+    )
+    reference = "Lawrence (2005)"
+    aliases = ("gaussian_process_latent_variable_model",)
+    accepts_sparse = True
+    components_limit = "rank"
+    reading = Reading(
+        axes="The axes are the unknown coordinates of a smooth function that makes the rows; they "
+        "began as the principal axes.",
+        distances="Rows that are near in the map are similar. Similar rows may be far apart, "
+        "because the function may come back to where it was.",
+        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
+        sizes="Sizes of groups follow how much their rows differ, beside the length scales.",
+        scale="Coordinates are about standard normal.",
+    )
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`: 200 steps."""
+        if n <= EXACT_ROWS:
+            step = Estimate(
+                3e-10 * n**3 + 8e-8 * n * n + 1e-9 * n * n * min(n, p) + 1e-3, 80 * n * n
+            )
+        else:
+            step = Estimate(n * 50 * (5e-9 * 50 + 1e-9 * p) + 3e-3, 8 * n * (10 * 50 + 3 * p))
+        return Estimate(0.05, 16 * n * p) + principal_axes_cost(n, p, 2) + 200 * step
+
+    # --- fit ------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        n, p = X.shape
+        q = self._check_components(n, p)
+        inference = self._inference(n)
+        self._require_room(n, p, inference)
+        X = as_dense(X, type(self).__name__)
+        self._learn_scale(X)
+        Y = self._standardized(X)
+        with limit_blas(1):  # the map must not depend on the number of threads
+            start = starting_places(self.init, Y, q, run)
+            found = self._trained(start, Y, inference, run)
+            posterior = found.state.posterior(self._covariance(), Y)
+        self.embedding_ = found.state.X.astype(X.dtype)
+        self.inducing_points_ = found.state.Z
+        self.mean_log_likelihood_ = found.mean_log_likelihood
+        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
+        self._keep(posterior)
+        return self.embedding_.copy()
+
+    def _inference(self, n: int) -> str:
+        if self.inference != "auto":
+            return self.inference
+        return "exact" if n <= EXACT_ROWS else "sparse" if n < SPARSE_ROWS else "stochastic"
+
+    def _require_room(self, n: int, p: int, inference: str) -> None:
+        m = min(n, int(self.n_inducing))
+        each = n if inference == "exact" else 3 * m
+        require_memory(
+            8 * (10 * n * each + 3 * n * p + 50 * n * int(self.n_components) + m * m),
+            task=f"GPLVM with {inference} inference for {n} rows and {p} columns",
+            alternative="inference='sparse'" if inference == "exact" else "fewer inducing points",
+        )
+
+    def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
+        covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
+        n_exact = max_iter * min(n, EXACT_STEPS_ROWS) // n if inference == "exact" else 0
+        Z = None
+        if n_exact < max_iter:
+            chosen = run.rng.choice(n, min(n, int(self.n_inducing)), replace=False)
+            Z = X[np.sort(chosen)]
+        options = {"tol": float(self.tol), "monitor": run.monitor}
+        start = first_state(covariance, X, Z)
+        found = train(
+            covariance, start, Y, max_iter=max_iter - (n_exact if Z is not None else 0), **options
+        )
+        if inference != "exact" or Z is None:
+            return found
+        start = found.state._replace(Z=None)
+        last = train(covariance, start, Y, max_iter=n_exact, **options)
+        losses = np.concatenate([found.losses, last.losses[1:]])
+        return last._replace(losses=losses, n_iter=len(losses) - 1)
+
+    # --- new rows -------------------------------------------------------------------------------
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        X = as_dense(X, type(self).__name__)
+        return self._placed_rows(X, run).X.astype(X.dtype)
+
+    def _placed_rows(self, X: np.ndarray, run: FitContext) -> Placed:
+        posterior = self._posterior()
+        anchors = self.embedding_.astype(np.float64)
+        return placed_rows(posterior, anchors, self._standardized(X), run.threads)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """log p(row | place) of each row at its place in the map, without the prior."""
+        rows = as_dense(self._check_new_rows(X), type(self).__name__)
+        with self._running() as run:
+            found = self._placed_rows(rows, run).log_densities
+        return found - rows.shape[1] * np.log(self.scale_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of :meth:`score_samples` over the rows."""
+        return float(np.mean(self.score_samples(X)))
