@@ -12,7 +12,7 @@ from lowland._core.constraints import Boolean, Function, Integer, Null, OneOf, R
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import above, count
 from lowland._core.params import fitted, param
-from lowland._engines.linalg.moments import column_moments
+from lowland._engines.linalg.moments import known_moments
 
 __all__ = ["MOST_HIDDEN", "MOST_UNITS", "NetworkReducer"]
 
@@ -77,9 +77,9 @@ class NetworkReducer(Reducer):
         return units
 
     def _learn_scales(self, X: np.ndarray) -> None:
-        """Set ``mean_`` and ``scale_``; a column that does not vary is divided by 1."""
-        mean, squares = column_moments(X)
-        deviation = np.sqrt(squares / max(1, len(X) - 1))
+        """Of known values; a column that does not vary is divided by 1."""
+        known, mean, squares = known_moments(X)
+        deviation = np.sqrt(squares / np.maximum(1, known - 1))
         if not self.standardize:
             deviation = np.full_like(deviation, np.sqrt(np.mean(np.square(deviation))))
         self.mean_, self.scale_ = mean, np.where(deviation > 0, deviation, 1.0)

@@ -290,26 +290,6 @@ class NonlinearPCA(NetworkReducer, Invertible):
             alternative="fewer hidden units, or PCA first",
         )
 
-    def _learn_scales(self, X: np.ndarray) -> None:
-        """Of known values."""
-        known = np.zeros(X.shape[1], dtype=int)
-        for rows in row_blocks(len(X), rows_within(8 * X.shape[1])):
-            known += np.sum(~np.isnan(X[rows]), axis=0)
-        if known.min() == len(X):
-            super()._learn_scales(X)
-            return
-        first = np.array([column[np.argmin(np.isnan(column))] for column in X.T], dtype=np.float64)
-        mean, squares = np.zeros(len(first)), np.zeros(len(first))
-        blocks = list(row_blocks(len(X), rows_within(32 * X.shape[1])))
-        for rows in blocks:  # differences from a value are exact where nothing varies
-            mean += np.nansum(X[rows] - first, axis=0) / known
-        for rows in blocks:
-            squares += np.nansum((X[rows] - first - mean) ** 2, axis=0)
-        deviation = np.sqrt(squares / np.maximum(1, known - 1))
-        if not self.standardize:
-            deviation = np.full_like(deviation, np.sqrt(np.mean(np.square(deviation))))
-        self.mean_, self.scale_ = first + mean, np.where(deviation > 0, deviation, 1.0)
-
     def _rows(self, X: np.ndarray) -> Rows:
         """Standardized in float64, 0 where unknown."""
         S = np.ascontiguousarray((X - self.mean_) / self.scale_)
