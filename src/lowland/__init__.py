@@ -17,7 +17,10 @@ __version__ = "0.1.0"
 _MODULES = (
     *("datasets", "errors", "io", "metrics", "neighbors", "plot", "report", "selection", "study"),
 )
-_FUNCTIONS = {"load": "lowland._core.persistence.models"}
+_FUNCTIONS = {
+    "load": "lowland._core.persistence.models",
+    "procrustes": "lowland.metrics.procrustes",
+}
 
 
 def __getattr__(name: str) -> "Any":
