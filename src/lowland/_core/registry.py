@@ -26,9 +26,11 @@ __all__ = [
     "NEIGHBORS",
     "PREPARATION",
     "SELECTION",
+    "alignment_names",
     "all_methods",
     "all_selectors",
     "get",
+    "get_alignment",
     "get_any",
     "get_selector",
     "modules",
@@ -91,6 +93,10 @@ def get(name: str) -> type[Reducer]:
         raise ParameterError(
             f"{name} keeps columns instead of making a map; use it with 'lowland select'."
         )
+    if any(_plain(method) == _plain(name) for method in alignment_names()):
+        raise ParameterError(
+            f"{name} puts several tables into one map; use it with 'lowland align'."
+        )
     raise ParameterError(unknown_name("method", name, list(known)))
 
 
@@ -121,6 +127,20 @@ def get_selector(name: str) -> Any:
 def all_selectors() -> list[Any]:
     """Every selector's class, in the order of :func:`selector_names`."""
     return [_class_in(path, method) for method, path in modules(SELECTION).items()]
+
+
+def alignment_names() -> list[str]:
+    """The names of the methods that put several tables into one map, sorted."""
+    return list(modules(ALIGNMENT))
+
+
+def get_alignment(name: str) -> Any:
+    """The class of a method that puts several tables into one map, by its name."""
+    known = modules(ALIGNMENT)
+    for method, path in known.items():
+        if _plain(method) == _plain(name):
+            return _class_in(path, method)
+    raise ParameterError(unknown_name("method", name, list(known)))
 
 
 def get_any(class_name: str) -> Any:
