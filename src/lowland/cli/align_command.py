@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -112,7 +113,7 @@ def align_command(
     from lowland.study.aligning.result import PICTURES
     from lowland.study.aligning.running import Matching, alignment_class, run_alignment
     from lowland.study.fitting import FitOptions
-    from lowland.study.outputs import MapFiles, result_folder
+    from lowland.study.outputs import MapFiles
     from lowland.study.run import RunOptions
 
     console = Console(quiet=quiet, as_json=as_json)
@@ -125,7 +126,7 @@ def align_command(
     if method is not None:
         constraint = alignment_class().parameters()["method"].metadata["constraint"]
         given["method"] = read_value("--method", constraint, method)
-    folder = output or result_folder(sources, "aligned")
+    folder = output or alignment_folder(sources)
     written_as = file_format.value if file_format else format_like(sources[0])
     files = MapFiles.in_folder(folder, file_format=written_as, report=report, pictures=PICTURES)
     check_free(files.paths(), force=force, sources=sources)
@@ -140,6 +141,15 @@ def align_command(
         found = {"command": "align", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files), found)
     return STOPPED if result.stopped_early or result.not_made else 0
+
+
+def alignment_folder(sources: list[str]) -> Path:
+    """The default folder: ``lowland-out/left-and-right-aligned`` for two files."""
+    from lowland.study.outputs import result_folder, result_stem
+
+    if len(sources) > 2:
+        return result_folder(sources, "aligned")
+    return Path("lowland-out") / f"{'-and-'.join(map(result_stem, sources))}-aligned"
 
 
 def lines(result: AlignedTables, files: MapFiles) -> list[str]:

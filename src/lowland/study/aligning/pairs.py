@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from lowland.io.matching import as_names, examples, same_objects
 from lowland.study.aligning.sets import TableSet
 
 __all__ = ["Pairs", "match_columns", "paired_rows"]
+
+FEWEST_DIFFERENT = 0.9  # share of different values in a column that may be ids
+SHARED = 0.5  # share of the rows of the smallest table that such a column matches
 
 
 class Pairs(NamedTuple):
@@ -112,15 +115,33 @@ def _some(one: TableSet) -> list[str]:
 
 
 def _hints(sets: Sequence[TableSet], spelling: Spelling) -> list[str]:
-    """A word to the user whose tables have ids in common."""
-    if not all(one.table.has_ids for one in sets):
-        return []
-    found = same_objects([one.table.ids for one in sets])
-    if not len(found.rows):
-        return []
-    names = [one.table.ids.name for one in sets]
-    column = names[0] if len({*names}) == 1 else "=".join(names)
-    return [
-        f"{count(len(found.rows), 'id')} are in more than one table, but rows are not matched; "
-        f"match them with {spelling.option('match', column)}"
-    ]
+    """A word to the user whose tables have a column of ids in common."""
+    for column in _common_columns(sets):
+        values = [_column(one, column) for one in sets]
+        if any(ids.n_unique() < FEWEST_DIFFERENT * len(ids) for ids in values):
+            continue
+        found = len(same_objects(values).rows)
+        if found >= SHARED * min(len(ids) for ids in values):
+            return [
+                f"{count(found, 'value')} of column {column!r} are in several tables, but rows are "
+                f"not matched; if they are ids, match rows with {spelling.option('match', column)}"
+            ]
+    return []
+
+
+def _common_columns(sets: Sequence[TableSet]) -> list[str]:
+    known = []
+    for one in sets:
+        table = one.table
+        ids = [table.ids.name] if table.has_ids else []
+        known.append([*ids, *table.labels.columns, *(table.feature_names or ())])
+    return [name for name in known[0] if all(name in names for names in known[1:])]
+
+
+def _column(one: TableSet, name: str) -> Any:
+    """A column as ids; numbers with fractions name nothing."""
+    table = one.table
+    ids = table.ids if table.has_ids and name == table.ids.name else table.column(name)
+    if ids.dtype.is_float() and not (ids.drop_nulls().round() == ids.drop_nulls()).all():
+        return ids.clear()
+    return ids

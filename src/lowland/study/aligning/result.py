@@ -21,7 +21,7 @@ from lowland.study._stages import STAGES, Stages
 from lowland.study._writing import Writing
 from lowland.study.aligning.held_out import HeldOut
 from lowland.study.aligning.pairs import Pairs
-from lowland.study.aligning.sets import TableSet
+from lowland.study.aligning.sets import TableSet, without_row_names
 from lowland.study.aligning.summary import joint_quality, summary_of
 from lowland.study.fitting import Fit
 from lowland.study.outputs import MapFiles
@@ -173,9 +173,9 @@ class AlignedTables:
         if self.color is None:
             return None
         axes = coordinate_names(self._fit.Y.shape[1])
-        unnamed = self._joint.ids.to_frame().with_row_index("row")["row"]
-        table = _without_row_names(self._joint, unnamed)
-        return picture_of_map(table, self._fit.Y, self.color, self._title(), axes)
+        return picture_of_map(
+            without_row_names(self._joint), self._fit.Y, self.color, self._title(), axes
+        )
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, one HTML file; an existing file is replaced."""
@@ -295,10 +295,3 @@ class AlignedTables:
     def _repr_html_(self) -> str:
         """The picture, for notebooks."""
         return picture_html(self.picture(), repr(self))
-
-
-def _without_row_names(table: Table, numbers: Any) -> Table:
-    """The table with numbers as ids: names of rows of several sets would cover one another."""
-    import dataclasses
-
-    return dataclasses.replace(table, ids=numbers)

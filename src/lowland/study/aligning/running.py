@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from lowland._core import registry
-from lowland._core.errors import ParameterError
+from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.joint import JointModel
 from lowland._core.wording import count
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._interrupt import stopped_by_interrupt
 from lowland.study._keeping import Keeper
-from lowland.study._parameters import MAP_DEFAULTS, method_parameters
+from lowland.study._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
 from lowland.study._peak import peak_memory
 from lowland.study._stages import Stages
 from lowland.study.aligning.held_out import FEWEST, HeldOut, held_out_rows, measure_held_out
@@ -25,7 +25,7 @@ from lowland.study.aligning.pairs import Pairs, match_columns, paired_rows
 from lowland.study.aligning.result import AlignedTables, Trial
 from lowland.study.aligning.sets import TableSet, joint_table, prepared_sets, set_names
 from lowland.study.fitting import Fit, FitOptions, first_class
-from lowland.study.run import RunOptions, choose_color, classes_in
+from lowland.study.run import RunOptions, classes_in
 from lowland.study.tables.options import TableOptions, takes_table_options
 
 __all__ = ["ALIGNING", "Matching", "align_tables", "alignment_class", "run_alignment"]
@@ -121,6 +121,9 @@ def align_tables(
     [(150, 2), (150, 2)]
     """
     cls = alignment_class()
+    if renamed := set(parameters) & {*RENAMED.values()}:
+        known = [name for name in cls.parameters() if name not in RUN_PARAMETERS]
+        raise ParameterError(unknown_name("parameter", renamed.pop(), known))
     given = {**method_parameters(cls, parameters), "method": method}
     fit = FitOptions(seed, n_jobs, verbose, "none")
     command = f"lowland.study.align_tables([...], match={match!r}, same_order={same_order})"
@@ -140,11 +143,11 @@ def run_alignment(
         how = dataclasses.replace(how, kept=(options.color,))
     with stages.timed("reading"):
         sets = prepared_sets(data, names, how, columns, options.note)
-        joint, label_of_set = joint_table(sets)
+        joint, label_of_set = joint_table(sets, options.color)
         pairs = paired_rows(sets, columns, matching.same_order, options.fit.spelling)
     for note in pairs.notes:
         options.note(note)
-    color = choose_color(joint, options.color) if options.color else _first_label(joint)
+    color = options.color or _first_label(joint)
     parameters = {**MAP_DEFAULTS, **given}
     fit, maps = _fitted(sets, pairs, parameters, options.fit, stages)
     if fit.stopped:

@@ -14,13 +14,14 @@ from lowland._core.validation import is_sparse
 from lowland.io import Table
 from lowland.io.files.streams import is_stream
 from lowland.io.in_memory import has_column_names, is_path
+from lowland.io.matching import as_names
 from lowland.preparation._coded import parse_codes
 from lowland.preparation.preparation import Preparation
 from lowland.study.outputs import result_stem
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read
 
-__all__ = ["TableSet", "joint_table", "prepared_sets", "set_names"]
+__all__ = ["TableSet", "joint_table", "prepared_sets", "set_names", "without_row_names"]
 
 NAMING = ("columns", "use", "drop", "labels", "one_hot")  # options that are names of columns
 KEYED = ("order", "cyclic")  # options with a value for each named column
@@ -157,7 +158,7 @@ def _column_names(one: Any, options: TableOptions) -> list[str] | None:
     """All columns of a table; None if they cannot be known before it is read."""
     if hasattr(one, "columns"):
         return [str(name) for name in one.columns]
-    if is_path(one) and is_stream(one):
+    if is_path(one) and is_stream(Path(one)):
         return None  # it can be read only once
     if not has_column_names(one):
         return []
@@ -173,15 +174,26 @@ def _column_names(one: Any, options: TableOptions) -> list[str] | None:
     ]
 
 
-def joint_table(sets: Sequence[TableSet]) -> tuple[Table, str]:
-    """The ids and labels of all rows, set after set, and the label that names the set."""
+def joint_table(sets: Sequence[TableSet], color: str | None = None) -> tuple[Table, str]:
+    """The ids and labels of all rows, set after set, and the label that names the set.
+
+    The column that colors the map is a label of the joint table, also where it is mapped.
+    """
     import polars as pl
 
     tables = [one.table for one in sets]
     names = {table.ids.name for table in tables}
     id_name = names.pop() if len(names) == 1 else "id"
-    ids = _stacked([table.ids for table in tables]).alias(id_name)
+    ids = _stacked_ids([table.ids for table in tables]).alias(id_name)
     every = list(dict.fromkeys(name for table in tables for name in table.labels.columns))
+    if color is not None and color not in every:
+        features = [name for table in tables for name in table.feature_names or ()]
+        if color not in features:
+            known = list(dict.fromkeys([*every, *features]))
+            raise DataError(
+                f"{' and '.join(one.name for one in sets)}: {unknown_name('column', color, known)}"
+            )
+        every.append(color)
     own = SET
     while own in {*every, id_name, "x", "y", "z"}:
         own += "_"
@@ -189,8 +201,9 @@ def joint_table(sets: Sequence[TableSet]) -> tuple[Table, str]:
     columns = [pl.Series(own, np.repeat([one.name for one in sets], rows))]
     for name in every:
         parts = [
-            table.labels[name]
+            table.column(name)
             if name in table.labels.columns
+            or (name == color and name in (table.feature_names or ()))
             else pl.Series(name, [None] * table.shape[0], dtype=pl.Null)
             for table in tables
         ]
@@ -200,6 +213,22 @@ def joint_table(sets: Sequence[TableSet]) -> tuple[Table, str]:
     guesses = tuple(guess for table in tables for guess in table.guesses)
     joint = Table(source, empty, pl.DataFrame(columns), ids, guesses=guesses)
     return joint, own
+
+
+def without_row_names(table: Table) -> Table:
+    """The table with numbers as ids: names of rows of several sets would cover one another."""
+    import polars as pl
+
+    return dataclasses.replace(table, ids=pl.Series("row", np.arange(table.shape[0])))
+
+
+def _stacked_ids(parts: Sequence[Any]) -> Any:
+    """Ids one below the other; as text if their types differ, so that 7 and 7.0 look the same."""
+    import polars as pl
+
+    if len({part.dtype for part in parts}) > 1:
+        parts = [as_names(part) for part in parts]
+    return pl.concat([part.alias("id") for part in parts])
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
