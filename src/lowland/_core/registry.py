@@ -26,6 +26,7 @@ __all__ = [
     "NEIGHBORS",
     "PREPARATION",
     "SELECTION",
+    "all_alignments",
     "all_methods",
     "all_selectors",
     "get",
@@ -87,6 +88,8 @@ def get(name: str) -> type[Reducer]:
     for cls in all_methods():  # imports every method, so only for names that no file has
         if _plain(name) in map(_plain, cls.aliases):
             return cls
+    if any(_plain(method) == _plain(name) for method in modules(ALIGNMENT)):
+        raise ParameterError(f"{name} makes one map of several tables; give it a list of them.")
     if any(_plain(selector) == _plain(name) for selector in selector_names()):
         raise ParameterError(
             f"{name} keeps columns instead of making a map; use it with 'lowland select'."
@@ -121,6 +124,11 @@ def get_selector(name: str) -> Any:
 def all_selectors() -> list[Any]:
     """Every selector's class, in the order of :func:`selector_names`."""
     return [_class_in(path, method) for method, path in modules(SELECTION).items()]
+
+
+def all_alignments() -> list[Any]:
+    """Every class that puts several tables into one map, sorted by name."""
+    return [_class_in(path, method) for method, path in modules(ALIGNMENT).items()]
 
 
 def get_any(class_name: str) -> Any:
