@@ -33,7 +33,7 @@ def __getattr__(name: str) -> "Any":
     if not name.startswith("_"):
         from lowland._core import registry
 
-        known = registry.modules(registry.FAMILIES + registry.SELECTION)
+        known = registry.modules(registry.FAMILIES + registry.SELECTION + registry.ALIGNMENT)
         path = known.get(registry.snake_case(name))
         if path is not None and hasattr(importlib.import_module(path), name):
             return getattr(importlib.import_module(path), name)
@@ -43,6 +43,6 @@ def __getattr__(name: str) -> "Any":
 def __dir__() -> list[str]:
     from lowland._core import registry
 
-    classes = [*registry.all_methods(), *registry.all_selectors()]
+    classes = [*registry.all_methods(), *registry.all_selectors(), *registry.all_alignments()]
     methods = [cls.__name__ for cls in classes]
     return sorted([*methods, *_MODULES, *_FUNCTIONS, "__version__"])

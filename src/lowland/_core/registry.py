@@ -27,6 +27,7 @@ __all__ = [
     "PREPARATION",
     "SELECTION",
     "alignment_names",
+    "all_alignments",
     "all_methods",
     "all_selectors",
     "get",
@@ -89,13 +90,14 @@ def get(name: str) -> type[Reducer]:
     for cls in all_methods():  # imports every method, so only for names that no file has
         if _plain(name) in map(_plain, cls.aliases):
             return cls
+    if any(_plain(method) == _plain(name) for method in modules(ALIGNMENT)):
+        raise ParameterError(
+            f"{name} makes one map of several tables; give it a list of them, or use "
+            "'lowland align'."
+        )
     if any(_plain(selector) == _plain(name) for selector in selector_names()):
         raise ParameterError(
             f"{name} keeps columns instead of making a map; use it with 'lowland select'."
-        )
-    if any(_plain(method) == _plain(name) for method in alignment_names()):
-        raise ParameterError(
-            f"{name} puts several tables into one map; use it with 'lowland align'."
         )
     raise ParameterError(unknown_name("method", name, list(known)))
 
@@ -141,6 +143,11 @@ def get_alignment(name: str) -> Any:
         if _plain(method) == _plain(name):
             return _class_in(path, method)
     raise ParameterError(unknown_name("method", name, list(known)))
+
+
+def all_alignments() -> list[Any]:
+    """Every class that puts several tables into one map, sorted by name."""
+    return [_class_in(path, method) for method, path in modules(ALIGNMENT).items()]
 
 
 def get_any(class_name: str) -> Any:
