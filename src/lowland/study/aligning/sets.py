@@ -96,6 +96,8 @@ def prepared_sets(
             )
         how = how if match is None else dataclasses.replace(how, id_column=match[i])
         table = read(one, how)
+        if not is_path(one):
+            table = dataclasses.replace(table, source=name)
         prepared = prepare(table, how)
         for said in (*table.notes, *prepared.cautions):
             note(f"{name}: {said}")
