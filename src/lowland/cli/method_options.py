@@ -85,7 +85,7 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
-    keeps = cls.family() == "alignment"
+    keeps = cls.__module__.startswith("lowland.alignment.")
     options = {}
     for name, field in cls.parameters().items():
         constraint = text_constraint(field.metadata["constraint"])

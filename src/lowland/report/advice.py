@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland.report._about_alignment import about_alignment
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
@@ -22,7 +23,6 @@ SMALLEST_PERPLEXITY = 5
 LARGE_VIOLATION = 0.05  # relative error of a distance that a method promises to keep
 FOLDED = 0.2  # topographic error of a grid that is folded
 SOMEWHAT_FOLDED = 0.1
-BEYOND_CHANCE = 2.0  # standard errors of a mean rank of independent rows
 STILL_FALLING = 0.01  # relative decrease of the loss in the last step of its history
 
 
@@ -44,7 +44,8 @@ def advise(summary: Summary) -> list[Advice]:
     ['low trustworthiness', 'low explained variance']
     """
     n = len(summary["ids"])
-    found = [*_about_rows(summary, n), *_about_alignment(summary)]
+    found = list(_about_rows(summary, n))
+    found += [Advice(*said, None) for said in about_alignment(summary.get("alignment"), LOW)]
     for entry in summary["maps"]:
         for rule in RULES:
             found += [
@@ -74,41 +75,6 @@ def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
             "and the map file are about all rows."
         )
         yield Advice("sample displayed", False, text, None)
-
-
-def _about_alignment(summary: Summary) -> Iterator[Advice]:
-    """What is to be said about several tables in one map."""
-    alignment = summary.get("alignment")
-    if alignment is None:
-        return
-    tried = alignment["held_out"]
-    if not alignment["objects"]:
-        text = (
-            "No rows are known to be the same object, so nothing tells whether the tables lie on "
-            "one another rightly. If some are known, give them (--match, --same-order)."
-        )
-        yield Advice("no known pairs", True, text, None)
-    elif tried is None:
-        text = (
-            "No pairs were held out. Partners lie near each other because the method was told so; "
-            "how well it would find partners that nobody knows was not tried."
-        )
-        yield Advice("not tried on held-out pairs", False, text, None)
-    elif not tried["rank"] < 0.5 - BEYOND_CHANCE * math.sqrt(1 / 12 / tried["objects"]):
-        text = (
-            f"Held-out partners are not nearer than chance ({percent(tried['rank'])} of the other "
-            "table is nearer, by chance 50%): the tables share little that this map shows. Do not "
-            "match rows by it."
-        )
-        yield Advice("partners are not found", True, text, None)
-    for one in alignment["sets"]:
-        trust = one["quality"].get("trustworthiness")
-        if trust is not None and trust["value"] < LOW:
-            text = (
-                f"Trustworthiness of {one['name']} is low ({trust['value']:.2f}): rows of this "
-                "table that are neighbors in the map are often not neighbors in the data."
-            )
-            yield Advice(f"low trustworthiness of {one['name']}", True, text, None)
 
 
 def _dominance(kind: str, name: str, share: float) -> str:
