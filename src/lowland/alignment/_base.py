@@ -76,8 +76,8 @@ class SeveralTables(Reducer):
         """Places of new rows of table d, each as if it came alone, in float64."""
         raise NotImplementedError
 
-    def _has_unit(self) -> bool:
-        """Whether the map is the same for tables in other units, so that extreme ones may change."""
+    def _may_rescale(self) -> bool:
+        """Whether extreme tables may be fitted in another unit."""
         raise NotImplementedError
 
     # --- the protocol -------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class SeveralTables(Reducer):
         self.row_starts_ = np.cumsum([0, *(X.shape[0] for X in tables)])
         self.column_starts_ = np.cumsum([0, *widths])
         self.n_features_in_ = int(self.column_starts_[-1])
-        free = self._has_unit()
+        free = self._may_rescale()
         self.unit_exponents_ = np.array(
             [exponent_for(largest_value(X)) if free else 0 for X in tables]
         )

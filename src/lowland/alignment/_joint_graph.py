@@ -10,6 +10,7 @@ no table counts for more than another, whatever its size and its unit.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,9 +108,7 @@ def connect_tables(
         joined.append(graph)
     left, labels = _components(joined, matches, anchors, starts)
     if left > 1:
-        raise DataError(
-            _apart([set(labels[a:b]) for a, b in zip(starts, starts[1:], strict=False)])
-        )
+        raise DataError(_apart([set(labels[a:b]) for a, b in itertools.pairwise(starts)]))
     return Connected(joined, every, n_components)
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "check_correspondence",
     "check_one_to_one",
     "matches_of",
+    "no_matches",
     "set_of",
 ]
 
@@ -80,6 +81,11 @@ def matches_of(C: np.ndarray, starts: np.ndarray) -> Matches:
             found.append(np.column_stack([C[both, a] + starts[a], C[both, b] + starts[b]]))
     pairs = np.unique(np.concatenate(found), axis=0)
     return Matches(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
+
+
+def no_matches() -> Matches:
+    none = np.empty(0, np.int64)
+    return Matches(none, none, np.empty(0))
 
 
 def check_one_to_one(matches: Matches, starts: np.ndarray, owner: str) -> np.ndarray:
