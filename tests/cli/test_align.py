@@ -271,10 +271,13 @@ def test_few_pairs_are_not_held_out(run, files):
     few = pl.DataFrame({"code": ["1", "2", "3", "x", "y"], "m": [1.0, 2, 5, 2, 8]})
     few.with_columns(o=pl.Series([2.0, 1, 1, 3, 0])).write_csv(files / "few.csv")
     given = ("align", "left.csv", "few.csv", "--match", "code", "--missing", "mean")
-    outcome = run(*given, "-o", "out", "--json", "--n-neighbors", 3)
+    outcome = run(*given, "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
     assert "no pairs were held out: only 3 objects are known in several tables" in outcome.err
-    assert json.loads(outcome.out)["held_out"] is None
+    result = json.loads(outcome.out)
+    assert result["held_out"] is None
+    assert result["parameters"]["n_neighbors"] == 4
+    assert "4 neighbors of each row, because few has only 5 rows" in result["preparation"]
 
 
 def test_the_method_is_described_by_the_program(run, refused):

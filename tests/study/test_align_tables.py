@@ -280,6 +280,18 @@ def test_lines_join_partners_if_there_are_few():
     assert not [c for c in axes.collections if hasattr(c, "get_segments")]
 
 
+@each("n", [N, 300])
+def test_every_row_is_drawn_once_as_dots_and_rings_or_as_dots(n):
+    own = np.random.default_rng(0)
+    maps = [own.random((n, 2)), own.random((n, 2))]
+    figure = alignment_map(maps, ["a", "b"])
+    drawn = np.vstack([points.get_offsets() for points in figure.axes[0].collections])
+    assert sorted(map(tuple, drawn)) == sorted(map(tuple, np.vstack(maps)))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+    assert len(alignment_map([own.random((n, 3))] * 2).axes) == 3
+    assert alignment_map([own.random((n, 1))] * 2).axes
+
+
 def test_a_picture_of_what_does_not_fit_is_refused():
     for maps, given, message in (
         ([], {}, "no maps"),

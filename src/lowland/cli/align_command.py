@@ -168,6 +168,7 @@ def lines(result: AlignedTables, files: MapFiles) -> list[str]:
     return [
         *said,
         f"{type(result.estimator).__name__}: {found['rows']} rows, {made}{early}",
+        *(f"  {line}" for line in found["preparation"]),
         *match_lines(found),
         *quality_lines(result),
         *(f"  {kind:<{width}} {path}" for kind, path in written.items()),

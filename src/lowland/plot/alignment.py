@@ -1,8 +1,7 @@
-"""Several sets of rows in one map: a color and a marker for each, lines between partners."""
+"""Several sets of rows in one map: a color for each, and lines between partners."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,10 +10,10 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.validation import as_array
-from lowland.plot._figure import check_map, clean
+from lowland.plot._figure import PANEL, check_map, clean
+from lowland.plot._points import point_look
 from lowland.plot.colors import Categories
 from lowland.plot.maps import draw_map
-from lowland.plot.palettes import MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,16 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["alignment_map"]
 
 MOST_LINES = 1000  # more would cover the points
+MOST_RINGS = 400  # points; rings around more would flow together
+WIDER = 1.6  # each ring than the one inside of it
 NAME_LENGTH = 32
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Sets(Categories):
-    """Categories that also differ by marker, because two sets often lie on one another."""
-
-    def marker(self, code: int) -> str:
-        """The shape of the points of a set."""
-        return MARKERS[max(code, 0) % len(MARKERS)]
 
 
 def alignment_map(
@@ -45,7 +37,8 @@ def alignment_map(
     """Draw the maps of several sets that lie in the same coordinates.
 
     Thin lines join rows that are the same object, if there are at most 1000 lines and the map has
-    two dimensions: the shorter the lines, the better the sets agree.
+    two dimensions: the shorter the lines, the better the sets agree. Up to 400 points, the first
+    set has dots and each other one wider rings, so that partners in one place are all seen.
 
     Parameters
     ----------
@@ -69,7 +62,7 @@ def alignment_map(
     >>> X = iris().X
     >>> pairs = np.column_stack([np.arange(150), np.arange(150)])
     >>> figure = alignment_map([X[:, :2], X[:, :2] + 1], ["here", "there"], correspondence=pairs)
-    >>> len(figure.axes[0].collections[-1].get_segments())
+    >>> len(figure.axes[0].collections[0].get_segments())
     150
     """
     views = [check_map(Y, f"map {i}") for i, Y in enumerate(maps)]
@@ -84,11 +77,13 @@ def alignment_map(
     sizes = [len(Y) for Y in views]
     Y = np.vstack(views)
     codes = np.repeat(np.arange(len(views)), sizes)
-    coloring = Sets(codes, tuple(clean(str(name), NAME_LENGTH) for name in names))
+    coloring = Categories(codes, tuple(clean(str(name), NAME_LENGTH) for name in names))
     lines = _lines(correspondence, views)
     figure = draw_map(Y, coloring, title=title, label_name="set", axis_names=axis_names)
     if Y.shape[1] == 2 and 0 < len(lines) <= MOST_LINES:
         _draw_lines(figure, lines)
+    if Y.shape[1] == 2 and len(Y) <= MOST_RINGS:
+        _draw_rings(figure, views, coloring)
     return figure
 
 
@@ -119,3 +114,22 @@ def _draw_lines(figure: Figure, lines: np.ndarray) -> None:
     look = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45, "zorder": 0.5}
     # below the points, whose zorder is 1
     figure.axes[0].add_collection(LineCollection(list(lines), **look), autolim=False)
+
+
+def _draw_rings(figure: Figure, views: list[np.ndarray], coloring: Categories) -> None:
+    """Dots for the first set, and rings of growing width for the others, in place of the points."""
+    from matplotlib.collections import PathCollection
+
+    axes = figure.axes[0]
+    for points in [each for each in axes.collections if isinstance(each, PathCollection)]:
+        points.remove()
+    look = point_look(sum(map(len, views)), PANEL)
+    handles = figure.legends[0].legend_handles
+    for code, (Y, handle) in enumerate(zip(views, handles, strict=True)):
+        color = coloring.color(code)
+        if not code:
+            axes.scatter(*Y.T, c=color, **look)
+            continue
+        ring = {**look, "s": look["s"] * WIDER ** (2 * code), "linewidths": 1.0}
+        axes.scatter(*Y.T, facecolors="none", edgecolors=color, **ring)
+        handle.set(markerfacecolor="none", markeredgecolor=color, markeredgewidth=1.2, markersize=8)

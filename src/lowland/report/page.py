@@ -279,6 +279,7 @@ def _words(name: str) -> str:
         "best_iter": "epoch or step whose weights were kept",
         "free_kl_divergence": "KL divergence of free points (what the network learned from)",
         "length": "length of the curve",
+        "disparities": "disparity of each table from the first after turning (0: the same map)",
         "quantization_error": "quantization error (mean distance of a row to its unit)",
         "topographic_error": "topographic error (rows whose two nearest units do not touch)",
         "mean_squared_distance": "mean squared distance of a row to its projection",

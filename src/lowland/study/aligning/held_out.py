@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._engines.linalg.blocks import row_blocks
 from lowland.linear.pca import PCA
+from lowland.metrics.matching import match_ranks
 from lowland.metrics.procrustes import procrustes
 
 __all__ = ["FEWEST", "HeldOut", "Match", "held_out_rows", "match_of", "measure_held_out", "simple"]
 
 FEWEST = 10  # objects; with fewer, none are held out
 MOST = 2000  # held-out objects that are measured
-BLOCK = 2**22  # distances in memory
 
 
 class Match(NamedTuple):
@@ -85,22 +84,14 @@ def match_of(maps: Sequence[np.ndarray], rows: np.ndarray) -> Match:
     Rows at the same distance as the partner count half.
     """
     nearest, ranks = [], []
-    for one, other in permutations(range(len(maps)), 2):
-        both = rows[(rows[:, one] >= 0) & (rows[:, other] >= 0)]
-        if not len(both) or len(maps[other]) < 2:
+    for one, other in combinations(range(len(maps)), 2):
+        both = rows[(rows[:, one] >= 0) & (rows[:, other] >= 0)][:, [one, other]]
+        if not len(both):
             continue
-        there = np.asarray(maps[other], dtype=np.float64)
-        here = np.asarray(maps[one], dtype=np.float64)[both[:, one]]
-        for block in row_blocks(len(both), max(1, BLOCK // len(there))):
-            points, partners = here[block], both[block, other]
-            distances = np.zeros((len(points), len(there)))
-            for axis in range(there.shape[1]):
-                distances += (points[:, axis, None] - there[None, :, axis]) ** 2
-            own = distances[np.arange(len(points)), partners][:, None]
-            nearer = (distances < own).sum(axis=1)
-            tied = (distances == own).sum(axis=1)
-            nearest.append(np.where(nearer == 0, 1.0 / tied, 0.0))
-            ranks.append((nearer + (tied - 1) / 2) / (len(there) - 1))
+        nearer, tied = match_ranks(maps[one], maps[other], both)
+        others = np.array([[len(maps[other]) - 1], [len(maps[one]) - 1]])
+        nearest.append(np.where(nearer == 0, 1.0 / tied, 0.0).ravel())
+        ranks.append(((nearer + (tied - 1) / 2) / np.maximum(others, 1)).ravel())
     if not nearest:
         return Match(float("nan"), float("nan"))
     return Match(float(np.concatenate(nearest).mean()), float(np.concatenate(ranks).mean()))

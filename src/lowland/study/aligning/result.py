@@ -284,6 +284,7 @@ class AlignedTables:
             "stopped_early": fit.stopped,
             "seconds": fit.seconds,
             "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
+            "preparation": self._fit.log,
             "notes": self._pairs.notes,
             "not_made": self.not_made,
         }

@@ -214,7 +214,13 @@ def _fitted(
     options: FitOptions,
     stages: Stages,
 ) -> tuple[Fit, list[np.ndarray]]:
-    cls = alignment_class()
+    cls, log = alignment_class(), []
+    few = min(sets, key=lambda one: one.numbers.shape[0])
+    most = few.numbers.shape[0] - 1  # neighbors that a row of the smallest table has
+    if "n_neighbors" not in parameters and 0 < most < cls.parameters()["n_neighbors"].default:
+        parameters = {**parameters, "n_neighbors": most}
+        rows = count(most + 1, "row")
+        log.append(f"{count(most, 'neighbor')} of each row, because {few.name} has only {rows}")
     estimator = cls(
         **parameters, random_state=options.seed, n_jobs=options.n_jobs, verbose=options.verbose
     )
@@ -227,7 +233,7 @@ def _fitted(
     maps = [np.asarray(Y) for Y in maps]
     name = registry.snake_case(cls.__name__)
     joint = np.vstack(maps)
-    return Fit(name, estimator, None, joint, seconds, peak.n_bytes, stop.asked, []), maps
+    return Fit(name, estimator, None, joint, seconds, peak.n_bytes, stop.asked, log), maps
 
 
 def _measured(
