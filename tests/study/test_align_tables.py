@@ -175,6 +175,23 @@ def test_the_same_pairs_are_held_out_every_time():
     assert not held_out_rows(40, 0.0, 0).any()
 
 
+def test_a_map_outlives_a_trial_that_fails_or_is_stopped(monkeypatch):
+    for error, reason in (
+        (KeyboardInterrupt(), "it was stopped by Ctrl-C"),
+        (DataError("too few."), "too few."),
+    ):
+
+        def fails(*_, error=error):
+            raise error
+
+        monkeypatch.setattr("lowland.study.aligning.running.measure_held_out", fails)
+        with pytest.warns(UserWarning, match="not tried on held-out pairs: .*; the map is kept"):
+            found = align_tables([ONE, TWO], same_order=True, **FEW)
+        assert found.held_out is None
+        assert found.not_made == {"held_out": reason}
+        assert found.map.height == 2 * N
+
+
 def test_unrelated_tables_are_told_from_related_ones():
     noise = np.random.default_rng(5).standard_normal((N, 3))
     kinds = [

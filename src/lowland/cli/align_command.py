@@ -185,17 +185,20 @@ def match_lines(found: dict[str, Any]) -> list[str]:
     tried = found["held_out"]
     if tried is None:
         return said
-    chance, simple = tried["chance"], tried["pca_procrustes"]
-    beside = "" if simple is None else f", PCA and Procrustes {simple['nearest']:.1%}"
-    nearer = "" if simple is None else f", PCA and Procrustes {simple['rank']:.1%}"
-    return [
-        *said,
-        f"  {tried['objects']} of them held out of a second fit; the map has all:",
-        f"    nearest row is the partner: {tried['nearest']:.1%} (chance {chance['nearest']:.1%}"
-        f"{beside})",
-        f"    rows nearer than the partner: {tried['rank']:.1%} (chance {chance['rank']:.0%}"
-        f"{nearer})",
-    ]
+    said.append(f"  {tried['objects']} of them held out of a second fit; the map has all:")
+    kinds = {"nearest": "nearest row is the partner", "rank": "rows nearer than the partner"}
+    simple = tried["pca_procrustes"]
+    for key, meaning in kinds.items():
+        beside = [f"chance {percentage(tried['chance'][key])}"]
+        if simple is not None:
+            beside.append(f"PCA and Procrustes {percentage(simple[key])}")
+        said.append(f"    {meaning}: {percentage(tried[key])} ({', '.join(beside)})")
+    return said
+
+
+def percentage(share: float) -> str:
+    """A share in percent; one that is almost nothing keeps a digit."""
+    return f"{share:.1%}" if share == 0 or share >= 0.0005 else f"{100 * share:.1g}%"
 
 
 def quality_lines(result: AlignedTables) -> list[str]:

@@ -15,7 +15,7 @@ from lowland.metrics.procrustes import procrustes
 __all__ = ["FEWEST", "HeldOut", "Match", "held_out_rows", "match_of", "measure_held_out", "simple"]
 
 FEWEST = 10  # objects; with fewer, none are held out
-MOST = 2000  # held-out objects that are measured
+MOST = 2000  # objects are held out; more would not tell more
 
 
 class Match(NamedTuple):
@@ -47,8 +47,8 @@ class HeldOut(NamedTuple):
 
 
 def held_out_rows(n: int, share: float, seed: int) -> np.ndarray:
-    """Which of n objects are held out; none if there are few."""
-    wanted = round(share * n) if n >= FEWEST else 0
+    """Which of n objects are held out: none if there are few, and at most 2000."""
+    wanted = min(round(share * n), MOST) if n >= FEWEST else 0
     chosen = np.zeros(n, dtype=bool)
     if wanted and n - wanted >= 2:
         chosen[np.random.default_rng(seed).permutation(n)[:wanted]] = True
@@ -65,7 +65,7 @@ def measure_held_out(
 
     ``fit`` makes the maps of all sets from the objects that it gets.
     """
-    known, asked = rows[~chosen], rows[chosen][:MOST]
+    known, asked = rows[~chosen], rows[chosen]
     maps = fit(known)
     found = match_of(maps, asked)
     turned = simple(Xs, known, maps[0].shape[1])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core import registry
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.errors import ParameterError, StoppedError, unknown_name
 from lowland._core.joint import JointModel
 from lowland._core.wording import count
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
@@ -91,7 +91,8 @@ def align_tables(
     method : {"laplacian", "procrustes"}, default="laplacian"
         As in :class:`lowland.ManifoldAlignment`.
     hold_out : float, default=0.2
-        Share of the pairs that are held out to measure the alignment; 0 holds none out.
+        Share of the pairs that are held out to measure the alignment, at most 2000 of them; 0 holds
+        none out.
     names : sequence of str, optional
         What the tables are called; by default as their files.
     color : str, optional
@@ -160,7 +161,8 @@ def run_alignment(
                 "measures", lambda: _measured(sets, maps, options.fit.n_jobs), measures
             )
             trial = _trial(sets, pairs, matching, fit, keeper)
-            if trial.held_out is None and pairs.rows is not None and trial.reason:
+            told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
+            if trial.held_out is None and not told:
                 options.note(f"no pairs were held out: {trial.reason}")
     model = JointModel(names, [one.preparation for one in sets], fit.estimator)
     return AlignedTables(
@@ -272,7 +274,14 @@ def _trial(
 
     def fitted(known: np.ndarray) -> list[np.ndarray]:
         trial = type(fit.estimator)(**fit.estimator.get_params())
-        return [np.asarray(Y) for Y in trial.fit_transform(Xs, correspondence=known)]
+        try:
+            with stopped_by_interrupt(trial) as stop:
+                maps = trial.fit_transform(Xs, correspondence=known)
+        except StoppedError as error:
+            raise KeyboardInterrupt from error  # ends this stage, and no other
+        if stop.asked:
+            raise KeyboardInterrupt
+        return [np.asarray(Y) for Y in maps]
 
     def measured() -> HeldOut | None:
         return measure_held_out(Xs, rows, chosen, fitted)
