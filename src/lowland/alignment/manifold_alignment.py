@@ -137,7 +137,7 @@ class ManifoldAlignment(PlacedTables):
         OneOf("instance", "feature", "given"), default="instance"
     )
     n_neighbors: int = param(Integer(1), default=10)
-    mu: float | str = param(Real(0) | OneOf("hard"), default=10.0)
+    mu: float | str = param(Real(0, 1e6, closed="right") | OneOf("hard"), default=10.0)
     metric: str = param(OneOf(*METRICS_OF_ROWS), default="euclidean")
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
     ridge: float = param(Real(0, closed="left"), default=1e-3)
