@@ -210,7 +210,11 @@ def test_sparse_tables_and_frames_are_as_good_as_arrays(make, Xs, monkeypatch):
     tables = make().set_output(transform="pandas").fit_transform(frames, correspondence=PAIRS)
     assert [type(table) for table in tables] == [pd.DataFrame] * 2
     monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)  # nothing is small
-    for given in ([sparse.csr_matrix(X) for X in Xs], [Xs[0], sparse.csc_array(Xs[1])]):
+    for given in (
+        [sparse.csr_matrix(X) for X in Xs],
+        [Xs[0], sparse.csc_array(Xs[1])],
+        [sparse.csr_matrix(Xs[0]), Xs[1]],
+    ):
         for level in ("instance", "feature"):
             dense = make(level=level).fit(Xs, correspondence=PAIRS)
             model = make(level=level).fit(given, correspondence=PAIRS)
