@@ -26,6 +26,8 @@ from lowland._engines.linalg.products import matrix_times, transpose_times
 
 __all__ = ["LinearFunctions", "Projections", "linear_functions"]
 
+STRONGEST = 1e100  # ridge: a larger one leaves the constants alone as well
+
 
 class Projections(NamedTuple):
     """z = (x - mean) V + b: means (p,) and V (p, q) of all columns, and b (n_sets, q)."""
@@ -56,7 +58,7 @@ class LinearFunctions(NamedTuple):
         a ridge: B alone may be so small in some directions that lambda would be rounding.
         """
         total = float(self.constant @ self.B @ self.constant)
-        A = self.A + np.diag(ridge * total * self.penalty)
+        A = self.A + self._ridge(ridge, total)
         known = self.B @ self.constant
         rest = self.B - np.outer(known, known) / total
         found = generalized_eigenpairs(rest, A + self.B, q, which="largest")
@@ -71,12 +73,15 @@ class LinearFunctions(NamedTuple):
         total = float(self.constant @ self.B @ self.constant)
         F = scipy.sparse.block_diag(self.parts, format="csr")[known].toarray()
         with limit_blas(1):
-            M = self.A + weight * (F.T @ F) + np.diag(ridge * total * self.penalty)
+            M = self.A + weight * (F.T @ F) + self._ridge(ridge, total)
             unit = 1 / np.sqrt(np.maximum(np.diagonal(M), np.finfo(float).tiny))
             lengths, V = all_eigenpairs(unit[:, None] * M * unit)
             real = lengths > rank_cutoff(len(M), float) * lengths[0]
             V = unit[:, None] * V[:, real]
             return V @ ((V.T @ (weight * (F.T @ S))) / lengths[real, None])
+
+    def _ridge(self, ridge: float, total: float) -> np.ndarray:
+        return np.diag(min(ridge, STRONGEST) * total * self.penalty)
 
     def projections(self, G: np.ndarray) -> Projections:
         """The map F G as a matrix for the rows of each table."""
