@@ -21,7 +21,7 @@ STUB = Path(__file__).resolve().parents[1] / "src/lowland/__init__.pyi"
 
 def stub() -> str:
     """The text of the stub."""
-    classes = [*registry.all_methods(), *registry.all_selectors()]
+    classes = [*registry.all_methods(), *registry.all_selectors(), *registry.all_alignments()]
     names = [(module, f"from lowland import {module}") for module in lowland._MODULES]
     names += [(name, f"from {path} import {name}") for name, path in lowland._FUNCTIONS.items()]
     names += [(cls.__name__, f"from {cls.__module__} import {cls.__name__}") for cls in classes]

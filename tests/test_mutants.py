@@ -10,6 +10,7 @@ import pytest
 import mutants
 
 FAMILIES = {
+    "alignment",
     "anndata",
     "core",
     "curvilinear_local",

@@ -17,7 +17,10 @@ __version__ = "0.1.0"
 _MODULES = (
     *("datasets", "errors", "io", "metrics", "neighbors", "plot", "report", "selection", "study"),
 )
-_FUNCTIONS = {"load": "lowland._core.persistence.models"}
+_FUNCTIONS = {
+    "load": "lowland._core.persistence.models",
+    "procrustes": "lowland.metrics.procrustes",
+}
 
 
 def __getattr__(name: str) -> "Any":
@@ -30,7 +33,7 @@ def __getattr__(name: str) -> "Any":
     if not name.startswith("_"):
         from lowland._core import registry
 
-        known = registry.modules(registry.FAMILIES + registry.SELECTION)
+        known = registry.modules(registry.FAMILIES + registry.SELECTION + registry.ALIGNMENT)
         path = known.get(registry.snake_case(name))
         if path is not None and hasattr(importlib.import_module(path), name):
             return getattr(importlib.import_module(path), name)
@@ -40,6 +43,6 @@ def __getattr__(name: str) -> "Any":
 def __dir__() -> list[str]:
     from lowland._core import registry
 
-    classes = [*registry.all_methods(), *registry.all_selectors()]
+    classes = [*registry.all_methods(), *registry.all_selectors(), *registry.all_alignments()]
     methods = [cls.__name__ for cls in classes]
     return sorted([*methods, *_MODULES, *_FUNCTIONS, "__version__"])

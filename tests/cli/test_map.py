@@ -184,7 +184,7 @@ def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "map.csv")
 
-    monkeypatch.setattr("lowland.study.result.write_frame", full)
+    monkeypatch.setattr("lowland.study._writing.write_frame", full)
     outcome = run("map", "iris", "-m", "pca")
     assert outcome.code == 2
     assert outcome.err == "lowland: error: map.csv: No space left on device.\n"
@@ -194,7 +194,7 @@ def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
 def test_a_failure_midway_leaves_earlier_results_alone(run, tmp_path, monkeypatch):
     assert run("map", "iris", "-o", "out").code == 0
     before = contents(tmp_path / "out")
-    monkeypatch.setattr("lowland.study.result.write_frame", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("lowland.study._writing.write_frame", lambda *_, **__: 1 / 0)
     assert run("map", "digits", "-m", "pca", "-o", "out", "--force").code == 3
     assert contents(tmp_path / "out") == before
 

@@ -29,7 +29,13 @@ from lowland.preparation.preparation import Preparation
 from support.cases import each
 from support.methods import small
 
-CLASSES = [*registry.all_methods(), *registry.all_selectors(), Preparation, Orientation]
+CLASSES = [
+    *registry.all_methods(),
+    *registry.all_selectors(),
+    *registry.all_alignments(),
+    Preparation,
+    Orientation,
+]
 every_class = each("cls", CLASSES, ids=[cls.__name__ for cls in CLASSES])
 
 
@@ -58,6 +64,10 @@ def _fitted(cls: type) -> bytes:
             "dates": ["day", "clock"],
         }
         return pickle.dumps(cls(scale="standard", missing="neighbors", **encoding).fit(frame))
+    if cls in registry.all_alignments():
+        pairs = np.column_stack([np.arange(20)] * 2)
+        model = cls(3, n_neighbors=6, on_disconnected="largest", random_state=0)
+        return pickle.dumps(model.fit([X, X[:35, :3]], correspondence=pairs))
     params = small(cls)
     names = cls.parameters()
     policy = names.get("on_disconnected")

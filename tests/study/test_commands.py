@@ -137,3 +137,17 @@ def test_columns_are_selected(tmp_path):
     assert pl.read_csv(tmp_path / "kept.csv").columns == found.frame.columns
     with pytest.raises(DataError, match="name its column with target"):
         select_columns(iris().X, "anova_f")
+
+
+def test_disparities_tell_how_much_maps_differ():
+    found = compare_methods(iris(), ["pca", "classical_mds", "lda"])
+    table = found.disparities
+    assert table.columns == ["method", "pca", "classical_mds", "lda"]
+    values = table.drop("method").to_numpy()
+    np.testing.assert_allclose(values, values.T, atol=1e-12)
+    np.testing.assert_array_equal(np.diag(values), 0.0)
+    assert values[0, 1] < 1e-12  # the same map
+    maps = [found.maps[name].select("x", "y").to_numpy() for name in ("pca", "lda")]
+    assert values[0, 2] == pytest.approx(procrustes(*maps)[2], rel=1e-9)
+    assert found._fit_log()[-1].startswith("Procrustes disparity from pca (0: the same map, 1: un")
+    assert compare_methods(iris(), ["pca"]).disparities.shape == (1, 2)

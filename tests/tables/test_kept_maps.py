@@ -121,7 +121,7 @@ def test_the_files_of_an_earlier_run_do_not_stay_beside_a_new_map(table, monkeyp
 def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeypatch):
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q"]) == 0
     before = (table / "out" / "map.csv").read_bytes()
-    monkeypatch.setattr("lowland.study.result.write_frame", failing(OSError(28, "No space left")))
+    monkeypatch.setattr("lowland.study._writing.write_frame", failing(OSError(28, "No space left")))
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q", "--force"]) == 2
     assert len(folder(table / "out")) == 4
     assert (table / "out" / "map.csv").read_bytes() == before

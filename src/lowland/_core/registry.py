@@ -26,9 +26,12 @@ __all__ = [
     "NEIGHBORS",
     "PREPARATION",
     "SELECTION",
+    "alignment_names",
+    "all_alignments",
     "all_methods",
     "all_selectors",
     "get",
+    "get_alignment",
     "get_any",
     "get_selector",
     "modules",
@@ -87,6 +90,11 @@ def get(name: str) -> type[Reducer]:
     for cls in all_methods():  # imports every method, so only for names that no file has
         if _plain(name) in map(_plain, cls.aliases):
             return cls
+    if any(_plain(method) == _plain(name) for method in modules(ALIGNMENT)):
+        raise ParameterError(
+            f"{name} makes one map of several tables; give it a list of them, or use "
+            "'lowland align'."
+        )
     if any(_plain(selector) == _plain(name) for selector in selector_names()):
         raise ParameterError(
             f"{name} keeps columns instead of making a map; use it with 'lowland select'."
@@ -121,6 +129,25 @@ def get_selector(name: str) -> Any:
 def all_selectors() -> list[Any]:
     """Every selector's class, in the order of :func:`selector_names`."""
     return [_class_in(path, method) for method, path in modules(SELECTION).items()]
+
+
+def alignment_names() -> list[str]:
+    """The names of the methods that put several tables into one map, sorted."""
+    return list(modules(ALIGNMENT))
+
+
+def get_alignment(name: str) -> Any:
+    """The class of a method that puts several tables into one map, by its name."""
+    known = modules(ALIGNMENT)
+    for method, path in known.items():
+        if _plain(method) == _plain(name):
+            return _class_in(path, method)
+    raise ParameterError(unknown_name("method", name, list(known)))
+
+
+def all_alignments() -> list[Any]:
+    """Every class that puts several tables into one map, sorted by name."""
+    return [_class_in(path, method) for method, path in modules(ALIGNMENT).items()]
 
 
 def get_any(class_name: str) -> Any:

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from lowland.cli import failures
+from lowland.cli.align_command import AlignCommand, align_command
 from lowland.cli.compare_command import compare_command
 from lowland.cli.console import flush, open_descriptors, own_stderr, write
 from lowland.cli.info_command import info_command
@@ -66,6 +67,7 @@ app.command("transform", cls=PlainCommand, short_help="Place new rows in a map."
 app.command("compare", cls=PlainCommand, short_help="Map a table by several methods.")(
     compare_command
 )
+app.command("align", cls=AlignCommand, short_help="Put several tables into one map.")(align_command)
 app.command("score", cls=PlainCommand, short_help="Measure a map made by any tool.")(score_command)
 app.command("info", cls=PlainCommand, short_help="Describe a table.")(info_command)
 app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)

@@ -88,7 +88,7 @@ def compare_command(
 
 def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
     """The table for a person."""
-    from lowland.study.comparing.result import SHOWN
+    from lowland.study.comparing.result import SHOWN, alike
 
     cells = [["method", "seconds", "peak MB", *(name.replace("_", " ") for name in SHOWN)]]
     for row in found["methods"]:
@@ -102,6 +102,7 @@ def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
         f"{found['input']}: {first}",
         *(f"  {line}" for line in rest),
         *aligned(cells),
+        *(f"  {line}" for line in alike(found["disparities"])),
         *(f"  {kind:<8} {path}" for kind, path in shown.items() if path is not None),
         *(f"  {'maps' if i == 0 else '':<8} {path}" for i, path in enumerate(files.maps.values())),
         "  picture and report show the maps turned to resemble the first; the files of the maps do "

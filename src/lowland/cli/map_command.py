@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lowland.study import MapResult
     from lowland.study.outputs import MapFiles
 
-__all__ = ["STOPPED", "map_command"]
+__all__ = ["STOPPED", "format_like", "map_command"]
 
 STOPPED = 1  # exit code: a partial result was written
 
@@ -95,7 +95,7 @@ def map_command(
     cls = registry.get(method)
     sources = options.found(sources)
     folder = output or result_folder(sources, registry.snake_case(cls.__name__))
-    written_as = file_format.value if file_format else _format_like(sources[0])
+    written_as = file_format.value if file_format else format_like(sources[0])
     copied = sources[0] if into else ""
     files = MapFiles.in_folder(
         folder,
@@ -125,7 +125,8 @@ def map_command(
     return STOPPED if result.stopped_early or result.not_made else 0
 
 
-def _format_like(source: str) -> str:
+def format_like(source: str) -> str:
+    """The format of a map that is written as its input is."""
     return "parquet" if Path(source).suffix.lower() == ".parquet" else "csv"
 
 

@@ -52,12 +52,14 @@ class MethodOption:
     default: Any
     doc: str
     is_flag: bool
+    keeps_name: bool = False  # of a command without a --method that names a method
 
     @property
     def name(self) -> str:
         from lowland.study._parameters import RENAMED
 
-        return "--" + RENAMED.get(self.parameter, self.parameter).replace("_", "-")
+        renamed = {} if self.keeps_name else RENAMED
+        return "--" + renamed.get(self.parameter, self.parameter).replace("_", "-")
 
     @property
     def negated(self) -> str:
@@ -83,6 +85,7 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
+    keeps = cls.__module__.startswith("lowland.alignment.")
     options = {}
     for name, field in cls.parameters().items():
         constraint = text_constraint(field.metadata["constraint"])
@@ -90,7 +93,8 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
         is_flag = isinstance(constraint, Boolean)
-        option = MethodOption(name, constraint, default, short(cls.documentation(name)), is_flag)
+        doc = short(cls.documentation(name))
+        option = MethodOption(name, constraint, default, doc, is_flag, keeps)
         options[option.name] = option
         if is_flag:
             options[option.negated] = option

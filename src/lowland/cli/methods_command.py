@@ -33,7 +33,8 @@ def methods_command(
         found = [entry(cls) for cls in registry.all_methods()]
         console.result(table_lines(found), found)
     else:
-        found = card(registry.get(name))
+        aligns = name.lower().replace("-", "_") in registry.alignment_names()
+        found = card(registry.get_alignment(name) if aligns else registry.get(name))
         console.result(card_lines(found), found)
 
 
@@ -123,7 +124,9 @@ def card_lines(method: dict[str, Any]) -> list[str]:
     lines += ["", "how to read its map:"]
     for term, sentence in method["reading"].items():
         lines += wrapped(sentence, f"  {term:<11}", 13)
-    lines += ["", f"options of 'lowland map INPUT -m {method['name']}':"]
+    used = f"lowland map INPUT -m {method['name']}"
+    used = "lowland align INPUT INPUT" if method["family"] == "alignment" else used
+    lines += ["", f"options of '{used}':"]
     for option in method["options"]:
         lines += [f"  {option['usage']}"]
         lines += wrapped(option["doc"], " " * 6, 6)

@@ -13,7 +13,7 @@ import typer
 
 from lowland.cli.options import split
 
-__all__ = ["READING", "SELECTING", "TABLE", "Table", "about_table"]
+__all__ = ["ALIGNING", "READING", "SELECTING", "TABLE", "Table", "about_table"]
 
 Command = Callable[..., Any]
 Table = Any  # a TableOptions, whose import takes longer than --help
@@ -218,6 +218,11 @@ TABLE = {
 READING = (
     *("columns", "use", "drop", "labels", "label_file", "id_column", "distances", "part"),
     *("vector", "missing_values", "transpose", "similarities"),
+)
+# Options about each of several tables that are aligned.
+ALIGNING = (
+    *("columns", "use", "drop", "labels", "categories", "one_hot", "order", "cyclic", "id_column"),
+    *("scale", "missing", "missing_values", "normalize", "transpose", "part", "vector"),
 )
 SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 

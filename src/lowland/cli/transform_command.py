@@ -31,6 +31,15 @@ def transform_command(
             show_default=False,
         ),
     ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--domain",
+            metavar="SET",
+            help="For a model of 'lowland align': the set that the rows belong to.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     table: table_options.Table,
     jobs: options.Jobs = None,
@@ -55,7 +64,7 @@ def transform_command(
     check_free([output], force=force, sources=[model, *sources])
     with console.warnings_as_notes():
         data = options.as_data(sources)
-        placed = run_placement(model, data, table, jobs, console.shows_progress)
+        placed = run_placement(model, data, table, jobs, console.shows_progress, domain)
         for note in placed.notes:
             console.note(note)
         with staged_outputs([output], force=force) as [staged]:

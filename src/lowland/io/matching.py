@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +16,16 @@ if TYPE_CHECKING:
 
     from lowland.io.contents import Contents
 
-__all__ = ["Match", "as_names", "examples", "id_column_of", "match_rows", "no_match"]
+__all__ = [
+    "Match",
+    "SameObjects",
+    "as_names",
+    "examples",
+    "id_column_of",
+    "match_rows",
+    "no_match",
+    "same_objects",
+]
 
 EXAMPLES = 3
 
@@ -53,6 +63,41 @@ def match_rows(wanted: pl.Series, there: pl.Series, source: str) -> Match:
     lost = ours.filter(found.is_null()).cast(pl.String).fill_null("(missing)").to_list()
     extra = known.filter(~known.is_in(ours.drop_nulls().implode())).to_list()
     return Match(found.fill_null(-1).cast(pl.Int64).to_numpy(), lost, extra)
+
+
+class SameObjects(NamedTuple):
+    """Rows of several tables that are the same object."""
+
+    rows: np.ndarray  # (n_objects, n_tables), -1 where a table lacks the object
+    twice: list[list[str]]  # of each table: ids that name several rows, which belong to no object
+    unnamed: list[int]  # of each table: rows without an id
+    alone: list[int]  # of each table: rows whose id no other table has
+
+
+def same_objects(tables: Sequence[pl.Series]) -> SameObjects:
+    """The objects that at least two tables have, by the ids of their rows.
+
+    Objects are in the order in which they first occur.
+    """
+    import polars as pl
+
+    ids = [as_names(column) for column in tables]
+    unnamed = [column.null_count() for column in ids]
+    twice, once = [], []
+    for column in ids:
+        known = column.drop_nulls()
+        twice.append(known.filter(known.is_duplicated()).unique(maintain_order=True).to_list())
+        frame = pl.DataFrame([column]).with_row_index("place")
+        once.append(frame.filter(column.is_not_null() & column.is_unique()))
+    names = pl.concat([frame["id"] for frame in once]).to_frame()
+    shared = names.filter(pl.col("id").is_duplicated()).unique(maintain_order=True)
+    places = []
+    for frame in once:
+        found = shared.join(frame, on="id", how="left", maintain_order="left")["place"]
+        places.append(found.cast(pl.Int64).fill_null(-1).to_numpy())
+    rows = np.column_stack(places)
+    alone = [len(frame) - int((of >= 0).sum()) for frame, of in zip(once, places, strict=True)]
+    return SameObjects(rows, twice, unnamed, alone)
 
 
 def examples(ids: list[str]) -> str:

@@ -26,6 +26,7 @@ from lowland.metrics.hubness import Hubness, hubness
 from lowland.metrics.kruskal import kruskal_stress1
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
 from lowland.metrics.linear import explained_variance, reconstruction_error
+from lowland.metrics.matching import match_accuracy, match_rank, match_ranks
 from lowland.metrics.quality import quality
 from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
 from lowland.metrics.recall import lcmc, neighbor_recall
@@ -69,6 +70,9 @@ __all__ = [
     "knn_accuracy",
     "kruskal_stress1",
     "lcmc",
+    "match_accuracy",
+    "match_rank",
+    "match_ranks",
     "mean_relative_rank_errors",
     "neighbor_recall",
     "neighborhood_hit",

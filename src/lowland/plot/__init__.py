@@ -14,6 +14,7 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
+from lowland.plot.alignment import alignment_map
 from lowland.plot.biplots import biplot
 from lowland.plot.comparison import compare_maps
 from lowland.plot.decoding.decoded import decoded_images
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MapFigure",
+    "alignment_map",
     "biplot",
     "compare_maps",
     "component_planes",

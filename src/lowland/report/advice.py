@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland.report._about_alignment import about_alignment
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
@@ -44,6 +45,7 @@ def advise(summary: Summary) -> list[Advice]:
     """
     n = len(summary["ids"])
     found = list(_about_rows(summary, n))
+    found += [Advice(*said, None) for said in about_alignment(summary.get("alignment"), LOW)]
     for entry in summary["maps"]:
         for rule in RULES:
             found += [

@@ -17,7 +17,7 @@ from lowland.report import wording
 from lowland.report.advice import advise
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
 from lowland.report.reading import how_to_read
-from lowland.report.summary import Map, Measure, Summary, check_summary
+from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
 
 __all__ = ["render", "write_report"]
 
@@ -84,6 +84,7 @@ def render(summary: Summary) -> str:
         serious=[item for item in advice if item.serious],
         notes=[item for item in advice if not item.serious],
         readings=_readings(summary["maps"]),
+        alignment=_alignment_view(summary.get("alignment")),
     )
 
 
@@ -168,6 +169,20 @@ def _quality_view(name: str, measure: Measure) -> dict[str, Any]:
             "random": _along(measure["random"]),
         },
     }
+
+
+def _alignment_view(alignment: Alignment | None) -> dict[str, Any] | None:
+    """The sets, each with its measures, for the page."""
+    if alignment is None:
+        return None
+    names = dict.fromkeys(name for one in alignment["sets"] for name in one["quality"])
+    measures: list[dict[str, Any]] = []
+    for name in names:
+        found = [one["quality"].get(name) for one in alignment["sets"]]
+        cells = [None if each is None else _quality_view(name, each) for each in found]
+        any_one = next(cell for cell in cells if cell is not None)
+        measures.append({**any_one, "cells": cells})
+    return {**alignment, "measures": measures}
 
 
 def _along(value: float | None) -> float | None:
@@ -264,6 +279,7 @@ def _words(name: str) -> str:
         "best_iter": "epoch or step whose weights were kept",
         "free_kl_divergence": "KL divergence of free points (what the network learned from)",
         "length": "length of the curve",
+        "disparities": "disparity of each table from the first after turning (0: the same map)",
         "quantization_error": "quantization error (mean distance of a row to its unit)",
         "topographic_error": "topographic error (rows whose two nearest units do not touch)",
         "mean_squared_distance": "mean squared distance of a row to its projection",

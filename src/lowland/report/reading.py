@@ -16,6 +16,8 @@ EVERY_MAP = (
 
 def how_to_read(method: str) -> list[str]:
     """Sentences for one method; only the general ones if it is not a method of this library."""
+    if method in registry.modules(registry.ALIGNMENT):
+        return [*registry.get_alignment(method).reading, *EVERY_MAP]
     if method not in registry.modules():
         return [*EVERY_MAP]
     return [*registry.get(method).reading, *EVERY_MAP]

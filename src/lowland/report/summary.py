@@ -12,7 +12,18 @@ import numpy as np
 
 from lowland._core.errors import DataError
 
-__all__ = ["Card", "Input", "Map", "Measure", "Summary", "check_summary"]
+__all__ = [
+    "AlignedSet",
+    "Alignment",
+    "Card",
+    "Found",
+    "HeldOut",
+    "Input",
+    "Map",
+    "Measure",
+    "Summary",
+    "check_summary",
+]
 
 
 class Input(TypedDict):
@@ -68,8 +79,44 @@ class Map(TypedDict):
     sides: NotRequired[Sequence[float] | None]  # of a map that is a torus, from 0 to each side
 
 
+class AlignedSet(TypedDict):
+    """One of several tables that share a map; its rows follow those of the set before."""
+
+    name: str
+    rows: int
+    columns: int
+    partners: int  # rows that have a partner in another set
+    quality: Mapping[str, Measure]  # of its part of the map
+
+
+class Found(TypedDict):
+    """How near the partners of some rows are in a map."""
+
+    nearest: float  # share of rows whose nearest row of the other set is the partner
+    rank: float  # mean share of the rows of the other set that are nearer than the partner
+
+
+class HeldOut(Found):
+    """Pairs that a trial fit did not know, found in its map."""
+
+    objects: int
+    share: float
+    chance: Found
+    pca_procrustes: Found | None
+
+
+class Alignment(TypedDict):
+    """What is known about several sets in one map."""
+
+    sets: Sequence[AlignedSet]
+    how: str  # rows were matched, in words
+    objects: int  # that at least two sets have
+    held_out: HeldOut | None
+    reason: str  # why no pairs were held out
+
+
 class Summary(TypedDict):
-    """One run: one table, one or more maps of it."""
+    """One run: one table, one or more maps of it; or several tables in one map."""
 
     title: str
     version: str
@@ -82,6 +129,7 @@ class Summary(TypedDict):
     labels: Mapping[str, Sequence[Any] | np.ndarray]
     maps: Sequence[Map]
     color: NotRequired[str | None]  # the label that colors the map when the page opens
+    alignment: NotRequired[Alignment | None]  # if the rows come from several tables
 
 
 def check_summary(summary: Mapping[str, Any]) -> None:
@@ -95,6 +143,8 @@ def check_summary(summary: Mapping[str, Any]) -> None:
         _check_length(values, n, f"labels[{name!r}]")
     for number, entry in enumerate(summary["maps"]):
         _check_map(entry, n, f"maps[{number}]")
+    if summary.get("alignment") is not None:
+        _check_alignment(summary["alignment"], n)
     color = summary.get("color")
     if color is not None and color not in summary["labels"]:
         known = ", ".join(map(repr, summary["labels"])) or "none"
@@ -123,6 +173,20 @@ def _check_map(entry: Mapping[str, Any], n: int, place: str) -> None:
     if not np.isfinite(Y).all():
         row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
         raise DataError(f"{place}['coordinates'] holds NaN or infinity, first in row {row}.")
+
+
+def _check_alignment(alignment: Mapping[str, Any], n: int) -> None:
+    place = "the summary's 'alignment'"
+    _require(alignment, Alignment, place)
+    for number, one in enumerate(alignment["sets"]):
+        _require(one, AlignedSet, f"{place}['sets'][{number}]")
+        for name, measure in one["quality"].items():
+            _require(measure, Measure, f"{place}['sets'][{number}]['quality'][{name!r}]")
+    if alignment["held_out"] is not None:
+        _require(alignment["held_out"], HeldOut, f"{place}['held_out']")
+    rows = sum(one["rows"] for one in alignment["sets"])
+    if rows != n:
+        raise DataError(f"{place} has sets of {rows} rows together, but there are {n} ids.")
 
 
 def _require(part: Mapping[str, Any], kind: Any, place: str) -> None:

@@ -15,12 +15,12 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.meanings.contents import SumsTo, above, at_least
 from lowland._core.params import fitted, param
+from lowland._engines.graphs.nystrom import heat_exponents, weighted_sum
 from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels.kernel_operators import KernelMatrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland.spectral._nystrom import heat_exponents, weighted_sum
 from lowland.spectral._pair_kernel import pair_kernel, walk_of, with_diagonal
 
 __all__ = ["DiffusionMaps"]

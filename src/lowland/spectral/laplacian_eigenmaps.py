@@ -13,6 +13,7 @@ from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import above, at_least
 from lowland._core.params import fitted, param
+from lowland._engines.graphs.nystrom import heat_exponents, nystrom_divisors, weighted_sum
 from lowland._engines.graphs.spectrum import graph_spectrum
 from lowland._engines.graphs.weights import (
     half_length,
@@ -22,11 +23,8 @@ from lowland._engines.graphs.weights import (
 )
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland.spectral._nystrom import heat_exponents, weighted_sum
 
 __all__ = ["LaplacianEigenmaps"]
-
-SMALLEST_DIVISOR = 0.05  # smaller 1 - lambda would only amplify the noise of new rows
 
 
 class LaplacianEigenmaps(GraphEmbedding):
@@ -149,6 +147,5 @@ class LaplacianEigenmaps(GraphEmbedding):
             w = np.exp(heat_exponents(links.distances, self.bandwidth_, type(self).__name__))
         p = w / w.sum(axis=1, keepdims=True)
         places = self.embedding_[self._kept(len(self.embedding_))].astype(np.float64)
-        divisor = 1 - self.eigenvalues_
-        divisor = np.where(divisor > SMALLEST_DIVISOR, divisor, 1.0)
+        divisor = nystrom_divisors(self.eigenvalues_)
         return weighted_sum(p, links.indices, places) / divisor

@@ -9,6 +9,8 @@
 ``result.write(folder)`` all files. The other functions do what the other commands do.
 """
 
+from lowland.study.aligning.result import AlignedTables
+from lowland.study.aligning.running import align_tables
 from lowland.study.comparing.running import MapComparison, compare_methods
 from lowland.study.describing import describe_table
 from lowland.study.making import make_map
@@ -18,11 +20,13 @@ from lowland.study.scoring import MapScore, score_map
 from lowland.study.selecting import Selection, select_columns
 
 __all__ = [
+    "AlignedTables",
     "MapComparison",
     "MapResult",
     "MapScore",
     "PlacedRows",
     "Selection",
+    "align_tables",
     "compare_methods",
     "describe_table",
     "make_map",

@@ -16,6 +16,8 @@ Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
 LACKS = {
     "measures": "the map was not measured",
+    "held_out": "the alignment was not tried on held-out pairs",
+    "labels": "the picture of the labels was not drawn",
     "picture": "the picture was not drawn",
     "report": "the report was not written",
     "h5ad": "the map was not added to a copy of the H5AD file",

@@ -12,6 +12,7 @@ import numpy as np
 from lowland._core.chain import Chain
 from lowland._core.errors import DataError
 from lowland._core.html import html_lines
+from lowland._core.joint import DomainStep, domain_model
 from lowland._core.persistence.models import load
 from lowland._core.wording import count, listing
 from lowland.io import Table, map_frame
@@ -62,6 +63,7 @@ def place_rows(
     model: Any,
     data: Any,
     *,
+    domain: int | str | None = None,
     table: TableOptions,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -77,6 +79,9 @@ def place_rows(
         A model file, or what :func:`lowland.load` returned.
     data : path, data frame, array or sparse matrix
         The new rows, as in :func:`make_map`.
+    domain : int or str, optional
+        For a model of several sets (:func:`align_tables`): the set that the rows belong to, by its
+        name or its number from 0.
     n_jobs, verbose
         As in :func:`make_map`.
 
@@ -87,17 +92,24 @@ def place_rows(
     >>> place_rows(made.model, "iris").map.equals(made.map)
     True
     """
-    return run_placement(model, data, table, n_jobs, verbose)
+    return run_placement(model, data, table, n_jobs, verbose, domain)
 
 
 def run_placement(
-    model: Any, data: Any, options: TableOptions, n_jobs: int | None, verbose: bool
+    model: Any,
+    data: Any,
+    options: TableOptions,
+    n_jobs: int | None,
+    verbose: bool,
+    domain: int | str | None = None,
 ) -> PlacedRows:
     """Load the model if a file is given, read the rows as it wants them, and place them."""
     if isinstance(model, str | os.PathLike):
         model = load(model)
+    model = domain_model(model, domain, options.spelling.option("domain"))
     model.set_params(n_jobs=n_jobs, verbose=verbose)
-    method = type(model.last if isinstance(model, Chain) else model).__name__
+    last = model.last if isinstance(model, Chain) else model
+    method = type(last.alignment if isinstance(last, DomainStep) else last).__name__
     table = read_for_model(model, data, options)
     start = time.perf_counter()
     Y = model.transform(table.features)

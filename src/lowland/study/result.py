@@ -12,12 +12,13 @@ import numpy as np
 
 from lowland._core.base import Reducer
 from lowland._core.errors import ParameterError
-from lowland.io import check_free, check_suffix, map_frame, staged_outputs, write_frame
+from lowland.io import check_free, map_frame, staged_outputs
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.study._display import picture_html
 from lowland.study._keeping import Keeper
 from lowland.study._stages import STAGES, Stages
+from lowland.study._writing import Writing
 from lowland.study.fitting import Fit
 from lowland.study.into_anndata import add_to_anndata, write_copy
 from lowland.study.method_pictures import MethodPictures
@@ -204,35 +205,14 @@ class MapResult:
         self, files: MapFiles, *, force: bool = False, raw_text: bool = False
     ) -> MapFiles:
         """Write the given files, which lie in one folder; the result has those written."""
-        check_suffix(files.map)
-        keeper = self._keeper
-        stages: dict[str, Callable[[Path], None]] = {
+        writers: dict[str, Callable[[Path], None]] = {
             "model": self.save,
             "picture": self._draw,
             "report": self.report,
             "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
         }
-        for kind in stages:
-            keeper.lost.pop(kind, None)  # of an earlier attempt
-        paths = files.paths()
-        with (
-            keeper.patience(),
-            staged_outputs(paths, force=force, optional=paths[1:]) as staged,
-        ):
-            by_name = {path.name: path for path in staged}
-            with self._stages.timed("writing"):
-                write_frame(self.map, by_name[files.map.name], raw_text=raw_text)
-            for more in files.pictures:  # before the report, which shows them, too
-                with self._stages.timed("drawing"):
-                    self._pictures.write(more.stem, by_name[more.name])
-            for kind, write in stages.items():
-                path: Path | None = getattr(files, kind)
-                if path is not None:
-                    place = by_name[path.name]
-                    work = functools.partial(write, place)
-                    keeper.attempt(kind, work, None, path=place, patient=kind == "model")
-            absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
-        return files.without([*keeper.lost, *absent])
+        how = Writing(self._keeper, self._stages, force, raw_text)
+        return how.write(files, self.map, writers, self._pictures.write)
 
     def _draw(self, path: Path) -> None:
         from lowland.plot import save_figure

@@ -57,6 +57,7 @@ FACTS = (
     "explained_share_",
     "best_iter_",
     "free_kl_divergence_",
+    "disparities_",
 )
 
 

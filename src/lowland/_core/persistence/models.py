@@ -11,6 +11,7 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.chain import Chain
 from lowland._core.errors import ModelFileError, ParameterError
+from lowland._core.joint import JointModel
 from lowland._core.persistence import model_file
 from lowland._core.persistence.checking import POSSIBLE, REQUIRED, check_state, in_own_order
 from lowland._core.persistence.decoding import MALFORMED
@@ -18,7 +19,7 @@ from lowland._core.persistence.decoding import MALFORMED
 if TYPE_CHECKING:
     from lowland._core.estimator import Estimator
 
-__all__ = ["load", "save", "save_chain"]
+__all__ = ["load", "save", "save_chain", "save_joint"]
 
 PARTS = ("class", "params", "state")
 
@@ -32,6 +33,14 @@ def save_chain(chain: Chain, path: str | Path) -> None:
     """Write fitted steps, each as it would be written alone."""
     steps = [dict(zip(PARTS, _parts(step), strict=True)) for step in chain.steps]
     model_file.write_model(path, Chain.__name__, {}, {"steps": steps})
+
+
+def save_joint(model: JointModel, path: str | Path) -> None:
+    """Write the preparations of all sets and their alignment, each as it would be written alone."""
+    steps = [*model.preparations, model.alignment]
+    parts = [dict(zip(PARTS, _parts(step), strict=True)) for step in steps]
+    state = {"names": list(model.names), "steps": parts}
+    model_file.write_model(path, JointModel.__name__, {}, state)
 
 
 def _parts(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -71,6 +80,8 @@ def load(path: str | Path) -> Any:
             steps = [_restored(*parts) for parts in _steps(model)]
             _check_links(steps)
             return Chain(steps)
+        if model.class_name == JointModel.__name__:
+            return _joint(model)
         return _restored(model.class_name, model.params, model.state)
     except (ModelFileError, ParameterError) as error:
         raise ModelFileError(f"{path}: {error}") from error
@@ -88,6 +99,31 @@ def _steps(model: model_file.Model) -> list[tuple[Any, ...]]:
     if not found or len(found) != len(steps) or not kinds or len(model.state) > 1 or model.params:
         raise ModelFileError("the steps of its chain are missing or malformed.")
     return found
+
+
+def _joint(model: model_file.Model) -> JointModel:
+    names = model.state.pop("names", None)
+    named = isinstance(names, list) and all(type(name) is str and name for name in names)
+    parts = _steps(model)
+    if not named or len({*names}) < len(names) or len(parts) != len(names) + 1:
+        raise ModelFileError("the names of its sets are missing or malformed.")
+    *preparations, alignment = [_restored(*part) for part in parts]
+    _require_family(preparations, registry.PREPARATION, "prepares no table")
+    _require_family([alignment], registry.ALIGNMENT, "does not align sets")
+    given = [preparation._n_features_out for preparation in preparations]
+    taken = np.diff(alignment.column_starts_).tolist()
+    if given != taken:
+        raise ModelFileError(
+            f"its preparations give {given} columns, but its alignment takes {taken}."
+        )
+    return JointModel(names, preparations, alignment)
+
+
+def _require_family(steps: list[Any], families: tuple[str, ...], fault: str) -> None:
+    known = registry.modules(families)
+    for step in steps:
+        if registry.snake_case(type(step).__name__) not in known:
+            raise ModelFileError(f"{type(step).__name__} {fault}.")
 
 
 def _check_links(steps: list[Any]) -> None:

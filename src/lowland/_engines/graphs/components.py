@@ -13,7 +13,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.graphs.bridges import Edges, shortest_bridges
 from lowland._engines.graphs.checking import row_numbers
 
-__all__ = ["ConnectedGraph", "connect", "connected_components"]
+__all__ = ["ConnectedGraph", "connect", "connected_components", "join"]
 
 
 class ConnectedGraph(NamedTuple):
@@ -81,9 +81,23 @@ def connect(
     if policy == "largest":
         kept = np.flatnonzero(labels == np.bincount(labels).argmax())
         return ConnectedGraph(graph[kept][:, kept], n_components, kept, none)
+    joined, added = join(graph, X, labels, metric, metric_params, threads, monitor)
+    return ConnectedGraph(joined, n_components, np.arange(n), added)
+
+
+def join(
+    graph: scipy.sparse.csr_matrix,
+    X: Any,
+    labels: np.ndarray,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    threads: int = 1,
+    monitor: Monitor | None = None,
+) -> tuple[scipy.sparse.csr_matrix, Edges]:
+    """The graph with the shortest edges between the groups of rows that ``labels`` number."""
     found = shortest_bridges(X, labels, metric, metric_params, threads, monitor)
     added = found._replace(distances=found.distances.astype(graph.dtype))
-    return ConnectedGraph(_with_edges(graph, added), n_components, np.arange(n), added)
+    return _with_edges(graph, added), added
 
 
 def _disconnected(labels: np.ndarray) -> str:

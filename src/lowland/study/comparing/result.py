@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._engines.linalg.procrustes import turned_like
+from lowland._engines.linalg.procrustes import align, turned_like
 from lowland.io import map_frame, staged_outputs, write_frame
 from lowland.report.measures import Measures
 from lowland.study._display import ShownComparison
 from lowland.study._keeping import Keeper
 from lowland.study.comparing.entries import Entry
 from lowland.study.fitting import Fit
-from lowland.study.summary import map_entry, plain_value, summarize
+from lowland.study.summary import map_entry, plain_value, sides_of, summarize
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["SHOWN", "Attempt", "ComparisonFiles", "MapComparison"]
+__all__ = ["SHOWN", "Attempt", "ComparisonFiles", "MapComparison", "alike"]
 
 SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
 TURNED = (
@@ -76,6 +76,10 @@ class MapComparison(ShownComparison):
     maps : dict of str to polars.DataFrame
         The maps by entry, as the methods made them; picture and report show every map rotated,
         reflected and scaled to resemble the first.
+    disparities : polars.DataFrame
+        How much the maps differ from one another, whatever their turn, size and place
+        (:func:`lowland.procrustes`): 0 for the same map, 1 for unrelated ones. One row and one
+        column per map; a torus, whose edges meet, has no value.
     models : dict of str to model
         What places new rows, by entry.
     failures : dict of str to str
@@ -105,6 +109,16 @@ class MapComparison(ShownComparison):
     def maps(self) -> dict[str, Any]:
         table = self._prepared.table
         return {a.name: map_frame(table, fit.Y) for a, fit in self._made()}
+
+    @functools.cached_property
+    def disparities(self) -> Any:
+        import polars as pl
+
+        made = {a.name: None if sides_of(fit) else fit.Y for a, fit in self._made()}
+        columns = {
+            name: [_disparity(Y, other) for other in made.values()] for name, Y in made.items()
+        }
+        return pl.DataFrame({"method": list(made), **columns}, infer_schema_length=None)
 
     @property
     def models(self) -> dict[str, Any]:
@@ -196,6 +210,7 @@ class MapComparison(ShownComparison):
                 }
                 for attempt in self._attempts
             ],
+            "disparities": self.disparities.to_dicts(),
             "not_made": self.not_made,
         }
 
@@ -235,7 +250,27 @@ class MapComparison(ShownComparison):
         log += [
             f"{a.name}: not measured: {a.not_measured}" for a, _ in self._made() if a.not_measured
         ]
-        return [*log, TURNED] if len(self._made()) > 1 else log
+        return [*log, TURNED, *alike(self.disparities.to_dicts())] if len(self._made()) > 1 else log
+
+
+def alike(disparities: Sequence[dict[str, Any]]) -> list[str]:
+    """How much each map differs from the first, in one line; nothing if there is no other."""
+    if len(disparities) < 2:
+        return []
+    first = disparities[0]
+    others = [f"{name} {value:.2f}" for name, value in list(first.items())[2:] if value is not None]
+    if not others:
+        return []
+    return [
+        f"Procrustes disparity from {first['method']} (0: the same map, 1: unrelated): "
+        f"{', '.join(others)}"
+    ]
+
+
+def _disparity(one: np.ndarray | None, other: np.ndarray | None) -> float | None:
+    if one is None or other is None:
+        return None
+    return 0.0 if one is other else align(one, other).disparity
 
 
 def _row(attempt: Attempt) -> dict[str, Any]:

@@ -278,7 +278,10 @@ def _labels(data: Any, labels: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     if isinstance(labels, Mapping):
         return (), {str(name): values for name, values in labels.items()}
     listed = isinstance(labels, list | tuple) and all(isinstance(name, str) for name in labels)
-    if isinstance(labels, str) or (listed and has_column_names(data)):
+    # the data of an alignment are several tables
+    tables = data if isinstance(data, list | tuple) else ()
+    named = has_column_names(data) or any(has_column_names(one) for one in tables)
+    if isinstance(labels, str) or (listed and named):
         return _names(labels), {}
     return (), {_series_name(labels, "label"): labels}
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from lowland._engines.linalg.magnitude import in_units_of
 
-__all__ = ["heat_exponents", "weighted_sum"]
+__all__ = ["heat_exponents", "nystrom_divisors", "weighted_sum"]
+
+SMALLEST_DIVISOR = 0.05  # smaller 1 - lambda would only amplify the noise of new rows
 
 
 def weighted_sum(weights: np.ndarray, indices: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -33,3 +35,9 @@ def heat_exponents(distances: np.ndarray, bandwidth: float, owner: str) -> np.nd
     nearest = d.min(axis=1, keepdims=True)
     with np.errstate(over="ignore"):  # the exponent -infinity has the weight 0
         return -(d - nearest) * (d + nearest)
+
+
+def nystrom_divisors(eigenvalues: np.ndarray) -> np.ndarray:
+    """1 - lambda for the eigenvalues of a normalized Laplacian; 1 where that is below 0.05."""
+    divisors = 1 - eigenvalues
+    return np.where(divisors > SMALLEST_DIVISOR, divisors, 1.0)

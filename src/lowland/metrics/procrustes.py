@@ -1,0 +1,153 @@
+"""``lowland.procrustes``: how alike two maps are, whatever their turn, size and place."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland._core.validation import as_array, check_matrix
+from lowland._core.wording import count
+from lowland._engines.linalg.procrustes import Alignment, align
+
+__all__ = ["Procrustes", "procrustes"]
+
+OWNER = "procrustes"
+ROUNDING = 8 * np.finfo(np.float64).eps  # of 1 - (tr S)^2, whose terms are 1 for the same map
+
+
+class Procrustes(NamedTuple):
+    """``aligned = scale * (Y2 @ rotation) + translation``, and what is left between the maps.
+
+    The narrower of two maps has columns of zeros up to the width of the other, here and in
+    ``rotation`` and ``translation``.
+    """
+
+    aligned: np.ndarray  # all rows of Y2, as near to Y1 as they can be brought
+    rotation: np.ndarray  # orthogonal; its determinant is -1 if it mirrors
+    scale: float
+    translation: np.ndarray
+    disparity: float  # 0: the same map; 1: nothing in common
+    residuals: np.ndarray  # the distance of the two points of each pair, in the units of Y1
+
+    def __repr__(self) -> str:
+        rows, columns = self.aligned.shape
+        size = f"{count(rows, 'row')}, {count(columns, 'dimension')}"
+        return f"Procrustes({size}, disparity {self.disparity:.3g}, scale {self.scale:.3g})"
+
+
+def procrustes(
+    Y1: Any, Y2: Any, *, pairs: Any = None, scaling: bool = True, reflection: bool = True
+) -> Procrustes:
+    """Turn, mirror, scale and move a map so that it lies on another one of the same objects.
+
+    min over s, R, t of sum_i |y1_i - (s R^T y2_i + t)|^2 with R^T R = I. Most methods leave open
+    how a map is turned, so two maps can be compared only after this. O(n m^2) for m columns.
+
+    Parameters
+    ----------
+    Y1 : array or data frame of shape (n_rows, n_columns)
+        The map that stays where it is.
+    Y2 : array or data frame of shape (n_rows, n_columns)
+        The map that is moved: the same rows in the same order, unless ``pairs`` says which belong
+        together. The number of columns may differ; the narrower map gets columns of zeros.
+    pairs : array of int of shape (n_pairs, 2), optional
+        Rows of Y1 and of Y2 that are the same object. Only they decide how Y2 is moved; all of its
+        rows are.
+    scaling : bool, default=True
+        Whether the size of Y2 may change.
+    reflection : bool, default=True
+        Whether Y2 may be mirrored.
+
+    Returns
+    -------
+    Procrustes
+        ``aligned``, ``rotation``, ``scale``, ``translation``; ``disparity``, the share of the
+        variance of Y1 that the aligned map does not explain, with the best scale whatever
+        ``scaling`` says, and the same if the maps change places; ``residuals``, the distance that
+        is left between the two points of each pair, in the order of the pairs.
+
+    References
+    ----------
+    Schönemann (1966), A generalized solution of the orthogonal Procrustes problem,
+    Psychometrika 31.
+    Gower (1975), Generalized Procrustes analysis, Psychometrika 40.
+
+    Examples
+    --------
+    >>> import lowland
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> pca, mds = lowland.PCA(2).fit_transform(X), lowland.ClassicalMDS(2).fit_transform(3 * X)
+    >>> found = lowland.procrustes(pca, -mds)
+    >>> found
+    Procrustes(150 rows, 2 dimensions, disparity 0, scale 0.333)
+    >>> bool(found.residuals.max() < 1e-9)
+    True
+    """
+    first = check_matrix(Y1, owner=OWNER, argument="Y1").astype(np.float64, copy=False)
+    second = check_matrix(Y2, owner=OWNER, argument="Y2").astype(np.float64, copy=False)
+    rows, own = _paired(pairs, len(first), len(second))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = align(first[rows], second[own], scaling=scaling, reflection=reflection)
+        aligned = found.aligned if pairs is None else _moved(second, second[own], found)
+        there = np.zeros_like(found.aligned)
+        there[:, : first.shape[1]] = first[rows]
+        residuals = _lengths(there - found.aligned)
+    results = (aligned, found.rotation, found.translation, residuals, found.scale)
+    if not all(np.isfinite(part).all() for part in results):
+        raise DataError(
+            f"{OWNER}: the sizes of Y1 and Y2 are too far apart, or too large, for their "
+            "coordinates; divide each by its largest value."
+        )
+    disparity = found.disparity if found.disparity > ROUNDING else 0.0
+    return Procrustes(
+        aligned, found.rotation, float(found.scale), found.translation, disparity, residuals
+    )
+
+
+def _paired(pairs: Any, n: int, m: int) -> tuple[Any, Any]:
+    """The rows of both maps that belong together, checked."""
+    if pairs is None:
+        if n != m:
+            raise DataError(
+                f"{OWNER}: Y1 has {count(n, 'row')}, but Y2 has {m}; say which rows belong "
+                "together with pairs."
+            )
+        return slice(None), slice(None)
+    given = as_array(pairs, "pairs")
+    whole = given.dtype.kind in "iu"
+    if given.ndim != 2 or given.shape[1] != 2 or not whole or not len(given):
+        raise DataError(
+            f"{OWNER}: pairs has shape {given.shape} and type {given.dtype}; expected whole "
+            "numbers of shape (n_pairs, 2), one row of Y1 and one of Y2 in each line."
+        )
+    for column, (rows, name) in enumerate(((n, "Y1"), (m, "Y2"))):
+        outside = (given[:, column] < 0) | (given[:, column] >= rows)
+        if outside.any():
+            place = int(outside.argmax())
+            raise DataError(
+                f"{OWNER}: pairs[{place}] names row {given[place, column]} of {name}, which has "
+                f"rows 0 to {rows - 1}."
+            )
+    return given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
+
+
+def _moved(Y: np.ndarray, own: np.ndarray, found: Alignment) -> np.ndarray:
+    """All rows of a map, moved as the paired ones were.
+
+    They are moved together with the center of the paired rows: large means would cancel the digits
+    of small distances.
+    """
+    center = own.mean(axis=0)
+    offsets = np.zeros((len(Y), len(found.rotation)))
+    offsets[:, : Y.shape[1]] = Y - center
+    return found.scale * (offsets @ found.rotation) + found.aligned.mean(axis=0)
+
+
+def _lengths(offsets: np.ndarray) -> np.ndarray:
+    """The lengths of rows; squares of extreme numbers neither overflow nor vanish."""
+    largest = float(np.abs(offsets).max())
+    size = largest if largest > 0 else 1.0
+    return size * np.sqrt(((offsets / size) ** 2).sum(axis=1))
