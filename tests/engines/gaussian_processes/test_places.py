@@ -77,11 +77,11 @@ def test_a_row_gets_the_same_bytes_alone_in_company_and_by_any_threads(criterion
 def test_energy_never_rises_and_far_rows_do_not_disturb_others():
     posterior = process()
     rows, starts = Y[:40].copy(), RNG.normal(scale=4, size=(40, 2))
-    rows[3], starts[7] = 1e6, 1e8
+    rows[3], rows[4], starts[7] = 1e6, 1e200, 1e8
     before = place_rows(posterior, rows, starts, n_steps=0, threads=1).energy
     for steps in (1, 2, 5, 30):
         placed = place_rows(posterior, rows, starts, n_steps=steps, threads=1)
-        assert (placed.energy <= before).all()
+        assert ((placed.energy <= before) | ~np.isfinite(before)).all()
         assert np.isfinite(placed.X).all()
         before = placed.energy
     alone = place_rows(posterior, rows[20:30], starts[20:30], n_steps=30, threads=1)

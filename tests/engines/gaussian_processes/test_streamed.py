@@ -52,9 +52,10 @@ def test_bytes_do_not_depend_on_the_number_of_threads(dtype):
 
 def test_blocks_come_in_order_from_any_number_of_threads():
     for n, threads in [(1, 4), (5 * BLOCK, 2), (70 * BLOCK + 3, 2), (70 * BLOCK + 3, 3)]:
-        found = list(in_blocks(lambda rows: (rows.start, rows.stop), n, threads))
+        found = list(in_blocks(lambda rows: (rows.start, rows.stop), n, 50, threads))
         assert [start for start, _ in found] == [0, *(stop for _, stop in found[:-1])]
         assert found[-1][1] == n
+    assert len(list(in_blocks(lambda rows: rows, 3000, 2**16, 1))) == 375  # 8 rows each
 
 
 def test_little_noise_many_rows_and_equal_inducing_points_leave_the_bound_its_digits():

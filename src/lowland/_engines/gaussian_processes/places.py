@@ -77,7 +77,7 @@ def place_rows(
         X[rows], energy[rows], taken = _descend(process, Y[rows], X[rows], n_steps, tol)
         return taken
 
-    taken = max(in_blocks(of_block, len(Y), threads), default=0)
+    taken = max(in_blocks(of_block, len(Y), len(posterior.inputs), threads), default=0)
     return Placed(X, energy, taken)
 
 
@@ -99,6 +99,7 @@ def _process(posterior: Posterior, n_columns: int, criterion: Criterion) -> _Pro
     return _Process(posterior, n_columns, basis, both, criterion)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a step to NaN is not taken
 def _descend(
     process: _Process, Y: np.ndarray, X: np.ndarray, n_steps: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray, int]:

@@ -28,12 +28,13 @@ from lowland._engines.gaussian_processes.sparse import (
     inducing_matrix,
     inducing_slopes,
 )
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
 
 __all__ = ["in_blocks", "streamed_bound", "streamed_posterior", "streamed_value"]
 
 BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
+BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points
 
 Result = TypeVar("Result")
 
@@ -49,9 +50,12 @@ class _Sums(NamedTuple):
     unfactor: np.ndarray
 
 
-def in_blocks(work: Callable[[slice], Result], n: int, threads: int) -> Iterator[Result]:
-    """``work(rows)`` of all blocks of rows, in order, by several threads; BLAS has one each."""
-    blocks = list(row_blocks(n, BLOCK))
+def in_blocks(work: Callable[[slice], Result], n: int, m: int, threads: int) -> Iterator[Result]:
+    """``work(rows)`` of all blocks of n rows, in order, by several threads; BLAS has one each.
+
+    A block has fewer rows if there are many inputs of the process (m).
+    """
+    blocks = list(row_blocks(n, min(BLOCK, rows_within(8 * m, BLOCK_BYTES))))
     with limit_blas(1):
         if threads == 1 or len(blocks) == 1:
             yield from map(work, blocks)
@@ -111,7 +115,7 @@ def streamed_bound(
         by_X[rows] = cross.X + own.X
         return cross.theta + own.theta, cross.Z
 
-    for theta_part, Z_part in in_blocks(of_block, n, threads):
+    for theta_part, Z_part in in_blocks(of_block, n, len(Z), threads):
         by_theta = by_theta + theta_part
         by_Z = by_Z + Z_part
     return SparseBound(value, by_theta, -b * by_b, by_X, by_Z)
@@ -184,7 +188,7 @@ def _sums(
         return prior, f.T @ f, f.T @ V, float(np.einsum("ij,ij->", V, V))
 
     prior, S, C, squares = 0.0, np.zeros((m, m)), np.zeros((m, D)), 0.0
-    for block in in_blocks(of_block, len(X), threads):
+    for block in in_blocks(of_block, len(X), m, threads):
         prior, squares = prior + block[0], squares + block[3]
         S += block[1]
         C += block[2]
