@@ -43,8 +43,9 @@ class GPLVM(GaussianProcessReducer):
     Parameters
     ----------
     init : {"ppca", "isomap"} or array of shape (n, n_components), default="ppca"
-        Where the rows start: principal components, classical scaling of distances along the graph
-        of 10 neighbors, or given places, of which only the shape matters.
+        Where the rows start: principal components, Isomap, or given places. Isomap is classical
+        scaling of distances along the graph of 10 neighbors. Of given places only the shape
+        matters, not the scale.
     inference : {"auto", "exact", "sparse", "stochastic"}, default="auto"
         How the likelihood is computed: exactly, by a lower bound with inducing points, or by that
         bound on mini-batches. "auto" is exact up to 2 000 rows and stochastic from 10 000.
@@ -54,8 +55,8 @@ class GPLVM(GaussianProcessReducer):
     max_iter : int, default=200
         Maximum number of steps. 0 gives the start.
     tol : float, default=0.0000001
-        The fit ends when a step lowers the loss, in nats per value of the table, by less than this
-        share of the larger of the loss and 1.
+        The fit ends when a step lowers the loss by less than this share of it. The loss is in nats
+        per value of the table, and counts as 1 if it is less.
 
     Attributes
     ----------

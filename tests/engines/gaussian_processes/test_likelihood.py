@@ -79,22 +79,25 @@ def test_covariance_and_likelihood_are_those_of_the_formulas(kind):
 @each("ard", [True, False])
 def test_slopes_are_differences_exact_and_sparse(kind, ard):
     covariance, theta = covariance_and_parameters(kind, ard=ard, bias=ard)
+    some = Z if ard else Z[:2]  # three points are too many for a linear covariance of two axes
+    close = {"rtol": 1e-5, "atol": 1e-5}
 
     def exact(theta=theta, log_noise=LOG_NOISE, X=X):
         return log_likelihood(covariance, theta, log_noise, X, Y)
 
-    def sparse(theta=theta, log_noise=LOG_NOISE, X=X, Z=Z):
+    def sparse(theta=theta, log_noise=LOG_NOISE, X=X, Z=some):
         return sparse_bound(covariance, theta, log_noise, X, Z, Y)
 
-    for f in (exact, sparse):
-        found = f()
-        close = {"rtol": 1e-5, "atol": 1e-5}
-        noise = np.array(LOG_NOISE)
+    def check(f):
+        found, noise = f(), np.array(LOG_NOISE)
         np.testing.assert_allclose(found.theta, slope(lambda t: f(theta=t).value, theta), **close)
         np.testing.assert_allclose(found.X, slope(lambda x: f(X=x).value, X), **close)
         by_noise = slope(lambda s: f(log_noise=float(s)).value, noise)
         np.testing.assert_allclose(found.noise, by_noise, **close)
-    np.testing.assert_allclose(sparse().Z, slope(lambda z: sparse(Z=z).value, Z), **close)
+
+    check(exact)
+    check(sparse)
+    np.testing.assert_allclose(sparse().Z, slope(lambda z: sparse(Z=z).value, some), **close)
 
 
 @each("kind", KINDS)
