@@ -23,9 +23,10 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 __all__ = ["Placed", "placed_rows"]
 
 N_STARTS, FIRST_STEPS, N_FINISHED = 8, 6, 3  # those lowest after the first steps go on
+START_INPUTS = 4000  # starts times inputs: of many inputs there are fewer starts, at least 2
 APART = 0.3  # starts of one row are so many deviations of the map, or a length scale, apart
 MOST_ANCHORS = 500  # fitted places among which the starts of a row are chosen
-OUTSIDE = (1.25, 2.0)  # some of them are also tried so many times farther from the center
+OUTSIDE = (1.25, 2.0, 4.0)  # some of them are also tried so many times farther from the center
 N_OUTSIDE = 100
 MOST_STEPS = 200
 SETTLED = 1e-8  # a step that is smaller, beside 1 + |x|, ends the search
@@ -85,12 +86,13 @@ def placed_rows(posterior: Posterior, anchors: np.ndarray, Y: np.ndarray, thread
     images = process.mean(_values(posterior, anchors), threads)
     spread = posterior.variance(anchors, threads) + posterior.noise
     X, heights = np.empty((len(Y), q)), np.empty(len(Y))
-    per_row = 8 * (2 * len(anchors) + (2 + 2 * q) * m + (3 + q) * images.shape[1] + 2 * D)
+    each = (5 + 2 * q) * m + (3 + q) * images.shape[1]
+    per_row = 8 * (2 * len(anchors) + 2 * D + N_STARTS * each)
     with np.errstate(all="ignore"):
         for at in row_blocks(len(Y), rows_within(per_row, BLOCK_BYTES)):
             rows = _seen(Y[at], basis, threads)
             starts = _starts(process, anchors, images, spread, rows, threads)
-            X[at], heights[at] = _best(process, [anchors[s] for s in starts], rows, threads)
+            X[at], heights[at] = _best(process, anchors[starts], rows, threads)
     prior = 0.5 * np.sum(X**2, axis=1)
     return Placed(X, prior - heights - 0.5 * D * np.log(2 * np.pi))
 
@@ -128,8 +130,8 @@ def _starts(
     spread: np.ndarray,
     rows: _Rows,
     threads: int,
-) -> list[np.ndarray]:
-    """Numbers of anchors (n,): the one where f is lowest, then the lowest at other places."""
+) -> np.ndarray:
+    """Numbers of anchors (s, n): the one where f is lowest, then the lowest at other places."""
     F = -2 * _times(rows.inside, np.ascontiguousarray(images.T), threads)
     F += np.sum(images**2, axis=1)
     F += (np.sum(rows.inside**2, axis=1) + rows.outside)[:, None]
@@ -138,45 +140,47 @@ def _starts(
     _, lengths, _, _ = process.posterior.covariance.parameters(process.posterior.theta)
     scaled = anchors / np.maximum(np.minimum(lengths, APART * anchors.std(axis=0)), 1e-300)
     found = []
-    for _ in range(N_STARTS):
+    for _ in range(_n_starts(process)):
         lowest = np.argmin(F, axis=1)
         found.append(lowest)
         gaps = np.zeros(F.shape)
         for coordinate in scaled.T:
             gaps += (coordinate[lowest][:, None] - coordinate) ** 2
         F[gaps < 1] = np.inf  # once all are, the first anchor is tried again
-    return found
+    return np.array(found)
+
+
+def _n_starts(process: _Process) -> int:
+    return min(N_STARTS, max(2, START_INPUTS // len(process.weights)))
 
 
 def _best(
-    process: _Process, starts: list[np.ndarray], rows: _Rows, threads: int
+    process: _Process, starts: np.ndarray, rows: _Rows, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest minimum below those starts that are the lowest after a few steps."""
-    first = [_descended(process, start, rows, FIRST_STEPS, threads) for start in starts]
-    order = np.argsort([heights for _, heights in first], axis=0, kind="stable")
-    reached, n = np.array([X for X, _ in first]), np.arange(len(starts[0]))
-    best, lowest = starts[0].copy(), np.full(len(n), np.inf)
-    for number in order[:N_FINISHED]:
-        X, heights = _descended(process, reached[number, n], rows, MOST_STEPS, threads)
-        better = heights < lowest
-        best[better], lowest[better] = X[better], heights[better]
-    return best, lowest
+    """The lowest minimum below those starts (s, n, q) that are the lowest after a few steps."""
+    X, heights = _descended(process, starts, rows, FIRST_STEPS, threads)
+    finished = max(1, N_FINISHED * len(starts) // N_STARTS)
+    order = np.argsort(heights, axis=0, kind="stable")[:finished]
+    chosen = np.take_along_axis(X, order[:, :, None], axis=0)
+    X, heights = _descended(process, chosen, rows, MOST_STEPS, threads)
+    best, each = np.argmin(heights, axis=0), np.arange(X.shape[1])
+    return X[best, each], heights[best, each]
 
 
 def _descended(
-    process: _Process, X: np.ndarray, rows: _Rows, max_steps: int, threads: int
+    process: _Process, starts: np.ndarray, rows: _Rows, max_steps: int, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Damped steps from X: the places reached, and f there."""
-    n, X = len(X), X.copy()
-    damping = np.full(n, DAMPING[0])
-    now = _expanded(process, X, rows, threads)
-    active = np.arange(n)
+    """Damped steps from each start (s, n, q) of each row: the places reached, and f there."""
+    shape = starts.shape
+    X, which = starts.reshape(-1, shape[2]).copy(), np.tile(np.arange(shape[1]), shape[0])
+    damping, active = np.full(len(X), DAMPING[0]), np.arange(len(X))
+    now = _expanded(process, X, rows[which], threads)
     for _ in range(max_steps):
         if not len(active):
             break
         steps = _step(now, active, damping[active])
         tried = X[active] - steps
-        new = _expanded(process, tried, rows[active], threads)
+        new = _expanded(process, tried, rows[which[active]], threads)
         better = new.value < now.value[active]
         gain = now.value[active] - new.value
         still = np.abs(gain) <= NO_GAIN * (1 + np.abs(new.value))
@@ -189,7 +193,7 @@ def _descended(
         size = np.sqrt(np.sum(steps**2, axis=1))
         small = size <= SETTLED * (1 + np.sqrt(np.sum(X[active] ** 2, axis=1)))
         active = active[~(small | still | (damping[active] > DAMPING[2]))]
-    return X, now.value
+    return X.reshape(shape), now.value.reshape(shape[:2])
 
 
 def _step(now: _Expansion, active: np.ndarray, damping: np.ndarray) -> np.ndarray:

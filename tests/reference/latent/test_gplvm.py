@@ -1,0 +1,187 @@
+"""GPLVM against PCA, naive formulas of its process, and searches from many starts."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from lowland import PCA
+from lowland.datasets import digits, iris
+from lowland.errors import DataError
+from lowland.latent._places import placed_rows
+from lowland.latent.gplvm import GPLVM
+from support.cases import each
+from support.oracles.basics import HeldOut
+from support.oracles.latent_gplvm import process_mean, process_variance, row_densities
+
+
+def bent(n, seed=0):
+    """A noisy sheet in five columns."""
+    rng = np.random.default_rng(seed)
+    t, h = rng.uniform(-2, 2, n), rng.uniform(-1, 1, n)
+    sheet = np.column_stack([np.sin(t), np.cos(t) * h, h, t, np.exp(t / 3)])
+    return sheet + 0.05 * rng.standard_normal(sheet.shape)
+
+
+def task_of(model, X, new):
+    return HeldOut(model, model.get_params(), X, None, model.embedding_, new)
+
+
+@each("inference", ["exact", "sparse"])
+def test_a_linear_covariance_gives_principal_components(inference):
+    """Up to a rotation and a scale per axis."""
+    X = bent(40)
+    model = GPLVM(kernel="linear", bias=False, inference=inference, tol=1e-12, max_iter=2000)
+    Z = model.fit(X).embedding_
+    scores = PCA(2).fit_transform(X)
+    found = np.linalg.lstsq(scores, Z, rcond=None)[0]
+    assert np.abs(Z - scores @ found).max() < 1e-3 * np.abs(Z).max()
+    # the noise is what the axes leave: the mean of the other eigenvalues of X X^T / D
+    values = np.linalg.eigvalsh(np.cov(X.T, ddof=0))[::-1] * len(X) / X.shape[1]
+    assert model.noise_**2 == pytest.approx(values[2:].sum() / (len(X) - 2), rel=0.02)
+
+
+def test_the_loss_never_rises_and_is_the_posterior_density():
+    X = bent(60)
+    for kw in ({}, {"inference": "sparse", "n_inducing": 10}):
+        model = GPLVM(max_iter=40, random_state=0, **kw).fit(X)
+        assert np.all(np.diff(model.loss_history_) <= 0)
+        prior = 0.5 * np.sum(model.embedding_**2)
+        in_units = model.log_likelihood_ + X.size * np.log(model.scale_)
+        assert model.loss_history_[-1] == pytest.approx((prior - in_units) / X.size, rel=1e-9)
+
+
+def test_the_first_steps_of_many_rows_are_on_the_bound(monkeypatch):
+    from lowland.latent import gplvm
+
+    monkeypatch.setattr(gplvm, "EXACT_STEPS_ROWS", 20)
+    X = bent(60)
+    model = GPLVM(max_iter=30, n_inducing=15, random_state=0).fit(X)
+    assert np.all(np.diff(model.loss_history_) <= 0)
+    assert len(model.loss_history_) == model.n_iter_ + 1 == 31
+    assert model.inducing_points_ is None
+    bound = GPLVM(max_iter=20, n_inducing=15, inference="sparse", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.loss_history_[:21], bound.loss_history_)
+
+
+def test_a_wide_table_is_fitted_as_its_inner_products():
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((60, 5)))[0]
+    X, turned = bent(30), bent(30) @ basis.T
+    a = GPLVM(max_iter=15, kernel="rbf").fit(turned)
+    assert a.weights_.shape == (30, 60)
+    back = a.inverse_transform(a.embedding_)
+    assert np.sqrt(np.mean((back - turned) ** 2)) < 0.5 * turned.std()
+    b = GPLVM(max_iter=15, kernel="rbf").fit(np.hstack([X, np.zeros((30, 55))]))
+    assert a.log_likelihood_ == pytest.approx(b.log_likelihood_, rel=1e-6)
+
+
+@each("kw", [{}, {"inference": "sparse", "n_inducing": 12}, {"kernel": "matern52"}])
+def test_rows_back_and_their_deviations_are_those_of_the_process(kw):
+    X = bent(50)
+    model = GPLVM(max_iter=40, random_state=0, **kw).fit(X)
+    places = np.vstack([model.embedding_[:5] + 0.1, [[3.0, -2.0], [0.0, 0.0]]])
+    rows, deviations = model.inverse_transform(places, return_std=True)
+    task = task_of(model, X, X)
+    np.testing.assert_allclose(rows, process_mean(task, places), atol=1e-6)
+    np.testing.assert_allclose(deviations**2, process_variance(task, places), rtol=1e-5)
+    far = model.uncertainty([[50.0, 50.0]])  # the prior: variance and bias
+    theta = np.exp(model.log_parameters_)
+    expected = model.scale_**2 * (theta[0] + theta[-1]) + model.noise_**2
+    if not kw:
+        assert far[0] ** 2 <= expected * (1 + 1e-9)
+        assert far[0] > deviations[:5].max()
+
+
+def test_new_rows_are_at_the_highest_density_that_many_starts_find():
+    X, new = bent(50), bent(12, seed=1)
+    model = GPLVM(max_iter=60, random_state=0).fit(X)
+    placed = model.transform(new)
+    rng = np.random.default_rng(0)
+    for height, z in zip(row_densities(task_of(model, X, new)), placed, strict=True):
+        starts = np.vstack([model.embedding_[::5], rng.standard_normal((5, 2))])
+        found = [minimize(lambda x, h=height: h(x[None])[0], s, method="BFGS").fun for s in starts]
+        assert height(z[None])[0] <= min(found) + 1e-6 * abs(min(found))
+
+
+def test_the_score_is_the_density_at_the_place():
+    X, new = bent(50), bent(6, seed=1)
+    model = GPLVM(max_iter=40, random_state=0).fit(X)
+    Z = model.transform(new)
+    rows, deviations = model.inverse_transform(Z, return_std=True)
+    logs = -0.5 * ((new - rows) / deviations[:, None]) ** 2 - np.log(deviations)[:, None]
+    expected = (logs - 0.5 * np.log(2 * np.pi)).sum(axis=1)
+    np.testing.assert_allclose(model.score_samples(new), expected, rtol=1e-9)
+    assert model.score(new + 100) < model.score(new)
+
+
+def test_fitted_rows_searched_like_new_ones_land_near_their_places():
+    X = bent(80)
+    model = GPLVM(random_state=0).fit(X)
+    rows = (X - model.mean_) / model.scale_
+    found = placed_rows(model._posterior(), model.embedding_, rows, 1).X
+    shift = np.sqrt(np.sum((found - model.embedding_) ** 2, axis=1))
+    assert np.median(shift) < 0.05 * model.embedding_.std()
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+
+
+def test_extreme_new_rows_have_places_and_do_not_disturb_others():
+    X = bent(40)
+    model = GPLVM(max_iter=20, random_state=0).fit(X)
+    new = np.vstack([X[:3] + 0.01, np.full((1, 5), 1e200), np.full((1, 5), -1e30)])
+    together = model.transform(new)
+    assert np.isfinite(together).all()
+    np.testing.assert_array_equal(together[:3], model.transform(new[:3]))
+
+
+def test_given_places_are_the_start_whatever_their_scale():
+    X = bent(30)
+    init = PCA(2).fit_transform(X)
+    a = GPLVM(init=init, max_iter=5).fit(X)
+    b = GPLVM(init=2.0**40 * init, max_iter=5).fit(X)
+    np.testing.assert_array_equal(a.embedding_, b.embedding_)
+    start = GPLVM(init=init, max_iter=0).fit(X).embedding_
+    np.testing.assert_allclose(start, init / init.std(axis=0).max(), atol=1e-12)
+    with pytest.raises(DataError, match="30 rows x 2 columns"):
+        GPLVM(init=init[:5]).fit(X)
+
+
+def test_an_axis_that_is_not_needed_has_little_relevance():
+    t = np.random.default_rng(0).uniform(-2, 2, 70)
+    curve = np.column_stack([np.sin(t), np.cos(t), t])
+    curve += 0.02 * np.random.default_rng(1).standard_normal(curve.shape)
+    model = GPLVM(1, random_state=0).fit(curve)
+    assert (
+        abs(
+            np.corrcoef(np.argsort(np.argsort(t)), np.argsort(np.argsort(model.embedding_[:, 0])))[
+                0, 1
+            ]
+        )
+        > 0.99
+    )
+    assert GPLVM(2, random_state=0).fit(curve).relevance_.max() == 1
+
+
+def test_the_map_of_digits_separates_classes_better_than_pca():
+    data = digits()
+    X, y = data.X[:300] / 16, data.y[:300]
+
+    def errors(Z):
+        D = cdist(Z, Z)
+        np.fill_diagonal(D, np.inf)
+        return int(np.sum(y[D.argmin(axis=1)] != y))
+
+    model = GPLVM(max_iter=100).fit(X)
+    assert errors(model.embedding_) < 0.3 * errors(PCA(2).fit_transform(X))
+    assert model.log_likelihood_ > 10467  # GPy 1.15.0 after 100 steps, rbf and bias
+
+
+def test_copies_and_constant_columns():
+    X = np.repeat(iris().X[::10], 2, axis=0)
+    X = np.hstack([X, np.full((len(X), 1), 7.0)])
+    model = GPLVM(max_iter=30).fit(X)
+    Z = model.embedding_
+    np.testing.assert_allclose(Z[::2], Z[1::2], atol=1e-6)
+    np.testing.assert_allclose(model.inverse_transform(Z)[:, -1], 7.0, atol=1e-9)
+    flat = GPLVM(max_iter=5).fit(np.full((6, 3), 2.0))
+    np.testing.assert_array_equal(flat.embedding_, 0)
