@@ -20,7 +20,7 @@ from commands import command_page
 from docstrings import cell, markdown, sections
 from make_engines_index import INDEX, engines_index
 from make_pictures import call
-from method_pages import abilities, method_page, name_of, table
+from method_pages import abilities, details, method_page, name_of, table
 
 from lowland._core import registry
 from lowland._core.base import Reducer
@@ -184,6 +184,20 @@ def functions(module_name: str) -> str:
     return table(["name", "what it is"], rows)
 
 
+def alignment_class(name: str) -> str:
+    """What a class that puts several tables into one map is and takes."""
+    cls = registry.get_alignment(name)
+    parts = sections(cls)
+    card = "\n".join(
+        f"- **{head}**: {markdown(text)}"
+        for head, text in zip(
+            ("Keeps", "Use it", "Do not use it", "Cost"), cls.card, strict=True
+        )
+    )
+    said = f"{markdown(parts['summary'])}\n\n{markdown(parts['text'])}\n\n{card}\n\n"
+    return said + details(cls, "### ")
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "readme-methods": readme_methods,
     "choices": choices,
@@ -195,7 +209,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "other-readings": other_readings,
     "selectors": selectors,
 }
-MADE_FROM = {"command": command, "module": functions}  # <!-- made: module.lowland.metrics -->
+MADE_FROM = {"command": command, "module": functions, "class": alignment_class}  # <!-- made: module.lowland.metrics -->
 
 
 def block(name: str) -> str:

@@ -12,7 +12,7 @@ from lowland._core import registry
 from lowland._core.base import Invertible, Reducer
 from lowland.cli.method_options import SPELLED, method_options
 
-__all__ = ["abilities", "method_page", "name_of", "table"]
+__all__ = ["abilities", "details", "method_page", "name_of", "table"]
 
 LINKS = (
     "[Choosing a method](../choosing.md) · [Reading a map](../reading.md) · "
@@ -74,21 +74,28 @@ by the length along its spiral; the [gallery](../gallery.md) shows all methods o
 lowland map INPUT -m {name}
 ```
 
-## Reading the map
+"""
+    return f"{page}{details(cls, '## ')}\n{LINKS}\n"
+
+
+def details(cls: Any, head: str) -> str:
+    """Reading, parameters, attributes, notes, references and example of a class."""
+    parts = sections(cls)
+    page = f"""{head}Reading the map
 
 {reading(cls)}
-## Parameters
+{head}Parameters
 
 {parameters(cls)}
-## After `fit`
+{head}After `fit`
 
 {attributes(cls)}"""
     for title in ("Notes", "References"):
         if title in parts:
-            page += f"\n## {title}\n\n{markdown(parts[title])}\n"
+            page += f"\n{head}{title}\n\n{markdown(parts[title])}\n"
     if "Examples" in parts:
-        page += f"\n## Example\n\n```pycon\n{parts['Examples']}\n```\n"
-    return f"{page}\n{LINKS}\n"
+        page += f"\n{head}Example\n\n```pycon\n{parts['Examples']}\n```\n"
+    return page
 
 
 def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
