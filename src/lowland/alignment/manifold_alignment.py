@@ -109,8 +109,9 @@ class ManifoldAlignment(PlacedTables):
     % with 10; PCA and Procrustes leave 43 % and 20 %. To find partners take 10 to 20 axes.
     "feature" finds more of them than "instance" where tables have many more columns than rows
     (faces), but with more axes than the narrower table has columns it finds none. Where both tables
-    sample the same kind of columns at random (halves of the genes, of a vocabulary), PCA and
-    Procrustes find the most. ``ridge`` was chosen on these tables.
+    sample the same kind of columns at random, PCA and Procrustes find the most: halves of the genes
+    of cells, and halves of a vocabulary while few texts are matched. ``ridge`` was chosen on these
+    tables.
 
     An object may be matched with several rows of another table, unless mu is "hard"; a match that
     is given twice counts once. Known coordinates are least squares, min tr(Y^T L Y) + mu times the
