@@ -106,9 +106,12 @@ class ManifoldAlignment(PlacedTables):
 
     Two axes show how tables agree, but seldom which row is whose partner. On left and right halves
     of 1797 digits with 300 matches, 12 % of the rows are nearer than the partner with 2 axes and 6
-    % with 10; PCA and Procrustes leave 43 % and 20 %. To find partners take 10 to 20 axes. Where
-    tables have many more columns than rows, or are nearly linear views (faces, genes), "feature"
-    finds more partners; its ``ridge`` was chosen on six pairs of tables.
+    % with 10; PCA and Procrustes leave 43 % and 20 %. To find partners take 10 to 20 axes.
+    "feature" finds more of them than "instance" where tables have many more columns than rows
+    (faces), but with more axes than the narrower table has columns it finds none. Where both tables
+    sample the same kind of columns at random, PCA and Procrustes find the most: halves of the genes
+    of cells, and halves of a vocabulary while few texts are matched. ``ridge`` was chosen on these
+    tables.
 
     An object may be matched with several rows of another table, unless mu is "hard"; a match that
     is given twice counts once. Known coordinates are least squares, min tr(Y^T L Y) + mu times the
