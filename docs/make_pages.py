@@ -190,9 +190,7 @@ def alignment_class(name: str) -> str:
     parts = sections(cls)
     card = "\n".join(
         f"- **{head}**: {markdown(text)}"
-        for head, text in zip(
-            ("Keeps", "Use it", "Do not use it", "Cost"), cls.card, strict=True
-        )
+        for head, text in zip(("Keeps", "Use it", "Do not use it", "Cost"), cls.card, strict=True)
     )
     said = f"{markdown(parts['summary'])}\n\n{markdown(parts['text'])}\n\n{card}\n\n"
     return said + details(cls, "### ")
@@ -209,7 +207,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "other-readings": other_readings,
     "selectors": selectors,
 }
-MADE_FROM = {"command": command, "module": functions, "class": alignment_class}  # <!-- made: module.lowland.metrics -->
+# <!-- made: module.lowland.metrics -->
+MADE_FROM = {"command": command, "module": functions, "class": alignment_class}
 
 
 def block(name: str) -> str:

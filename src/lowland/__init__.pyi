@@ -10,6 +10,7 @@ from lowland import report as report
 from lowland import selection as selection
 from lowland import study as study
 from lowland._core.persistence.models import load as load
+from lowland.alignment.manifold_alignment import ManifoldAlignment as ManifoldAlignment
 from lowland.curvilinear.curvilinear_component_analysis import (
     CurvilinearComponentAnalysis as CurvilinearComponentAnalysis,
 )
@@ -24,6 +25,10 @@ from lowland.curvilinear.relational_perspective_map import (
 )
 from lowland.curvilinear.tradeoff_mds import TradeoffMDS as TradeoffMDS
 from lowland.kernel.kernel_pca import KernelPCA as KernelPCA
+from lowland.latent.back_constrained_gplvm import BackConstrainedGPLVM as BackConstrainedGPLVM
+from lowland.latent.bayesian_gplvm import BayesianGPLVM as BayesianGPLVM
+from lowland.latent.gplvm import GPLVM as GPLVM
+from lowland.latent.ppca import PPCA as PPCA
 from lowland.linear.lda import LDA as LDA
 from lowland.linear.pca import PCA as PCA
 from lowland.mds.classical_mds import ClassicalMDS as ClassicalMDS
@@ -32,6 +37,7 @@ from lowland.mds.linear_mds import LinearMDS as LinearMDS
 from lowland.mds.mds import MDS as MDS
 from lowland.mds.nonmetric_mds import NonmetricMDS as NonmetricMDS
 from lowland.mds.sammon import Sammon as Sammon
+from lowland.metrics.procrustes import procrustes as procrustes
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
 from lowland.neighbor.tsne import TSNE as TSNE
