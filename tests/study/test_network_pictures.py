@@ -36,7 +36,7 @@ RNG = np.random.default_rng(0)
 class Encoder(Reducer):
     """Scores on principal axes, with the attributes of a network that has no inverse."""
 
-    hidden: str = param(OneOf("auto"), default="auto")
+    activation: str = param(OneOf("tanh"), default="tanh")
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features")
     loss_history_: np.ndarray = fitted("n_losses")

@@ -31,7 +31,7 @@ class Scene(NamedTuple):
     @property
     def maker(self) -> str:
         """What makes rows of places, for captions."""
-        return "network" if hasattr(self.fit.estimator, "hidden") else "model"
+        return "model" if hasattr(self.fit.estimator, "uncertainty") else "network"
 
     @property
     def grid(self) -> tuple[np.ndarray, str]:

@@ -194,8 +194,8 @@ class _Plane(NamedTuple):
         return cls(pca.transform(rows), pca.transform(nodes), flat, axes, what)
 
 
-# A method that trains a network has hidden units; losses of other methods are a line in the report.
-NETWORK = ("hidden", "loss_history_")
+# A method whose map is a network has activations; losses of others are a line in the report.
+NETWORK = ("activation", "loss_history_")
 DECODERS = ((*NETWORK, "inverse_transform"), ("uncertainty", "inverse_transform"))
 PICTURES = (
     Kind("u_matrix", (("unit_places_", "u_matrix_"),), _u_matrix),
