@@ -135,14 +135,14 @@ class BayesianGPLVM(GaussianProcessReducer):
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`: 500 steps, and the search for places of other rows."""
+        """See :meth:`Reducer.estimate`: 500 steps, and the search for all places."""
         r, m = _n_learned(n, p), min(n, 50)
         seen = min(r, p)
         step = Estimate(
-            1.5e-3 + r * m * (2.5e-10 * seen + 8e-9 * m), 8 * r * (8 * m + 3 * p) + 2**24
+            2.5e-3 + r * m * (2.5e-10 * seen + 8e-9 * m), 8 * r * (8 * m + 3 * p) + 2**24
         )
         start = principal_axes_cost(r, seen, 2) + row_space_cost(r, p)
-        placing = Estimate(2e-4 * n if n > r else 0.0, 16 * n * p)
+        placing = Estimate(6e-4 * n, 16 * n * p)
         return Estimate(0.02, 0) + start + 500 * step + placing
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
