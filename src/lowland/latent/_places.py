@@ -30,10 +30,10 @@ OUTSIDE = (1.25, 2.0, 4.0)  # some of them are also tried so many times farther 
 N_OUTSIDE = 100
 MOST_STEPS = 200
 SETTLED = 1e-8  # a step that is smaller, beside 1 + |x|, ends the search
-NO_GAIN = 1e-11  # a step that lowers f by less than this share of |f| + 1 ends the search
+NO_GAIN = 1e-10  # a step that lowers f by less than this share of |f| + 1 ends the search
 DAMPING = (1e-3, 1e-9, 1e12)  # the first, the least and the largest, where the search ends
 FARTHEST = 1e8  # standardized values beyond this are set to it: their squares hide all others
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**27  # many rows at a time: a product reads all of the precision
 
 
 class Placed(NamedTuple):

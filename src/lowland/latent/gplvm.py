@@ -133,13 +133,12 @@ class GPLVM(GaussianProcessReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 200 steps."""
-        if n <= EXACT_ROWS:
-            step = Estimate(
-                3e-10 * n**3 + 8e-8 * n * n + 1e-9 * n * n * min(n, p) + 1e-3, 80 * n * n
-            )
-        else:
-            step = Estimate(n * 50 * (5e-9 * 50 + 1e-9 * p) + 3e-3, 8 * n * (10 * 50 + 3 * p))
-        return Estimate(0.05, 16 * n * p) + principal_axes_cost(n, p, 2) + 200 * step
+        n_exact = 200 * min(1.0, EXACT_STEPS_ROWS / n) if n <= EXACT_ROWS else 0.0
+        wide = 1e-10 * n * n * min(n, p)
+        exact = Estimate(6e-11 * n**3 + 2.5e-8 * n * n + wide + 1e-3, 80 * n * n)
+        sparse = Estimate(n * 50 * (5e-8 + 1e-9 * min(n, p)) + 3e-3, 8 * n * (150 + 3 * p + 100))
+        steps = n_exact * exact + (200 - n_exact) * sparse if n_exact else 200 * sparse
+        return Estimate(0.05, 16 * n * p) + principal_axes_cost(n, p, 2) + steps
 
     # --- fit ------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from lowland import PCA
 from lowland.datasets import digits, iris
 from lowland.errors import DataError
+from lowland.latent import _gplvm_training as training
 from lowland.latent._places import placed_rows
 from lowland.latent.gplvm import GPLVM
 from support.cases import each
@@ -49,6 +50,23 @@ def test_the_loss_never_rises_and_is_the_posterior_density():
         prior = 0.5 * np.sum(model.embedding_**2)
         in_units = model.log_likelihood_ + X.size * np.log(model.scale_)
         assert model.loss_history_[-1] == pytest.approx((prior - in_units) / X.size, rel=1e-9)
+
+
+@each("inference", ["exact", "sparse"])
+def test_the_slope_of_the_loss_is_its_difference(inference, monkeypatch):
+    descend, seen = training.minimize, []
+
+    def watched(loss, start, **options):
+        seen.append((loss, start))
+        return descend(loss, start, **options)
+
+    monkeypatch.setattr(training, "minimize", watched)
+    GPLVM(max_iter=1, inference=inference, n_inducing=4, random_state=0).fit(bent(9))
+    loss, start = seen[0]
+    point = start + 0.1 * np.random.default_rng(0).standard_normal(start.shape)
+    steps = 1e-5 * np.eye(len(point))
+    differences = [(loss(point + h)[0] - loss(point - h)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(loss(point)[1], differences, rtol=1e-4, atol=1e-6)
 
 
 def test_the_first_steps_of_many_rows_are_on_the_bound(monkeypatch):
