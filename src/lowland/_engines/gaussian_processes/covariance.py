@@ -20,9 +20,10 @@ import numpy as np
 
 from lowland import _native
 
-__all__ = ["KINDS", "Covariance", "Slopes"]
+__all__ = ["KINDS", "Covariance", "Expansion", "Slopes"]
 
 Quadruple = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+TINY = 1e-150  # a distance of 0: where matern32 has no second derivative it gets a large one
 KINDS = ("rbf", "matern32", "matern52", "linear", "rbf+linear")
 
 
@@ -32,6 +33,27 @@ class Slopes(NamedTuple):
     theta: np.ndarray
     X: np.ndarray
     Z: np.ndarray
+
+
+class Expansion(NamedTuple):
+    """k(x_i, z_j) (n, m), its slopes (q, n, m), and what its second derivatives are made of.
+
+    d2k / dx_a dx_c = curve away_a away_c, plus straight / l_a^2 if a = c; away = (x - z) / l^2.
+    """
+
+    K: np.ndarray
+    slopes: np.ndarray
+    away: np.ndarray
+    straight: np.ndarray
+    curve: np.ndarray
+    lengths: np.ndarray
+
+    def bend(self, G: np.ndarray, a: int, c: int) -> np.ndarray:
+        """sum_j G_ij d2k_ij / dx_a dx_c of each row."""
+        total = np.einsum("ij,ij,ij->i", G * self.curve, self.away[a], self.away[c])
+        if a == c:
+            total += np.einsum("ij,ij->i", G, self.straight) / self.lengths[a] ** 2
+        return total
 
 
 class Covariance(NamedTuple):
@@ -110,19 +132,30 @@ class Covariance(NamedTuple):
 
     def expanded(
         self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, threads: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """k(x_i, z_j), and its derivatives by each coordinate of x_i, of shape (q, n, m)."""
+    ) -> Expansion:
+        """k(x_i, z_j), with its first and second derivatives by the coordinates of x_i."""
         K, radial = np.empty((2, len(X), len(Z)))
         self._fill(theta, X, Z, K, radial, threads)
         _, lengths, weights, _ = self.parameters(theta)
-        slopes = np.empty((self.q, *K.shape))
-        for k, slope in enumerate(slopes):  # radial is 0 where there is no stationary part
-            np.subtract.outer(X[:, k], Z[:, k], out=slope)
-            slope *= radial
-            slope *= 2 / lengths[k] ** 2
-            if self.linear:
-                slope += weights[k] * Z[:, k]
-        return K, slopes
+        away = np.empty((self.q, *K.shape))
+        for gap, x, z, length in zip(away, X.T, Z.T, lengths, strict=True):
+            np.subtract.outer(x / length**2, z / length**2, out=gap)
+        straight = 2 * radial  # 0 where there is no stationary part
+        slopes = straight * away
+        if self.linear:
+            slopes += (weights * Z).T[:, None, :]
+        return Expansion(K, slopes, away, straight, self._curve(radial, away, lengths), lengths)
+
+    def _curve(self, radial: np.ndarray, away: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """4 v f'', by the differential equation of f: f'' = -f' times a known function of r."""
+        if self.stationary is None or self.stationary == "rbf":
+            return -2 * radial
+        squares = np.zeros(radial.shape)
+        for gap, length in zip(away, lengths, strict=True):
+            squares += (gap * length) ** 2
+        if self.stationary == "matern32":
+            return -6 * radial / np.maximum(np.sqrt(3 * squares), TINY)
+        return -10 * radial / (1 + np.sqrt(5 * squares))
 
     def _fill(
         self,

@@ -10,7 +10,6 @@ O((1 + q) m (m + min(m, D))) for m inputs of the process, and O(m D) once per ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ __all__ = ["Placed", "likely_starts", "place_rows"]
 
 Criterion = Literal["bound", "likelihood"]
 LEAST_CURVATURE = 1.0  # of the prior: pivots of the Hessian are at least this
+MOST_CURVED = 300  # inputs of a process; with more, a small term of the Hessian is left out
 
 
 class Placed(NamedTuple):
@@ -43,16 +43,18 @@ class _Here(NamedTuple):
 
 
 class _Process(NamedTuple):
-    """A posterior, the number of columns, and T (m, r) with T Q^T = A for orthonormal columns Q.
-
-    ``both`` is (T, P), for one product.
-    """
+    """A posterior, the number of columns, and T (m, r) with T Q^T = A for orthonormal columns Q."""
 
     posterior: Posterior
     n_columns: int
     basis: np.ndarray | None
-    both: np.ndarray
+    weights: np.ndarray
     criterion: Criterion
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the Hessian has the term with P of two slopes, which costs q products with P."""
+        return len(self.weights) <= MOST_CURVED
 
 
 def place_rows(
@@ -95,8 +97,7 @@ def _process(posterior: Posterior, n_columns: int, criterion: Criterion) -> _Pro
     if n_columns > len(weights):
         basis, triangle = np.linalg.qr(weights.T)
         weights = triangle.T
-    both = np.ascontiguousarray(np.hstack([weights, posterior.precision]))
-    return _Process(posterior, n_columns, basis, both, criterion)
+    return _Process(posterior, n_columns, basis, np.ascontiguousarray(weights), criterion)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step to NaN is not taken
@@ -157,91 +158,37 @@ def _newton(here: _Here, damping: np.ndarray) -> np.ndarray:
 
 def _energy(process: _Process, X: np.ndarray, Y: np.ndarray, rest: np.ndarray) -> _Here:
     """E and its derivatives, by those of u = |y - mean|^2 and w = var."""
-    covariance, theta, Z = process.posterior[:3]
+    covariance, theta, Z, _, precision, _ = process.posterior
     (n, q), m = X.shape, len(Z)
-    near, linear = _near(process, X), covariance.parameters(theta)[2]
-    width = process.both.shape[1]
-    product = products.times(near.K.reshape(-1, m), np.zeros(m), process.both, 1)
-    product = product.reshape(1 + q, n, width)
-    means, solved = product[..., : width - m], product[..., width - m :]
-    error = Y - means[0]
+    near, linear = covariance.expanded(theta, X, Z), covariance.parameters(theta)[2]
+    error = Y - _times(near.K, process.weights)
+    tangents = _times(near.slopes.reshape(-1, m), process.weights).reshape(q, n, -1)
+    solved = _times(near.K, precision)
     u = _dot(error, error) + rest
-    w = covariance.diagonal(theta, X) - _dot(near.K[0], solved[0])
+    w = covariance.diagonal(theta, X) - _dot(near.K, solved)
     value, by_u, by_w, by_uw, by_ww = _outer(process, u, w)
-    du = np.stack([-2 * _dot(error, means[1 + a]) for a in range(q)], axis=1)
-    dw = 2 * linear * X
-    dw -= np.stack([2 * _dot(near.K[1 + a], solved[0]) for a in range(q)], axis=1)
-    bend = _bend(process, near, by_u, by_w, error, solved[0])
-    hessian = np.empty((n, q, q))
+    du = np.stack([-2 * _dot(error, tangent) for tangent in tangents], axis=1)
+    dw = 2 * linear * X - np.stack([2 * _dot(slope, solved) for slope in near.slopes], axis=1)
+    # what E gains from each value of k, which weighs the second derivatives of k
+    gains = -2 * (by_u[:, None] * _times(error, process.weights.T) + by_w[:, None] * solved)
+    hessian, across = np.empty((n, q, q)), None
+    if process.is_small:
+        across = _times(near.slopes.reshape(-1, m), precision).reshape(q, n, m)
     for a in range(q):
         for c in range(a + 1):
-            part = 2 * by_u * _dot(means[1 + a], means[1 + c])
-            part -= 2 * by_w * _dot(near.K[1 + a], solved[1 + c])
+            part = 2 * by_u * _dot(tangents[a], tangents[c]) + near.bend(gains, a, c)
+            if across is not None:
+                part -= 2 * by_w * _dot(near.slopes[a], across[c])
             part += by_uw * (du[:, a] * dw[:, c] + du[:, c] * dw[:, a])
-            part += by_ww * dw[:, a] * dw[:, c] + bend(a, c)
+            part += by_ww * dw[:, a] * dw[:, c]
             hessian[:, a, c] = hessian[:, c, a] = part
         hessian[:, a, a] += 1.0 + 2 * by_w * linear[a]
     slope = by_u[:, None] * du + by_w[:, None] * dw + X
     return _Here(value + 0.5 * _dot(X, X), slope, hessian)
 
 
-class _Near(NamedTuple):
-    """k(X, Z) and its slopes by the axes of X, (1 + q, n, m), and what the second ones need.
-
-    That is (x - z) / l of each axis, and the first two derivatives of f by r^2.
-    """
-
-    K: np.ndarray
-    away: list[np.ndarray]
-    f1: np.ndarray
-    f2: np.ndarray
-
-
-def _near(process: _Process, X: np.ndarray) -> _Near:
-    covariance, theta, Z = process.posterior[:3]
-    v, lengths, weights, b = covariance.parameters(theta)
-    K = np.zeros((1 + X.shape[1], len(X), len(Z)))
-    K[0] = b
-    away = [
-        np.subtract.outer(x, z)
-        for x, z in zip(X.T / lengths[:, None], Z.T / lengths[:, None], strict=True)
-    ]
-    f1 = f2 = K[0]  # unused without a stationary part
-    if covariance.stationary:
-        f, f1, f2 = _profile(covariance.stationary, np.sum([d * d for d in away], axis=0))
-        K[0] += v * f
-        for slopes, d, length in zip(K[1:], away, lengths, strict=True):
-            slopes += f1 * ((2 * v / length) * d)
-    if covariance.linear:
-        for slopes, x, wz in zip(K[1:], X.T, (weights * Z).T, strict=True):
-            K[0] += np.multiply.outer(x, wz)
-            slopes += wz
-    return _Near(K, away, f1, f2)
-
-
-def _bend(
-    process: _Process,
-    near: _Near,
-    by_u: np.ndarray,
-    by_w: np.ndarray,
-    error: np.ndarray,
-    solved: np.ndarray,
-) -> Callable[[int, int], np.ndarray]:
-    """The part of the Hessian that the second derivatives of k make, as a function of two axes."""
-    covariance, theta = process.posterior[:2]
-    v, lengths = covariance.parameters(theta)[:2]
-    if not covariance.stationary:
-        return lambda a, c: np.zeros(len(error))
-    r = error.shape[1]
-    back = products.times(error, np.zeros(r), process.both[:, :r].T, 1)
-    pull = -2 * v * (by_u[:, None] * back + by_w[:, None] * solved)
-    straight, curved = 2 * _dot(pull, near.f1), 4 * pull * near.f2
-
-    def bend(a: int, c: int) -> np.ndarray:
-        both = _dot(curved * near.away[a], near.away[c]) / (lengths[a] * lengths[c])
-        return both + straight / lengths[a] ** 2 if a == c else both
-
-    return bend
+def _times(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return products.times(A, np.zeros(len(V)), V, 1)
 
 
 def _dot(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -258,15 +205,3 @@ def _outer(process: _Process, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray,
     b = 1 / (noise + np.maximum(w, 0.0))
     value = 0.5 * (u * b - D * np.log(b))
     return value, 0.5 * b, 0.5 * b * (D - u * b), -0.5 * b**2, b**2 * (u * b - 0.5 * D)
-
-
-def _profile(kind: str, D: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """f(r^2) of a stationary covariance, and its first two derivatives by r^2."""
-    if kind == "rbf":
-        f = np.exp(-0.5 * D)
-        return f, -0.5 * f, 0.25 * f
-    a = np.sqrt((3 if kind == "matern32" else 5) * D)
-    e = np.exp(-a)
-    if kind == "matern32":
-        return (1 + a) * e, -1.5 * e, 2.25 * e / np.maximum(a, 1e-150)
-    return (1 + a + a**2 / 3) * e, -5 / 6 * (1 + a) * e, 25 / 12 * e
