@@ -68,7 +68,7 @@ class GPLVM(GaussianProcessReducer):
     As in the paper: standard normal prior of the places, start at the principal components,
     places and parameters optimized together. Deviations: L-BFGS instead of scaled conjugate
     gradients. One number, not one per column, scales the table. The prior cannot tell the scale of
-    the places, since shorter lengths give the same likelihood; they stay near the start's.
+    the places, since shorter lengths give the same likelihood; they shrink slowly as a fit goes on.
 
     In units of the table's variance, parameters are bounded: noise variance 1e-5 to 10, variance
     1e-3 to 1e3, weights and bias 1e-6 to 100; length scales from 0.01 to 1 000.
@@ -127,7 +127,7 @@ class GPLVM(GaussianProcessReducer):
         "because the function may come back to where it was.",
         gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
         sizes="Sizes of groups follow how much their rows differ, beside the length scales.",
-        scale="Coordinates are about standard normal.",
+        scale="The scale of the axes has no meaning.",
     )
 
     @classmethod
