@@ -18,7 +18,7 @@ from lowland._core.context import FitContext
 from lowland._core.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import log_likelihood
-from lowland._engines.gaussian_processes.sparse import sparse_bound
+from lowland._engines.gaussian_processes.streamed import streamed_bound
 from lowland._engines.network.quasi_newton import minimize
 from lowland.latent._back_constraints import Constraint
 
@@ -54,6 +54,7 @@ class Problem(NamedTuple):
     Y: np.ndarray
     n_columns: int
     n_inducing: int
+    threads: int = 1
 
     def unpacked(self, vector: np.ndarray) -> Parameters:
         """The inverse of :meth:`Parameters.packed`."""
@@ -69,10 +70,10 @@ class Problem(NamedTuple):
         by_Z = now.Z
         try:
             if self.n_inducing:
-                L = sparse_bound(*process, X, now.Z, self.Y, self.n_columns)
+                L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
                 by_Z = L.Z
             else:
-                L = log_likelihood(*process, X, self.Y, self.n_columns)
+                L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)
         except np.linalg.LinAlgError:
             return FAILED, np.zeros_like(vector)
         slope = Parameters(self.constraint.slope(now.g, L.X), L.theta, L.noise, by_Z).packed()

@@ -1,8 +1,4 @@
-"""GPLVM: the maximum of log p(Y | X) + log p(X) over places, parameters and inducing points.
-
-The unknowns of the descent are X / STEP, the logarithms of the parameters and of the noise
-variance, and Z / STEP.
-"""
+"""GPLVM: the maximum of log p(Y | X) + log p(X) over places, parameters and inducing points."""
 
 from __future__ import annotations
 
@@ -10,20 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
+from lowland._core.context import FitContext
+from lowland._engines.gaussian_processes import stochastic
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import exact_posterior, log_likelihood
 from lowland._engines.gaussian_processes.posterior import Posterior
-from lowland._engines.gaussian_processes.sparse import sparse_bound, sparse_posterior
+from lowland._engines.gaussian_processes.stochastic import minus_log_prior
+from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = ["State", "Trained", "first_state", "train"]
+__all__ = ["State", "Trained", "first_state", "train_exactly", "train_sparsely"]
 
 STEP = 10.0  # places take longer steps than logarithms: the map unfolds before lengths shrink
-FARTHEST = 1e3  # bound of the coordinates
 VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
 NOISE = (1e-5, 1e1)  # variance, beside that of the columns
-MOST_DESCENTS, FEW_STEPS = 5, 5
 FIRST_LENGTH, FIRST_BIAS, FIRST_NOISE = 10.0, 0.1, 0.5
 
 
@@ -35,11 +31,12 @@ class State(NamedTuple):
     log_noise: float
     Z: np.ndarray | None
 
-    def posterior(self, covariance: Covariance, Y: np.ndarray) -> Posterior:
+    def posterior(self, covariance: Covariance, Y: np.ndarray, threads: int) -> Posterior:
         """Of the rows at these places."""
+        process = (covariance, self.theta, self.log_noise, self.X)
         if self.Z is None:
-            return exact_posterior(covariance, self.theta, self.log_noise, self.X, Y)
-        return sparse_posterior(covariance, self.theta, self.log_noise, self.X, self.Z, Y)
+            return exact_posterior(*process, Y, threads)
+        return streamed_posterior(*process, self.Z, Y, threads)
 
 
 class Trained(NamedTuple):
@@ -51,82 +48,76 @@ class Trained(NamedTuple):
     n_iter: int
 
 
-class _Unknowns(NamedTuple):
-    """The parts of the vector that is optimized."""
-
-    n: int
-    q: int
-    n_parameters: int
-
-    def joined(self, X: np.ndarray, theta: np.ndarray, noise: float, Z: np.ndarray) -> np.ndarray:
-        return np.concatenate([X.ravel() / STEP, theta, [noise], Z.ravel() / STEP])
-
-    def parts(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        X, theta, noise, Z = np.split(vector, np.cumsum([self.n * self.q, self.n_parameters, 1]))
-        places, inducing = STEP * X.reshape(-1, self.q), STEP * Z.reshape(-1, self.q)
-        return places, theta, float(noise[0]), inducing
-
-
 def first_state(covariance: Covariance, X: np.ndarray, Z: np.ndarray | None) -> State:
     """A process that is almost linear over the places, and much noise."""
     theta = covariance.vector(1.0, FIRST_LENGTH, 1.0 / covariance.q, FIRST_BIAS)
     return State(X, theta, float(np.log(FIRST_NOISE)), Z)
 
 
-def train(
+def train_exactly(
     covariance: Covariance,
     start: State,
     Y: np.ndarray,
+    run: FitContext,
     *,
     max_iter: int,
     tol: float,
-    monitor: Monitor,
+    done: int = 0,
 ) -> Trained:
-    """L-BFGS on the likelihood, or on its bound if the start has inducing points.
+    """L-BFGS on X / STEP, the logarithms of the parameters and that of the noise variance."""
+    (n, D), seen, k = Y.shape, _with_fewer_columns(Y), len(start.theta)
 
-    The descent begins again where it stopped, until it gains nothing more: the slopes of a bound
-    with many inducing points are rounded, and a line search may fail on them.
-    """
-    (n, D), q, exact = Y.shape, covariance.q, start.Z is None
-    unknowns = _Unknowns(n, q, len(start.theta))
-    products = _with_fewer_columns(Y)
-    none = np.empty((0, q))
+    def parts(vector: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        return vector[:k], float(vector[k]), STEP * vector[k + 1 :].reshape(start.X.shape)
 
     def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        X, theta, log_noise, Z = unknowns.parts(vector)
-        if exact:
-            f = log_likelihood(covariance, theta, log_noise, X, products, D)
-        else:
-            f = sparse_bound(covariance, theta, log_noise, X, Z, products, D)
-        by_Z = none if exact else f.Z
-        slope = unknowns.joined(STEP**2 * (f.X - X), f.theta, f.noise, STEP**2 * by_Z)
-        return -(f.value + log_prior(X)) / (n * D), -slope / (n * D)
+        theta, log_noise, X = parts(vector)
+        f = log_likelihood(covariance, theta, log_noise, X, seen, D, run.threads)
+        slope = np.concatenate([-f.theta, [-f.noise], STEP * (X - f.X).ravel()])
+        return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
 
-    point = unknowns.joined(start.X, start.theta, start.log_noise, none if exact else start.Z)
-    bounds = _bounds(covariance, unknowns, 0 if exact else len(start.Z))
-    point, losses = np.clip(point, *bounds), np.empty(0)
-    for _ in range(MOST_DESCENTS):
-        found = minimize(
-            negative,
-            point,
-            max_iter=max_iter - max(0, len(losses) - 1),
-            tol=tol,
-            monitor=monitor,
-            show=lambda vector: unknowns.parts(vector)[0],
-            bounds=bounds,
-        )
-        point, losses = found.point, np.concatenate([losses, found.losses[len(losses) > 0 :]])
-        if not found.converged or found.n_iter < FEW_STEPS:
-            break
-    X, theta, log_noise, Z = unknowns.parts(point)
-    likelihood = -float(losses[-1]) - log_prior(X) / (n * D)
-    state = State(X, theta, log_noise, None if exact else Z)
-    return Trained(state, likelihood, losses, len(losses) - 1)
+    least, most = _bounds(covariance)
+    free = np.full(start.X.size, np.inf)
+    found = minimize(
+        negative,
+        np.concatenate([start.theta, [start.log_noise], start.X.ravel() / STEP]),
+        max_iter=max_iter,
+        tol=tol,
+        monitor=run.monitor,
+        show=lambda vector: parts(vector)[2],
+        bounds=(np.concatenate([least, -free]), np.concatenate([most, free])),
+        done=done,
+    )
+    theta, log_noise, X = parts(found.point)
+    likelihood = minus_log_prior(X) / (n * D) - float(found.losses[-1])
+    return Trained(State(X, theta, log_noise, None), likelihood, found.losses, found.n_iter)
 
 
-def log_prior(X: np.ndarray) -> float:
-    """Of standard normal places, without the constant."""
-    return -0.5 * float(np.sum(X**2))
+def train_sparsely(
+    covariance: Covariance,
+    start: State,
+    Y: np.ndarray,
+    run: FitContext,
+    *,
+    max_iter: int,
+    tol: float,
+    in_parts: bool,
+) -> Trained:
+    """The bound by inducing points in place of the likelihood, on all rows or on growing parts."""
+    found = stochastic.train(
+        *(covariance, start.theta, start.log_noise, start.X, start.Z, _with_fewer_columns(Y)),
+        max_iter=max_iter,
+        rng=run.rng,
+        threads=run.threads,
+        monitor=run.monitor,
+        tol=tol,
+        bounds=_bounds(covariance),
+        step=STEP,
+        in_parts=in_parts,
+        n_columns=Y.shape[1],
+    )
+    state = State(found.X, found.theta, found.log_noise, found.Z)
+    return Trained(state, found.bound / Y.size, found.losses, found.n_iter)
 
 
 def _with_fewer_columns(Y: np.ndarray) -> np.ndarray:
@@ -136,16 +127,13 @@ def _with_fewer_columns(Y: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.linalg.qr(Y.T, mode="r").T)
 
 
-def _bounds(covariance: Covariance, unknowns: _Unknowns, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest values of the unknowns."""
-    places, inducing = (np.full((rows, unknowns.q), FARTHEST) for rows in (unknowns.n, m))
+def _bounds(covariance: Covariance) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest values of the logarithms of the parameters and of the noise variance."""
     least, most = (
-        unknowns.joined(
-            sign * places,
+        np.append(
             covariance.vector(VARIANCE[side], LENGTH[side], WEIGHT[side], BIAS[side]),
-            float(np.log(NOISE[side])),
-            sign * inducing,
+            np.log(NOISE[side]),
         )
-        for side, sign in ((0, -1), (1, 1))
+        for side in (0, 1)
     )
     return least, most

@@ -16,7 +16,7 @@ from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.validation import as_dense
 from lowland._engines.gaussian_processes.exact import exact_posterior
-from lowland._engines.gaussian_processes.sparse import sparse_posterior
+from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.kernels.kernel_scale import median_distance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
@@ -204,7 +204,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         if self.kernel == "linear":  # more are linear combinations of these
             m = min(m, q + int(self.bias))
         found = train(
-            Problem(constraint, self._covariance(), Y, p, m),
+            Problem(constraint, self._covariance(), Y, p, m, run.threads),
             start,
             noise,
             run,
@@ -220,9 +220,10 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         process = (self._covariance(), found.theta, found.log_noise, places)
         self.inducing_points_ = None if exact else found.Z
         with limit_blas(1):
-            posterior = (
-                exact_posterior(*process, Y) if exact else sparse_posterior(*process, found.Z, Y)
-            )
+            if exact:
+                posterior = exact_posterior(*process, Y, run.threads)
+            else:
+                posterior = streamed_posterior(*process, found.Z, Y, run.threads)
             if space is not None:
                 posterior = posterior._replace(weights=posterior.weights @ space.axes)
         self._keep(posterior)

@@ -18,7 +18,7 @@ from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.latent._base import GaussianProcessReducer
 from lowland.latent._gplvm_start import starting_places
-from lowland.latent._gplvm_training import Trained, first_state, train
+from lowland.latent._gplvm_training import Trained, first_state, train_exactly, train_sparsely
 from lowland.latent._places import Placed, placed_rows
 
 __all__ = ["GPLVM"]
@@ -157,7 +157,7 @@ class GPLVM(GaussianProcessReducer):
         with limit_blas(1):  # the map must not depend on the number of threads
             start = starting_places(self.init, Y, q, run)
             found = self._trained(start, Y, inference, run)
-            posterior = found.state.posterior(self._covariance(), Y)
+            posterior = found.state.posterior(self._covariance(), Y, run.threads)
         self.embedding_, self.fitted_rows_ = found.state.X.astype(X.dtype), X.copy()
         self.inducing_points_ = found.state.Z
         self.mean_log_likelihood_ = found.mean_log_likelihood
@@ -180,23 +180,36 @@ class GPLVM(GaussianProcessReducer):
         )
 
     def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
+        """Beyond some rows, exact steps come last: they cost n^3 each, and the others n."""
         covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
+        tol = float(self.tol)
         n_exact = max_iter * min(n, EXACT_STEPS_ROWS) // n if inference == "exact" else 0
-        Z = None
-        if n_exact < max_iter:
-            chosen = run.rng.choice(n, min(n, int(self.n_inducing)), replace=False)
-            Z = X[np.sort(chosen)]
-        options = {"tol": float(self.tol), "monitor": run.monitor}
-        start = first_state(covariance, X, Z)
-        found = train(
-            covariance, start, Y, max_iter=max_iter - (n_exact if Z is not None else 0), **options
+        if inference == "exact" and n_exact == max_iter:
+            start = first_state(covariance, X, None)
+            return train_exactly(covariance, start, Y, run, max_iter=max_iter, tol=tol)
+        start = first_state(covariance, X, self._inducing(X, run))
+        found = train_sparsely(
+            covariance,
+            start,
+            Y,
+            run,
+            max_iter=max_iter - n_exact,
+            tol=tol,
+            in_parts=inference == "stochastic",
         )
-        if inference != "exact" or Z is None:
+        if inference != "exact":
             return found
-        start = found.state._replace(Z=None)
-        last = train(covariance, start, Y, max_iter=n_exact, **options)
+        start, done = found.state._replace(Z=None), found.n_iter
+        last = train_exactly(covariance, start, Y, run, max_iter=n_exact, tol=tol, done=done)
         losses = np.concatenate([found.losses, last.losses[1:]])
         return last._replace(losses=losses, n_iter=len(losses) - 1)
+
+    def _inducing(self, X: np.ndarray, run: FitContext) -> np.ndarray:
+        """Places of random rows; a linear process has no more than it has axes."""
+        m = min(len(X), int(self.n_inducing))
+        if self.kernel == "linear":
+            m = min(m, int(self.n_components) + int(self.bias))
+        return X[np.sort(run.rng.choice(len(X), m, replace=False))]
 
     # --- new rows -------------------------------------------------------------------------------
 

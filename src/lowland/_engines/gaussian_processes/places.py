@@ -60,13 +60,14 @@ def place_rows(
     threads: int,
     criterion: Criterion = "bound",
     tol: float = 1e-10,
+    n_columns: int | None = None,
 ) -> Placed:
     """Descend from ``starts`` (n, q) by at most ``n_steps`` steps; E of a row never rises.
 
     A row rests when a step promises less than ``tol`` times max(1, |E|). The result of a row
-    depends on itself only, to the last bit.
+    depends on itself only, to the last bit. See :func:`exact.log_likelihood` for ``n_columns``.
     """
-    process = _process(posterior, Y.shape[1], criterion)
+    process = _process(posterior, Y.shape[1], criterion)._replace(n_columns=n_columns or Y.shape[1])
     X, energy = np.array(starts, dtype=np.float64), np.empty(len(Y))
 
     def of_block(rows: slice) -> int:

@@ -41,7 +41,7 @@ from lowland._engines.gaussian_processes.streamed import (
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.network.quasi_newton import Minimum, minimize
 
-__all__ = ["Trained", "part_sizes", "part_steps", "train", "training_cost"]
+__all__ = ["Trained", "minus_log_prior", "part_sizes", "part_steps", "train", "training_cost"]
 
 FIRST_ROWS = 500  # of the first part, or ROWS_PER_INPUT for each inducing point
 ROWS_PER_INPUT = 10
@@ -80,13 +80,16 @@ class _State(NamedTuple):
     X: np.ndarray
     Z: np.ndarray
 
-    def vector(self) -> np.ndarray:
-        return np.concatenate([self.theta, [self.log_noise], self.Z.ravel(), self.X.ravel()])
+    def vector(self, step: float) -> np.ndarray:
+        """theta, log s^2, Z / step and X / step."""
+        places = np.concatenate([self.Z.ravel(), self.X.ravel()]) / step
+        return np.concatenate([self.theta, [self.log_noise], places])
 
-    def of_vector(self, vector: np.ndarray) -> _State:
-        """The state of the same shapes whose vector this is; arrays are views of it."""
-        at, end = len(self.theta) + 1, len(self.theta) + 1 + self.Z.size
-        Z, X = vector[at:end].reshape(self.Z.shape), vector[end:].reshape(self.X.shape)
+    def of_vector(self, vector: np.ndarray, step: float) -> _State:
+        """The state of the same shapes whose vector this is."""
+        at = len(self.theta) + 1
+        places, end = step * vector[at:], self.Z.size
+        Z, X = places[:end].reshape(self.Z.shape), places[end:].reshape(self.X.shape)
         return _State(vector[: at - 1], float(vector[at - 1]), X, Z)
 
 
@@ -145,24 +148,30 @@ def train(
     monitor: Monitor,
     tol: float = 1e-7,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    step: float = 1.0,
+    in_parts: bool = True,
+    n_columns: int | None = None,
 ) -> Trained:
     """Fit from places X (n, q) and inducing points Z (m, q) to standardized rows Y (n, D).
 
     ``max_iter`` steps at most are taken on the first part, about half as many on each further one
     (:func:`part_steps`). ``bounds`` are the least and the largest (theta, log s^2). E of the
     whole table is never above that of the start. A stop keeps the process that there is, and
-    places the rows that have no place yet.
+    places the rows that have no place yet. L-BFGS sees X / step and Z / step: with a large step
+    places move sooner than parameters. Without ``in_parts`` all steps are on the whole table. See
+    :func:`exact.log_likelihood` for ``n_columns``.
     """
-    n = len(Y)
+    n, D = len(Y), n_columns or Y.shape[1]
     start = _State(theta, float(log_noise), np.ascontiguousarray(X, np.float64), Z)
-    order, sizes = rng.permutation(n), part_sizes(n, len(Z)) if max_iter else [n]
+    order, sizes = rng.permutation(n), part_sizes(n, len(Z)) if max_iter and in_parts else [n]
     most = part_steps(sizes, len(Z), max_iter)
     state, rows = start, order
     losses, n_iter = np.empty(0), 0
     for part, size in enumerate(sizes):
         whole, former = size == n, rows
         rows = np.arange(n) if whole else order[:size]
-        task = _Task(covariance, Y if whole else Y[rows], threads, monitor, tol, bounds)
+        own = Y if whole else Y[rows]
+        task = _Task(covariance, own, D, threads, monitor, tol, bounds, step)
         if part == 0:
             state = start._replace(X=start.X[rows])
         else:
@@ -172,12 +181,12 @@ def train(
                 state = start
         steps = 0 if monitor.stopped else most[part]
         found = task.fitted(state, steps, n_iter, None if whole else _shown(Y, rows, threads))
-        state = state.of_vector(found.point)
+        state = state.of_vector(found.point, step)
         losses, n_iter = np.append(losses, found.losses[min(part, 1) :]), n_iter + found.n_iter
     return Trained(
         *state,
         streamed_posterior(covariance, *state, Y, threads),
-        streamed_value(covariance, *state, Y, threads),
+        streamed_value(covariance, *state, Y, threads, D),
         losses,
         n_iter,
         found.converged and not monitor.stopped,
@@ -189,10 +198,16 @@ class _Task(NamedTuple):
 
     covariance: Covariance
     Y: np.ndarray
+    n_columns: int
     threads: int
     monitor: Monitor
     tol: float
     bounds: tuple[np.ndarray, np.ndarray] | None
+    step: float
+
+    @property
+    def n_values(self) -> int:
+        return len(self.Y) * self.n_columns
 
     def fitted(
         self,
@@ -202,15 +217,14 @@ class _Task(NamedTuple):
         show: Callable[[np.ndarray], np.ndarray] | None,
     ) -> Minimum:
         """L-BFGS on all unknowns; ``show(X)`` makes the map of all rows of places of these."""
-        first = start.vector()
+        first, step = start.vector(self.step), self.step
 
         def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            state = start.of_vector(vector)
-            bound = streamed_bound(self.covariance, *state, self.Y, self.threads)
-            slope = np.concatenate(
-                [-bound.theta, [-bound.noise], -bound.Z.ravel(), (state.X - bound.X).ravel()]
-            )
-            return (_minus_prior(state.X) - bound.value) / self.Y.size, slope / self.Y.size
+            state = start.of_vector(vector, step)
+            F = streamed_bound(self.covariance, *state, self.Y, self.threads, self.n_columns)
+            process, Z, X = [-F.theta, [-F.noise]], -step * F.Z, step * (state.X - F.X)
+            slope = np.concatenate([*process, Z.ravel(), X.ravel()])
+            return (minus_log_prior(state.X) - F.value) / self.n_values, slope / self.n_values
 
         return minimize(
             function,
@@ -218,7 +232,7 @@ class _Task(NamedTuple):
             max_iter=max_iter,
             tol=self.tol,
             monitor=self.monitor,
-            show=lambda vector: (show or np.asarray)(start.of_vector(vector).X),
+            show=lambda vector: (show or np.asarray)(start.of_vector(vector, step).X),
             bounds=self._limits(first, len(start.theta)),
             memory=_pairs(len(first), max_iter),
             done=done,
@@ -226,8 +240,8 @@ class _Task(NamedTuple):
 
     def loss(self, state: _State) -> float:
         """E per value."""
-        value = streamed_value(self.covariance, *state, self.Y, self.threads)
-        return (_minus_prior(state.X) - value) / self.Y.size
+        value = streamed_value(self.covariance, *state, self.Y, self.threads, self.n_columns)
+        return (minus_log_prior(state.X) - value) / self.n_values
 
     def placed(self, state: _State, seen: np.ndarray) -> _State:
         """The process of ``state``, and places of all rows; ``seen`` are those that have one.
@@ -237,7 +251,12 @@ class _Task(NamedTuple):
         posterior = streamed_posterior(self.covariance, *state, self.Y[seen], self.threads)
         starts = likely_starts(posterior, self.Y, state.X[:CANDIDATES], self.threads)
         new, old = (
-            place_rows(posterior, Y, X, n_steps=PLACE_STEPS, threads=self.threads)
+            place_rows(
+                *(posterior, Y, X),
+                n_steps=PLACE_STEPS,
+                threads=self.threads,
+                n_columns=self.n_columns,
+            )
             for Y, X in ((self.Y, starts), (self.Y[seen], state.X))
         )
         keeping = old.energy <= new.energy[seen]
@@ -256,7 +275,7 @@ class _Task(NamedTuple):
         return np.minimum(least, first), np.maximum(most, first)
 
 
-def _minus_prior(X: np.ndarray) -> float:
+def minus_log_prior(X: np.ndarray) -> float:
     """-log N(X; 0, I)."""
     return 0.5 * float(np.einsum("ij,ij->", X, X)) + 0.5 * X.size * float(np.log(2 * np.pi))
 

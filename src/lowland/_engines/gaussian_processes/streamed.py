@@ -8,7 +8,8 @@ With Kz = L L^T, f_i = L^-1 k(Z, x_i), S = sum_i f_i f_i^T, C = sum_i f_i y_i^T 
 One pass makes these sums, a second one the slopes by the rows' places, so that memory is O(n q)
 and O(block m) instead of O(n m). The length of f_i is at most sqrt(k(x_i, x_i)), so B has the
 digits that sums of k(Z, x_i) lose in a million rows. Blocks depend on the sizes only, and their
-sums are added in order: bytes do not depend on the number of threads.
+sums are added in order: bytes do not depend on the number of threads. See
+:func:`exact.log_likelihood` for ``n_columns``.
 """
 
 from __future__ import annotations
@@ -84,12 +85,13 @@ def streamed_bound(
     Z: np.ndarray,
     Y: np.ndarray,
     threads: int,
+    n_columns: int | None = None,
 ) -> SparseBound:
     """The same as :func:`sparse.sparse_bound`, in O(block m) memory beside X, Y and the slopes."""
     sums = _sums(covariance, theta, X, Z, Y, threads)
     n, S, squares, unfactor = sums.n, sums.S, sums.squares, sums.unfactor
-    D, b = Y.shape[1], float(np.exp(-log_noise))
-    value, M, V = _value(sums, log_noise)
+    D, b = n_columns or Y.shape[1], float(np.exp(-log_noise))
+    value, M, V = _value(sums, log_noise, D)
     with limit_blas(1):
         W = solve_lower(M, V, transposed=True)  # B^-1 C
         fitted, left = float(np.sum(V * V)), sums.prior - float(np.trace(S))
@@ -129,9 +131,11 @@ def streamed_value(
     Z: np.ndarray,
     Y: np.ndarray,
     threads: int,
+    n_columns: int | None = None,
 ) -> float:
     """The bound without its slopes."""
-    return _value(_sums(covariance, theta, X, Z, Y, threads), log_noise)[0]
+    sums = _sums(covariance, theta, X, Z, Y, threads)
+    return _value(sums, log_noise, n_columns or Y.shape[1])[0]
 
 
 def streamed_posterior(
@@ -147,17 +151,17 @@ def streamed_posterior(
     sums = _sums(covariance, theta, X, Z, Y, threads)
     b = float(np.exp(-log_noise))
     with limit_blas(1):
-        _, M, V = _value(sums, log_noise)
+        _, M, V = _value(sums, log_noise, Y.shape[1])
         W = solve_lower(M, V, transposed=True)
         weights = b * (sums.unfactor.T @ W)
         precision = sums.unfactor.T @ (np.eye(len(Z)) - inverse_from(M)) @ sums.unfactor
     return Posterior(covariance, theta, Z, weights, 0.5 * (precision + precision.T), 1 / b)
 
 
-def _value(sums: _Sums, log_noise: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """F, M with M M^T = B, and M^-1 C."""
+def _value(sums: _Sums, log_noise: float, D: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """F for D columns, M with M M^T = B, and M^-1 C."""
     n, prior, S, C, squares, _ = sums
-    D, b = C.shape[1], float(np.exp(-log_noise))
+    b = float(np.exp(-log_noise))
     M = lower_factor(np.eye(len(S)) + b * S)
     V = solve_lower(M, C)
     value = (
