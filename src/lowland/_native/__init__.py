@@ -97,11 +97,11 @@ definition in numpy.
   Gaussians at the nodes, and what the M step needs: the log sum of exp(-beta d^2 / 2) of each row,
   and for each node the sums of rows and of ones, weighted by its posteriors, over known values;
   ``gtm_posteriors(..., logs, posteriors)``: the posteriors themselves.
-- ``covariance_matrix(u, v, a, b, shape, variance, bias, out, radial)``: covariances of Gaussian
-  processes, ``bias + variance f(|u_i - v_j|^2) + a_i . b_j`` and, unless ``radial`` is empty,
-  ``variance f'``; ``covariance_slopes(u, v, a, b, shape, g, by_row, by_column)``: sums that slopes
-  of ``sum_ij g_ij k_ij`` are made of, for each row of u and, unless ``by_column`` is empty, of v.
-  See ``covariance.h``.
+- ``covariance_matrix(u, v, a, b, shape, variance, bias, out, radial, upper)``: covariances of
+  Gaussian processes, ``bias + variance f(|u_i - v_j|^2) + a_i . b_j`` and, unless ``radial`` is
+  empty, ``variance f'``; ``covariance_slopes(u, v, a, b, shape, g, by_row, by_column, upper)``:
+  sums that slopes of ``sum_ij g_ij k_ij`` are made of, for each row of u and, unless ``by_column``
+  is empty, of v. With ``upper``, only pairs i <= j of the same points. See ``covariance.h``.
 - ``ppca_sums(x, mean, weights, noise, rare, logs, squares, products, grams, total)``: the E step of
   probabilistic PCA with missing values (NaN): log p of each row, and for each column the sums that
   its regression on the posterior places needs. Columns with few known values are ``rare``;

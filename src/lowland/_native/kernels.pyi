@@ -511,6 +511,7 @@ def covariance_matrix(
     bias: float,
     out: np.ndarray,
     radial: np.ndarray,
+    upper: bool,
     threads: int,
     isa: str = "auto",
 ) -> None: ...
@@ -523,6 +524,7 @@ def covariance_slopes(
     g: np.ndarray,
     by_row: np.ndarray,
     by_column: np.ndarray,
+    upper: bool,
     threads: int,
     isa: str = "auto",
 ) -> None: ...

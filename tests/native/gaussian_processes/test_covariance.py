@@ -56,10 +56,10 @@ def naive_slopes(u, v, a, b, shape, g):
     return rows, columns
 
 
-def slopes(u, v, a, b, shape, g, threads=1, isa="auto"):
+def slopes(u, v, a, b, shape, g, threads=1, isa="auto", upper=False):
     rows = np.full((len(u), 2 + 2 * u.shape[1] + a.shape[1]), np.nan)
     columns = np.full((len(v), u.shape[1] + a.shape[1]), np.nan)
-    _native.covariance_slopes(u, v, a, b, shape, g, rows, columns, threads, isa)
+    _native.covariance_slopes(u, v, a, b, shape, g, rows, columns, upper, threads, isa)
     return rows, columns
 
 
@@ -72,7 +72,7 @@ def test_values_are_as_defined(shape, isa):
         for n, m in SIZES:
             given = task(n, m, q, r)
             K, radial = np.full((2, n, m), np.nan)
-            _native.covariance_matrix(*given, shape, 1.7, 0.3, K, radial, 1, isa)
+            _native.covariance_matrix(*given, shape, 1.7, 0.3, K, radial, False, 1, isa)
             wanted = naive_matrix(*given, shape, 1.7, 0.3), naive_radial(*given[:2], shape, 1.7)
             np.testing.assert_allclose(K, wanted[0], rtol=1e-13, atol=1e-14)
             np.testing.assert_allclose(radial, wanted[1], rtol=1e-13, atol=1e-14)
@@ -93,6 +93,34 @@ def test_sums_are_as_defined(shape, isa):
                 np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 
+@each("shape", SHAPES)
+@each_isa
+def test_the_upper_triangle_stands_for_all_pairs(shape, isa):
+    for n in (1, 3, 4, 9, 66, 131):
+        q, r = (0, 3) if shape == "none" else (2, 2)
+        rng = np.random.default_rng(n)
+        u, a = rng.standard_normal((n, q)), rng.standard_normal((n, r))
+        g = rng.standard_normal((n, n))
+        g += g.T
+        K, full = np.full((2, n, n), np.nan)
+        _native.covariance_matrix(u, u, a, a, shape, 1.7, 0.3, K, K[:0], True, 1, isa)
+        _native.covariance_matrix(u, u, a, a, shape, 1.7, 0.3, full, full[:0], False, 1, isa)
+        assert np.array_equal(np.triu(K), np.triu(full))
+        half = np.where(np.triu(np.ones((n, n), bool)), g, np.nan)
+        rows, columns = slopes(u, u, a, a, shape, half, isa=isa, upper=True, threads=2)
+        all_rows, all_columns = slopes(u, u, a, a, shape, g, isa=isa)
+        tolerance = {"rtol": 1e-11, "atol": 1e-11}
+        for at in (slice(0, 2), slice(2 + q, 2 + 2 * q)):  # sums that the parameters need
+            np.testing.assert_allclose(rows.sum(axis=0)[at], all_rows.sum(axis=0)[at], **tolerance)
+        for mine, others, sign in (
+            (slice(2, 2 + q), slice(0, q), -1),
+            (slice(2 + 2 * q, None), slice(q, None), 1),
+        ):
+            wanted = all_rows[:, mine] + sign * all_columns[:, others]
+            got = rows[:, mine] + sign * columns[:, others]
+            np.testing.assert_allclose(got, wanted, **tolerance)
+
+
 def test_neither_threads_nor_company_change_a_byte():
     given = task(203, 70, 2, 2)
     g = np.random.default_rng(1).standard_normal((203, 70))
@@ -102,9 +130,9 @@ def test_neither_threads_nor_company_change_a_byte():
     K, row, none = np.empty((203, 70)), np.empty((1, 70)), np.empty((0, 0))
     u, v, a, b = given
     said = ("matern52", 2.0, 0.1)
-    _native.covariance_matrix(u, v, a, b, *said, K, none, 2)
+    _native.covariance_matrix(u, v, a, b, *said, K, none, False, 2)
     for i in (0, 101, 202):
-        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, *said, row, none, 1)
+        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, *said, row, none, False, 1)
         assert row.tobytes() == K[i : i + 1].tobytes()
 
 
@@ -112,7 +140,7 @@ def test_far_pairs_have_no_covariance():
     far = np.array([[1e200, 0.0]])
     none, K = np.empty((1, 0)), np.empty((1, 1))
     for shape in ("rbf", "matern32", "matern52"):
-        _native.covariance_matrix(far, -far, none, none, shape, 2.0, 0.5, K, none[:0], 1)
+        _native.covariance_matrix(far, -far, none, none, shape, 2.0, 0.5, K, none[:0], False, 1)
         assert K[0, 0] == 0.5
 
 
@@ -125,6 +153,7 @@ def test_far_pairs_have_no_covariance():
         {"out": np.zeros((3, 4))},
         {"radial": np.zeros((4, 2))},
         {"shape": "cubic"},
+        {"upper": True},
         {"threads": 0},
     ],
     ids=lambda changed: next(iter(changed)),
@@ -140,6 +169,7 @@ def test_sizes_that_do_not_fit_are_refused(changed):
         "bias": 0.0,
         "out": np.zeros((4, 3)),
         "radial": np.zeros((4, 3)),
+        "upper": False,
         "threads": 1,
     }
     with pytest.raises((ValueError, TypeError)):
@@ -157,6 +187,7 @@ def test_slopes_of_wrong_sizes_are_refused(wrong):
         "g": np.zeros((4, 3)),
         "by_row": np.zeros((4, 6)),
         "by_column": np.zeros((3, 2)),
+        "upper": False,
         "threads": 1,
     }
     _native.covariance_slopes(**given)

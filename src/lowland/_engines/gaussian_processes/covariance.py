@@ -165,11 +165,13 @@ class Covariance(NamedTuple):
         K: np.ndarray,
         radial: np.ndarray,
         threads: int,
+        *,
+        upper: bool = False,
     ) -> None:
         v, _, _, b = self.parameters(theta)
         if K.size:
             parts = self._parts(theta, X, Z)
-            _native.covariance_matrix(*parts, self._shape(), v, b, K, radial, threads)
+            _native.covariance_matrix(*parts, self._shape(), v, b, K, radial, upper, threads)
 
     def diagonal(self, theta: np.ndarray, X: np.ndarray) -> np.ndarray:
         """k(x_i, x_i), of shape (n,)."""
@@ -184,25 +186,38 @@ class Covariance(NamedTuple):
         rows = np.empty((len(X), 2 + 2 * parts[0].shape[1] + parts[2].shape[1]))
         columns = np.empty((len(Z), parts[0].shape[1] + parts[2].shape[1]))
         G = np.ascontiguousarray(G)
-        _native.covariance_slopes(*parts, self._shape(), G, rows, columns, threads)
-        v, lengths, _, _ = self.parameters(theta)
-        by_theta, by_X = self._slopes_by_row(theta, X, rows)
-        by_Z = np.zeros_like(Z)
-        if self.stationary:
-            by_Z -= 2 * v / lengths * columns[:, : self.q]
-        if self.linear:
-            by_Z += columns[:, -self.q :]
-        return Slopes(by_theta, by_X, by_Z)
+        _native.covariance_slopes(*parts, self._shape(), G, rows, columns, False, threads)
+        return Slopes(*self._slopes_by_row(theta, X, rows), self._slopes_by_column(theta, columns))
 
     def symmetric_slopes(
         self, theta: np.ndarray, X: np.ndarray, G: np.ndarray, threads: int = 1
     ) -> Slopes:
-        """Of sum_ij G_ij k(x_i, x_j) for a symmetric G; the slope by Z is empty."""
-        parts, none = self._parts(theta, X, X), np.empty((0, self.q))
+        """Of sum_ij G_ij k(x_i, x_j) for a symmetric G, of which only the upper triangle is read.
+
+        The slope by Z is empty.
+        """
+        parts = self._parts(theta, X, X)
         rows = np.empty((len(X), 2 + 2 * parts[0].shape[1] + parts[2].shape[1]))
-        _native.covariance_slopes(*parts, self._shape(), G, rows, none, threads)
+        columns = np.empty((len(X), parts[0].shape[1] + parts[2].shape[1]))
+        _native.covariance_slopes(*parts, self._shape(), G, rows, columns, True, threads)
         by_theta, by_X = self._slopes_by_row(theta, X, rows)
-        return Slopes(by_theta, 2 * by_X, none)
+        return Slopes(by_theta, by_X + self._slopes_by_column(theta, columns), X[:0])
+
+    def upper_matrix(self, theta: np.ndarray, X: np.ndarray, threads: int = 1) -> np.ndarray:
+        """k(x_i, x_j) for i <= j; what is below the diagonal means nothing."""
+        K, none = np.empty((len(X), len(X))), np.empty((0, 0))
+        self._fill(theta, X, X, K, none, threads, upper=True)
+        return K
+
+    def _slopes_by_column(self, theta: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Slopes by Z, from the kernel's sums over the rows of X."""
+        v, lengths, _, _ = self.parameters(theta)
+        by_Z = np.zeros((len(columns), self.q))
+        if self.stationary:
+            by_Z -= 2 * v / lengths * columns[:, : self.q]
+        if self.linear:
+            by_Z += columns[:, -self.q :]
+        return by_Z
 
     def _slopes_by_row(
         self, theta: np.ndarray, X: np.ndarray, rows: np.ndarray

@@ -13,7 +13,12 @@ import numpy as np
 
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.posterior import Posterior
-from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
+from lowland._engines.linalg.cholesky import (
+    gaussian_sums,
+    inverse_from,
+    lower_factor,
+    solve_lower,
+)
 
 __all__ = ["ExactLikelihood", "exact_posterior", "log_likelihood"]
 
@@ -43,22 +48,20 @@ def log_likelihood(
     """
     n, D = len(Y), n_columns or Y.shape[1]
     noise = float(np.exp(log_noise))
-    L = _factor(covariance, theta, noise, X, threads)
-    V = solve_lower(L, Y)
-    log_det = 2 * float(np.log(np.diag(L)).sum())
-    value = -0.5 * (n * D * np.log(2 * np.pi) + D * log_det + float(np.sum(V * V)))
-    A = solve_lower(L, V, transposed=True)
-    G = inverse_from(L, factor=-0.5 * D, outer=(0.5, A))  # the slope by K
+    K = _with_noise(covariance, theta, noise, X, threads)
+    log_det, squares, G = gaussian_sums(K, Y, D)  # G is the slope by K
+    value = -0.5 * (n * D * float(np.log(2 * np.pi)) + D * log_det + squares)
     slopes = covariance.symmetric_slopes(theta, X, G, threads)
     return ExactLikelihood(value, slopes.theta, noise * float(np.trace(G)), slopes.X)
 
 
-def _factor(
+def _with_noise(
     covariance: Covariance, theta: np.ndarray, noise: float, X: np.ndarray, threads: int
 ) -> np.ndarray:
-    K = covariance.matrix(theta, X, X, threads)
+    """The upper triangle of K."""
+    K = covariance.upper_matrix(theta, X, threads)
     K.flat[:: len(K) + 1] += noise
-    return lower_factor(K, overwrite=True)
+    return K
 
 
 def exact_posterior(
@@ -71,6 +74,6 @@ def exact_posterior(
 ) -> Posterior:
     """What the process is at other places, given the rows."""
     noise = float(np.exp(log_noise))
-    L = _factor(covariance, theta, noise, X, threads)
+    L = lower_factor(_with_noise(covariance, theta, noise, X, threads))
     weights = solve_lower(L, solve_lower(L, Y), transposed=True)
     return Posterior(covariance, theta, X, weights, inverse_from(L), noise)

@@ -8,12 +8,13 @@ namespace lowland {
 namespace {
 
 CovariancePairs pairs_of(const Rows<double>& u, const Rows<double>& v, const Rows<double>& a,
-                         const Rows<double>& b, const std::string& shape, double variance, double bias) {
+                         const Rows<double>& b, const std::string& shape, double variance, double bias, bool upper) {
     const std::int64_t n = size(u, 0), m = size(v, 0), q = size(u, 1), r = size(a, 1);
     check(n >= 1 && m >= 1, "covariance: u and v must have rows");
     check(size(v, 1) == q, "covariance: u and v must have as many columns");
     check(size(a, 0) == n && size(b, 0) == m, "covariance: a and b must have the rows of u and v");
     check(size(b, 1) == r, "covariance: a and b must have as many columns");
+    check(!upper || n == m, "covariance: upper needs as many rows of v as of u");
     Shape chosen = Shape::none;
     if (shape == "rbf") {
         chosen = Shape::rbf;
@@ -24,14 +25,14 @@ CovariancePairs pairs_of(const Rows<double>& u, const Rows<double>& v, const Row
     } else {
         check(shape == "none", "covariance: shape must be 'none', 'rbf', 'matern32' or 'matern52'");
     }
-    return {u.data(), v.data(), a.data(), b.data(), n, m, q, r, chosen, variance, bias};
+    return {u.data(), v.data(), a.data(), b.data(), n, m, q, r, chosen, variance, bias, upper};
 }
 
 void covariance_matrix(Rows<double> u, Rows<double> v, Rows<double> a, Rows<double> b,
                        const std::string& shape, double variance, double bias, Out<double> out,
-                       Out<double> radial, int threads, const std::string& isa) {
+                       Out<double> radial, bool upper, int threads, const std::string& isa) {
     check_threads(threads);
-    const CovariancePairs pairs = pairs_of(u, v, a, b, shape, variance, bias);
+    const CovariancePairs pairs = pairs_of(u, v, a, b, shape, variance, bias, upper);
     check(size(out, 0) == pairs.n && size(out, 1) == pairs.m,
           "covariance_matrix: out must have a row for each of u and a column for each of v");
     const bool wanted = size(radial, 0) > 0;
@@ -43,9 +44,9 @@ void covariance_matrix(Rows<double> u, Rows<double> v, Rows<double> a, Rows<doub
 
 void covariance_slopes(Rows<double> u, Rows<double> v, Rows<double> a, Rows<double> b,
                        const std::string& shape, Rows<double> g, Out<double> by_row,
-                       Out<double> by_column, int threads, const std::string& isa) {
+                       Out<double> by_column, bool upper, int threads, const std::string& isa) {
     check_threads(threads);
-    const CovariancePairs pairs = pairs_of(u, v, a, b, shape, 1, 0);
+    const CovariancePairs pairs = pairs_of(u, v, a, b, shape, 1, 0, upper);
     check(size(g, 0) == pairs.n && size(g, 1) == pairs.m,
           "covariance_slopes: g must have a row for each of u and a column for each of v");
     check(size(by_row, 0) == pairs.n && size(by_row, 1) == 2 + 2 * pairs.q + pairs.r,
@@ -63,10 +64,11 @@ void bind_covariance(nb::module_& m) {
     using namespace nb::literals;
     m.def("covariance_matrix", &covariance_matrix, "u"_a.noconvert(), "v"_a.noconvert(),
           "a"_a.noconvert(), "b"_a.noconvert(), "shape"_a, "variance"_a, "bias"_a,
-          "out"_a.noconvert(), "radial"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+          "out"_a.noconvert(), "radial"_a.noconvert(), "upper"_a, "threads"_a, "isa"_a = "auto");
     m.def("covariance_slopes", &covariance_slopes, "u"_a.noconvert(), "v"_a.noconvert(),
           "a"_a.noconvert(), "b"_a.noconvert(), "shape"_a, "g"_a.noconvert(),
-          "by_row"_a.noconvert(), "by_column"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+          "by_row"_a.noconvert(), "by_column"_a.noconvert(), "upper"_a,
+          "threads"_a, "isa"_a = "auto");
 }
 
 }  // namespace lowland

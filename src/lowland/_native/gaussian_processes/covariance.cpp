@@ -91,10 +91,15 @@ static inline void store(const Vector* from, Index length, double* to) {
     for (Index j = whole * kWidth; j < length; ++j) to[j] = from[j / kWidth][j % kWidth];
 }
 
+// The first partner of a row, at a whole vector.
+static inline Index first_partner(const CovariancePairs& pairs, Index i) {
+    return pairs.upper ? i / kWidth * kWidth : 0;
+}
+
 static void one_row(const CovariancePairs& pairs, const Partners& partners, Index i,
                     const CovarianceValues& out) {
     const double *u = pairs.u + i * pairs.q, *a = pairs.a + i * pairs.r;
-    for (Index first = 0; first < pairs.m; first += kChunk) {
+    for (Index first = first_partner(pairs, i); first < pairs.m; first += kChunk) {
         const Index length = min_of(kChunk, pairs.m - first), count = ceil_div(length, kWidth);
         Vector f[kVectors], slope[kVectors];
         fill_any(pairs, partners, u, first, count, f, slope);
@@ -110,10 +115,18 @@ static void one_row(const CovariancePairs& pairs, const Partners& partners, Inde
     }
 }
 
-// The part of a row's sums that belongs to one chunk; `columns` may be nullptr.
-static inline void add_chunk(const CovariancePairs& pairs, const Partners& partners, const double* u,
-                             const double* a, const double* g, Index first, Index length, double* sums,
+// With `upper`, a pair i < j stands for itself and for its mirror image, and pairs i > j do not count.
+static inline void count_twice(Vector* G, Index count, Index i, Index first) {
+    for (Index j = 0; j < count; ++j) G[j] *= 2.0;
+    for (Index j = first; j < i; ++j) G[0][j - first] = 0;
+    if (i >= first) G[0][i - first] *= 0.5;
+}
+
+// The part of the sums of row i that belongs to one chunk; `columns` may be nullptr.
+static inline void add_chunk(const CovariancePairs& pairs, const Partners& partners, Index i,
+                             const double* g, Index first, Index length, double* sums,
                              double* columns) {
+    const double *u = pairs.u + i * pairs.q, *a = pairs.a + i * pairs.r;
     const Index count = ceil_div(length, kWidth), q = pairs.q, r = pairs.r;
     Vector G[kVectors], f[kVectors], h[kVectors];
     const Index whole = length / kWidth;
@@ -122,6 +135,7 @@ static inline void add_chunk(const CovariancePairs& pairs, const Partners& partn
         G[whole] = Vector{};
         for (Index j = whole * kWidth; j < length; ++j) G[whole][j % kWidth] = g[j];
     }
+    if (pairs.upper) count_twice(G, count, i, first);
     fill_any(pairs, partners, u, first, count, f, h);
     Vector values{}, total{};
     for (Index j = 0; j < count; ++j) {
@@ -160,9 +174,9 @@ static void row_slopes(const CovariancePairs& pairs, const Partners& partners, c
     const Index width = 2 + 2 * pairs.q + pairs.r;
     double* sums = slopes.by_row + i * width;
     for (Index k = 0; k < width; ++k) sums[k] = 0;
-    for (Index first = 0; first < pairs.m; first += kChunk) {
-        add_chunk(pairs, partners, pairs.u + i * pairs.q, pairs.a + i * pairs.r,
-                  slopes.g + i * pairs.m + first, first, min_of(kChunk, pairs.m - first), sums, columns);
+    for (Index first = first_partner(pairs, i); first < pairs.m; first += kChunk) {
+        add_chunk(pairs, partners, i, slopes.g + i * pairs.m + first, first,
+                  min_of(kChunk, pairs.m - first), sums, columns);
     }
 }
 

@@ -12,11 +12,14 @@ namespace lowland {
 enum class Shape : int { none = 0, rbf = 1, matern32 = 2, matern52 = 3 };
 
 // u (n x q), v (m x q), a (n x r), b (m x r); q = 0 without a stationary part, r = 0 without a linear.
+// With `upper`, v and b are the same points as u and a, and only pairs i <= j are looked at: of values
+// nothing else is meaningful, and g is read as if g_ji = g_ij.
 struct CovariancePairs {
     const double *u, *v, *a, *b;
     std::int64_t n, m, q, r;
     Shape shape;
     double variance, bias;
+    bool upper;
 };
 
 // Values k_ij (n x m) and, unless nullptr, variance f'(|u_i - v_j|^2).
