@@ -3,8 +3,8 @@
     L(A, theta, s^2, Z) = log p(Y | X = g(Y; A)), or its bound by inducing points Z
 
 The likelihood stays the same if an axis of the map and its length scale are multiplied by the same
-number. Therefore each axis is scaled to unit variance afterwards, and the axes are sorted by their
-relevance.
+number. Therefore the axes are brought to the units of their length scales afterwards, and sorted by
+their relevance.
 """
 
 from __future__ import annotations
@@ -136,17 +136,19 @@ def train(
 
 
 def _standard(problem: Problem, found: Parameters) -> Parameters:
-    """The same model with axes of unit variance, the most relevant first; A in place of g's B."""
+    """The same model in units of its length scales, the most relevant axis first; A in place of B.
+
+    Relevance is that of axes of equal variance.
+    """
     covariance = problem.covariance
     spread = problem.constraint.places(found.g).std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    v, lengths, weights, b = covariance.parameters(found.theta)
-    v, b, lengths, weights = v or 1.0, b or 1.0, lengths / spread, weights * spread**2
-    order = np.argsort(-covariance.relevance(covariance.vector(v, lengths, weights, b)))
-    scale = spread[order]
+    factors = covariance.factors(covariance.stretched(found.theta, 1 / spread))
+    order = np.argsort(-factors, kind="stable")
+    scale = (spread / factors)[order]
     return Parameters(
         problem.constraint.scaled(found.g, order, scale),
-        covariance.vector(v, lengths[order], weights[order], b),
+        covariance.stretched(covariance.permuted(found.theta, order), 1 / scale),
         found.log_noise,
         found.Z[:, order] / scale,
     )

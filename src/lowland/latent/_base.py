@@ -54,7 +54,8 @@ class GaussianProcessReducer(Invertible):
     noise_ : float
         Standard deviation of the noise, in every column the same.
     relevance_ : ndarray of shape (n_components,)
-        How much the process depends on each axis, relative to the largest.
+        How much the process depends on each axis, relative to the largest: squared spread of the
+        map in length scales.
     inducing_points_ : ndarray of shape (n_inducing, n_components), or None
         Places of the inducing points; None for exact inference.
     weights_ : ndarray of shape (n_inputs, n_features)
@@ -139,12 +140,11 @@ class GaussianProcessReducer(Invertible):
             float(self.noise_ / self.scale_) ** 2,
         )
 
-    def _keep(self, posterior: Posterior) -> None:
+    def _keep(self, posterior: Posterior, relevance: np.ndarray) -> None:
         """Set the attributes of the process from its posterior."""
         self.log_parameters_ = posterior.theta
         self.noise_ = float(np.sqrt(posterior.noise)) * self.scale_
         self.weights_, self.precision_ = posterior.weights, posterior.precision
-        relevance = posterior.covariance.relevance(posterior.theta)
         self.relevance_ = relevance / (relevance.max() or 1.0)
 
     def inverse_transform(self, X: Any, return_std: bool = False) -> Any:

@@ -119,6 +119,13 @@ class Trained(NamedTuple):
     losses: np.ndarray
     n_iter: int
 
+    def stretched(self, factors: np.ndarray) -> tuple[Posterior, Places]:
+        """The same model with axes multiplied by these factors."""
+        U, logs, theta, log_noise, Z = self.places
+        theta = self.posterior.covariance.stretched(theta, factors)
+        places = Places(U * factors, logs + 2 * np.log(factors), theta, log_noise, Z * factors)
+        return self.posterior._replace(theta=theta, inputs=places.Z), places
+
 
 def train(
     problem: Problem,
@@ -155,6 +162,5 @@ def _ordered(problem: Problem, vector: np.ndarray) -> Places:
     """The same with the most relevant axis first."""
     covariance, at = problem.covariance, problem.unpacked(vector)
     order = np.argsort(-covariance.relevance(at.theta), kind="stable")
-    v, lengths, weights, b = covariance.parameters(at.theta)
-    theta = covariance.vector(v or 1.0, lengths[order], weights[order], b or 1.0)
+    theta = covariance.permuted(at.theta, order)
     return Places(at.U[:, order], at.logs[:, order], theta, at.log_noise, at.Z[:, order])

@@ -15,7 +15,14 @@ from lowland._engines.gaussian_processes.stochastic import minus_log_prior
 from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = ["State", "Trained", "first_state", "train_exactly", "train_sparsely"]
+__all__ = [
+    "State",
+    "Trained",
+    "first_state",
+    "in_length_scales",
+    "train_exactly",
+    "train_sparsely",
+]
 
 STEP = 10.0  # places take longer steps than logarithms: the map unfolds before lengths shrink
 VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
@@ -37,6 +44,19 @@ class State(NamedTuple):
         if self.Z is None:
             return exact_posterior(*process, Y, threads)
         return streamed_posterior(*process, self.Z, Y, threads)
+
+
+def in_length_scales(covariance: Covariance, state: State) -> tuple[State, np.ndarray]:
+    """The same model with axes in units of their length scales, the most relevant axis first.
+
+    Also the deviations of the prior along these axes, which were 1.
+    """
+    factors = covariance.factors(state.theta)
+    order = np.argsort(-factors, kind="stable")
+    factors = factors[order]
+    theta = covariance.stretched(covariance.permuted(state.theta, order), factors)
+    Z = None if state.Z is None else state.Z[:, order] * factors
+    return State(state.X[:, order] * factors, theta, state.log_noise, Z), factors
 
 
 class Trained(NamedTuple):

@@ -1,6 +1,6 @@
 """Where rows belong in the map of a Gaussian process, each row by itself.
 
-    max over x of  log N(y; mean(x), (var(x) + noise) I) + log N(x; 0, I)
+    max over x of  log N(y; mean(x), (var(x) + noise) I) + log N(x; 0, diag(d^2))
 
 Each row descends from several places: fitted ones, or beyond them, where its density is highest.
 The descent is that of :mod:`lowland._engines.gaussian_processes.places`.
@@ -17,7 +17,7 @@ from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["Placed", "placed_rows"]
+__all__ = ["Placed", "Process", "placed_rows"]
 
 N_STARTS, FIRST_STEPS, N_FINISHED = 8, 6, 3  # those lowest after the first steps go on
 START_INPUTS = 4000  # starts times inputs: of many inputs there are fewer starts, at least 2
@@ -30,6 +30,13 @@ FARTHEST = 1e8  # standardized values beyond this are set to it: their squares h
 BLOCK_BYTES = 2**26
 
 
+class Process(NamedTuple):
+    """A posterior, and the standard deviations d (q,) of the prior of places."""
+
+    posterior: Posterior
+    deviations: np.ndarray
+
+
 class Placed(NamedTuple):
     """Places (n, q), and log p(y | x) of each standardized row there (n,)."""
 
@@ -37,9 +44,9 @@ class Placed(NamedTuple):
     log_densities: np.ndarray
 
 
-def placed_rows(posterior: Posterior, anchors: np.ndarray, Y: np.ndarray, threads: int) -> Placed:
+def placed_rows(process: Process, anchors: np.ndarray, Y: np.ndarray, threads: int) -> Placed:
     """Places of standardized rows Y (n, D); ``anchors`` (a, q) are places of fitted rows."""
-    Y = np.clip(Y, -FARTHEST, FARTHEST)
+    Y, posterior = np.clip(Y, -FARTHEST, FARTHEST), process.posterior
     D = Y.shape[1]
     anchors = _with_places_outside(anchors)
     images = posterior.mean(anchors, threads)
@@ -48,9 +55,9 @@ def placed_rows(posterior: Posterior, anchors: np.ndarray, Y: np.ndarray, thread
     per_row = 8 * (2 * len(anchors) + 2 * N_STARTS * D)
     with np.errstate(all="ignore"):
         for at in row_blocks(len(Y), rows_within(per_row, BLOCK_BYTES)):
-            starts = _starts(posterior, anchors, images, spread, Y[at], threads)
-            X[at], energy[at] = _lowest(posterior, anchors[starts], Y[at], threads)
-    prior = 0.5 * np.sum(X**2, axis=1)
+            starts = _starts(process, anchors, images, spread, Y[at], threads)
+            X[at], energy[at] = _lowest(process, anchors[starts], Y[at], threads)
+        prior = 0.5 * np.sum((X / process.deviations) ** 2, axis=1)
     return Placed(X, prior - energy - 0.5 * D * np.log(2 * np.pi))
 
 
@@ -62,7 +69,7 @@ def _with_places_outside(anchors: np.ndarray) -> np.ndarray:
 
 
 def _starts(
-    posterior: Posterior,
+    process: Process,
     anchors: np.ndarray,
     images: np.ndarray,
     spread: np.ndarray,
@@ -75,7 +82,8 @@ def _starts(
     E += np.sum(images**2, axis=1)
     E += np.einsum("ij,ij->i", Y, Y)[:, None]
     E /= 2 * spread
-    E += 0.5 * D * np.log(spread) + 0.5 * np.sum(anchors**2, axis=1)
+    E += 0.5 * D * np.log(spread) + 0.5 * np.sum((anchors / process.deviations) ** 2, axis=1)
+    posterior = process.posterior
     lengths = posterior.covariance.parameters(posterior.theta)[1]
     scaled = anchors / np.maximum(np.minimum(lengths, APART * anchors.std(axis=0)), 1e-300)
     found = []
@@ -90,27 +98,28 @@ def _starts(
 
 
 def _lowest(
-    posterior: Posterior, starts: np.ndarray, Y: np.ndarray, threads: int
+    process: Process, starts: np.ndarray, Y: np.ndarray, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lowest minimum below those starts (s, n, q) that are the lowest after a few steps."""
-    X, energy = _descended(posterior, starts, Y, FIRST_STEPS, threads)
+    X, energy = _descended(process, starts, Y, FIRST_STEPS, threads)
     finished = max(1, N_FINISHED * len(starts) // N_STARTS)
     order = np.argsort(energy, axis=0, kind="stable")[:finished]
     chosen = np.take_along_axis(X, order[:, :, None], axis=0)
-    X, energy = _descended(posterior, chosen, Y, MOST_STEPS, threads)
+    X, energy = _descended(process, chosen, Y, MOST_STEPS, threads)
     best, each = np.argmin(energy, axis=0), np.arange(len(Y))
     return X[best, each], energy[best, each]
 
 
 def _descended(
-    posterior: Posterior, starts: np.ndarray, Y: np.ndarray, n_steps: int, threads: int
+    process: Process, starts: np.ndarray, Y: np.ndarray, n_steps: int, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """From each start (s, n, q) of each row: the places reached, and minus the log density."""
     n_starts, n, q = starts.shape
     found = place_rows(
-        *(posterior, np.tile(Y, (n_starts, 1)), starts.reshape(-1, q)),
+        *(process.posterior, np.tile(Y, (n_starts, 1)), starts.reshape(-1, q)),
         n_steps=n_steps,
         threads=threads,
         criterion="likelihood",
+        deviations=process.deviations,
     )
     return found.X.reshape(starts.shape), found.energy.reshape(n_starts, n)

@@ -95,10 +95,11 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     At most 500 random rows are centers.
 
     The likelihood does not change if an axis and its length scale are multiplied by one number.
-    The axes have unit variance, and the most relevant one is the first. There is no prior of the
-    places. Beyond 5 000 rows, or 2 million values but 1 000 rows, the model is trained on random
-    rows, and g places all of them; the likelihood is that of the trained rows. Exact inference uses
-    all rows. Standardized values of new rows beyond 1e8 are taken as 1e8, unless g is linear.
+    The axes are in units of their length scales, and the most relevant one is the first. There is
+    no prior of the places. Beyond 5 000 rows, or 2 million values but 1 000 rows, the model is
+    trained on random rows, and g places all of them; the likelihood is that of the trained rows.
+    Exact inference uses all rows. Standardized values of new rows beyond 1e8 are taken as 1e8,
+    unless g is linear.
 
     The defaults were chosen by held-out rows of oil flow, digits, iris, a swiss roll and a rounded
     survey. Nearest neighbors in the map give the class of 992 of 1 000 held-out rows of oil flow
@@ -153,7 +154,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         "distances mean little.",
         gaps="A gap is a region in which the model expects no rows; its width says little.",
         sizes="Sizes of groups are stretched, here more and there less.",
-        scale="Each axis has unit variance.",
+        scale="One unit is one length scale: rows so far apart have a correlation of 0.6.",
     )
 
     @classmethod
@@ -226,7 +227,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
                 posterior = streamed_posterior(*process, found.Z, Y, run.threads)
             if space is not None:
                 posterior = posterior._replace(weights=posterior.weights @ space.axes)
-        self._keep(posterior)
+        self._keep(posterior, places.var(axis=0))
         return self.embedding_.copy()
 
     def _require_room(self, n: int, p: int, exact: bool) -> None:

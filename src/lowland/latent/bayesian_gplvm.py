@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import at_least
+from lowland._core.meanings.contents import above, at_least
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
@@ -20,7 +20,7 @@ from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_
 from lowland._engines.network.row_space import row_space, row_space_cost
 from lowland.latent._base import GaussianProcessReducer
 from lowland.latent._bayesian_training import Problem, train
-from lowland.latent._places import placed_rows
+from lowland.latent._places import Process, placed_rows
 
 __all__ = ["BayesianGPLVM"]
 
@@ -61,14 +61,17 @@ class BayesianGPLVM(GaussianProcessReducer):
     means_ : ndarray of shape (n_trained, n_components)
         Means u of the distributions of the places of the rows that were trained on.
     variances_ : ndarray of shape (n_trained, n_components)
-        Variances of these distributions; 1 along an axis that is switched off.
+        Variances of these distributions; those of the prior along an axis that is switched off.
+    prior_deviations_ : ndarray of shape (n_components,)
+        Standard deviation of the prior of the places along each axis, in length scales.
 
     Notes
     -----
     The bound is that of the paper, with expectations of the covariance in closed form. S_i is
     diagonal. All unknowns start at principal components of unit variance, with variances of 0.1 and
     length scales in proportion to the share of each component; the paper starts there, too. L-BFGS
-    takes the place of conjugate gradients. Axes are sorted by their relevance.
+    takes the place of conjugate gradients. Axes are in units of their length scales, sorted by
+    their relevance.
 
     A row is placed where its density times the prior of its place is highest, given the posterior
     of the process, fitted rows and new rows alike. The paper optimizes a distribution q(x) for new
@@ -105,6 +108,7 @@ class BayesianGPLVM(GaussianProcessReducer):
 
     means_: np.ndarray = fitted("n_trained", "n_components")
     variances_: np.ndarray = fitted("n_trained", "n_components", meaning=at_least(0))
+    prior_deviations_: np.ndarray = fitted("n_components", meaning=above(0))
 
     card = Card(
         keeps="rows that differ apart, on a smooth sheet of as few dimensions as the rows need",
@@ -124,7 +128,7 @@ class BayesianGPLVM(GaussianProcessReducer):
         "because the function may come back to where it was.",
         gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
         sizes="Sizes of groups follow how much their rows differ, beside the length scales.",
-        scale="Coordinates are about standard normal.",
+        scale="One unit is one length scale: rows so far apart have a correlation of 0.6.",
     )
 
     @property
@@ -171,22 +175,24 @@ class BayesianGPLVM(GaussianProcessReducer):
             tol=float(self.tol),
             show=lambda places: places.U.astype(X.dtype),
         )
-        posterior = found.posterior
+        factors = self._covariance().factors(found.places.theta)
+        posterior, places = found.stretched(factors)
         if space is not None:
             with limit_blas(1):
                 posterior = posterior._replace(weights=posterior.weights @ space.axes)
-        self.inducing_points_ = found.places.Z
+        self.inducing_points_, self.prior_deviations_ = places.Z, factors
         self.mean_log_likelihood_ = -float(found.losses[-1])
         self.loss_history_, self.n_iter_ = found.losses, found.n_iter
-        self._keep(posterior)
-        self.means_, self.variances_ = found.places.U, np.exp(found.places.logs)
+        self._keep(posterior, factors**2)
+        self.means_, self.variances_ = places.U, np.exp(places.logs)
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
-        Y, posterior = self._standardized(X), self._posterior()
-        return placed_rows(posterior, self.means_, Y, run.threads).X.astype(X.dtype)
+        process = Process(self._posterior(), self.prior_deviations_)
+        Y = self._standardized(X)
+        return placed_rows(process, self.means_, Y, run.threads).X.astype(X.dtype)
 
 
 def _principal_start(

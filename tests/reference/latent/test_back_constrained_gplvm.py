@@ -109,7 +109,9 @@ def test_the_likelihood_is_that_of_the_fitted_map(kind, inference):
     assert model.log_likelihood_ == pytest.approx(value - X.size * np.log(model.scale_), rel=1e-6)
     assert model.mean_log_likelihood_ == -model.loss_history_[-1]
     assert (np.diff(model.loss_history_) <= 0).all()
-    np.testing.assert_allclose(model.embedding_.std(axis=0), 1, rtol=1e-9)
+    np.testing.assert_allclose(Covariance(kind, 3).relevance(process[1]), 1, rtol=1e-9)
+    spread = model.embedding_.var(axis=0)
+    np.testing.assert_allclose(model.relevance_, spread / spread[0], rtol=1e-9)
     assert (np.diff(model.relevance_) <= 0).all()
 
 

@@ -180,8 +180,9 @@ def test_superfluous_axes_are_switched_off(kind):
     model = BayesianGPLVM(6, kernel=kind, n_inducing=25, random_state=0).fit(X)
     assert model.n_relevant_ == 2
     assert (model.relevance_[2:] < 1e-3).all()
-    assert (model.embedding_[:, :2].std(axis=0) > 0.8).all()  # about standard normal
-    assert (model.embedding_[:, 2:].std(axis=0) < 0.3).all()
+    places = model.embedding_ / model.prior_deviations_
+    assert (places[:, :2].std(axis=0) > 0.8).all()  # about standard normal
+    assert (places[:, 2:].std(axis=0) < 0.3).all()
 
 
 def test_axes_are_in_the_order_of_their_relevance():
@@ -208,9 +209,10 @@ def test_the_bound_is_that_of_the_fitted_attributes():
     assert alike[1] > alike[0]
     S = (X - X.mean(axis=0)) / np.sqrt(np.mean(X.var(axis=0)))
     noise = 2 * np.log(model.noise_ / model.scale_)
-    places = (model.means_, np.log(model.variances_), model.log_parameters_, noise)
-    at = Places(*places, model.inducing_points_)
-    bound = Problem(Covariance("rbf", 2), S, 4, 12).bound(at)[0]
+    d, covariance = model.prior_deviations_, Covariance("rbf", 2)
+    theta = covariance.stretched(model.log_parameters_, 1 / d)
+    places = (model.means_ / d, np.log(model.variances_ / d**2), theta, noise)
+    bound = Problem(covariance, S, 4, 12).bound(Places(*places, model.inducing_points_ / d))[0]
     assert bound / S.size == pytest.approx(model.mean_log_likelihood_, abs=1e-8)
 
 

@@ -11,7 +11,7 @@ from lowland._engines.gaussian_processes import stochastic
 from lowland.datasets import digits, iris
 from lowland.errors import DataError
 from lowland.latent import _gplvm_training as training
-from lowland.latent._places import placed_rows
+from lowland.latent._places import Process, placed_rows
 from lowland.latent.gplvm import GPLVM
 from support.cases import each
 from support.oracles.basics import HeldOut
@@ -49,7 +49,7 @@ def test_the_loss_never_rises_and_is_the_posterior_density():
     for kw in ({}, {"inference": "sparse", "n_inducing": 10}):
         model = GPLVM(max_iter=40, random_state=0, **kw).fit(X)
         assert np.all(np.diff(model.loss_history_) <= 0)
-        prior = -norm.logpdf(model.embedding_).sum()
+        prior = -norm.logpdf(model.embedding_ / model.prior_deviations_).sum()
         in_units = model.log_likelihood_ + X.size * np.log(model.scale_)
         assert model.loss_history_[-1] == pytest.approx((prior - in_units) / X.size, rel=1e-9)
 
@@ -75,7 +75,7 @@ def test_the_slope_of_the_loss_is_its_difference(inference, monkeypatch):
 def test_the_first_steps_of_many_rows_are_on_the_bound(monkeypatch):
     from lowland.latent import gplvm
 
-    monkeypatch.setattr(gplvm, "EXACT_STEPS_ROWS", 20)
+    monkeypatch.setattr(gplvm, "ALL_EXACT_ROWS", 20)
     X = bent(60)
     model = GPLVM(max_iter=30, n_inducing=15, random_state=0).fit(X)
     assert np.all(np.diff(model.loss_history_) <= 0)
@@ -140,7 +140,8 @@ def test_fitted_rows_searched_like_new_ones_land_near_their_places():
     X = bent(80)
     model = GPLVM(random_state=0).fit(X)
     rows = (X - model.mean_) / model.scale_
-    found = placed_rows(model._posterior(), model.embedding_, rows, 1).X
+    process = Process(model._posterior(), model.prior_deviations_)
+    found = placed_rows(process, model.embedding_, rows, 1).X
     shift = np.sqrt(np.sum((found - model.embedding_) ** 2, axis=1))
     assert np.median(shift) < 0.05 * model.embedding_.std()
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
@@ -161,7 +162,8 @@ def test_given_places_are_the_start_whatever_their_scale():
     a = GPLVM(init=init, max_iter=5).fit(X)
     b = GPLVM(init=2.0**40 * init, max_iter=5).fit(X)
     np.testing.assert_array_equal(a.embedding_, b.embedding_)
-    start = GPLVM(init=init, max_iter=0).fit(X).embedding_
+    model = GPLVM(init=init, max_iter=0).fit(X)
+    start = model.embedding_ / model.prior_deviations_
     np.testing.assert_allclose(start, init / init.std(axis=0).max(), atol=1e-12)
     with pytest.raises(DataError, match="30 rows x 2 columns"):
         GPLVM(init=init[:5]).fit(X)
@@ -206,3 +208,15 @@ def test_copies_and_constant_columns():
     np.testing.assert_allclose(model.inverse_transform(Z)[:, -1], 7.0, atol=1e-9)
     flat = GPLVM(max_iter=5).fit(np.full((6, 3), 2.0))
     np.testing.assert_array_equal(flat.embedding_, 0)
+
+
+@each("kernel", ["rbf", "matern32", "linear", "rbf+linear"])
+def test_the_map_is_in_units_of_the_length_scales(kernel):
+    X = bent(60) * [1, 3, 1, 2, 1]
+    model = GPLVM(kernel=kernel, max_iter=30, random_state=0).fit(X)
+    relevance = model._covariance().relevance(model.log_parameters_)
+    np.testing.assert_allclose(relevance, 1, rtol=1e-9)
+    assert (np.diff(model.relevance_) <= 0).all()
+    np.testing.assert_allclose(
+        model.relevance_, (model.prior_deviations_ / model.prior_deviations_[0]) ** 2, rtol=1e-12
+    )

@@ -84,10 +84,13 @@ def row_densities(task: HeldOut) -> list[Callable]:
     """Minus the log-density of a row and its place, for each new row."""
     mean, variance, noise, scale = _process(task)
     rows = (task.new - task.X.mean(axis=0)) / scale
+    deviations = task.model.prior_deviations_
 
     def height(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         s2 = variance(Z) + noise
         squares = ((y - mean(Z)) ** 2).sum(axis=1)
-        return len(y) / 2 * np.log(s2) + squares / (2 * s2) + (Z**2).sum(axis=1) / 2
+        return (
+            len(y) / 2 * np.log(s2) + squares / (2 * s2) + ((Z / deviations) ** 2).sum(axis=1) / 2
+        )
 
     return [lambda Z, y=y: height(Z, y) for y in rows]

@@ -24,6 +24,7 @@ __all__ = ["KINDS", "Covariance", "Expansion", "Slopes"]
 
 Quadruple = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 TINY = 1e-150  # a distance of 0: where matern32 has no second derivative it gets a large one
+LEAST_SHARE = 1e-6  # of the largest relevance
 KINDS = ("rbf", "matern32", "matern52", "linear", "rbf+linear")
 
 
@@ -101,7 +102,7 @@ class Covariance(NamedTuple):
             parts += [np.broadcast_to(weights, self.n_scales)]
         if self.bias:
             parts += [np.atleast_1d(bias)]
-        return np.log(np.concatenate(parts).astype(np.float64))
+        return np.log(np.concatenate(parts, dtype=np.float64))
 
     def parameters(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
         """v, l (q,), w (q,) and b; 0, or lengths of 1, for parts that it does not have."""
@@ -121,6 +122,24 @@ class Covariance(NamedTuple):
         v, lengths, weights, _ = self.parameters(theta)
         stationary = 1 / lengths**2 if self.stationary else np.zeros(self.q)
         return stationary + weights / (v or 1.0)
+
+    def factors(self, theta: np.ndarray) -> np.ndarray:
+        """sqrt(relevance): places times these have distances in units of the length scales.
+
+        An axis without relevance shrinks to a thousandth, so that there is a way back.
+        """
+        relevance = self.relevance(theta)
+        return np.sqrt(np.maximum(relevance, max(LEAST_SHARE * float(relevance.max()), TINY)))
+
+    def stretched(self, theta: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """The same covariance for places whose axes are multiplied by these factors."""
+        v, lengths, weights, b = self.parameters(theta)
+        return self.vector(v or 1.0, lengths * factors, weights / factors**2, b or 1.0)
+
+    def permuted(self, theta: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """The same covariance for places whose axes are in another order."""
+        v, lengths, weights, b = self.parameters(theta)
+        return self.vector(v or 1.0, lengths[order], weights[order], b or 1.0)
 
     def matrix(
         self, theta: np.ndarray, X: np.ndarray, Z: np.ndarray, threads: int = 1

@@ -3,6 +3,8 @@
     bound:       E(x) = b/2 (|y - mean(x)|^2 + D var(x)) + |x|^2 / 2,   b = 1 / s^2
     likelihood:  E(x) = D/2 log(s^2 + var(x)) + |y - mean(x)|^2 / (2 (s^2 + var(x))) + |x|^2 / 2
 
+with |x| in deviations of the prior.
+
 The first one is what the rows of a table have to lower for the bound of :mod:`sparse` to rise; the
 second one is minus the logarithm of the probability of a new row and its place. A step costs
 O((1 + q) m (m + min(m, D))) for m inputs of the process, and O(m D) once per row.
@@ -22,7 +24,6 @@ from lowland._engines.linalg import products
 __all__ = ["Placed", "likely_starts", "place_rows"]
 
 Criterion = Literal["bound", "likelihood"]
-LEAST_CURVATURE = 1.0  # of the prior: pivots of the Hessian are at least this
 
 
 class Placed(NamedTuple):
@@ -49,6 +50,7 @@ class _Process(NamedTuple):
     basis: np.ndarray | None
     weights: np.ndarray
     criterion: Criterion
+    prior: np.ndarray  # 1 / variance of each axis
 
 
 def place_rows(
@@ -61,13 +63,17 @@ def place_rows(
     criterion: Criterion = "bound",
     tol: float = 1e-10,
     n_columns: int | None = None,
+    deviations: np.ndarray | None = None,
 ) -> Placed:
     """Descend from ``starts`` (n, q) by at most ``n_steps`` steps; E of a row never rises.
 
     A row rests when a step promises less than ``tol`` times max(1, |E|). The result of a row
-    depends on itself only, to the last bit. See :func:`exact.log_likelihood` for ``n_columns``.
+    depends on itself only, to the last bit. ``deviations`` (q,) are those of the prior; 1 if None.
+    See :func:`exact.log_likelihood` for ``n_columns``.
     """
-    process = _process(posterior, Y.shape[1], criterion)._replace(n_columns=n_columns or Y.shape[1])
+    if deviations is None:
+        deviations = np.ones(posterior.covariance.q)
+    process = _process(posterior, Y.shape[1], n_columns or Y.shape[1], criterion, deviations)
     X, energy = np.array(starts, dtype=np.float64), np.empty(len(Y))
 
     def of_block(rows: slice) -> int:
@@ -86,13 +92,16 @@ def likely_starts(
     return places[nearest_units(np.ascontiguousarray(Y), means, threads)[:, 0]]
 
 
-def _process(posterior: Posterior, n_columns: int, criterion: Criterion) -> _Process:
+def _process(
+    posterior: Posterior, seen: int, n_columns: int, criterion: Criterion, deviations: np.ndarray
+) -> _Process:
     """Rows with more columns than the process has inputs are seen in the span of its weights."""
     weights, basis = posterior.weights, None
-    if n_columns > len(weights):
+    if seen > len(weights):
         basis, triangle = np.linalg.qr(weights.T)
         weights = triangle.T
-    return _Process(posterior, n_columns, basis, np.ascontiguousarray(weights), criterion)
+    weights, prior = np.ascontiguousarray(weights), deviations**-2.0
+    return _Process(posterior, n_columns, basis, weights, criterion, prior)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step to NaN is not taken
@@ -110,7 +119,7 @@ def _descend(
     damping, active = np.zeros(len(X)), np.arange(len(X))
     for step in range(n_steps):
         own = _Here(*(part[active] for part in here))
-        move = _newton(own, damping[active])
+        move = _newton(own, damping[active], float(process.prior.min()))
         gain = -0.5 * _dot(move, own.slope)
         moving = gain > tol * np.maximum(1.0, np.abs(own.energy))
         active, move = active[moving], move[moving]
@@ -130,15 +139,15 @@ def _descend(
     return X, here.energy, n_steps
 
 
-def _newton(here: _Here, damping: np.ndarray) -> np.ndarray:
-    """-(H + damping)^-1 slope, with L D L^T = H + damping and D at least the prior's curvature."""
+def _newton(here: _Here, damping: np.ndarray, least: float) -> np.ndarray:
+    """-(H + damping)^-1 slope, by L D L^T; pivots in D have at least the prior's curvature."""
     q = here.slope.shape[1]
     L, pivots = here.hessian.copy(), np.empty_like(here.slope)
     L[:, np.arange(q), np.arange(q)] += damping[:, None]
     for j in range(q):
         for k in range(j):
             L[:, j:, j] -= L[:, j:, k] * (L[:, j, k] * pivots[:, k])[:, None]
-        pivots[:, j] = np.maximum(np.abs(L[:, j, j]), LEAST_CURVATURE)
+        pivots[:, j] = np.maximum(np.abs(L[:, j, j]), least)
         L[:, j + 1 :, j] /= pivots[:, j, None]
     move = -here.slope
     for j in range(q):
@@ -176,9 +185,10 @@ def _energy(process: _Process, X: np.ndarray, Y: np.ndarray, rest: np.ndarray) -
             part += by_uw * (du[:, a] * dw[:, c] + du[:, c] * dw[:, a])
             part += by_ww * dw[:, a] * dw[:, c]
             hessian[:, a, c] = hessian[:, c, a] = part
-        hessian[:, a, a] += 1.0 + 2 * by_w * linear[a]
-    slope = by_u[:, None] * du + by_w[:, None] * dw + X
-    return _Here(value + 0.5 * _dot(X, X), slope, hessian)
+        hessian[:, a, a] += process.prior[a] + 2 * by_w * linear[a]
+    pull = X * process.prior
+    slope = by_u[:, None] * du + by_w[:, None] * dw + pull
+    return _Here(value + 0.5 * _dot(X, pull), slope, hessian)
 
 
 def _times(A: np.ndarray, V: np.ndarray) -> np.ndarray:
