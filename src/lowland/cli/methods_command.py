@@ -63,6 +63,7 @@ def card(cls: type[Reducer]) -> dict[str, Any]:
         "inverse": hasattr(cls, "inverse_transform"),
         "sparse": cls.accepts_sparse,
         "distances": cls.accepts_distances,
+        "missing_values": cls.allows_nan,
         "reading": cls.reading._asdict(),
         "options": [
             {
@@ -101,7 +102,12 @@ def table_lines(found: list[dict[str, Any]]) -> list[str]:
             if method["family"] == family:
                 lines += wrapped(method["summary"], f"  {method['name']}".ljust(indent), indent)
                 lines += wrapped(method["paper"], " " * indent, indent)
-    return [*lines, "", "'lowland methods NAME' shows a method and its options."]
+    return [
+        *lines,
+        "",
+        "'lowland methods NAME' shows a method and its options.",
+        "'lowland align' puts several tables into one map (manifold_alignment).",
+    ]
 
 
 def card_lines(method: dict[str, Any]) -> list[str]:
@@ -118,6 +124,7 @@ def card_lines(method: dict[str, Any]) -> list[str]:
         *(["has an inverse"] if method["inverse"] else []),
         *(["takes sparse data"] if method["sparse"] else []),
         *(["takes distances (--distances)"] if method["distances"] else []),
+        *(["takes missing values (--missing keep)"] if method["missing_values"] else []),
         *(["learns from labels (--target)"] if method["needs_target"] else []),
     ]
     lines += wrapped(", ".join(able), f"  {'able':<8}", 10)
