@@ -20,9 +20,10 @@ from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.gaussian_processes.sparse import (
     Statistics,
     collapsed_bound,
-    inducing_matrix,
     inducing_slopes,
-    posterior_of,
+    inverse_factor,
+    posterior_from,
+    statistics_sums,
 )
 from lowland._engines.network.quasi_newton import minimize
 from lowland.latent._psi_statistics import expected_statistics, expected_statistics_slopes
@@ -70,8 +71,8 @@ class Problem(NamedTuple):
         """F, and its slopes."""
         S, process = np.exp(at.logs), (self.covariance, at.theta)
         statistics = expected_statistics(*process, at.U, S, at.Z)
-        Kz = inducing_matrix(*process, at.Z)
-        F = collapsed_bound(Kz, statistics, self.Y, at.log_noise, self.n_columns)
+        unfactor = inverse_factor(*process, at.Z)
+        F = collapsed_bound(unfactor, statistics, self.Y, at.log_noise, self.n_columns)
         own = inducing_slopes(*process, at.Z, F.Kz)
         by = expected_statistics_slopes(*process, at.U, S, at.Z, Statistics(F.S0, F.S1, F.S2))
         divergence = 0.5 * float(np.sum(at.U**2 + S - at.logs - 1))
@@ -106,9 +107,10 @@ class Problem(NamedTuple):
     def posterior(self, at: Places) -> Posterior:
         """Of the process, given the rows at uncertain places."""
         process = (self.covariance, at.theta)
-        _, S1, S2 = expected_statistics(*process, at.U, np.exp(at.logs), at.Z)
-        Kz = inducing_matrix(*process, at.Z)
-        return posterior_of(*process, at.log_noise, at.Z, Kz, S2, S1.T @ self.Y)
+        statistics = expected_statistics(*process, at.U, np.exp(at.logs), at.Z)
+        unfactor = inverse_factor(*process, at.Z)
+        sums = statistics_sums(unfactor, statistics, self.Y, self.n_columns)
+        return posterior_from(*process, at.Z, sums, at.log_noise)
 
 
 class Trained(NamedTuple):

@@ -26,12 +26,18 @@ __all__ = [
     "BoundSlopes",
     "SparseBound",
     "Statistics",
+    "SumSlopes",
+    "Sums",
+    "bound_slopes",
+    "bound_value",
     "collapsed_bound",
     "inducing_matrix",
     "inducing_slopes",
-    "posterior_of",
+    "inverse_factor",
+    "posterior_from",
     "sparse_bound",
     "sparse_posterior",
+    "statistics_sums",
 ]
 
 JITTER = 1e-6  # share of the mean variance that is added to the diagonal of Kz
@@ -73,46 +79,110 @@ def inducing_matrix(covariance: Covariance, theta: np.ndarray, Z: np.ndarray) ->
     return K
 
 
+class Sums(NamedTuple):
+    """n rows of D columns, S0, S2 and C between L^-1 and L^-T, |Y|^2, and L^-1 with Kz = L L^T.
+
+    S = L^-1 S2 L^-T and C = L^-1 S1^T Y: so B = I + b S has digits where Kz is near singular.
+    """
+
+    n: int
+    D: int
+    S0: float
+    S: np.ndarray
+    C: np.ndarray
+    squares: float
+    unfactor: np.ndarray
+
+
+class SumSlopes(NamedTuple):
+    """The bound, and its slopes by Kz, S2, S1^T Y and log s^2; that by S0 is -D b / 2."""
+
+    value: float
+    Kz: np.ndarray
+    S2: np.ndarray
+    cross: np.ndarray
+    noise: float
+
+
+def bound_value(sums: Sums, log_noise: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """F, M with M M^T = B, and M^-1 C."""
+    n, D, S0, S, C, squares, _ = sums
+    b = float(np.exp(-log_noise))
+    M = lower_factor(np.eye(len(S)) + b * S)
+    V = solve_lower(M, C)
+    value = (
+        -0.5 * D * n * (log_noise + float(np.log(2 * np.pi)))
+        - D * float(np.log(np.diag(M)).sum())
+        - 0.5 * b * (D * (S0 - float(np.trace(S))) + squares)
+        + 0.5 * b**2 * float(np.sum(V * V))
+    )
+    return value, M, V
+
+
+def bound_slopes(sums: Sums, log_noise: float) -> SumSlopes:
+    """F and its slopes, all of which have B^-1 and W = B^-1 C in them."""
+    n, D, S0, S, _, squares, unfactor = sums
+    b = float(np.exp(-log_noise))
+    value, M, V = bound_value(sums, log_noise)
+    with limit_blas(1):
+        W, inverse = solve_lower(M, V, transposed=True), inverse_from(M)
+        WW, shrunk = W @ W.T, np.eye(len(S)) - inverse
+        by_b = (
+            0.5 * D * (n / b - float(np.sum(inverse * S)) - S0 + float(np.trace(S)))
+            - 0.5 * squares
+            + b * float(np.sum(V * V))
+            - 0.5 * b**2 * float(np.sum(WW * S))
+        )
+        by_Kz = -0.5 * unfactor.T @ (D * b * (shrunk @ S) + b**2 * WW) @ unfactor
+        by_S2 = 0.5 * unfactor.T @ (D * b * shrunk - b**3 * WW) @ unfactor
+        cross = b**2 * (unfactor.T @ W)
+    return SumSlopes(value, 0.5 * (by_Kz + by_Kz.T), by_S2, cross, -b * by_b)
+
+
+def posterior_from(
+    covariance: Covariance, theta: np.ndarray, Z: np.ndarray, sums: Sums, log_noise: float
+) -> Posterior:
+    """A = b L^-T B^-1 C and P = L^-T (I - B^-1) L^-1."""
+    b = float(np.exp(-log_noise))
+    _, M, V = bound_value(sums, log_noise)
+    with limit_blas(1):
+        weights = b * (sums.unfactor.T @ solve_lower(M, V, transposed=True))
+        shrunk = np.eye(len(Z)) - inverse_from(M)
+        precision = sums.unfactor.T @ shrunk @ sums.unfactor
+    return Posterior(covariance, theta, Z, weights, 0.5 * (precision + precision.T), 1 / b)
+
+
+def inverse_factor(covariance: Covariance, theta: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """L^-1 with L L^T = Kz, rows one after the other in memory."""
+    L = lower_factor(inducing_matrix(covariance, theta, Z))
+    return np.ascontiguousarray(solve_lower(L, np.eye(len(Z))))
+
+
+def statistics_sums(
+    unfactor: np.ndarray, statistics: Statistics, Y: np.ndarray, n_columns: int
+) -> Sums:
+    """The sums of given statistics of all rows."""
+    S0, S1, S2 = statistics
+    with limit_blas(1):
+        S = unfactor @ (0.5 * (S2 + S2.T)) @ unfactor.T
+        C = unfactor @ (S1.T @ Y)
+    squares = float(np.einsum("ij,ij->", Y, Y))
+    return Sums(len(Y), n_columns, S0, 0.5 * (S + S.T), C, squares, unfactor)
+
+
 def collapsed_bound(
-    Kz: np.ndarray,
+    unfactor: np.ndarray,
     statistics: Statistics,
     Y: np.ndarray,
     log_noise: float,
     n_columns: int,
     threads: int = 1,
 ) -> BoundSlopes:
-    """F and its slopes, with Kz = L L^T and I + b L^-1 S2 L^-T = M M^T."""
-    S0, S1, S2 = statistics
-    n, m, D = len(Y), len(Kz), n_columns
-    b = float(np.exp(-log_noise))
-    L = lower_factor(Kz)
-    P = solve_lower(L, solve_lower(L, S2).T)
-    M = lower_factor(np.eye(m) + b * P)
-    C = _cross(S1, Y)
-    V = solve_lower(M, solve_lower(L, C))
-    squares, fitted = float(np.einsum("ij,ij->", Y, Y)), float(np.sum(V * V))
-    value = (
-        0.5 * D * n * (np.log(b) - np.log(2 * np.pi))
-        - D * float(np.log(np.diag(M)).sum())
-        - 0.5 * D * b * (S0 - float(np.trace(P)))
-        - 0.5 * b * squares
-        + 0.5 * b**2 * fitted
-    )
-    B = solve_lower(L, solve_lower(M, V, transposed=True), transposed=True)  # (Kz + b S2)^-1 C
-    inverse = inverse_from(L)
-    A_inverse = inverse_from(_cross(L.T, M))
-    BB = _gram(B.T)
-    explained = _cross(_cross(inverse, S2).T, inverse)  # Kz^-1 S2 Kz^-1
-    by_Kz = 0.5 * (D * (inverse - A_inverse - b * explained) - b**2 * BB)
-    by_S2 = 0.5 * (D * b * (inverse - A_inverse) - b**3 * BB)
-    by_b = (
-        0.5 * D * (n / b - float(np.sum(A_inverse * S2)) - S0 + float(np.trace(P)))
-        - 0.5 * squares
-        + b * fitted
-        - 0.5 * b**2 * float(np.sum(BB * S2))
-    )
-    by_S1 = times(Y, np.zeros(Y.shape[1]), b**2 * B.T, threads)
-    return BoundSlopes(value, by_Kz, -0.5 * D * b, by_S1, by_S2, -b * by_b)
+    """F and its slopes by given statistics; ``unfactor`` is :func:`inverse_factor`."""
+    F = bound_slopes(statistics_sums(unfactor, statistics, Y, n_columns), log_noise)
+    by_S1 = times(Y, np.zeros(Y.shape[1]), F.cross.T, threads)
+    by_S0 = -0.5 * n_columns * float(np.exp(-log_noise))
+    return BoundSlopes(F.value, F.Kz, by_S0, by_S1, F.S2, F.noise)
 
 
 def sparse_bound(
@@ -123,21 +193,27 @@ def sparse_bound(
     Z: np.ndarray,
     Y: np.ndarray,
     n_columns: int | None = None,
-    threads: int = 1,
 ) -> SparseBound:
-    """F for places X that are points; see :func:`exact.log_likelihood` for ``n_columns``."""
-    D, none = n_columns or Y.shape[1], np.zeros(len(Z))
-    S1 = covariance.matrix(theta, X, Z, threads)
-    S0 = float(covariance.diagonal(theta, X).sum())
-    Kz = inducing_matrix(covariance, theta, Z)
-    F = collapsed_bound(Kz, Statistics(S0, S1, _gram(S1)), Y, log_noise, D, threads)
-    by_S1 = times(S1, none, 2 * F.S2, threads)
-    by_S1 += F.S1
-    cross = covariance.slopes(theta, X, Z, by_S1, threads)
+    """F for places X that are points, all rows at once; :mod:`streamed` does it in blocks.
+
+    See :func:`exact.log_likelihood` for ``n_columns``.
+    """
+    unfactor, seen = inverse_factor(covariance, theta, Z), _of_points(covariance, theta, X, Z)
+    F = collapsed_bound(unfactor, seen, Y, log_noise, n_columns or Y.shape[1])
+    by_S1 = F.S1 + times(seen.S1, np.zeros(len(Z)), 2 * F.S2, 1)
+    cross = covariance.slopes(theta, X, Z, by_S1)
     own = inducing_slopes(covariance, theta, Z, F.Kz)
     prior = covariance.diagonal_slopes(theta, X, np.full(len(X), F.S0))
     by_theta = cross.theta + own.theta + prior.theta
     return SparseBound(F.value, by_theta, F.noise, cross.X + prior.X, cross.Z + own.X)
+
+
+def _of_points(
+    covariance: Covariance, theta: np.ndarray, X: np.ndarray, Z: np.ndarray
+) -> Statistics:
+    S1 = covariance.matrix(theta, X, Z)
+    with limit_blas(1):
+        return Statistics(float(covariance.diagonal(theta, X).sum()), S1, S1.T @ S1)
 
 
 def inducing_slopes(
@@ -157,39 +233,8 @@ def sparse_posterior(
     X: np.ndarray,
     Z: np.ndarray,
     Y: np.ndarray,
-    threads: int = 1,
 ) -> Posterior:
     """What the process is at other places, given the rows, seen through the inducing points."""
-    S1 = covariance.matrix(theta, X, Z, threads)
-    Kz = inducing_matrix(covariance, theta, Z)
-    return posterior_of(covariance, theta, log_noise, Z, Kz, _gram(S1), _cross(S1, Y))
-
-
-def posterior_of(
-    covariance: Covariance,
-    theta: np.ndarray,
-    log_noise: float,
-    Z: np.ndarray,
-    Kz: np.ndarray,
-    S2: np.ndarray,
-    C: np.ndarray,
-) -> Posterior:
-    """Of statistics: A = b (Kz + b S2)^-1 C and P = Kz^-1 - (Kz + b S2)^-1."""
-    b = float(np.exp(-log_noise))
-    L = lower_factor(Kz)
-    M = lower_factor(np.eye(len(Z)) + b * solve_lower(L, solve_lower(L, S2).T))
-    V = solve_lower(M, solve_lower(L, C))
-    weights = b * solve_lower(L, solve_lower(M, V, transposed=True), transposed=True)
-    precision = inverse_from(L) - inverse_from(_cross(L.T, M))
-    return Posterior(covariance, theta, Z, weights, precision, 1 / b)
-
-
-def _gram(A: np.ndarray) -> np.ndarray:
-    """A^T A; BLAS on one thread, so that sums have one order."""
-    with limit_blas(1):
-        return A.T @ A
-
-
-def _cross(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    with limit_blas(1):
-        return A.T @ B
+    unfactor, statistics = inverse_factor(covariance, theta, Z), _of_points(covariance, theta, X, Z)
+    sums = statistics_sums(unfactor, statistics, Y, Y.shape[1])
+    return posterior_from(covariance, theta, Z, sums, log_noise)

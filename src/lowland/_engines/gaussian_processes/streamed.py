@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,11 +26,14 @@ from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.gaussian_processes.sparse import (
     SparseBound,
-    inducing_matrix,
+    Sums,
+    bound_slopes,
+    bound_value,
     inducing_slopes,
+    inverse_factor,
+    posterior_from,
 )
 from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
 
 __all__ = ["in_blocks", "streamed_bound", "streamed_posterior", "streamed_value"]
 
@@ -38,17 +41,6 @@ BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the n
 BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points
 
 Result = TypeVar("Result")
-
-
-class _Sums(NamedTuple):
-    """n, sum k(x, x), S (m, m), C (m, D) and |Y|^2, and the inverse factor L^-1 they belong to."""
-
-    n: int
-    prior: float
-    S: np.ndarray
-    C: np.ndarray
-    squares: float
-    unfactor: np.ndarray
 
 
 def in_blocks(work: Callable[[slice], Result], n: int, m: int, threads: int) -> Iterator[Result]:
@@ -88,39 +80,25 @@ def streamed_bound(
     n_columns: int | None = None,
 ) -> SparseBound:
     """The same as :func:`sparse.sparse_bound`, in O(block m) memory beside X, Y and the slopes."""
-    sums = _sums(covariance, theta, X, Z, Y, threads)
-    n, S, squares, unfactor = sums.n, sums.S, sums.squares, sums.unfactor
-    D, b = n_columns or Y.shape[1], float(np.exp(-log_noise))
-    value, M, V = _value(sums, log_noise, D)
-    with limit_blas(1):
-        W = solve_lower(M, V, transposed=True)  # B^-1 C
-        fitted, left = float(np.sum(V * V)), sums.prior - float(np.trace(S))
-        inverse, WW = inverse_from(M), W @ W.T
-        by_b = (
-            0.5 * D * (n / b - float(np.sum(inverse * S)) - left)
-            - 0.5 * squares
-            + b * fitted
-            - 0.5 * b**2 * float(np.sum(WW * S))
-        )
-        shrunk = np.eye(len(S)) - inverse
-        by_Kz = -0.5 * unfactor.T @ (D * b * (shrunk @ S) + b**2 * WW) @ unfactor
-        by_rows = unfactor.T @ (D * b * shrunk - b**3 * WW) @ unfactor
-        by_values = b**2 * (W.T @ unfactor)
-        by_theta, by_Z = inducing_slopes(covariance, theta, Z, 0.5 * (by_Kz + by_Kz.T))[:2]
+    D = n_columns or Y.shape[1]
+    F = bound_slopes(_sums(covariance, theta, X, Z, Y, D, threads), log_noise)
+    by_theta, by_Z = inducing_slopes(covariance, theta, Z, F.Kz)[:2]
+    by_prior = -0.5 * D * float(np.exp(-log_noise))
+    by_rows, by_values = 2 * F.S2, np.ascontiguousarray(F.cross.T)
     by_X = np.empty(X.shape)
 
     def of_block(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         G = Y[rows].astype(np.float64, copy=False) @ by_values
         G += covariance.matrix(theta, X[rows], Z) @ by_rows
         cross = covariance.slopes(theta, X[rows], Z, G)
-        own = covariance.diagonal_slopes(theta, X[rows], np.full(len(G), -0.5 * D * b))
+        own = covariance.diagonal_slopes(theta, X[rows], np.full(len(G), by_prior))
         by_X[rows] = cross.X + own.X
         return cross.theta + own.theta, cross.Z
 
-    for theta_part, Z_part in in_blocks(of_block, n, len(Z), threads):
+    for theta_part, Z_part in in_blocks(of_block, len(X), len(Z), threads):
         by_theta = by_theta + theta_part
         by_Z = by_Z + Z_part
-    return SparseBound(value, by_theta, -b * by_b, by_X, by_Z)
+    return SparseBound(F.value, by_theta, F.noise, by_X, by_Z)
 
 
 def streamed_value(
@@ -134,8 +112,8 @@ def streamed_value(
     n_columns: int | None = None,
 ) -> float:
     """The bound without its slopes."""
-    sums = _sums(covariance, theta, X, Z, Y, threads)
-    return _value(sums, log_noise, n_columns or Y.shape[1])[0]
+    D = n_columns or Y.shape[1]
+    return bound_value(_sums(covariance, theta, X, Z, Y, D, threads), log_noise)[0]
 
 
 def streamed_posterior(
@@ -148,29 +126,8 @@ def streamed_posterior(
     threads: int,
 ) -> Posterior:
     """The same as :func:`sparse.sparse_posterior`, in O(block m) memory beside X and Y."""
-    sums = _sums(covariance, theta, X, Z, Y, threads)
-    b = float(np.exp(-log_noise))
-    with limit_blas(1):
-        _, M, V = _value(sums, log_noise, Y.shape[1])
-        W = solve_lower(M, V, transposed=True)
-        weights = b * (sums.unfactor.T @ W)
-        precision = sums.unfactor.T @ (np.eye(len(Z)) - inverse_from(M)) @ sums.unfactor
-    return Posterior(covariance, theta, Z, weights, 0.5 * (precision + precision.T), 1 / b)
-
-
-def _value(sums: _Sums, log_noise: float, D: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """F for D columns, M with M M^T = B, and M^-1 C."""
-    n, prior, S, C, squares, _ = sums
-    b = float(np.exp(-log_noise))
-    M = lower_factor(np.eye(len(S)) + b * S)
-    V = solve_lower(M, C)
-    value = (
-        -0.5 * D * n * (log_noise + float(np.log(2 * np.pi)))
-        - D * float(np.log(np.diag(M)).sum())
-        - 0.5 * b * (D * (prior - float(np.trace(S))) + squares)
-        + 0.5 * b**2 * float(np.sum(V * V))
-    )
-    return value, M, V
+    sums = _sums(covariance, theta, X, Z, Y, Y.shape[1], threads)
+    return posterior_from(covariance, theta, Z, sums, log_noise)
 
 
 def _sums(
@@ -179,11 +136,10 @@ def _sums(
     X: np.ndarray,
     Z: np.ndarray,
     Y: np.ndarray,
+    D: int,
     threads: int,
-) -> _Sums:
-    m, D = len(Z), Y.shape[1]
-    L = lower_factor(inducing_matrix(covariance, theta, Z))
-    unfactor = np.ascontiguousarray(solve_lower(L, np.eye(m)))
+) -> Sums:
+    m, unfactor = len(Z), inverse_factor(covariance, theta, Z)
 
     def of_block(rows: slice) -> tuple[float, np.ndarray, np.ndarray, float]:
         f = covariance.matrix(theta, X[rows], Z) @ unfactor.T
@@ -191,9 +147,9 @@ def _sums(
         prior = float(covariance.diagonal(theta, X[rows]).sum())
         return prior, f.T @ f, f.T @ V, float(np.einsum("ij,ij->", V, V))
 
-    prior, S, C, squares = 0.0, np.zeros((m, m)), np.zeros((m, D)), 0.0
+    prior, S, C, squares = 0.0, np.zeros((m, m)), np.zeros((m, Y.shape[1])), 0.0
     for block in in_blocks(of_block, len(X), m, threads):
         prior, squares = prior + block[0], squares + block[3]
         S += block[1]
         C += block[2]
-    return _Sums(len(X), prior, S, C, squares, unfactor)
+    return Sums(len(X), D, prior, S, C, squares, unfactor)
