@@ -108,7 +108,8 @@ def linear_basis(S: np.ndarray, q: int, threads: int) -> LinearBasis:
 
 
 def _rbf(width: float) -> Kernel:
-    return Kernel("rbf", gamma=0.5 / width**2)
+    with np.errstate(over="ignore", divide="ignore"):  # widths of a hostile model file
+        return Kernel("rbf", gamma=float(0.5 / np.square(np.float64(width))))
 
 
 def network_of(p: int, hidden: int, q: int) -> Network:

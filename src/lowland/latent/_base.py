@@ -131,13 +131,15 @@ class GaussianProcessReducer(Invertible):
 
     def _posterior(self) -> Posterior:
         """Of standardized rows."""
+        with np.errstate(over="ignore"):  # numbers of a hostile model file
+            noise = float(np.square(np.float64(self.noise_) / self.scale_))
         return Posterior(
             self._covariance(),
             self.log_parameters_,
             np.ascontiguousarray(self._inputs(), dtype=np.float64),
             self.weights_,
             self.precision_,
-            float(self.noise_ / self.scale_) ** 2,
+            noise,
         )
 
     def _keep(self, posterior: Posterior, relevance: np.ndarray) -> None:

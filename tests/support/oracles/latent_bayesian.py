@@ -33,7 +33,7 @@ def expected_rows(task: HeldOut, Z: np.ndarray) -> np.ndarray:
 
 
 def row_heights(task: HeldOut) -> list[Callable]:
-    """-log N(y; mean(x), var(x) + noise) - log N(x; 0, I) of standardized rows, up to constants."""
+    """-log N(y; mean(x), var(x) + noise) - log N(x; 0, d^2) of standardized rows, up to constants."""
     mean, scale = _scales(task)
     noise, U = (task.model.noise_ / scale) ** 2, task.model.inducing_points_
 
@@ -44,6 +44,6 @@ def row_heights(task: HeldOut) -> list[Callable]:
         variance = np.maximum(variance, 0) + noise
         rest = np.sum((y - K @ task.model.weights_) ** 2, axis=1)
         density = 0.5 * len(y) * np.log(variance) + rest / (2 * variance)
-        return density + 0.5 * np.sum(X**2, axis=1)
+        return density + 0.5 * np.sum((X / task.model.prior_deviations_) ** 2, axis=1)
 
     return [lambda X, y=y: height(X, y) for y in (task.new - mean) / scale]
