@@ -64,8 +64,8 @@ def nearly_in_its_unit(found: np.ndarray, ordinary: np.ndarray, exponent: int) -
 
 def small(method: type, **params: object) -> Any:
     quick: dict[str, object] = {"perplexity": 10} if method.family() == "neighbor" else {}
-    if method.family() in ("neighbor", "unfolding"):
-        quick["max_iter"] = 30
+    if method.family() in ("neighbor", "unfolding", "neural", "latent", "topographic"):
+        quick |= {"max_iter": 30} if "max_iter" in method.parameters() else {"n_epochs": 5}
     return method(**{"n_components": dimensions(method), "random_state": 0, **quick, **params})
 
 
