@@ -81,7 +81,7 @@ class BayesianGPLVM(GaussianProcessReducer):
     rows. Beyond 2 000 rows, or 2 million values but 500 rows, random rows are trained on.
 
     The bound has several maxima. Of rows on a gently bent sheet in 12 columns, six axes became the
-    two true ones in all trials; of strongly folded sheets up to four remained.In the map of oil
+    two true ones in all trials; of strongly folded sheets up to four remained. In the map of oil
     flow (1 000 rows) 2 rows have a nearest neighbor of another class, of 2 000 held-out rows 17;
     in two principal components 162 of 1 000.
 

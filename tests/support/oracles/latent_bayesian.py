@@ -33,7 +33,7 @@ def expected_rows(task: HeldOut, Z: np.ndarray) -> np.ndarray:
 
 
 def row_heights(task: HeldOut) -> list[Callable]:
-    """-log N(y; mean(x), var(x) + noise) - log N(x; 0, d^2) of standardized rows, up to constants."""
+    """-log N(y; mean(x), var(x) + noise) - log N(x; 0, d^2) of rows, up to constants."""
     mean, scale = _scales(task)
     noise, U = (task.model.noise_ / scale) ** 2, task.model.inducing_points_
 
