@@ -16,6 +16,9 @@ from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.network.quasi_newton import minimize
 
 __all__ = [
+    "FROM_LINEAR",
+    "FROM_MAP",
+    "Start",
     "State",
     "Trained",
     "first_state",
@@ -24,10 +27,22 @@ __all__ = [
     "train_sparsely",
 ]
 
-STEP = 10.0  # places take longer steps than logarithms: the map unfolds before lengths shrink
 VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
 NOISE = (1e-5, 1e1)  # variance, beside that of the columns
-FIRST_LENGTH, FIRST_BIAS, FIRST_NOISE = 10.0, 0.1, 0.5
+FIRST_BIAS = 0.1
+
+
+class Start(NamedTuple):
+    """Length scales and noise variance at the start, and the step of places beside logarithms."""
+
+    length: float
+    noise: float
+    step: float
+
+
+# A linear start is almost linear, and its places move sooner than lengths shrink: the map unfolds.
+# From a map that is unrolled already, such a process would roll it up again.
+FROM_LINEAR, FROM_MAP = Start(10.0, 0.5, 10.0), Start(1.0, 0.1, 1.0)
 
 
 class State(NamedTuple):
@@ -68,10 +83,10 @@ class Trained(NamedTuple):
     n_iter: int
 
 
-def first_state(covariance: Covariance, X: np.ndarray, Z: np.ndarray | None) -> State:
-    """A process that is almost linear over the places, and much noise."""
-    theta = covariance.vector(1.0, FIRST_LENGTH, 1.0 / covariance.q, FIRST_BIAS)
-    return State(X, theta, float(np.log(FIRST_NOISE)), Z)
+def first_state(covariance: Covariance, start: Start, X: np.ndarray, Z: np.ndarray | None) -> State:
+    """The process at the start."""
+    theta = covariance.vector(1.0, start.length, 1.0 / covariance.q, FIRST_BIAS)
+    return State(X, theta, float(np.log(start.noise)), Z)
 
 
 def train_exactly(
@@ -82,25 +97,26 @@ def train_exactly(
     *,
     max_iter: int,
     tol: float,
+    step: float,
     done: int = 0,
 ) -> Trained:
-    """L-BFGS on X / STEP, the logarithms of the parameters and that of the noise variance."""
+    """L-BFGS on X / step, the logarithms of the parameters and that of the noise variance."""
     (n, D), seen, k = Y.shape, _with_fewer_columns(Y), len(start.theta)
 
     def parts(vector: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        return vector[:k], float(vector[k]), STEP * vector[k + 1 :].reshape(start.X.shape)
+        return vector[:k], float(vector[k]), step * vector[k + 1 :].reshape(start.X.shape)
 
     def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
         theta, log_noise, X = parts(vector)
         f = log_likelihood(covariance, theta, log_noise, X, seen, D, run.threads)
-        slope = np.concatenate([-f.theta, [-f.noise], STEP * (X - f.X).ravel()])
+        slope = np.concatenate([-f.theta, [-f.noise], step * (X - f.X).ravel()])
         return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
 
     least, most = _bounds(covariance)
     free = np.full(start.X.size, np.inf)
     found = minimize(
         negative,
-        np.concatenate([start.theta, [start.log_noise], start.X.ravel() / STEP]),
+        np.concatenate([start.theta, [start.log_noise], start.X.ravel() / step]),
         max_iter=max_iter,
         tol=tol,
         monitor=run.monitor,
@@ -121,6 +137,7 @@ def train_sparsely(
     *,
     max_iter: int,
     tol: float,
+    step: float,
     in_parts: bool,
 ) -> Trained:
     """The bound by inducing points in place of the likelihood, on all rows or on growing parts."""
@@ -132,7 +149,7 @@ def train_sparsely(
         monitor=run.monitor,
         tol=tol,
         bounds=_bounds(covariance),
-        step=STEP,
+        step=step,
         in_parts=in_parts,
         n_columns=Y.shape[1],
     )

@@ -21,6 +21,8 @@ from lowland._engines.neighbors.search import neighbor_query
 from lowland.latent._base import MOST_INDUCING, GaussianProcessReducer
 from lowland.latent._gplvm_start import starting_places
 from lowland.latent._gplvm_training import (
+    FROM_LINEAR,
+    FROM_MAP,
     Trained,
     first_state,
     in_length_scales,
@@ -90,12 +92,16 @@ class GPLVM(GaussianProcessReducer):
     In units of the table's variance, parameters are bounded: noise variance 1e-5 to 10, variance
     1e-3 to 1e3, weights and bias 1e-6 to 100; length scales from 0.01 to 1 000.
 
-    The start is almost linear: places of unit variance, lengths of 10, and half of the variance as
-    noise; and places take ten times longer steps than the logarithms of the parameters, so that the
-    map unfolds before the lengths shrink. On 500 rows of digits this gave a trustworthiness of .97
-    and on 500 of oil flow of .99, against .94 and .96 from lengths of 3 with equal steps; the
-    likelihood was higher on digits and lower on oil flow. The start at principal components had a
-    higher trustworthiness than Isomap on digits, iris, a circle, a roll, a survey and clusters.
+    From principal components, the first process is almost linear: places of unit variance, lengths
+    of 10, and half of the variance as noise; and places take ten times longer steps than the
+    logarithms of the parameters, so that the map unfolds before the lengths shrink. On 500 rows of
+    digits this gave a trustworthiness of .97 and on 500 of oil flow of .99, against .94 and .96
+    from lengths of 3 with equal steps. From Isomap or given places, which may be unrolled already,
+    lengths are 1, a tenth of the variance is noise, and all steps are equal: so 600 rows of a swiss
+    roll and of an s curve stay flat (a quadratic function of the map explains .95 and 1.00 of the
+    true coordinates; from an almost linear process .49 and .81). Principal components tear them.
+    Use Isomap for bent sheets; on digits, iris, a circle, a survey and clusters principal
+    components were better, or as good.
 
     Of more than 500 rows, (500 / n)^2 of the steps are exact, at least 10, after others on the
     bound with inducing points. On 600 rows, half of the steps on the bound gave per value -.793 on
@@ -209,25 +215,24 @@ class GPLVM(GaussianProcessReducer):
     def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
         """Beyond some rows, exact steps come last: they cost n^3 each, and the others n."""
         covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
-        tol = float(self.tol)
+        first = FROM_LINEAR if isinstance(self.init, str) and self.init == "ppca" else FROM_MAP
+        options = {"tol": float(self.tol), "step": first.step}
         n_exact = _exact_steps(n, max_iter) if inference == "exact" else 0
         if inference == "exact" and n_exact == max_iter:
-            start = first_state(covariance, X, None)
-            return train_exactly(covariance, start, Y, run, max_iter=max_iter, tol=tol)
-        start = first_state(covariance, X, self._inducing(X, run))
+            start = first_state(covariance, first, X, None)
+            return train_exactly(covariance, start, Y, run, max_iter=max_iter, **options)
+        start, n_sparse = (
+            first_state(covariance, first, X, self._inducing(X, run)),
+            max_iter - n_exact,
+        )
+        in_parts = inference == "stochastic"
         found = train_sparsely(
-            covariance,
-            start,
-            Y,
-            run,
-            max_iter=max_iter - n_exact,
-            tol=tol,
-            in_parts=inference == "stochastic",
+            covariance, start, Y, run, max_iter=n_sparse, in_parts=in_parts, **options
         )
         if inference != "exact":
             return found
         start, done = found.state._replace(Z=None), found.n_iter
-        last = train_exactly(covariance, start, Y, run, max_iter=n_exact, tol=tol, done=done)
+        last = train_exactly(covariance, start, Y, run, max_iter=n_exact, done=done, **options)
         losses = np.concatenate([found.losses, last.losses[1:]])
         return last._replace(losses=losses, n_iter=len(losses) - 1)
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from lowland import PCA
 from lowland._engines.gaussian_processes import stochastic
-from lowland.datasets import digits, iris
+from lowland.datasets import digits, iris, s_curve
 from lowland.errors import DataError
 from lowland.latent import _gplvm_training as training
 from lowland.latent._places import Process, placed_rows
@@ -220,3 +220,17 @@ def test_the_map_is_in_units_of_the_length_scales(kernel):
     np.testing.assert_allclose(
         model.relevance_, (model.prior_deviations_ / model.prior_deviations_[0]) ** 2, rtol=1e-12
     )
+
+
+def test_an_unrolled_start_stays_unrolled():
+    data = s_curve(250, random_state=0)
+    truth = data.truth - data.truth.mean(axis=0)
+
+    def explained(init, max_iter):
+        """The share of the true coordinates that a quadratic function of the map explains."""
+        Y = GPLVM(init=init, max_iter=max_iter, random_state=0).fit_transform(data.X)
+        terms = np.column_stack([Y, Y**2, Y[:, 0] * Y[:, 1], np.ones(len(Y))])
+        rest = truth - terms @ np.linalg.lstsq(terms, truth, rcond=None)[0]
+        return 1 - np.sum(rest**2) / np.sum(truth**2)
+
+    assert explained("isomap", 60) > explained("isomap", 0) - 0.01 > explained("ppca", 60)
