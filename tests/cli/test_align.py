@@ -243,6 +243,7 @@ def test_the_report_shows_sets_matches_and_quality(made):
         (["left.csv", "right.csv", "--hold-out", "2"], "--hold-out: 2.0 is not allowed"),
         (["left.csv", "right.csv", "--hold-out", "nan"], "--hold-out: nan is not allowed"),
         (["left.csv", "right.csv", "-m", "magic"], "--method: 'magic' is not allowed"),
+        (["left.csv", "right.csv", "-m", "procrustes"], "add --match COLUMN or --same-order"),
         (["left.csv", "right.csv", "--columns", "a,b"], "--columns: right has none of these"),
         (["left.csv", "right.csv", "--drop", "zz"], "--drop: unknown column 'zz'"),
         (["left.csv", "right.csv", "--n-neighbor", "3"], "did you mean --n-neighbors?"),

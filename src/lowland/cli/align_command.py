@@ -126,6 +126,10 @@ def align_command(
     if method is not None:
         constraint = alignment_class().parameters()["method"].metadata["constraint"]
         given["method"] = read_value("--method", constraint, method)
+    if given.get("method") == "procrustes" and match is None and not same_order:
+        raise ParameterError(
+            "-m procrustes turns maps by rows that are matched; add --match COLUMN or --same-order."
+        )
     folder = output or alignment_folder(sources)
     written_as = file_format.value if file_format else format_like(sources[0])
     files = MapFiles.in_folder(folder, file_format=written_as, report=report, pictures=PICTURES)

@@ -153,7 +153,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         "distances mean little.",
         gaps="A gap is a region in which the model expects no rows; its width says little.",
         sizes="Sizes of groups are stretched, here more and there less.",
-        scale="One unit is one length scale: rows so far apart have a correlation of 0.6.",
+        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
     )
 
     @classmethod

@@ -127,8 +127,8 @@ class BayesianGPLVM(GaussianProcessReducer):
         distances="Rows that are near in the map are similar. Similar rows may be far apart, "
         "because the function may come back to where it was.",
         gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
-        sizes="Sizes of groups follow how much their rows differ, beside the length scales.",
-        scale="One unit is one length scale: rows so far apart have a correlation of 0.6.",
+        sizes="Sizes of groups follow how much their rows differ.",
+        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
     )
 
     @property
