@@ -35,8 +35,8 @@ class GaussianProcessReducer(Invertible):
     bias : bool, default=True
         Whether the covariance has a constant, so that columns may have a common shift.
     inference : {"auto", "exact", "sparse", "stochastic"}, default="auto"
-        How the likelihood is computed: exactly, by a lower bound with inducing points, or by that
-        bound on mini-batches. "auto" decides by the number of rows.
+        How the likelihood is computed: exactly, by a bound, or by a bound on parts of the rows. The
+        lower bound has inducing points. "auto" decides by the number of rows.
     n_inducing : int, default=50
         Number of inducing points.
 

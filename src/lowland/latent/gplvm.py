@@ -63,9 +63,9 @@ class GPLVM(GaussianProcessReducer):
         scaling of distances along the graph of 10 neighbors. Of given places only the shape
         matters, not the scale.
     inference : {"auto", "exact", "sparse", "stochastic"}, default="auto"
-        How the likelihood is computed: exactly, by a lower bound with inducing points, or by that
-        bound on growing random parts of the rows. "auto" is exact up to 2 000 rows and stochastic
-        beyond.
+        How the likelihood is computed: exactly, by a bound, or by a bound on parts of the rows. The
+        lower bound has inducing points; random parts of the rows grow to the whole table. "auto"
+        is exact up to 2 000 rows and stochastic beyond.
     n_inducing : int, default=150
         Number of inducing points. More are a finer sheet. Exact inference of more than 500 rows
         uses them in its first steps.
