@@ -52,7 +52,7 @@ def placed_rows(process: Process, anchors: np.ndarray, Y: np.ndarray, threads: i
     images = posterior.mean(anchors, threads)
     spread = posterior.variance(anchors, threads) + posterior.noise
     X, energy = np.empty((len(Y), posterior.covariance.q)), np.empty(len(Y))
-    per_row = 8 * (2 * len(anchors) + 2 * N_STARTS * D)
+    per_row = 8 * (3 * len(anchors) + 2 * N_STARTS * D)
     with np.errstate(all="ignore"):
         for at in row_blocks(len(Y), rows_within(per_row, BLOCK_BYTES)):
             starts = _starts(process, anchors, images, spread, Y[at], threads)
@@ -76,24 +76,30 @@ def _starts(
     Y: np.ndarray,
     threads: int,
 ) -> np.ndarray:
-    """Numbers of anchors (s, n): where the density is highest, then the highest at other places."""
+    """Numbers of anchors (s, n), far from each other.
+
+    In turn that where the density is highest and that whose image is nearest to the row: with
+    little noise, the density at a fitted place is low for every other row, however near it is.
+    """
     D = Y.shape[1]
     E = products.times(np.ascontiguousarray(Y), np.zeros(D), -2 * images.T, threads)
     E += np.sum(images**2, axis=1)
     E += np.einsum("ij,ij->i", Y, Y)[:, None]
+    squares = E.copy()
     E /= 2 * spread
     E += 0.5 * D * np.log(spread) + 0.5 * np.sum((anchors / process.deviations) ** 2, axis=1)
     posterior = process.posterior
     lengths = posterior.covariance.parameters(posterior.theta)[1]
     scaled = anchors / np.maximum(np.minimum(lengths, APART * anchors.std(axis=0)), 1e-300)
     found = []
-    for _ in range(min(N_STARTS, max(2, START_INPUTS // len(posterior.inputs)))):
-        lowest = np.argmin(E, axis=1)
+    for number in range(min(N_STARTS, max(2, START_INPUTS // len(posterior.inputs)))):
+        lowest = np.argmin(squares if number % 2 else E, axis=1)
         found.append(lowest)
         gaps = np.zeros(E.shape)
         for coordinate in scaled.T:
             gaps += (coordinate[lowest][:, None] - coordinate) ** 2
-        E[gaps < 1] = np.inf  # once all are, the first anchor is tried again
+        for heights in (E, squares):
+            heights[gaps < 1] = np.inf  # once all are, the first anchor is tried again
     return np.array(found)
 
 
