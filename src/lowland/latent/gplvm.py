@@ -117,7 +117,7 @@ class GPLVM(GaussianProcessReducer):
     inputs there are fewer starts. Standardized values beyond 1e8 are taken as 1e8.
 
     In the map of oil flow (1 000 rows) 2 rows have a nearest neighbor of another class, in that of
-    PCA 162, of GTM 7, of t-SNE 2; of 2 000 held-out rows 20 (GTM 27).
+    PCA 162, of GTM 7, of t-SNE 2; of 2 000 held-out rows 15 (GTM 27).
 
     References
     ----------
