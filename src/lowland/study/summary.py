@@ -16,6 +16,7 @@ __all__ = [
     "axis_shares",
     "card_of",
     "facts_of",
+    "fit_entry",
     "map_entry",
     "plain_value",
     "sides_of",
@@ -107,11 +108,10 @@ def table_facts(table: Table) -> dict[str, Any]:
     }
 
 
-def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
-    """The entry of the summary for one map."""
+def fit_entry(fit: Fit) -> dict[str, Any]:
+    """What the entry of a map tells of its method, before it is measured."""
     estimator = fit.estimator
     parameters = estimator.get_params()
-    losses = getattr(estimator, "loss_history_", None)
     return {
         "name": fit.name,
         "title": type(estimator).__name__,
@@ -122,10 +122,18 @@ def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
         "card": card_of(type(estimator)),
         "parameters": {name: plain_value(value) for name, value in parameters.items()},
         "seed": parameters["random_state"],
+        "facts": facts_of(estimator),
+    }
+
+
+def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
+    """The entry of the summary for one map."""
+    losses = getattr(fit.estimator, "loss_history_", None)
+    return {
+        **fit_entry(fit),
         "quality": {} if measures.table is None else measures.table.to_dict(),
         "per_point": measures.per_point,
         "loss_history": None if losses is None else [float(loss) for loss in losses],
-        "facts": facts_of(estimator),
         "pictures": {},
         "sides": sides_of(fit),
     }

@@ -14,7 +14,7 @@ from lowland.study.aligning.held_out import HeldOut
 from lowland.study.aligning.pairs import Pairs
 from lowland.study.aligning.sets import TableSet
 from lowland.study.fitting import Fit
-from lowland.study.summary import card_of, facts_of, plain_value
+from lowland.study.summary import fit_entry
 
 __all__ = ["joint_quality", "summary_of"]
 
@@ -81,24 +81,13 @@ def joint_quality(measures: Measures) -> dict[str, Any]:
 
 def _entry(fit: Fit, measures: Sequence[Measures], pictures: Mapping[str, bytes]) -> dict[str, Any]:
     """The entry of the one map; its quality is that of each set."""
-    estimator = fit.estimator
-    parameters = estimator.get_params()
     shared = [name for name in measures[0].per_point if all(name in m.per_point for m in measures)]
     return {
-        "name": fit.name,
-        "title": type(estimator).__name__,
-        "coordinates": fit.Y,
-        "seconds": fit.seconds,
-        "peak_bytes": fit.peak_bytes,
-        "stopped_early": fit.stopped,
-        "card": card_of(type(estimator)),
-        "parameters": {name: plain_value(value) for name, value in parameters.items()},
-        "seed": parameters["random_state"],
+        **fit_entry(fit),
         "quality": {},
         "per_point": {
             name: np.concatenate([each.per_point[name] for each in measures]) for name in shared
         },
         "loss_history": None,
-        "facts": facts_of(estimator),
         "pictures": dict(pictures),
     }
