@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = (
-    *("datasets", "errors", "io", "metrics", "neighbors", "plot", "report", "selection", "study"),
+    *(
+        "datasets",
+        "distributed",
+        "errors",
+        "io",
+        "metrics",
+        "neighbors",
+        "plot",
+        "report",
+        "selection",
+        "study",
+    ),
 )
 _FUNCTIONS = {
     "load": "lowland._core.persistence.models",

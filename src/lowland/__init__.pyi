@@ -1,6 +1,7 @@
 """The public names, for editors and type checkers; written by docs/make_stub.py."""
 
 from lowland import datasets as datasets
+from lowland import distributed as distributed
 from lowland import errors as errors
 from lowland import io as io
 from lowland import metrics as metrics

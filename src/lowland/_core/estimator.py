@@ -30,6 +30,8 @@ from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
 from lowland._core.random import generator
 from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
+from lowland._core.rows.fitting import Placing, as_rows, checked_rows, float_type, needs_memory
+from lowland._core.rows.table import Rows
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
@@ -57,6 +59,7 @@ class Estimator(Declared):
     accepts_sparse: ClassVar[bool] = False
     allows_nan: ClassVar[bool] = False  # NaN is a missing value; the others are used
     needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
+    fits_rows: ClassVar[bool] = False  # fit(rows) of a table that need not fit in memory
     min_rows: ClassVar[int] = 2
     fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass
     transform_uses_blas: ClassVar[bool] = True  # bounding BLAS costs a millisecond per call
@@ -82,15 +85,31 @@ class Estimator(Declared):
         """Place rows; each row's place must not depend on the other rows."""
         raise NotImplementedError
 
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """Set the fitted attributes from a table that is read leaf by leaf (``fits_rows``).
+
+        ``rows.total(f, merge, run.monitor)`` goes through its checked blocks; with
+        ``needs_target`` each block has its labels in ``y``.
+        """
+        raise NotImplementedError
+
     # --- what it inherits -------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X; ``y`` is ignored unless the method says otherwise."""
-        self._fit_checked(X, y)
+        rows = as_rows(X)
+        if rows is None:
+            self._fit_checked(X, y)
+        else:
+            self._fit_leaves(rows, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn from X and return its map: the same as ``fit(X).transform(X)``."""
+        rows = as_rows(X)
+        if rows is not None:
+            self._fit_leaves(rows, y)
+            return self.transform(rows)
         checked, embedding = self._fit_checked(X, y)
         if embedding is None:
             with self._running(bound_blas=self.transform_uses_blas) as run:
@@ -98,7 +117,14 @@ class Estimator(Declared):
         return self._in_container(embedding, X)
 
     def transform(self, X: Any) -> Any:
-        """Place rows in the fitted map, each as if it came alone. Changes nothing."""
+        """Place rows in the fitted map, each as if it came alone. Changes nothing.
+
+        Of a table that is read leaf by leaf (``lowland.distributed.open_rows``, or a collection of
+        Dask) the result is such a table, which is computed when it is used.
+        """
+        rows = as_rows(X)
+        if rows is not None:
+            return self._placed_leaves(rows)
         checked = self._check_new_rows(X)
         if "column_ranges_" in vars(self):
             checked = in_ranges(checked, self.column_ranges_)
@@ -107,6 +133,29 @@ class Estimator(Declared):
 
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
         return self._transform(X, run)
+
+    def _fit_leaves(self, rows: Rows, y: Any) -> None:
+        """Fit to a table that is read leaf by leaf."""
+        self.check_params()
+        owner = type(self).__name__
+        if not self.fits_rows:
+            raise needs_memory(owner)
+        rows = checked_rows(rows, y, self)
+        self._forget()
+        self._remember_columns(rows, rows)
+        with self._running() as run:
+            self._fit_rows(rows, run)
+
+    def _placed_leaves(self, rows: Rows) -> Rows:
+        """The table of the places of all rows."""
+        self._require_fitted()
+        owner = type(self).__name__
+        check_same_columns(
+            column_names(rows), getattr(self, "feature_names_in_", None), owner=owner
+        )
+        check_columns(rows, self.n_features_in_, owner=owner)
+        names = [str(name) for name in self.get_feature_names_out()]
+        return rows.map(Placing(self), len(names), names=names, dtype=float_type(rows.dtype))
 
     def _fit_checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray | None]:
         self.check_params()

@@ -11,6 +11,8 @@ from lowland._core.columns import check_columns, check_same_columns, column_name
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Semidefinite, count
 from lowland._core.params import fitted
+from lowland._core.rows.leaves import Block
+from lowland._core.rows.table import Rows
 from lowland._core.units import largest
 from lowland._core.validation import check_finite, check_matrix
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_of
@@ -76,6 +78,12 @@ class MomentsReducer(LinearMap):
 
     # --- what it inherits ---------------------------------------------------------------------
 
+    fits_rows = True
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        sums = rows.total(LeafSums(self), self._merged, run.monitor, "covariance")
+        self._finish(sums, run)
+
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add one more batch of rows; the result is that of one ``fit`` on all batches together.
 
@@ -131,6 +139,17 @@ class MomentsReducer(LinearMap):
         columns = {name: value for name, value in vars(self).items() if name.endswith("_in_")}
         self._forget()
         vars(self).update(columns)
+
+
+class LeafSums:
+    """The sums of one block of rows, by a method that is not fitted yet."""
+
+    def __init__(self, method: MomentsReducer) -> None:
+        self.method = method
+
+    def __call__(self, block: Block) -> Any:
+        with self.method._running() as run:
+            return self.method._sums(block.X, block.y, run)
 
 
 def check_squares(squares: np.ndarray, X: Any, owner: str) -> None:

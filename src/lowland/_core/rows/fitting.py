@@ -1,0 +1,92 @@
+"""What an estimator does with tables that are read leaf by leaf."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.rows.table import Rows
+from lowland._core.validation import FLOATS, check_matrix
+from lowland._core.wording import shown
+
+__all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs_memory"]
+
+
+def as_rows(X: Any) -> Rows | None:
+    """X as a table in leaves if it is one, or a collection of Dask; None if it is in memory."""
+    return X if isinstance(X, Rows) else None
+
+
+def float_type(dtype: Any) -> np.dtype:
+    """The type that numbers of ``dtype`` have in a method: float32 stays, others are float64."""
+    return np.dtype(dtype) if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
+
+
+class Placing:
+    """The step that places rows by a fitted estimator.
+
+    It keeps a copy of the estimator as it is now: a later fit of the original changes nothing. The
+    names of columns are checked once, for the whole table; blocks are arrays without names.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = copy.copy(estimator)
+        vars(self.estimator).pop("feature_names_in_", None)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        return np.asarray(self.estimator.transform(X))
+
+
+class Checked:
+    """The step that checks a block as ``fit`` checks a table: numbers, finite unless allowed."""
+
+    def __init__(self, owner: str, accept_sparse: bool, finite: bool, allow_nan: bool) -> None:
+        self.options: dict[str, Any] = {
+            "owner": owner,
+            "accept_sparse": accept_sparse,
+            "finite": finite,
+            "allow_nan": allow_nan,
+        }
+
+    def __call__(self, X: Any) -> Any:
+        return check_matrix(X, **self.options)
+
+
+def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
+    """The table whose blocks are checked for a fit, with the target that the method needs."""
+    owner = type(estimator).__name__
+    n, p = rows.shape
+    if n < estimator.min_rows:
+        raise DataError(
+            f"Found {n} sample(s) while a minimum of {estimator.min_rows} is required by {owner}."
+        )
+    if p < 1:
+        raise DataError(f"Found 0 feature(s) while a minimum of 1 is required by {owner}.")
+    if estimator.needs_target:
+        rows = _with_target(rows, y, owner)
+    finite = not estimator.fit_checks_finite
+    step = Checked(owner, estimator.accepts_sparse, finite, estimator.allows_nan)
+    return rows.map(step, dtype=float_type(rows.dtype))
+
+
+def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
+    """The rows with the labels that ``y`` names; None takes the target they have already."""
+    if y is None and rows.target is not None:
+        return rows
+    if not isinstance(y, str):
+        raise ParameterError(
+            f"{owner}: y={shown(y)} is not allowed; for rows that are read leaf by leaf, y is the "
+            f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
+        )
+    return rows.with_target(y)
+
+
+def needs_memory(owner: str) -> ParameterError:
+    """The error of a method that cannot go through rows leaf by leaf."""
+    return ParameterError(
+        f"{owner}: fit needs all of its rows in memory; fit a sample, as in "
+        f"{owner}().fit(rows.sample(10_000)), and place all rows with transform(rows)."
+    )
