@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -98,7 +99,7 @@ class Rows:
             "rows.to_numpy() if all of them fit in memory."
         )
 
-    @property
+    @functools.cached_property
     def tasks(self) -> list[Task]:
         """Runs of leaves; they depend on the files and the number of columns read."""
         return tasks_of(self.leaves, self._read_columns, self.task_rows)
