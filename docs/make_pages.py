@@ -145,6 +145,22 @@ def selectors() -> str:
     return table(["class", "what it does", "parameters of its own"], rows)
 
 
+def rows_methods() -> str:
+    """Which methods and selectors fit tables that are read leaf by leaf."""
+
+    def links(classes: list[type[Reducer]]) -> str:
+        return ", ".join(f"[{cls.__name__}](methods/{name_of(cls)}.md)" for cls in classes)
+
+    every = [cls for cls in registry.all_selectors() if cls.fits_rows]
+    selectors = ", ".join(f"`{cls.__name__}`" for cls in every)
+    rows = [
+        ("fit to all rows", links([cls for cls in METHODS if cls.fits_rows])),
+        ("scores of columns from all rows", f"{selectors} ([selectors](selection.md))"),
+        ("fit to a sample", links([cls for cls in METHODS if not cls.fits_rows])),
+    ]
+    return table(["what", "methods"], rows)
+
+
 def not_in(page: str) -> list[type[Reducer]]:
     """Methods that the hand-written part of a page does not link to."""
     text = BLOCK.sub("", (DOCS / page).read_text(encoding="utf-8"))
@@ -205,6 +221,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gallery": gallery,
     "other-choices": other_choices,
     "other-readings": other_readings,
+    "rows-methods": rows_methods,
     "selectors": selectors,
 }
 # <!-- made: module.lowland.metrics -->

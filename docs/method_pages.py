@@ -41,6 +41,7 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
         "distances": yes(cls.accepts_distances),
         "missing values": yes(cls.allows_nan),
         "classes": "needs them" if cls.needs_target else "no",
+        "larger than memory": "all rows" if cls.fits_rows else "a sample",
     }
 
 

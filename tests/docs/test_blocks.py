@@ -18,6 +18,7 @@ PYTHON = (
     "docs/selection.md",
     "docs/files.md",
     "docs/report.md",
+    "docs/scale.md",
 )
 SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md", "docs/selection.md")
 
