@@ -17,7 +17,7 @@ from lowland._core.memory import SMALL, available_memory
 
 __all__ = ["Prepared"]
 
-LOOKED_AT = 4096  # rows of an array that tell whether it was changed in place
+LOOKED_AT = 512  # rows of an array that tell whether it was changed in place
 SHARE = 4  # what is kept may take one part in so many of the memory that is left
 
 
@@ -31,6 +31,7 @@ class Prepared:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._results: dict[str, tuple[tuple[Any, ...], Any, Any, Any]] = {}
+        self._nbytes = 0  # of all results when they were last looked at
 
     def get(
         self, name: str, sources: tuple[Any, ...], options: Any, make: Callable[[], Any]
@@ -53,7 +54,8 @@ class Prepared:
         """Drop results that take more than a fair share of the memory that is left."""
         with self._lock:
             kept = sum(int(getattr(entry[3], "nbytes", 0)) for entry in self._results.values())
-            if kept > SMALL and kept > available_memory() // SHARE:
+            grown, self._nbytes = kept > self._nbytes, kept  # to ask the system takes a while
+            if grown and kept > SMALL and kept > available_memory() // SHARE:
                 self._results.clear()
 
 
@@ -61,6 +63,4 @@ def _mark(array: Any) -> int:
     """A checksum of some rows: it changes if an array is shifted, scaled or turned in place."""
     if not isinstance(array, np.ndarray) or not array.size:
         return 0
-    return zlib.crc32(
-        np.ascontiguousarray(array[:: max(1, len(array) // LOOKED_AT)]).view(np.uint8)
-    )
+    return zlib.crc32(array[:: max(1, len(array) // LOOKED_AT)].tobytes())
