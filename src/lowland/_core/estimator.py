@@ -139,9 +139,8 @@ class Estimator(Declared):
     def _fit_leaves(self, rows: Rows, y: Any) -> None:
         """Fit to a table that is read leaf by leaf."""
         self.check_params()
-        owner = type(self).__name__
         if not self.fits_rows:
-            raise needs_memory(owner)
+            raise needs_memory(type(self).__name__)
         rows = checked_rows(rows, y, self)
         self._forget()
         self._remember_columns(rows, rows)
@@ -237,12 +236,10 @@ class Estimator(Declared):
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
             self._runs.add(monitor)
             try:
-                yield FitContext(
-                    generator(self.random_state), threads, monitor, self._shared, self._prepared
-                )
+                kept = self._shared, self._prepared
+                yield FitContext(generator(self.random_state), threads, monitor, *kept)
             finally:
                 self._runs.discard(monitor)
-                self._prepared.trim()
 
     @contextlib.contextmanager
     def sharing(self) -> Iterator[SharedWork]:

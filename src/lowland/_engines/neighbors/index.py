@@ -213,7 +213,10 @@ def query_fitted(
 
     params = [(name, np.asarray(value).tobytes()) for name, value in (metric_params or {}).items()]
     index = run.prepared("neighbors", (X,), (k, metric, params, approximate), build)
-    return index.query(queries, run.threads, run.monitor)
+    found = index.query(queries, run.threads, run.monitor)
+    if run.kept is not None:
+        run.kept.trim()  # the first query made the index large
+    return found
 
 
 def query_regime(X: np.ndarray, metric: Any, method: str) -> str:
