@@ -35,7 +35,12 @@ DATA = {
     "copies": lambda rng, n: sheets(rng, 30)[rng.integers(0, 30, n)],
     "half of the rows equal": lambda rng, n: sheets(rng, n) * (rng.random((n, 1)) < 0.5),
     "constant columns": lambda rng, n: np.hstack([sheets(rng, n, 7), np.full((n, 9), 4.0)]),
+    "all rows equal": lambda rng, n: np.ones((n, 3)),
     "wide": lambda rng, n: sheets(rng, n, 200),
+    "wide, without leading directions": lambda rng, n: (
+        np.repeat(np.eye(60), 4, axis=1)[rng.integers(0, 60, n)] * 30
+        + rng.standard_normal((n, 240))
+    ),
     "one column": lambda rng, n: rng.gamma(1.0, size=(n, 1)),
     "far from the origin": lambda rng, n: 1e4 + sheets(rng, n),
 }
@@ -52,8 +57,7 @@ def cells(X, k, **options):
 
 
 @each("what", DATA)
-@each("k", [1, 30])
-@each("dtype", [np.float32, np.float64])
+@each(("k", "dtype"), [(1, np.float32), (30, np.float64)])
 def test_cells_find_nearly_all_neighbors_of_new_rows_and_say_true_distances(what, k, dtype):
     X, Q = tables(what, dtype=dtype)
     graph = cells(X, k).query(Q, 2, Monitor())

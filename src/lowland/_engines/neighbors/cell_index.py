@@ -21,7 +21,12 @@ import numpy as np
 from lowland import _native
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.distances.filter_space import FULL_COLUMNS, FilterSpace, PackedPoints
+from lowland._engines.distances.filter_space import (
+    FILTER_COLUMNS,
+    FULL_COLUMNS,
+    FilterSpace,
+    PackedPoints,
+)
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.cell_search import (
     TARGET_RECALL,
@@ -55,19 +60,27 @@ class CellIndex:
     sample_rows : int
     """
 
+    _truth: tuple[np.ndarray, ...] | None = None
+
     def __init__(self, X: np.ndarray, k: int, threads: int, monitor: Monitor) -> None:
-        rng = np.random.default_rng(SEED)
         self.X, self.k = X, k
-        self.space = FilterSpace.of(X, threads)
         rows = _at_most(X, k, threads)
-        q = min(X.shape[1], FULL_COLUMNS)
+        wide = X.shape[1] > FULL_COLUMNS
+        self._build(rows, wide, threads, monitor)
+        if wide and self.recall < TARGET_RECALL:  # the leading directions are not enough
+            self._build(rows, False, threads, monitor)
+
+    def _build(self, rows: np.ndarray, leading: bool, threads: int, monitor: Monitor) -> None:
+        """Pack ``rows`` in cells; of wide tables the leading directions, or all columns."""
+        X, rng = self.X, np.random.default_rng(SEED)
         require_memory(
-            12 * len(rows) * q,
+            12 * len(rows) * (FILTER_COLUMNS if leading else X.shape[1]),
             task=f"the index of {len(X)} fitted rows for neighbors of new rows",
             alternative="fit fewer rows",
         )
+        self.space = FilterSpace.of(X, threads, full=not leading)
         F = self.space.coordinates(X if len(rows) == len(X) else X[rows], threads)
-        n_cells = max(2, len(rows) // max(CELL_ROWS, math.isqrt(len(rows))))
+        n_cells = max(1, len(rows) // max(CELL_ROWS, math.isqrt(len(rows))))
         self.centers = cell_centers(F, n_cells, threads, rng, monitor)
         cell_of = nearest_centers(F, self.centers, 1, threads, monitor)[:, 0]
         layout = laid_out(F, cell_of, n_cells, threads)
@@ -77,13 +90,16 @@ class CellIndex:
         del F, layout
         taken = points.ids >= 0
         points.ids[taken] = rows[points.ids[taken]]
-        self._points = points
-        # Scores of wide tables are bounds, which order the rows less well.
-        self._spare = k // 2 if X.shape[1] > FULL_COLUMNS else 0
-        self.sample_rows = len(sample)
+        self._points, self.sample_rows = points, len(sample)
         cells = np.empty(len(X), np.int32)
         cells[rows] = cell_of
+        # Scores by leading directions are bounds, which order the rows less well.
+        self._spare = self.k // 2 if leading else 0
         self._calibrate(rows[sample], sampled, cells, threads)
+        if leading and self.recall < TARGET_RECALL:
+            self._spare = 2 * self.k
+            self._measure(threads)
+        self._truth = None
 
     @property
     def nbytes(self) -> int:
@@ -159,7 +175,7 @@ class CellIndex:
     ) -> None:
         """Choose the number of cells to search; a row of the sample does not find itself."""
         asked = np.ascontiguousarray(self.X[sample])
-        wanted = min(self.k + 1, int((self._points.ids >= 0).sum()))
+        wanted = self._wanted = min(self.k + 1, int((self._points.ids >= 0).sum()))
         sought = PackedPoints.of(F, np.arange(len(F), dtype=np.int32), threads, self._points.lead)
         kept = Candidates.empty(len(sought.ids), wanted, F.dtype)
         nobody = np.full(len(sought.ids), -2, np.int32)
@@ -173,14 +189,20 @@ class CellIndex:
         ranks = np.take_along_axis(rank, cell_of[exact.ids], axis=1)[others]
         within = np.cumsum(np.bincount(ranks, minlength=n_cells)) / max(1, len(ranks))
         self.probes = min(n_cells, 1 + int(np.searchsorted(within, AIM)))
-        farthest = exact.squares[:, -1:]
-        while True:
-            found = self._nearest(asked, F, wanted, threads)
-            near = (found.squares <= farthest) & (found.ids != sample[:, None])
-            self.recall = float(near.sum() / max(1, others.sum()))
-            if self.recall >= TARGET_RECALL or self.probes == n_cells:
-                break
+        self._truth = asked, F, exact.squares[:, -1:], sample
+        self._measure(threads)
+        while self.recall < TARGET_RECALL and not self._spare and self.probes < n_cells:
             self.probes = min(n_cells, self.probes + 1 + self.probes // 4)
+            self._measure(threads)
+
+    def _measure(self, threads: int) -> None:
+        """The recall of the search as it is, on the sample."""
+        assert self._truth is not None
+        asked, F, farthest, sample = self._truth
+        found = self._nearest(asked, F, self._wanted, threads)
+        near = (found.squares <= farthest) & (found.ids != sample[:, None])
+        others = len(sample) * (self._wanted - 1)
+        self.recall = min(1.0, float(near.sum() / others)) if others else 1.0
 
 
 def _at_most(X: np.ndarray, k: int, threads: int) -> np.ndarray:
