@@ -24,7 +24,8 @@ from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
-from lowland._engines.neighbors.search import given_neighbors, neighbor_query
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import given_neighbors
 
 __all__ = ["GRAPH_READING", "GraphEmbedding", "map_dtype"]
 
@@ -163,14 +164,13 @@ class GraphEmbedding(NeighborGraphReducer):
             return given_neighbors(D, k, monitor=run.monitor)
         if is_sparse(X) and not is_sparse(self.fitted_rows_):
             X = as_dense(X, type(self).__name__)
-        return neighbor_query(
+        return query_fitted(
             self.fitted_rows_,
             X,
             k,
             metric=self._graph_metric,
             metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
+            run=run,
         )
 
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:

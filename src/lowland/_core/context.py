@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.monitor import Monitor
+from lowland._core.prepared import Prepared
 
 __all__ = ["FitContext", "SharedWork"]
 
@@ -30,3 +32,15 @@ class FitContext(NamedTuple):
     threads: int
     monitor: Monitor
     shared: SharedWork | None = None  # if the caller asked for it
+    kept: Prepared | None = None  # what the estimator keeps between calls
+
+    def prepared(
+        self, name: str, sources: tuple[Any, ...], options: Any, make: Callable[[], Any]
+    ) -> Any:
+        """What ``make`` computes from these arrays and options, or the estimator has from before.
+
+        ``name`` says what it is; each estimator keeps one result of a name.
+        """
+        if self.kept is None:
+            return make()
+        return self.kept.get(name, sources, options, make)

@@ -28,6 +28,7 @@ from lowland._core.context import FitContext, SharedWork
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
+from lowland._core.prepared import Prepared
 from lowland._core.random import generator
 from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
 from lowland._core.rows.fitting import Placing, as_rows, checked_rows, float_type, needs_memory
@@ -51,9 +52,9 @@ class Estimator(Declared):
     n_jobs: int | None = param(Null() | Integer(), default=None)
     verbose: bool = param(Boolean(), default=False)
 
-    # What belongs to calls that are under way, and is no part of the model: slots are neither
-    # seen as attributes by scikit-learn nor copied, pickled or saved.
-    __slots__ = ("_runs", "_shared")
+    # What belongs to calls that are under way or saves later calls work, and is no part of the
+    # model: slots are neither seen as attributes by scikit-learn nor copied, pickled or saved.
+    __slots__ = ("_prepared", "_runs", "_shared")
 
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
@@ -67,6 +68,7 @@ class Estimator(Declared):
     def __post_init__(self) -> None:
         self._runs: set[Monitor] = set()
         self._shared: SharedWork | None = None
+        self._prepared = Prepared()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self)
@@ -137,9 +139,8 @@ class Estimator(Declared):
     def _fit_leaves(self, rows: Rows, y: Any) -> None:
         """Fit to a table that is read leaf by leaf."""
         self.check_params()
-        owner = type(self).__name__
         if not self.fits_rows:
-            raise needs_memory(owner)
+            raise needs_memory(type(self).__name__)
         rows = checked_rows(rows, y, self)
         self._forget()
         self._remember_columns(rows, rows)
@@ -214,6 +215,7 @@ class Estimator(Declared):
         return checked
 
     def _forget(self) -> None:
+        self._prepared = Prepared()
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
@@ -234,7 +236,8 @@ class Estimator(Declared):
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
             self._runs.add(monitor)
             try:
-                yield FitContext(generator(self.random_state), threads, monitor, self._shared)
+                kept = self._shared, self._prepared
+                yield FitContext(generator(self.random_state), threads, monitor, *kept)
             finally:
                 self._runs.discard(monitor)
 

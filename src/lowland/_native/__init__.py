@@ -30,6 +30,8 @@ definition in numpy.
 - ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
   potential, forces)``: from the points of a map to a grid, and from a field on it back to the
   points, by B-splines of order 6.
+- ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z)``:
+  the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
@@ -201,6 +203,7 @@ from lowland._native.kernels import (
     sculpt_pass,
     sculpt_places,
     sculpt_terms,
+    settle_rows,
     shortest_paths,
     som_steps,
     sort_rows,
@@ -284,6 +287,7 @@ __all__ = [
     "sculpt_pass",
     "sculpt_places",
     "sculpt_terms",
+    "settle_rows",
     "shortest_paths",
     "som_steps",
     "sort_rows",

@@ -109,6 +109,8 @@ def probe_lists(
     tails: np.ndarray | None = None,
     lead: int = 0,
     rounding: float = 0.0,
+    query_halves: np.ndarray | None = None,
+    query_tails: np.ndarray | None = None,
 ) -> None: ...
 def refine_neighbors(
     rows: np.ndarray,
@@ -271,6 +273,21 @@ def gather(
     field: np.ndarray,
     potential: np.ndarray,
     forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def settle_rows(
+    ids: np.ndarray,
+    weights: np.ndarray,
+    y: np.ndarray,
+    inverse_dof: float,
+    mean_potential: float,
+    low: np.ndarray,
+    pitch: float,
+    field: np.ndarray,
+    steps: int,
+    close: float,
+    z: np.ndarray,
     threads: int,
     isa: str = "auto",
 ) -> None: ...

@@ -24,11 +24,11 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.local_stress.laws import RADIAL, Law
 from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
+from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import (
     given_neighbors,
     neighbor_graph,
     neighbor_graph_cost,
-    neighbor_query,
 )
 from lowland.curvilinear._radial import ALL_ROWS, LANDMARKS, RadialReducer
 
@@ -235,12 +235,11 @@ class CurvilinearDistanceAnalysis(RadialReducer):
             return given_neighbors(np.ascontiguousarray(X[:, kept]), k, monitor=run.monitor)
         if is_sparse(X) and not is_sparse(self.fitted_rows_):
             X = as_dense(X, type(self).__name__)
-        return neighbor_query(
+        return query_fitted(
             self.fitted_rows_,
             X,
             k,
             metric=self._graph_metric,
             metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
+            run=run,
         )

@@ -30,7 +30,7 @@ from lowland._engines.embedding.affinity import (
 )
 from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
-from lowland._engines.embedding.placement import FrozenMap, place_rows
+from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import (
@@ -39,12 +39,8 @@ from lowland._engines.neighbors.graph import (
     graph_powers,
     no_fitted_rows,
 )
-from lowland._engines.neighbors.search import (
-    given_neighbors,
-    neighbor_graph,
-    neighbor_query,
-    stored_graph,
-)
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
 
 __all__ = ["NeighborEmbedding"]
 
@@ -285,19 +281,26 @@ class NeighborEmbedding(Reducer):
         if self.fitted_rows_ is None:
             near = given_neighbors(X, k, monitor=run.monitor)
         else:
-            near = neighbor_query(
+            near = query_fitted(
                 self.fitted_rows_,
                 X.toarray() if is_sparse(X) and not is_sparse(self.fitted_rows_) else X,
                 k,
                 metric=self.metric,
                 metric_params=self.metric_params,
-                threads=run.threads,
-                monitor=run.monitor,
+                run=run,
             )
         near = near.in_distances()
         p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
-        mean = None if self.by_rows else self.mean_potential_
-        Z = place_rows(FrozenMap(self.embedding_, self._dof(), mean), near.indices, p, run.threads)
+        frozen = FrozenMap(
+            self.embedding_, self._dof(), None if self.by_rows else self.mean_potential_
+        )
+        field = run.prepared(
+            "field",
+            (frozen.Y,),
+            frozen.dof,
+            lambda: map_field(frozen.Y, frozen.dof, run.threads),
+        )
+        Z = place_rows(frozen, near.indices, p, run.threads, field)
         Z = Z.astype(self.embedding_.dtype)
         equal = near.distances[:, 0] == 0  # a row equal to a fitted row gets the same place
         Z[equal] = self.embedding_[near.indices[equal, 0]]

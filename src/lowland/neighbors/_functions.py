@@ -98,7 +98,11 @@ def knn_query(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> NeighborGraph:
-    """The rows of X nearest to each query, exact; parameters as in :func:`knn_graph`.
+    """The rows of X nearest to each query; parameters as in :func:`knn_graph`.
+
+    The answers are exact, unless ``method="cells"``: each query is then compared with the rows of
+    its nearest cells, and ``recall_`` of the result is the share of true neighbors found, measured
+    on a sample. To cut the rows into cells takes as long as some thousand exact queries.
 
     With ``metric="precomputed"``, ``X`` is the matrix that the graph was made from and ``queries``
     holds the distances of each query to the n rows (m x n).

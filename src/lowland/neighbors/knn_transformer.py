@@ -14,7 +14,8 @@ from lowland._core.meanings.contents import count, share
 from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_query
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph
 from lowland._engines.neighbors.search_options import METHODS, check_k, check_search
 
 __all__ = ["KNNTransformer"]
@@ -102,14 +103,14 @@ class KNNTransformer(Estimator):
         if self._has_distances:
             found = given_neighbors(X, self._stored, monitor=run.monitor)
         else:
-            found = neighbor_query(
+            found = query_fitted(
                 self.fitted_rows_,
                 X,
                 self._stored,
                 metric=self.metric,
                 metric_params=self.metric_params,
-                threads=run.threads,
-                monitor=run.monitor,
+                run=run,
+                approximate=False,
             )
         return self._csr(found.indices, found.distances)
 

@@ -33,7 +33,8 @@ from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_query
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import given_neighbors, neighbor_query
 from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
 from lowland._engines.patches.patch_weights import barycentric, mixtures, tangents
 from lowland.spectral._isometry import isometric_map
@@ -266,15 +267,13 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     def _place(self, X: np.ndarray, run: FitContext) -> np.ndarray:
         """sum_j w_j y_j over the neighbors of each row; a fitted row keeps its place."""
         points = self._points(self.fitted_rows_, self.fitted_row_indices_)
-        near = neighbor_query(
-            points.searched(points.rows),
-            points.searched(X),
-            min(self.n_neighbors_, len(points)),
-            metric=self._graph_metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
+        rows, new, k = points.searched(points.rows), points.searched(X), self.n_neighbors_
+        k = min(k, len(points))
+        if self._has_distances:
+            near = given_neighbors(new, k, monitor=run.monitor)
+        else:
+            metric, params = self._graph_metric, self.metric_params
+            near = query_fitted(rows, new, k, metric=metric, metric_params=params, run=run)
         places = self.embedding_[self.fitted_row_indices_]
         return mixtures(points, X, places, near.indices, self._weights, run.threads, run.monitor)
 

@@ -93,8 +93,14 @@ class PackedPoints:
     lead: int
 
     @classmethod
-    def of(cls, F: np.ndarray, ids: np.ndarray, threads: int) -> PackedPoints:
-        """Pack the points F; ``ids`` says which row each of them is."""
+    def of(
+        cls, F: np.ndarray, ids: np.ndarray, threads: int, lead: int | None = None
+    ) -> PackedPoints:
+        """Pack the points F; ``ids`` says which row each of them is.
+
+        Queries take the ``lead`` of the points they are compared with: a bound on the rest of a
+        product needs tails that begin at the same coordinate.
+        """
         n, q = F.shape
         width = panel_width(F.dtype)
         n_panels = -(-n // width)
@@ -106,7 +112,7 @@ class PackedPoints:
         places = np.full(n_panels * width, -1, np.int32)
         places[:n] = ids
         eps = float(np.finfo(F.dtype).eps)
-        lead = _lead_of(F)
+        lead = _lead_of(F) if lead is None else lead
         tails = np.zeros(n_panels * width, F.dtype)
         tails[:n] = np.sqrt(np.einsum("ij,ij->i", F[:, lead:], F[:, lead:], dtype=np.float64))
         tails *= 1 + 4 * eps  # never too short

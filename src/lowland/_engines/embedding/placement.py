@@ -13,6 +13,9 @@ Each step minimizes a quadratic majorizer of the attraction (the logarithm lies 
 plus the linearized repulsion, and is halved until J falls. There is no learning rate, and new rows
 do not influence each other.
 
+The field of a large map is computed once, on a grid, and can be kept (:func:`map_field`); all steps
+of a row are then taken in one kernel. Small maps are summed over all pairs in each step.
+
 Cost O(m k) and one evaluation of the field per step.
 """
 
@@ -25,15 +28,20 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
+from lowland._engines.embedding.particle_mesh import (
+    Field,
+    ParticleMesh,
+    grid_nodes,
+    similarity,
+)
 
-__all__ = ["FrozenMap", "place_rows"]
+__all__ = ["FrozenMap", "MapField", "map_field", "place_rows"]
 
 STEPS = 100
 CLOSE = 1e-4  # a row has converged when it moves by less
 MARGIN = 40  # grid nodes around the map that a new row may use
 GRID_POINTS = 5000  # smaller maps: all pairs; larger maps: the field on a grid, computed once
-GRID_LIMIT = 2**24  # nodes (of 24 bytes) of a grid, which every call computes
+GRID_LIMIT = 2**24  # nodes (of 24 bytes) of a grid
 
 
 class FrozenMap(NamedTuple):
@@ -44,6 +52,18 @@ class FrozenMap(NamedTuple):
     mean_potential: float | None
 
 
+class MapField(NamedTuple):
+    """The places of a map in float32, and their field on a grid; None: small, without a grid."""
+
+    Y: np.ndarray
+    grid: Field | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of both."""
+        return int(self.Y.nbytes) + (0 if self.grid is None else int(self.grid.values.nbytes))
+
+
 class _Height(NamedTuple):
     """J of each row, half its gradient, and the curvature of the attraction."""
 
@@ -52,19 +72,63 @@ class _Height(NamedTuple):
     stiffness: np.ndarray
 
 
-def place_rows(frozen: FrozenMap, ids: np.ndarray, weights: np.ndarray, threads: int) -> np.ndarray:
-    """Places for rows with these fitted neighbors (m, k) and affinities to them (m, k)."""
-    Y = np.ascontiguousarray(frozen.Y, np.float32)
+def map_field(Y: np.ndarray, dof: float, threads: int) -> MapField:
+    """What new rows need to know of a map; O(n + g log g) for g grid nodes."""
+    Y = np.ascontiguousarray(Y, np.float32)
+    kernel = similarity(dof)
+    large = len(Y) >= GRID_POINTS and Y.shape[1] <= 3
+    if not large or grid_nodes(Y, kernel, MARGIN) > GRID_LIMIT:
+        return MapField(Y, None)
+    return MapField(Y, ParticleMesh(kernel, threads).field(Y, margin=MARGIN).without_charge())
+
+
+def place_rows(
+    frozen: FrozenMap,
+    ids: np.ndarray,
+    weights: np.ndarray,
+    threads: int,
+    field: MapField | None = None,
+) -> np.ndarray:
+    """Places for rows with these fitted neighbors (m, k) and affinities to them (m, k).
+
+    ``field`` is the :func:`map_field` of the map, if it is known already.
+    """
+    Y, grid = map_field(frozen.Y, frozen.dof, threads) if field is None else field
+    if grid is None:
+        return _by_pairs(frozen, Y, ids, weights, threads)
+    Z = np.empty((len(ids), Y.shape[1]), np.float32)
+    _native.settle_rows(
+        np.ascontiguousarray(ids, np.int32),
+        np.ascontiguousarray(weights),
+        Y,
+        0.0 if math.isinf(frozen.dof) else 1 / frozen.dof,
+        0.0 if frozen.mean_potential is None else frozen.mean_potential,
+        grid.low,
+        grid.pitch,
+        grid.values,
+        STEPS,
+        CLOSE,
+        Z,
+        threads,
+    )
+    return Z
+
+
+# --- small maps, over all pairs --------------------------------------------------------------
+
+
+def _by_pairs(
+    frozen: FrozenMap, Y: np.ndarray, ids: np.ndarray, weights: np.ndarray, threads: int
+) -> np.ndarray:
     m, k = ids.shape
     edges = (
         np.arange(m + 1, dtype=np.int64) * k,
         np.ascontiguousarray(np.maximum(ids, 0), np.int32).ravel(),
         np.ascontiguousarray(weights, np.float32).ravel(),
     )
-    repel = _field_of(Y, frozen.dof, threads)
 
     def height(Z: np.ndarray, rows: np.ndarray) -> _Height:
-        return _height(Z, rows, Y, edges, frozen, repel, threads)
+        return _height(Z, rows, Y, edges, frozen, threads)
 
     Z = np.einsum("ik,ikd->id", weights, Y[np.maximum(ids, 0)].astype(np.float64))
     Z = np.ascontiguousarray(Z, np.float32)
@@ -108,7 +172,6 @@ def _height(
     Y: np.ndarray,
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     frozen: FrozenMap,
-    repel: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
     threads: int,
 ) -> _Height:
     m = len(rows)
@@ -119,7 +182,9 @@ def _height(
     sums, potential = np.empty((m, 2)), np.empty(m)
     inverse_dof = 0.0 if math.isinf(frozen.dof) else 1 / frozen.dof
     _native.attract(starts, columns, weights, Z, Y, inverse_dof, pull, sums, threads)
-    repel(Z, potential, push)
+    gaussian = math.isinf(frozen.dof)
+    dof = 1.0 if gaussian else frozen.dof
+    _native.repel_from(Z, Y, gaussian, dof, potential, push, threads)
     if frozen.mean_potential is None:
         potential = np.maximum(potential, np.finfo(np.float32).tiny)
         value, per_unit = np.log(potential), 1 / potential
@@ -127,29 +192,3 @@ def _height(
         value = potential / frozen.mean_potential
         per_unit = np.full(m, 1 / frozen.mean_potential)
     return _Height(sums[:, 0] + value, pull - push * per_unit[:, None], sums[:, 1])
-
-
-def _field_of(
-    Y: np.ndarray, dof: float, threads: int
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    """phi and the force of the frozen map at any points: on a grid, or over all pairs."""
-    if (
-        len(Y) >= GRID_POINTS
-        and Y.shape[1] <= 3
-        and grid_nodes(Y, similarity(dof), MARGIN) <= GRID_LIMIT
-    ):
-        field = ParticleMesh(similarity(dof), threads).field(Y, margin=MARGIN).without_charge()
-
-        def from_grid(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-            low = field.low + 3 * field.pitch
-            high = field.low + (np.array(field.values.shape) - 7) * field.pitch
-            inside = np.ascontiguousarray(np.clip(Z, low, high), np.float32)
-            field.at(inside, potential, forces, threads)
-
-        return from_grid
-    gaussian = math.isinf(dof)
-
-    def from_pairs(Z: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
-        _native.repel_from(Z, Y, gaussian, 1.0 if gaussian else dof, potential, forces, threads)
-
-    return from_pairs

@@ -13,10 +13,18 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._engines.distances.metrics import pair_distances, pairs_at_once
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["NeighborLists", "block_search", "nearest_in_rows", "sparse_search", "stored_neighbors"]
+__all__ = [
+    "NeighborLists",
+    "block_search",
+    "metric_search",
+    "nearest_in_rows",
+    "sparse_search",
+    "stored_neighbors",
+]
 
 TILE = 1 << 22  # distances per block: 32 MB
 
@@ -78,6 +86,24 @@ def block_search(
             found.put(rows, D)
             phase.advance(len(D))
     return found
+
+
+def metric_search(
+    X: np.ndarray,
+    queries: np.ndarray,
+    k: int,
+    metric: Any,
+    metric_params: dict[str, Any] | None,
+    self_join: bool,
+    monitor: Monitor,
+) -> NeighborLists:
+    """The k nearest rows of X for each query, in any metric of dense rows."""
+
+    def distances(rows: slice) -> np.ndarray:
+        return pair_distances(queries[rows], X, metric, metric_params)
+
+    step = pairs_at_once(metric, TILE) // len(X)
+    return block_search(len(queries), len(X), k, distances, self_join, monitor, step)
 
 
 def sparse_search(

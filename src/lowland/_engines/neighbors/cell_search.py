@@ -23,7 +23,14 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 from lowland._engines.neighbors.recall import SampleTruth
 
-__all__ = ["ApproximateNeighbors", "cells_join"]
+__all__ = [
+    "CELL_ROWS",
+    "ApproximateNeighbors",
+    "cell_centers",
+    "cells_join",
+    "laid_out",
+    "nearest_centers",
+]
 
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
@@ -55,9 +62,9 @@ def cells_join(
 ) -> ApproximateNeighbors:
     """The k nearest other rows of every row of X, with a recall of at least about 0.985."""
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
-    centers = _centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
+    centers = cell_centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
     probes = nearest_centers(F, centers, min(FIRST_PROBES, len(centers)), threads, monitor)
-    layout = _laid_out(F, probes[:, 0], len(centers), threads)
+    layout = laid_out(F, probes[:, 0], len(centers), threads)
     points = layout.points
     truth = SampleTruth(X, points, min(SAMPLE_ROWS, len(X)), k, threads, rng)
     kept, recall = _searched(layout, probes, k, truth, threads, monitor)
@@ -69,7 +76,7 @@ def cells_join(
     return ApproximateNeighbors(found, recall, len(truth.rows))
 
 
-def _centers(
+def cell_centers(
     F: np.ndarray, n_cells: int, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> np.ndarray:
     """Centers of the cells by a few steps of k-means on a sample."""
@@ -97,7 +104,9 @@ def nearest_centers(
     with monitor.phase("nearest cells", total=len(F)) as phase:
         for rows in row_blocks(len(F), 2**17):
             block = np.ascontiguousarray(F[rows])
-            sought = PackedPoints.of(block, np.arange(len(block), dtype=np.int32), threads)
+            sought = PackedPoints.of(
+                block, np.arange(len(block), dtype=np.int32), threads, there.lead
+            )
             kept = Candidates.empty(len(sought.ids), n_nearest, F.dtype)
             nobody = np.full(len(sought.ids), -2, np.int32)
             search_all(sought, there, nobody, kept, threads, Monitor())
@@ -109,7 +118,7 @@ def nearest_centers(
     return nearest
 
 
-def _laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> Layout:
+def laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> Layout:
     """Rows packed cell by cell, each cell in panels of its own."""
     width = panel_width(F.dtype)
     by_cell = np.argsort(cell_of, kind="stable")

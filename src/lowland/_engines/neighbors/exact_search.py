@@ -26,6 +26,7 @@ from lowland._engines.linalg.blocks import row_blocks
 __all__ = [
     "BOX_COLUMNS",
     "Candidates",
+    "ExactIndex",
     "NeighborSquares",
     "exact_join",
     "exact_query",
@@ -153,20 +154,30 @@ def spatial_order(F: np.ndarray, leaf: int) -> np.ndarray:
     return order
 
 
+class ExactIndex:
+    """Rows of X in filter space, packed once for any number of queries."""
+
+    def __init__(self, X: np.ndarray, threads: int) -> None:
+        self.X, self.space = X, FilterSpace.of(X, threads)
+        everyone = np.arange(len(X), dtype=np.int32)
+        self.points = PackedPoints.of(self.space.coordinates(X, threads), everyone, threads)
+
+    def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
+        """The k rows of X nearest to each query."""
+        points, numbers = self.points, np.arange(len(queries), dtype=np.int32)
+        F = self.space.coordinates(queries, threads)
+        sought = PackedPoints.of(F, numbers, threads, points.lead)
+        kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
+        nobody = np.full(len(sought.ids), -2, np.int32)
+        search_all(sought, points, nobody, kept, threads, monitor)
+        return finish(queries, self.X, sought, points, kept, k, False, threads, monitor)
+
+
 def exact_query(
     X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
 ) -> NeighborSquares:
     """The k rows of X nearest to each query."""
-    space = FilterSpace.of(X, threads)
-    everyone = np.arange(len(X), dtype=np.int32)
-    points = PackedPoints.of(space.coordinates(X, threads), everyone, threads)
-    sought = PackedPoints.of(
-        space.coordinates(queries, threads), np.arange(len(queries), dtype=np.int32), threads
-    )
-    kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
-    nobody = np.full(len(sought.ids), -2, np.int32)
-    search_all(sought, points, nobody, kept, threads, monitor)
-    return finish(queries, X, sought, points, kept, k, False, threads, monitor)
+    return ExactIndex(X, threads).query(queries, k, threads, monitor)
 
 
 def search_all(

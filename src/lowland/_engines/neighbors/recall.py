@@ -31,7 +31,7 @@ class SampleTruth:
         self.X, self.points, self.k, self.threads = X, points, k, threads
         width = points.panels.shape[2]
         F = np.ascontiguousarray(points.panels[self.places // width, :, self.places % width])
-        sought = PackedPoints.of(F, np.arange(n_rows), threads)
+        sought = PackedPoints.of(F, np.arange(n_rows), threads, points.lead)
         # With the row itself, which is its own nearest: k + 1.
         nobody = np.full(len(sought.ids), -2, np.int32)
         kept = Candidates.empty(len(sought.ids), k + 1, F.dtype)

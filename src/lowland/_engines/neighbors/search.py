@@ -9,7 +9,6 @@ given distances.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,29 +20,23 @@ from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import settle_empty
 from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS
-from lowland._engines.distances.metric_rows import (
-    in_type,
-    metric_unit,
-    metric_units,
-    rows_of,
-    true_distances,
-)
-from lowland._engines.distances.metrics import (
-    TREE_COLUMNS,
-    canonical,
-    from_products,
-    pair_distances,
-    pairs_at_once,
-    tree_exponent,
-)
+from lowland._engines.distances.metric_rows import in_type, metric_unit, rows_of, true_distances
+from lowland._engines.distances.metrics import canonical, from_products, tree_exponent
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.block_search import NeighborLists
 from lowland._engines.neighbors.cell_search import cells_join
 from lowland._engines.neighbors.duplicates import equal_rows, expand
-from lowland._engines.neighbors.exact_search import BOX_COLUMNS, exact_join, exact_query
+from lowland._engines.neighbors.exact_search import exact_join
 from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.index import (
+    PRUNED_COLUMNS,
+    PRUNED_ROWS,
+    NeighborIndex,
+    float_of,
+    query_regime,
+)
 from lowland._engines.neighbors.search_options import check_k, check_search
 
 __all__ = [
@@ -56,9 +49,6 @@ __all__ = [
 ]
 
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
-PRUNED_ROWS = 500_000  # up to here, with few columns, the join prunes better than a tree searches
-PRUNED_COLUMNS = BOX_COLUMNS  # up to here the join prunes, so that it stays the faster way
-TREE_ROWS = 1000  # fewer rows are not worth a tree
 
 
 def neighbor_graph(
@@ -84,7 +74,7 @@ def neighbor_graph(
         rows = scaled(X, unit)
         lists = block_search.sparse_search(rows, rows, k, metric, True, monitor)
         return _graph(lists, X, X.shape[0], metric, unit)
-    method = _regime(X, metric, method, queries=None)
+    method = _regime(X, metric, method)
     rows, empty = rows_of(X, metric, "X")
     unit = metric_unit(largest(rows), metric)
     rows = scaled(rows, unit)
@@ -109,13 +99,15 @@ def neighbor_graph(
         exact = exact_join(rows, inner_k, threads, monitor)
         ids, distances = exact.ids, true_distances(exact.squares, metric)
     else:
-        ids, distances = _any_metric(rows, rows, inner_k, metric, metric_params, True, monitor)
+        ids, distances = block_search.metric_search(
+            rows, rows, inner_k, metric, metric_params, True, monitor
+        )
     if equal is not None:
         ids, distances = expand(equal, ids, distances, k)
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_type(distances, unit, metric, _float_of(X))
+    distances = in_type(distances, unit, metric, float_of(X))
     return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
 
 
@@ -132,83 +124,20 @@ def neighbor_query(
 ) -> NeighborGraph:
     """The k rows of X nearest to each query; no query has an influence on another one.
 
-    With ``metric="precomputed"``, ``queries`` holds the distances to the n rows of X (m x n).
+    Exact, unless ``method="cells"``. With ``metric="precomputed"``, ``queries`` holds the distances
+    to the n rows of X (m x n).
     """
     monitor = monitor or Monitor()
-    check_search(X, metric, metric_params, method)
+    index = NeighborIndex(X, k, metric=metric, metric_params=metric_params, method=method)
+    if index.metric != "precomputed":
+        return index.query(queries, threads, monitor)
     check_search(queries, metric, metric_params, method)
-    check_k(k, X.shape[0], X.shape[0])
-    metric = canonical(metric)
-    if metric == "precomputed":
-        if queries.shape[1] != X.shape[0]:
-            raise DataError(
-                f"queries: metric='precomputed' needs distances to the {X.shape[0]} fitted rows, "
-                f"one column each, not shape {queries.shape}."
-            )
-        return given_neighbors(queries, k, monitor=monitor)
-    if queries.shape[1] != X.shape[1]:
+    if queries.shape[1] != X.shape[0]:
         raise DataError(
-            f"queries have {queries.shape[1]} columns, but the fitted rows have {X.shape[1]}."
+            f"queries: metric='precomputed' needs distances to the {X.shape[0]} fitted rows, "
+            f"one column each, not shape {queries.shape}."
         )
-    if is_sparse(X) or is_sparse(queries):
-        rows, asked = _both_sparse(X, queries)
-
-        def search_sparse(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
-            points, new = scaled(rows, unit), scaled(asked[some], unit)
-            ids, distances = block_search.sparse_search(points, new, k, metric, False, monitor)
-            return ids, in_type(distances, unit, metric, _float_of(queries))
-
-        ids, distances = _by_units(search_sparse, asked, largest(rows.data), metric)
-        return NeighborGraph(ids, distances, X.shape[0], metric)
-    rows, empty = rows_of(X, metric, "X")
-    asked, empty_asked = rows_of(queries, metric, "queries")
-    kind = np.promote_types(rows.dtype, asked.dtype)
-    rows, asked = rows.astype(kind, copy=False), asked.astype(kind, copy=False)
-    regime, dtype = _regime(X, metric, method, queries=queries), _float_of(queries)
-
-    def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
-        points, new = scaled(rows, unit), scaled(asked[some], unit)
-        if regime == "tree":
-            ids, distances = tree_search.tree_search(
-                points, new, k, metric, metric_params, False, threads, monitor
-            )
-        elif from_products(metric):
-            ids, squares = exact_query(points, new, k, threads, monitor)
-            distances = true_distances(squares, metric)
-        else:
-            ids, distances = _any_metric(points, new, k, metric, metric_params, False, monitor)
-        return ids, in_type(distances, unit, metric, dtype)
-
-    ids, distances = _by_units(search, asked, largest(rows), metric)
-    if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
-        settle_empty(ids, distances, empty, empty_asked, False)
-    name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(ids, distances, X.shape[0], name)
-
-
-def _by_units(
-    search: Callable[[Any, float], tuple[np.ndarray, np.ndarray]],
-    asked: Any,
-    reach: float,
-    metric: Any,
-) -> tuple[np.ndarray, np.ndarray]:
-    """``search`` for the queries of one unit at a time: an extreme query does not change others.
-
-    ``reach`` is the largest value in the rows that are searched.
-    """
-    if is_sparse(asked):
-        greatest = abs(asked).max(axis=1).toarray().ravel()
-    else:
-        greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
-    units = metric_units(np.maximum(greatest, reach), metric)
-    kinds = np.unique(units)
-    if len(kinds) <= 1:
-        return search(slice(None), float(kinds[0]) if len(kinds) else 1.0)
-    groups = [np.flatnonzero(units == unit) for unit in kinds]
-    parts = [search(some, float(unit)) for some, unit in zip(groups, kinds, strict=True)]
-    back = np.argsort(np.concatenate(groups))
-    ids, distances = (np.concatenate(part)[back] for part in zip(*parts, strict=True))
-    return ids, distances
+    return given_neighbors(queries, k, monitor=monitor)
 
 
 def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> NeighborGraph:
@@ -251,33 +180,13 @@ def neighbor_graph_cost(n: int, p: int, k: int) -> Estimate:
 # --- algorithms and metrics ------------------------------------------------------------------
 
 
-def _regime(X: np.ndarray, metric: Any, method: str, queries: np.ndarray | None) -> str:
-    """The algorithm for ``method="auto"``."""
-    if method != "auto":
-        return method
-    n, p = X.shape
-    tree = p <= TREE_COLUMNS and n > TREE_ROWS and tree_exponent(metric) is not None
-    if not from_products(metric):
-        return "tree" if tree else "exact"
-    if tree and p <= PRUNED_COLUMNS:
-        return "exact" if n < PRUNED_ROWS else "tree"
-    return "cells" if queries is None and n >= CELLS_ROWS else "exact"
-
-
-def _any_metric(
-    X: np.ndarray,
-    queries: np.ndarray,
-    k: int,
-    metric: Any,
-    metric_params: dict[str, Any] | None,
-    self_join: bool,
-    monitor: Monitor,
-) -> NeighborLists:
-    def distances(rows: slice) -> np.ndarray:
-        return pair_distances(queries[rows], X, metric, metric_params)
-
-    step = pairs_at_once(metric, block_search.TILE) // len(X)
-    return block_search.block_search(len(queries), len(X), k, distances, self_join, monitor, step)
+def _regime(X: np.ndarray, metric: Any, method: str) -> str:
+    """The algorithm for ``method="auto"``: that of queries, but cells for many rows."""
+    chosen = query_regime(X, metric, method)
+    few = X.shape[1] <= PRUNED_COLUMNS and tree_exponent(metric) is not None
+    if method != "auto" or chosen == "tree" or few or not from_products(metric):
+        return chosen
+    return "cells" if len(X) >= CELLS_ROWS else "exact"
 
 
 def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
@@ -292,19 +201,9 @@ def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
     return block_search.block_search(D.shape[0], D.shape[1], k, distances, self_join, monitor)
 
 
-def _both_sparse(X: Any, queries: Any) -> tuple[Any, Any]:
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(queries)
-
-
 def _graph(
     found: NeighborLists, given: Any, n_points: int, metric: Any, unit: float = 1.0
 ) -> NeighborGraph:
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_type(found.distances, unit, metric, _float_of(given))
+    distances = in_type(found.distances, unit, metric, float_of(given))
     return NeighborGraph(found.ids, distances, n_points, name)
-
-
-def _float_of(X: Any) -> Any:
-    return np.float32 if X.dtype == np.float32 else np.float64

@@ -11,9 +11,16 @@ from lowland._engines.distances.metrics import tree_exponent
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.block_search import NeighborLists, nearest_in_rows
 
-__all__ = ["tree_search"]
+__all__ = ["tree_of", "tree_search"]
 
 SPARE = 4  # candidates beyond k, to see whether others tie with the k-th
+
+
+def tree_of(X: np.ndarray) -> Any:
+    """The KD tree of the rows of X."""
+    from scipy.spatial import cKDTree
+
+    return cKDTree(X.astype(np.float64))
 
 
 def tree_search(
@@ -25,15 +32,17 @@ def tree_search(
     self_join: bool,
     threads: int,
     monitor: Monitor | None = None,
+    tree: Any = None,
 ) -> NeighborLists:
-    """The k nearest rows of X for each query, by (distance, row number)."""
-    from scipy.spatial import cKDTree
+    """The k nearest rows of X for each query, by (distance, row number).
 
+    ``tree`` is the one that :func:`tree_of` grows from X.
+    """
     p = tree_exponent(metric, metric_params)
     assert p is not None
-    points, asked = X.astype(np.float64), queries.astype(np.float64)
+    tree = tree_of(X) if tree is None else tree
+    points, asked = tree.data, queries.astype(np.float64)
     wanted = min(k + self_join + SPARE, len(points))
-    tree = cKDTree(points)
     found = NeighborLists.empty(len(asked), k)
     with (monitor or Monitor()).phase("neighbors", total=len(asked)) as phase:
         for block in row_blocks(len(asked), 2**15):

@@ -107,6 +107,27 @@ void gather(Rows<T> y, Vector<double> low, double pitch, double own_mean, double
     LOWLAND_RUN(isa, gather(y.data(), n, d, grid, own, field.data(), potential.data(), forces.data(), threads));
 }
 
+// New rows settle in float32 whatever the type of their weights.
+template <class T>
+void settle_rows(Rows<std::int32_t> ids, Rows<T> weights, Rows<float> y, double inverse_dof, double mean_potential,
+                 Vector<double> low, double pitch, Field field, std::int64_t steps, double close, Out<float> z,
+                 int threads, const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(y, 0), d = size(y, 1), m = size(ids, 0), k = size(ids, 1);
+    const Grid grid = grid_of(field, low, pitch, d);
+    check(size(weights, 0) == m && size(weights, 1) == k && size(z, 0) == m && size(z, 1) == d,
+          "settle_rows: weights must be as ids, and z must have a place for each row");
+    check(n >= 1 && k >= 1 && steps >= 0, "settle_rows: there must be points and neighbors");
+    check(inverse_dof >= 0 && inverse_dof <= std::numeric_limits<float>::max() && mean_potential >= 0,
+          "settle_rows: inverse_dof and mean_potential must be >= 0");
+    bool fine = true;
+    for (std::int64_t e = 0; e < m * k; ++e) fine &= ids.data()[e] < n;
+    check(fine, "settle_rows: an id is not below n");
+    const Frozen map{y.data(), n, inverse_dof, mean_potential, grid, field.data()};
+    const NearRows<T> near{ids.data(), weights.data(), m, k};
+    if (!LOWLAND_RUN(isa, settle_rows(map, near, d, steps, close, z.data(), threads))) throw std::bad_alloc();
+}
+
 template <class T>
 void descend(Rows<T> attraction, Rows<T> repulsion, double exaggeration, double total, double learning_rate,
              double momentum, double longest, Out<T> y, Out<T> velocity, Out<T> gains, int threads,
@@ -136,6 +157,9 @@ void bind(nb::module_& m) {
     m.def("gather", &gather<T>, "y"_a.noconvert(), "low"_a.noconvert(), "pitch"_a, "own_mean"_a,
           "own_wave"_a, "field"_a.noconvert(),
           "potential"_a.noconvert(), "forces"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+    m.def("settle_rows", &settle_rows<T>, "ids"_a.noconvert(), "weights"_a.noconvert(), "y"_a.noconvert(),
+          "inverse_dof"_a, "mean_potential"_a, "low"_a.noconvert(), "pitch"_a, "field"_a.noconvert(), "steps"_a,
+          "close"_a, "z"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("descend", &descend<T>, "attraction"_a.noconvert(), "repulsion"_a.noconvert(), "exaggeration"_a,
           "total"_a, "learning_rate"_a, "momentum"_a, "longest"_a, "y"_a.noconvert(),
           "velocity"_a.noconvert(), "gains"_a.noconvert(), "threads"_a, "isa"_a = "auto");

@@ -30,6 +30,24 @@ struct Own {
     double mean, wave;
 };
 
+// A fixed map of n points for new rows: their field on a grid, and the potential of an average point, by
+// which the field is divided (0: its logarithm is taken).
+struct Frozen {
+    const float* y;
+    std::int64_t n;
+    double inverse_dof, mean_potential;
+    Grid grid;
+    const float* field;
+};
+
+// Neighbors of m new rows, k each, and their weights; a number below 0 is no neighbor.
+template <class T>
+struct NearRows {
+    const std::int32_t* ids;
+    const T* weights;
+    std::int64_t m, k;
+};
+
 // One step of momentum descent with gains.
 struct Step {
     double exaggeration, inverse_total, learning_rate, momentum, longest;
@@ -49,6 +67,9 @@ struct Step {
     template <class T>                                                                             \
     bool gather(const T* y, std::int64_t n, std::int64_t d, Grid grid, Own own,                    \
                 const float* field, double* potential, T* forces, int n_threads);                  \
+    template <class T>                                                                             \
+    bool settle_rows(Frozen map, NearRows<T> near, std::int64_t d, std::int64_t steps,             \
+                     double close, float* z, int n_threads);                                       \
     template <class T>                                                                             \
     bool descend(Step step, std::int64_t n, std::int64_t d, const T* attraction,                   \
                  const T* repulsion, T* y, T* velocity, T* gains, int n_threads);                  \

@@ -122,22 +122,30 @@ void probe_lists(Panels<T> panels, Vector<T> halves, Rows<T> rows, Vector<std::i
                  Vector<std::int32_t> queries, Out<std::uint8_t> entries,
                  OutVector<std::int32_t> counts, OutVector<T> thresholds, std::int64_t keep,
                  int threads, const std::string& isa, Tails<T> tails, std::int64_t lead,
-                 double rounding) {
+                 double rounding, Tails<T> query_halves, Tails<T> query_tails) {
     check_threads(threads);
     const Points<T> points = points_of<T>(panels, halves, tails, lead, rounding);
-    const std::int64_t n_lists = size(ranges, 0), n_tasks = size(tasks, 0) - 1;
-    check(size(rows, 0) == size(halves, 0) && size(rows, 1) == points.q,
-          "probe_lists: rows must repeat the points");
+    const std::int64_t n_lists = size(ranges, 0), n_tasks = size(tasks, 0) - 1, n_asked = size(rows, 0);
+    const bool among = !query_halves.has_value();
+    check(n_asked == size(among ? halves : *query_halves, 0) && size(rows, 1) == points.q,
+          "probe_lists: rows must repeat the points, or fit the halves of the queries");
+    check(among ? !query_tails.has_value()
+                : query_tails.has_value() == tails.has_value() &&
+                      (!query_tails || size(*query_tails, 0) == n_asked),
+          "probe_lists: tails must be given for queries as for points");
+    const T* own_tails = query_tails ? query_tails->data() : nullptr;
+    const Asked<T> asked{rows.data(), among ? halves.data() : query_halves->data(),
+                         among ? points.tails : own_tails, among};
     check(size(ranges, 1) == 2 && size(list_starts, 0) == n_lists + 1 && n_tasks >= 0 &&
               tasks(0) >= 0 && tasks(n_tasks) <= n_lists && list_starts(0) >= 0 &&
               list_starts(n_lists) <= size(queries, 0),
           "probe_lists: tasks, lists and queries do not fit together");
     check(ascending(tasks.data(), n_tasks + 1) && ascending(list_starts.data(), n_lists + 1) &&
               within(ranges.data(), 2 * n_lists, 0, points.n_panels + 1) &&
-              within(queries.data(), size(queries, 0), 0, size(halves, 0)),
+              within(queries.data(), size(queries, 0), 0, n_asked),
           "probe_lists: lists, ranges or queries lie outside the points");
-    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, size(halves, 0));
-    if (!LOWLAND_RUN(isa, probe_lists(points, rows.data(), tasks.data(), n_tasks, ranges.data(),
+    const Kept<T> kept = kept_of(entries, counts, thresholds, keep, n_asked);
+    if (!LOWLAND_RUN(isa, probe_lists(points, asked, tasks.data(), n_tasks, ranges.data(),
                                       list_starts.data(), queries.data(), kept, threads))) {
         throw std::bad_alloc();
     }
@@ -236,7 +244,8 @@ void bind_search(nb::module_& m) {
           "rows"_a.noconvert(), "tasks"_a.noconvert(), "ranges"_a.noconvert(),
           "list_starts"_a.noconvert(), "queries"_a.noconvert(), "entries"_a.noconvert(),
           "counts"_a.noconvert(), "thresholds"_a.noconvert(), "keep"_a, "threads"_a,
-          "isa"_a = "auto", "tails"_a.noconvert() = nb::none(), "lead"_a = 0, "rounding"_a = 0.0);
+          "isa"_a = "auto", "tails"_a.noconvert() = nb::none(), "lead"_a = 0, "rounding"_a = 0.0,
+          "query_halves"_a.noconvert() = nb::none(), "query_tails"_a.noconvert() = nb::none());
 }
 
 template <class T, class X>

@@ -22,6 +22,15 @@ struct Points {
     double rounding;
 };
 
+// Rows that ask for neighbors, one after the other, for gathering: the points themselves or others.
+template <class T>
+struct Asked {
+    const T* rows;
+    const T* halves;
+    const T* tails;
+    bool among;
+};
+
 template <class T>
 struct Kept {  // see neighbors/best.h; entries are (T score, int32 id) pairs
     void* entries;
@@ -58,7 +67,7 @@ struct Blocks {
                       std::int64_t first, std::int64_t last, const std::int32_t* query_ids,       \
                       const std::int32_t* point_ids, Kept<T> kept, int n_threads);                \
     template <class T>                                                                            \
-    bool probe_lists(Points<T> points, const T* rows, const std::int64_t* tasks,                  \
+    bool probe_lists(Points<T> points, Asked<T> asked, const std::int64_t* tasks,                 \
                      std::int64_t n_tasks, const std::int64_t* ranges,                            \
                      const std::int64_t* list_starts, const std::int32_t* queries, Kept<T> kept,  \
                      int n_threads);                                                              \

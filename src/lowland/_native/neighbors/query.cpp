@@ -36,10 +36,10 @@ bool query_groups(Points<T> queries, Points<T> points, const Index* groups,
 }
 
 // Task t works through the lists tasks[t] .. tasks[t+1]-1; list s asks the places queries[list_starts[s]]
-// .. of the points themselves about the point panels ranges[2*s] .. ranges[2*s+1]-1. No two tasks may
-// ask the same place. rows holds the points once more, row by row, for gathering.
+// .. of `asked` about the point panels ranges[2*s] .. ranges[2*s+1]-1. No two tasks may ask the same
+// place. Places are those of the points themselves (`among`), which do not find themselves, or others.
 template <class T>
-bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_tasks,
+bool probe_lists(Points<T> points, Asked<T> asked, const Index* tasks, Index n_tasks,
                  const Index* ranges, const Index* list_starts, const std::int32_t* queries,
                  Kept<T> kept, int n_threads) {
     constexpr Index W = panel_width<T>;
@@ -57,9 +57,9 @@ bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_ta
                 const std::int32_t* place = queries + begin;
                 for (Index i = 0; i < W; ++i) {
                     const Index from = place[min_of(i, used - 1)];
-                    for (Index k = 0; k < q; ++k) left[k * W + i] = rows[from * q + k];
-                    halves[i] = points.halves[from];
-                    tails[i] = points.tails ? points.tails[from] : T(0);
+                    for (Index k = 0; k < q; ++k) left[k * W + i] = asked.rows[from * q + k];
+                    halves[i] = asked.halves[from];
+                    tails[i] = asked.tails ? asked.tails[from] : T(0);
                     thresholds[i] = i < used ? best.thresholds[from] : static_cast<T>(INFINITY);
                 }
                 const Side<T> asking{left, halves, tails, thresholds};
@@ -67,7 +67,8 @@ bool probe_lists(Points<T> points, const T* rows, const Index* tasks, Index n_ta
                     scan_panels(asking, used, side_of(points, j, never), points,
                                 [&](Index row, Index column, T score) {
                                     const Index o = j * W + column;
-                                    if (o == place[row] || score < thresholds[row]) return;
+                                    if (asked.among && o == place[row]) return;
+                                    if (score < thresholds[row]) return;
                                     best.push(place[row], score, o);
                                     thresholds[row] = best.thresholds[place[row]];
                                 });
@@ -194,7 +195,7 @@ bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X*
     template bool query_groups<T>(Points<T>, Points<T>, const Index*, const Index*, const Index*,  \
                                   Index, Index, const std::int32_t*, const std::int32_t*, Kept<T>, \
                                   int);                                                            \
-    template bool probe_lists<T>(Points<T>, const T*, const Index*, Index, const Index*,           \
+    template bool probe_lists<T>(Points<T>, Asked<T>, const Index*, Index, const Index*,           \
                                  const Index*, const std::int32_t*, Kept<T>, int);
 
 #define LOWLAND_INSTANTIATE_EXACT(T, X)                                                           \
