@@ -1,0 +1,161 @@
+"""Opening a delimited text: its dialect, where its rows are, and how its columns are written.
+
+Types are decided by the first rows and by rows from all over the file. A text that begins as
+another one did is read as that one is, if its first rows allow it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError
+from lowland.distributed.files.leaves import Look, stamp_of
+from lowland.distributed.files.records import Marks, count_records, read_bytes, record_starts
+from lowland.distributed.files.text import FALLBACK, Place, TextReader
+from lowland.distributed.files.values import TEXT, Written, decided
+from lowland.io.contents import Request, unreadable
+from lowland.io.files.kinds import MARKS
+from lowland.io.files.opening import File
+from lowland.io.text.delimited import read_delimited, split_text
+from lowland.io.text.dialect import BLANKS, LONGEST, Dialect, dialect_of
+
+__all__ = ["look_at_text"]
+
+HEAD = 1 << 21  # bytes of the first rows that decide about types
+PLACES, PLACE = 24, 1 << 16  # other places in the file, and bytes of each
+BOM = b"\xef\xbb\xbf"
+NONE = Request(columns=())  # no vectors in text
+
+
+def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
+    """Dialect, rows and types of a text; ``like`` is a text that this one may resemble."""
+    stamp = stamp_of(path, name)
+    start = read_bytes(path, name, 0, 4)
+    if any(start.startswith(mark) for mark, _ in MARKS):
+        raise DataError(
+            f"{name}: is text in UTF-16 or UTF-32, whose rows cannot be found quickly; convert it "
+            f"first (iconv -f utf-16 -t utf-8 {Path(name).name})."
+        )
+    begin, dialect = _data_begin(path, name)
+    marks = count_records(path, name, begin)
+    if not marks.n_rows:
+        raise DataError(f"{name}: there are no rows.")
+    sample = _Sample(path, name, begin, marks)
+    reader = None if like is None else _same(sample, like)
+    if reader is None:
+        reader = sample.decide(dialect.separator)
+    return Look(
+        name, path, stamp, reader, marks.n_rows, reader.schema, id_name=reader.id_name, marks=marks
+    )
+
+
+def _data_begin(path: str, name: str) -> tuple[int, Dialect]:
+    """The byte behind the header, and the dialect of the first lines."""
+    dialect = dialect_of(File(Path(path), name))
+    with open(path, "rb") as lines:
+        for _ in range(dialect.skipped):
+            lines.readline()
+        begin = lines.tell()
+        if dialect.names is None or not dialect.in_rows:
+            return max(
+                begin, len(BOM) if lines.seek(0) == 0 and lines.read(3) == BOM else 0
+            ), dialect
+        header = lines.readline(LONGEST)
+        while header.count(b'"') % 2 and (more := lines.readline(LONGEST)):
+            header += more
+    if b"\r" in header.rstrip(b"\r\n"):
+        raise unreadable(name, "delimited text", "its lines do not end in a line feed")
+    return begin + len(header), dialect
+
+
+class _Sample(NamedTuple):
+    """Rows that stand for all rows of a text."""
+
+    path: str
+    name: str
+    begin: int
+    marks: Marks
+
+    @property
+    def preamble(self) -> bytes:
+        """Comments and header."""
+        return read_bytes(self.path, self.name, 0, self.begin).removeprefix(BOM).replace(b"\r", b"")
+
+    def head(self, size: int = HEAD) -> bytes:
+        """The first rows, all of them whole."""
+        end = min(self.marks.end, self.begin + size)
+        text = read_bytes(self.path, self.name, self.begin, end)
+        if end == self.marks.end:
+            return text
+        starts = _whole_starts(text)
+        return text[: starts[-1]] if len(starts) > 1 else self.head(2 * size)
+
+    def body(self) -> bytes:
+        """The first rows, and some from all over the file."""
+        parts = [self.head()]
+        known = self.begin + len(parts[0])
+        places = self.marks.places[self.marks.places >= known]
+        chosen = (
+            np.unique(np.linspace(0, len(places) - 1, PLACES).astype(int)) if len(places) else []
+        )
+        for place in places[chosen] if len(places) else ():
+            end = min(self.marks.end, int(place) + PLACE)
+            text = read_bytes(self.path, self.name, int(place), end)
+            starts = _whole_starts(text)
+            if len(starts) > 1:
+                parts.append(text[: starts[-1]])
+        return b"\n".join(part.rstrip(b"\r\n") for part in parts) + b"\n"
+
+    def decide(self, separator: str) -> TextReader:
+        """The reader of this text, by the house reader's reading of the sample."""
+        body = self.body()
+        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+            suffix = Path(self.name).suffix.lower()
+            copy = Path(folder) / f"sample{suffix}"
+            rows = record_starts(body)
+            text = self.preamble + body
+            if not self.marks.is_utf8:
+                text = text.decode(FALLBACK, errors="replace").encode()
+            copy.write_bytes(text)
+            with split_text(File(copy, self.name)) as (split, dialect):
+                contents = read_delimited(split, dialect, NONE)
+        frame = contents.frame
+        names = tuple(frame.columns)
+        texts = (Written(TEXT),) * len(names)
+        plain = TextReader(names, texts, separator, self.marks.is_utf8, contents.id_name)
+        place = Place(self.path, self.name, self.begin)
+        as_text = plain.parse(body, place, len(rows), names, ())
+        if as_text.height != frame.height:
+            raise unreadable(self.name, "delimited text", "blank lines stand between its rows")
+        written = [decided(as_text[name], frame[name], dialect.decimal_comma) for name in names]
+        for name, how in zip(names, written, strict=True):
+            if how is None:
+                raise DataError(
+                    f"{self.name}: the numbers of column {name!r} are written in several ways; "
+                    "save the table as Parquet."
+                )
+        return plain._replace(written=tuple(how for how in written if how is not None))
+
+
+def _same(sample: _Sample, like: Look) -> TextReader | None:
+    """The reader of another text, if this one begins alike and its first rows can be read by it."""
+    reader: TextReader = like.reader
+    other = _Sample(like.path, like.name, int(like.marks.places[0]), like.marks)
+    if sample.preamble != other.preamble or sample.marks.is_utf8 != reader.is_utf8:
+        return None
+    head = sample.head(PLACE)
+    place = Place(sample.path, sample.name, sample.begin)
+    try:
+        reader.parse(head, place, len(record_starts(head)), reader.names, reader.names)
+    except DataError:
+        return None
+    return reader
+
+
+def _whole_starts(text: bytes) -> np.ndarray:
+    """Starts of the records of a piece; what begins at the last one may be cut."""
+    return record_starts(text)
