@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, and Parquet at an address: polars reads the rows and columns asked for."""
+"""Parquet and Arrow files, and Parquet at an address, of which polars reads some rows."""
 
 from __future__ import annotations
 

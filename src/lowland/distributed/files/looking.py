@@ -56,7 +56,7 @@ def source_paths(source: Any) -> list[str]:
         elif os.path.isdir(text) and not text.rstrip("/\\").lower().endswith(".zarr"):
             paths += _in_folder(text)
         else:
-            paths += [path for path in _listed(text)]
+            paths += _listed(text)
     if not paths:
         raise DataError("the list of inputs is empty; give at least one file.")
     return paths

@@ -104,8 +104,6 @@ def _bare(looks: Sequence[Look], choice: Choice) -> tuple[Layout, list[str] | No
 
 def _chosen(first: Look, choice: Choice) -> tuple[list[str], list[str], str | None]:
     """Columns, columns beside, and the id, by the first file."""
-    import polars as pl
-
     schema = first.schema or {}
     known = list(schema)
     asked = [*(choice.columns or ()), *(choice.labels or ())]
@@ -117,29 +115,34 @@ def _chosen(first: Look, choice: Choice) -> tuple[list[str], list[str], str | No
     id_name = choice.id_column if choice.id_column is not None else first.id_name
     if id_name in asked and choice.id_column is None:
         id_name = None  # the caller has another use for it
-    if choice.labels is None:
-        taken = {id_name, *(choice.columns or ())}
-        labels = [name for name in known if name not in taken and _is_label(schema[name])]
-    else:
-        labels = [name for name in choice.labels if name != id_name]
+    given = choice.labels
+    if given is None:
+        given = [n for n in known if n not in (choice.columns or ()) and _is_label(schema[n])]
+    labels = [name for name in given if name != id_name]
     apart = {id_name, *labels}
     if choice.columns is None:
         columns = [name for name in known if name not in apart and _is_number(schema[name])]
-        if not columns:
-            lists = [name for name in known if schema[name].is_nested()]
-            why = f"; {lists[0]!r} holds lists: unpack it into columns" if lists else ""
-            raise DataError(f"{first.name}: has no columns of numbers{why}.")
     else:
         columns = list(choice.columns)
-        for name in columns:
-            if name in apart:
-                raise DataError(f"{first.name}: column {name!r} cannot be a label or the id too.")
-            if not _is_number(schema[name]) and schema[name] != pl.Null:
-                kind = kind_of(schema[name])
-                raise DataError(f"{first.name}: column {name!r} holds {kind}, expected numbers.")
-        if not columns:
-            raise DataError(f"{first.name}: no columns were chosen.")
+        _check_numbers(first, columns, apart)
+    if not columns:
+        lists = [name for name in known if schema[name].is_nested()]
+        why = f"; {lists[0]!r} holds lists: unpack it into columns" if lists else ""
+        raise DataError(f"{first.name}: there are no columns of numbers{why}.")
     return columns, [*([id_name] if id_name is not None else []), *labels], id_name
+
+
+def _check_numbers(first: Look, columns: Sequence[str], apart: set[str | None]) -> None:
+    """Refuse columns that are no numbers, or have another role too."""
+    import polars as pl
+
+    schema = first.schema or {}
+    for name in columns:
+        if name in apart:
+            raise DataError(f"{first.name}: column {name!r} cannot be a label or the id too.")
+        if not _is_number(schema[name]) and schema[name] != pl.Null:
+            kind = kind_of(schema[name])
+            raise DataError(f"{first.name}: column {name!r} holds {kind}, expected numbers.")
 
 
 def _distinct(looks: Sequence[Look]) -> list[tuple[Look, dict[str, Any]]]:
@@ -181,9 +184,9 @@ def _common(schemas: Sequence[dict[str, Any]], wanted: Sequence[str]) -> dict[st
     """The types that hold the values of all files."""
     import polars as pl
 
+    if len(schemas) == 1:
+        return {name: schemas[0][name] for name in wanted}
     frames = [pl.DataFrame(schema={name: schema[name] for name in wanted}) for schema in schemas]
-    if len(frames) == 1:
-        return dict(frames[0].schema)
     try:
         return dict(pl.concat(frames, how="vertical_relaxed").schema)
     except pl.exceptions.PolarsError:

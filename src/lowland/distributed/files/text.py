@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import SourceFile
 from lowland.distributed.files.records import QUOTE, line_of, read_bytes, record_starts
-from lowland.distributed.files.values import WHOLE, Misfit, Written, converted
+from lowland.distributed.files.values import WHOLE, MisfitError, Written, converted
 from lowland.io.contents import unreadable
 from lowland.io.text.dialect import BLANKS, split_at_blanks
 from lowland.io.text.formulas import unguarded
@@ -95,7 +96,7 @@ class TextReader(NamedTuple):
                 converted(text[self.names[i]], how[i]) if _is_text(text[self.names[i]]) else column
                 for i, column in zip(chosen, frame.get_columns(), strict=True)
             ]
-        except Misfit as misfit:
+        except MisfitError as misfit:
             what = (
                 f"column {misfit.name!r} holds {misfit.value!r}, but a {misfit.kind} in the rows "
                 "by which its type was decided; correct it, or save the table as Parquet"
@@ -143,7 +144,7 @@ class TextReader(NamedTuple):
                 ) from error
         if self.separator == BLANKS:
             return self._split(body, place)
-        if b"\n\n" in body or b"\n\r" in body or body[:1] in (b"\n", b"\r"):
+        if body.count(b"\n") > n_rows - (body[-1:] != b"\n"):
             body = _without_blank_lines(body)
         if b'"' in body:
             found = int(np.count_nonzero(_separators(body, self.separator)))
@@ -195,5 +196,5 @@ def _separators(body: bytes, separator: str) -> np.ndarray:
 def _without_blank_lines(body: bytes) -> bytes:
     starts = record_starts(body)
     lines = np.append(starts, len(body))
-    parts = [body[i:j].rstrip(b"\r\n") for i, j in zip(lines[:-1], lines[1:], strict=True)]
+    parts = [body[i:j].rstrip(b"\r\n") for i, j in itertools.pairwise(lines)]
     return b"\n".join(parts) + b"\n"

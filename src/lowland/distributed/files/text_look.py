@@ -21,7 +21,7 @@ from lowland.io.contents import Request, unreadable
 from lowland.io.files.kinds import MARKS
 from lowland.io.files.opening import File
 from lowland.io.text.delimited import read_delimited, split_text
-from lowland.io.text.dialect import BLANKS, LONGEST, Dialect, dialect_of
+from lowland.io.text.dialect import LONGEST, Dialect, dialect_of
 
 __all__ = ["look_at_text"]
 
@@ -40,17 +40,22 @@ def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
             f"{name}: is text in UTF-16 or UTF-32, whose rows cannot be found quickly; convert it "
             f"first (iconv -f utf-16 -t utf-8 {Path(name).name})."
         )
-    begin, dialect = _data_begin(path, name)
-    marks = count_records(path, name, begin)
-    if not marks.n_rows:
-        raise DataError(f"{name}: there are no rows.")
-    sample = _Sample(path, name, begin, marks)
-    reader = None if like is None else _same(sample, like)
-    if reader is None:
-        reader = sample.decide(dialect.separator)
+    found = None if like is None else _same(path, name, like)
+    if found is None:
+        begin, dialect = _data_begin(path, name)
+        marks = _counted(path, name, begin)
+        found = _Sample(path, name, begin, marks).decide(dialect.separator), marks
+    reader, marks = found
     return Look(
         name, path, stamp, reader, marks.n_rows, reader.schema, id_name=reader.id_name, marks=marks
     )
+
+
+def _counted(path: str, name: str, begin: int) -> Marks:
+    marks = count_records(path, name, begin)
+    if not marks.n_rows:
+        raise DataError(f"{name}: there are no rows.")
+    return marks
 
 
 def _data_begin(path: str, name: str) -> tuple[int, Dialect]:
@@ -91,7 +96,7 @@ class _Sample(NamedTuple):
         text = read_bytes(self.path, self.name, self.begin, end)
         if end == self.marks.end:
             return text
-        starts = _whole_starts(text)
+        starts = record_starts(text)
         return text[: starts[-1]] if len(starts) > 1 else self.head(2 * size)
 
     def body(self) -> bytes:
@@ -105,7 +110,7 @@ class _Sample(NamedTuple):
         for place in places[chosen] if len(places) else ():
             end = min(self.marks.end, int(place) + PLACE)
             text = read_bytes(self.path, self.name, int(place), end)
-            starts = _whole_starts(text)
+            starts = record_starts(text)
             if len(starts) > 1:
                 parts.append(text[: starts[-1]])
         return b"\n".join(part.rstrip(b"\r\n") for part in parts) + b"\n"
@@ -141,21 +146,24 @@ class _Sample(NamedTuple):
         return plain._replace(written=tuple(how for how in written if how is not None))
 
 
-def _same(sample: _Sample, like: Look) -> TextReader | None:
-    """The reader of another text, if this one begins alike and its first rows can be read by it."""
+def _same(path: str, name: str, like: Look) -> tuple[TextReader, Marks] | None:
+    """The reader of another text, if this one has its header and first rows that it can read.
+
+    Finding the dialect of a small text takes longer than reading it.
+    """
     reader: TextReader = like.reader
-    other = _Sample(like.path, like.name, int(like.marks.places[0]), like.marks)
-    if sample.preamble != other.preamble or sample.marks.is_utf8 != reader.is_utf8:
+    begin = int(like.marks.places[0])
+    if read_bytes(path, name, 0, begin) != read_bytes(like.path, like.name, 0, begin):
         return None
-    head = sample.head(PLACE)
-    place = Place(sample.path, sample.name, sample.begin)
+    if not begin and read_bytes(path, name, 0, len(BOM)) == BOM:
+        return None
+    marks = _counted(path, name, begin)
+    head = _Sample(path, name, begin, marks).head(PLACE)
+    place = Place(path, name, begin)
     try:
+        if marks.is_utf8 != reader.is_utf8:
+            return None
         reader.parse(head, place, len(record_starts(head)), reader.names, reader.names)
     except DataError:
         return None
-    return reader
-
-
-def _whole_starts(text: bytes) -> np.ndarray:
-    """Starts of the records of a piece; what begins at the last one may be cut."""
-    return record_starts(text)
+    return reader, marks

@@ -14,7 +14,7 @@ from lowland.io.text.numerals import EITHER, Numerals, understood, without_marks
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NUMBER", "TEXT", "TRUTH", "WHOLE", "Misfit", "Written", "converted", "decided"]
+__all__ = ["NUMBER", "TEXT", "TRUTH", "WHOLE", "MisfitError", "Written", "converted", "decided"]
 
 NUMBER, WHOLE, TRUTH, TEXT = "number", "whole number", "truth value", "text"
 
@@ -35,7 +35,7 @@ class Written(NamedTuple):
         return types[self.kind]
 
 
-class Misfit(Exception):
+class MisfitError(Exception):
     """A value does not fit its column; ``row`` counts from the first row of the leaf."""
 
     def __init__(self, name: str, row: int, value: str, kind: str) -> None:
@@ -67,7 +67,7 @@ def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | 
 
 
 def converted(text: pl.Series, how: Written) -> pl.Series:
-    """The values of a column that was read as text; raises Misfit for what is none."""
+    """The values of a column that was read as text; raises MisfitError for what is none."""
     import polars as pl
 
     if how.kind == TEXT:
@@ -83,7 +83,7 @@ def converted(text: pl.Series, how: Written) -> pl.Series:
         what = understood(text.to_frame(), ())[0].get(text.name)
         if what is None or not _fits(what, how.decimal) or what.unit != how.unit:
             row = _first_misfit(bare, how)
-            raise Misfit(text.name, row, str(text[row]), how.kind)
+            raise MisfitError(text.name, row, str(text[row]), how.kind)
         values = what.values(how.decimal)
     if how.kind != WHOLE:
         return values
@@ -134,4 +134,4 @@ def _readable(bare: pl.Series, how: Written) -> bool:
 def _refuse(text: pl.Series, bad: pl.Series, how: Written) -> None:
     if bad.any():
         row = int(bad.arg_true()[0])
-        raise Misfit(text.name, row, str(text[row]), how.kind)
+        raise MisfitError(text.name, row, str(text[row]), how.kind)
