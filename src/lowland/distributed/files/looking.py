@@ -123,9 +123,8 @@ def _refuse_twice(paths: Sequence[str]) -> None:
             with unread(path):
                 facts = os.stat(path)
             key = (facts.st_dev, facts.st_ino) if facts.st_ino else os.path.realpath(path)
-        other = seen.setdefault(key, path)
-        if other is not path:
-            known = "" if other == path else f", as {other} too"
+        if key in seen:
+            known = "" if seen[key] == path else f", as {seen[key]} too"
             raise DataError(f"{path}: is given more than once{known}.")
         seen[key] = path
 
