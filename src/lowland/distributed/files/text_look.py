@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from lowland.io.files.kinds import MARKS
 from lowland.io.files.opening import File
 from lowland.io.text.delimited import read_delimited, split_text
 from lowland.io.text.dialect import LONGEST, Dialect, dialect_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["look_at_text"]
 
@@ -90,7 +93,7 @@ class _Sample(NamedTuple):
         """Comments and header."""
         return read_bytes(self.path, self.name, 0, self.begin).removeprefix(BOM).replace(b"\r", b"")
 
-    def head(self, size: int = HEAD) -> bytes:
+    def head(self, size: int) -> bytes:
         """The first rows, all of them whole."""
         end = min(self.marks.end, self.begin + size)
         text = read_bytes(self.path, self.name, self.begin, end)
@@ -101,7 +104,7 @@ class _Sample(NamedTuple):
 
     def body(self) -> bytes:
         """The first rows, and some from all over the file."""
-        parts = [self.head()]
+        parts = [self.head(HEAD)]
         known = self.begin + len(parts[0])
         places = self.marks.places[self.marks.places >= known]
         chosen = (
@@ -117,33 +120,43 @@ class _Sample(NamedTuple):
 
     def decide(self, separator: str) -> TextReader:
         """The reader of this text, by the house reader's reading of the sample."""
-        body = self.body()
-        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-            suffix = Path(self.name).suffix.lower()
-            copy = Path(folder) / f"sample{suffix}"
-            rows = record_starts(body)
-            text = self.preamble + body
-            if not self.marks.is_utf8:
-                text = text.decode(FALLBACK, errors="replace").encode()
-            copy.write_bytes(text)
-            with split_text(File(copy, self.name)) as (split, dialect):
-                contents = read_delimited(split, dialect, NONE)
-        frame = contents.frame
+        try:
+            return self._decided(self.body(), separator)
+        except DataError:
+            # Lines of the first rows have the numbers that they have in the file.
+            return self._decided(self.head(HEAD), separator)
+
+    def _decided(self, body: bytes, separator: str) -> TextReader:
+        frame, id_name, decimal_comma = self._read(body)
         names = tuple(frame.columns)
         texts = (Written(TEXT),) * len(names)
-        plain = TextReader(names, texts, separator, self.marks.is_utf8, contents.id_name)
+        plain = TextReader(names, texts, separator, self.marks.is_utf8, id_name)
         place = Place(self.path, self.name, self.begin)
-        as_text = plain.parse(body, place, len(rows), names, ())
-        if as_text.height != frame.height:
+        text = plain.parse(body, place, len(record_starts(body)), names, ())
+        if text.height != frame.height:
             raise unreadable(self.name, "delimited text", "blank lines stand between its rows")
-        written = [decided(as_text[name], frame[name], dialect.decimal_comma) for name in names]
-        for name, how in zip(names, written, strict=True):
+        written = []
+        for name in names:
+            how = decided(text[name], frame[name], decimal_comma)
             if how is None:
                 raise DataError(
                     f"{self.name}: the numbers of column {name!r} are written in several ways; "
                     "save the table as Parquet."
                 )
-        return plain._replace(written=tuple(how for how in written if how is not None))
+            written.append(how)
+        return plain._replace(written=tuple(written))
+
+    def _read(self, body: bytes) -> tuple[pl.DataFrame, str | None, bool]:
+        """What the house reader makes of the sample: columns, row id, decimal mark."""
+        text = self.preamble + body
+        if not self.marks.is_utf8:
+            text = text.decode(FALLBACK, errors="replace").encode()
+        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+            copy = Path(folder) / f"sample{Path(self.name).suffix.lower()}"
+            copy.write_bytes(text)
+            with split_text(File(copy, self.name)) as (split, dialect):
+                contents = read_delimited(split, dialect, NONE)
+        return contents.frame, contents.id_name, dialect.decimal_comma
 
 
 def _same(path: str, name: str, like: Look) -> tuple[TextReader, Marks] | None:
