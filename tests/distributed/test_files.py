@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import lowland.distributed.files.columnar as columnar
 import lowland.distributed.files.leaves as file_leaves
 from lowland import PCA
 from lowland.distributed import open_rows
@@ -241,6 +242,22 @@ def test_leaves_are_light_and_know_what_they_depend_on(tmp_path):
     )
     os.utime(path, ns=(0, 1))
     assert identity != open_rows(path, task_rows=100).leaves[1].identity
+
+
+def test_addresses_are_read_as_files_are(frame, tmp_path, monkeypatch):
+    """Those of a local disk stand for an object store here."""
+    monkeypatch.setattr(columnar, "STORES", ("file",))
+    for i in range(3):
+        write(frame[10 * i : 10 * i + 10], tmp_path / f"{i}.parquet")
+    whole = frame[:30].select(NUMBERS).cast(pl.Float64).to_numpy()
+    pattern = f"file://{tmp_path}/*.parquet"
+    single = [f"file://{tmp_path}/{i}.parquet" for i in range(3)]
+    for source in (pattern, single):
+        rows = open_rows(source, task_rows=4)
+        assert alike(rows, whole)
+        assert single[1] in rows.leaves[3].identity
+    with pytest.raises(DataError, match=r"file://.*/no\.parquet: cannot be read"):
+        open_rows(f"file://{tmp_path}/no.parquet")
 
 
 def damaged(frame, folder):

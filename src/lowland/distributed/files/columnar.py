@@ -24,10 +24,10 @@ PATTERN = set("*?[")
 
 
 class ColumnarReader(NamedTuple):
-    """Reads ranges of rows; ``index`` is what pandas' stored index is called."""
+    """Reads ranges of rows; ``index_name`` is what pandas' stored index is called."""
 
     kind: str
-    index: str | None = None
+    index_name: str | None = None
 
     @property
     def together(self) -> bool:
@@ -50,7 +50,7 @@ class ColumnarReader(NamedTuple):
             lazy = pl.scan_ipc(path, hive_partitioning=False, **plain)
         else:
             lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        return lazy if self.index is None else lazy.rename({PANDAS_INDEX: self.index})
+        return lazy if self.index_name is None else lazy.rename({PANDAS_INDEX: self.index_name})
 
 
 def look_at_columns(path: str, name: str, kind: str) -> Look:

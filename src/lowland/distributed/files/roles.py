@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,17 +40,18 @@ class Choice(NamedTuple):
 def _names(parameter: str, given: Any) -> tuple[str, ...] | None:
     if given is None:
         return None
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ParameterError(
             f"open_rows: {parameter}={shown(given)} is not allowed; give a list of names."
         )
-    odd = [name for name in given if not isinstance(name, str)]
+    names = tuple(given)
+    odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise ParameterError(f"open_rows: {parameter} holds {shown(odd[0])}, expected names.")
-    twice = [name for i, name in enumerate(given) if name in given[:i]] if len(given) < 64 else []
-    if twice or len(set(given)) < len(given):
-        raise ParameterError(f"open_rows: {parameter} holds a name more than once: {twice[:1]}.")
-    return tuple(given)
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ParameterError(f"open_rows: {parameter} holds {twice[0]!r} more than once.")
+    return names
 
 
 def layout_of(looks: Sequence[Look], choice: Choice) -> tuple[Layout, list[str] | None, str | None]:
@@ -115,9 +117,9 @@ def _chosen(first: Look, choice: Choice) -> tuple[list[str], list[str], str | No
     id_name = choice.id_column if choice.id_column is not None else first.id_name
     if id_name in asked and choice.id_column is None:
         id_name = None  # the caller has another use for it
-    given = choice.labels
-    if given is None:
-        given = [n for n in known if n not in (choice.columns or ()) and _is_label(schema[n])]
+    taken = set(choice.columns or ())
+    by_type = [name for name in known if name not in taken and _is_label(schema[name])]
+    given = by_type if choice.labels is None else choice.labels
     labels = [name for name in given if name != id_name]
     apart = {id_name, *labels}
     if choice.columns is None:

@@ -156,7 +156,7 @@ class TextReader(NamedTuple):
 
     def _split(self, body: bytes, place: Place) -> bytes:
         """Fields between white space, with tabs between them."""
-        lines = []
+        lines: list[str] = []
         for line in body.decode().split("\n"):
             fields = split_at_blanks(line) if '"' in line else line.split()
             if fields and len(fields) != len(self.names):

@@ -10,8 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import Look, stamp_of
 from lowland.distributed.files.records import Marks, count_records, read_bytes, record_starts
@@ -107,12 +105,9 @@ class _Sample(NamedTuple):
         parts = [self.head(HEAD)]
         known = self.begin + len(parts[0])
         places = self.marks.places[self.marks.places >= known]
-        chosen = (
-            np.unique(np.linspace(0, len(places) - 1, PLACES).astype(int)) if len(places) else []
-        )
-        for place in places[chosen] if len(places) else ():
-            end = min(self.marks.end, int(place) + PLACE)
-            text = read_bytes(self.path, self.name, int(place), end)
+        step = -(-len(places) // PLACES) or 1
+        for place in places[::step].tolist():
+            text = read_bytes(self.path, self.name, place, min(self.marks.end, place + PLACE))
             starts = record_starts(text)
             if len(starts) > 1:
                 parts.append(text[: starts[-1]])

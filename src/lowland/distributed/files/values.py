@@ -75,10 +75,9 @@ def converted(text: pl.Series, how: Written) -> pl.Series:
     bare = without_marks(text)
     if how.kind == TRUTH:
         low = bare.str.to_lowercase()
-        values = (low == "true").set((low.is_not_null()) & ~low.is_in(["true", "false"]), None)
-        _refuse(text, (values.is_null() & bare.is_not_null()), how)
-        return values
-    values = _plain(bare, how)
+        _refuse(text, ~low.is_in(["true", "false"]).fill_null(True), how)
+        return low == "true"
+    values: pl.Series | None = _plain(bare, how)
     if values is None:
         what = understood(text.to_frame(), ())[0].get(text.name)
         if what is None or not _fits(what, how.decimal) or what.unit != how.unit:
