@@ -3,74 +3,99 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from lowland._core.errors import DataError
-from lowland._core.rows.leaves import TASK_ROWS, Block, leaf_ranges, leaf_rows
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.rows.leaves import TASK_ROWS, leaf_ranges, leaf_rows
 from lowland._core.rows.table import Rows
-from lowland.io.several import listed_sources
+from lowland._core.wording import shown
+from lowland.distributed.files.leaves import FileLeaf, Layout, Look, SourceFile
+from lowland.distributed.files.looking import looked_at, source_paths
+from lowland.distributed.files.roles import Choice, layout_of
 
 __all__ = ["open_rows"]
 
-
-class ParquetLeaf(NamedTuple):
-    """Some rows of a Parquet file."""
-
-    path: str
-    first: int
-    n_rows: int
-    columns: tuple[str, ...]
-    beside: tuple[str, ...]
-    dtype: str
-    stamp: tuple[int, int]
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        return tuple(self)
-
-    @property
-    def source(self) -> str:
-        return self.path
-
-    def read(self, start: int) -> Block:
-        import polars as pl
-
-        wanted = [*self.columns, *self.beside]
-        frame = pl.scan_parquet(self.path).select(wanted).slice(self.first, self.n_rows).collect()
-        X = frame.select(self.columns).to_numpy(order="c").astype(self.dtype, copy=False)
-        beside = frame.select(self.beside) if self.beside else None
-        return Block(X, start, beside, None, self.source)
+MOST_LEAVES = 1 << 22  # of one file; a forged directory may claim any number of rows
 
 
 def open_rows(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     columns: Sequence[str] | None = None,
-    labels: Sequence[str] = (),
+    labels: Sequence[str] | None = None,
+    id_column: str | None = None,
+    frames: bool = False,
     task_rows: int = TASK_ROWS,
 ) -> Rows:
-    """Open files as one table that is read leaf by leaf; only their directories are read now."""
-    import polars as pl
+    """Open files as one table that is read leaf by leaf, and check that they fit together.
 
-    paths = listed_sources(source)
-    schema = pl.scan_parquet(paths[0]).collect_schema()
-    numbers = [name for name, dtype in schema.items() if dtype.is_numeric()]
-    wanted = tuple(columns or [name for name in numbers if name not in labels])
-    single = all(schema[name] == pl.Float32 for name in wanted)
-    dtype = np.dtype(np.float32 if single else np.float64)
-    leaves = []
-    for path in paths:
-        n = pl.scan_parquet(path).select(pl.len()).collect().item()
-        if not n:
-            raise DataError(f"{path}: there are no rows.")
-        facts = Path(path).stat()
-        stamp = (facts.st_size, facts.st_mtime_ns)
-        leaves += [
-            ParquetLeaf(path, i, j - i, wanted, tuple(labels), str(dtype), stamp)
-            for i, j in leaf_ranges(n, leaf_rows(len(wanted), task_rows))
-        ]
-    return Rows(leaves, len(wanted), dtype, names=wanted, beside=labels, task_rows=task_rows)
+    Files: Parquet, Arrow, delimited text, NPY, and Zarr arrays; Parquet also at an address such as
+    ``s3://bucket/folder/*.parquet``. Of Parquet, Arrow, NPY and Zarr only the directory is read
+    now. Of text, the rows are counted, which reads it once, and the types of its columns are
+    decided by the first rows and by rows from all over the file; a later value that does not fit
+    is an error when it is read. A file must not change afterwards.
+
+    Parameters
+    ----------
+    source : str or path, or several of them
+        A file, a pattern such as ``"runs/*.parquet"``, a folder with files of one kind (those
+        whose names begin with ``_`` or ``.`` are left out), or a list. Rows come in the order of
+        the list, files of a pattern or a folder by name.
+    columns : sequence of str, optional
+        The columns that methods see, in this order. By default all columns of numbers and truth
+        values but the labels and the id. An array has no names; it takes these.
+    labels : sequence of str, optional
+        Columns that go along. By default text, dates and categories.
+    id_column : str, optional
+        The column that names the rows; by default what a file declares as such.
+    frames : bool
+        Blocks hold data frames of the columns in their own types, and no column goes along.
+    task_rows : int
+        Rows of a task, at most. It is part of what fixes the last bits of results.
+
+    Returns
+    -------
+    Rows
+        Blocks of float32 if that holds all numbers exactly (float32, whole numbers of 16 bits,
+        truth values), else of float64. Missing values are NaN.
+
+    Raises
+    ------
+    DataError
+        A file is missing, empty, damaged, given twice, lacks a column, or has text where the first
+        file has numbers. The message names the file.
+    """
+    if isinstance(task_rows, bool) or not isinstance(task_rows, int) or task_rows < 1:
+        raise ParameterError(
+            f"open_rows: task_rows={shown(task_rows)} is not allowed; give a whole number above 0."
+        )
+    choice = Choice.of(columns, labels, id_column, frames)
+    looks = list(looked_at(source_paths(source)))
+    layout, names, id_name = layout_of(looks, choice)
+    width = len(names) if names is not None else looks[0].width
+    step = leaf_rows(width, task_rows)
+    leaves = [leaf for look in looks for leaf in _leaves(look, layout, step)]
+    return Rows(
+        leaves,
+        width,
+        object if frames else layout.dtype,
+        names=names,
+        beside=layout.beside,
+        id_name=id_name,
+        task_rows=task_rows,
+    )
+
+
+def _leaves(look: Look, layout: Layout, step: int) -> Iterator[FileLeaf]:
+    """The leaves of a file; they share what they have in common."""
+    if look.n_rows > step * MOST_LEAVES:
+        raise DataError(f"{look.name}: claims to hold {look.n_rows} rows; it is damaged.")
+    file = SourceFile(look.name, look.path, look.stamp, look.reader, layout)
+    begin = 0 if look.marks is None else look.marks.begin(look.path, look.name, 0)
+    for i, j in leaf_ranges(look.n_rows, step):
+        if look.marks is None:
+            yield FileLeaf(file, i, j - i)
+            continue
+        end = look.marks.begin(look.path, look.name, j)
+        yield FileLeaf(file, i, j - i, (begin, end))
+        begin = end

@@ -17,7 +17,7 @@ from lowland.io.contents import Contents, Request, free_name
 from lowland.io.files.budget import require_for_table
 from lowland.io.sources import read_source
 
-__all__ = ["listed_sources", "read_several", "shown_name"]
+__all__ = ["kind_of", "listed_sources", "read_several", "shown_name"]
 
 PATTERN = set("*?[")
 LABEL = "file"
@@ -108,14 +108,15 @@ def _check_alike(first_path: str, first: Contents, path: str, other: Contents) -
         if first.matrix_names != other.matrix_names:
             raise DataError(f"{path}: has its columns in another order than {first_path}.")
     for name, dtype in first.frame.schema.items():
-        kinds = [_kind(dtype), _kind(other.frame.schema[name])]
+        kinds = [kind_of(dtype), kind_of(other.frame.schema[name])]
         if kinds[0] != kinds[1] and "nothing" not in kinds:
             raise DataError(
                 f"{path}: column {name!r} holds {kinds[1]}, but {kinds[0]} in {first_path}."
             )
 
 
-def _kind(dtype: Any) -> str:
+def kind_of(dtype: Any) -> str:
+    """What the values of a column are, in a word."""
     import polars as pl
 
     if dtype == pl.Null:

@@ -190,9 +190,7 @@ class Rows:
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""
         for task in self.tasks:
-            for leaf, start in zip(task.leaves, _starts(task), strict=True):
-                one = Task(task.number, start, (leaf,))
-                yield run_task(one, self.job("rows", _first, [one]).work, None, *self.steps)
+            yield from run_task(task, self.job("rows", _all, [task]).work, None, *self.steps)
 
     def sample(self, n: int, seed: int = 0) -> Any:
         """n rows without replacement, in their order: an array, or a data frame if columns have
@@ -299,8 +297,8 @@ def joined(blocks: Sequence[Block], rows: Rows) -> Block:
     return Block(X, first.start, beside, y, first.source)
 
 
-def _first(blocks: Iterator[Block], argument: Any) -> Block:
-    return next(blocks)
+def _all(blocks: Iterator[Block], argument: Any) -> Iterator[Block]:
+    return blocks
 
 
 def _starts(task: Task) -> Iterator[int]:
