@@ -259,7 +259,10 @@ class LDA(Classifier, MomentsReducer):
                 "LDA: shrinkage='auto' needs all rows at once, which partial_fit does not have; "
                 "use fit, or give the share as a number."
             )
-        return self._add_batch(X, (y, classes))
+        return self._add_batch(X, y, classes)
+
+    def _target(self, y: Any, named: Any) -> Any:
+        return y, named
 
     def _sums(self, X: Any, target: Any, run: FitContext) -> LabeledSums:
         y, named = target
