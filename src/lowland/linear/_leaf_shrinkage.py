@@ -91,7 +91,7 @@ class ClassSpreads:
             if len(ids):
                 Z = divided(block.X[ids], unit)
                 lengths = row_lengths(Z, mean / unit)
-                found.append(Spread(moments(Z, self.threads, Monitor()), float(lengths @ lengths)))
+                found.append(Spread(moments(Z, self.threads, Monitor()), float((lengths**2).sum())))
             else:
                 found.append(Spread(None, 0.0))
         return found
