@@ -61,9 +61,9 @@ class PCA(MomentsReducer):
         How the axes are computed; "auto" takes the cheapest way. "covariance" is for few columns
         and "gram" for few rows. "randomized" is a block Krylov iteration to a relative residual of
         1e-8 (1e-5 in float32), for sparse data or for many rows and columns. Sparse rows have no
-        "gram" solver: another one is taken instead. A table in leaves has none either; its "auto" is
-        "covariance", in one pass over the rows, and "randomized", in some ten passes, for a number
-        of axes of more than 3000 columns.
+        "gram" solver: another one is taken instead. A table in leaves has none either: "auto" is
+        "covariance" there, in one pass over the rows, or for a number of axes of more than 3000
+        columns "randomized", in some ten passes.
     whiten : bool, default=False
         Divide each coordinate by its standard deviation.
     scale : bool, default=False
@@ -148,9 +148,7 @@ class PCA(MomentsReducer):
         sums = sums_of_columns(rows, run.monitor)
         check_squares(sums.squares, np.array([sums.low, sums.high]), "PCA")
         self._keep(
-            by_krylov_in_leaves(
-                rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor
-            ),
+            by_krylov_in_leaves(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
             run,
         )
 

@@ -11,6 +11,8 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland.selection._filter import Filter
+from lowland.selection._leaf_sums import ByClass
+from lowland.selection._targets import require_two
 
 __all__ = ["ChiSquare"]
 
@@ -51,14 +53,25 @@ class ChiSquare(Filter):
     target_kind = "classes"
 
     score_power = 1
+    fits_rows = True
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import chi2
 
-        self._check_counts(X)
+        self._check_block(X)
         return chi2(X, target.codes)[0]
 
-    def _check_counts(self, X: Any) -> None:
+    def _leaf_kind(self, y: Any) -> type[ByClass]:
+        return ByClass
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        require_two(sums.classes, "ChiSquare")
+        counts, means, _ = sums.by_class
+        observed = counts[:, None] * means
+        expected = np.outer(counts / n, observed.sum(axis=0))
+        return ((observed - expected) ** 2 / expected).sum(axis=0)
+
+    def _check_block(self, X: Any) -> None:
         smallest = X.min(axis=0)
         smallest = smallest.toarray().ravel() if is_sparse(smallest) else smallest
         if (smallest < 0).any():

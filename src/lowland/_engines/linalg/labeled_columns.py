@@ -59,7 +59,8 @@ def labeled_columns(X: Any, y: Any, owner: str) -> LabeledColumns:
     classes, codes = check_labels(y, X.shape[0], owner=owner)
     _require_room(len(classes), X.shape[1], owner)
     parts = [column_sums(X[ids]) for ids in members(codes, len(classes))]
-    return LabeledColumns(classes, ColumnSums(*(np.stack(part) for part in zip(*parts, strict=True))))
+    stacked = (np.stack(values) for values in zip(*parts, strict=True))
+    return LabeledColumns(classes, ColumnSums(*stacked))
 
 
 def merge_labeled(a: LabeledColumns, b: LabeledColumns, owner: str) -> LabeledColumns:

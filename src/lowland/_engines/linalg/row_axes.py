@@ -6,6 +6,7 @@ once for the means and once for each product S V = sum_i (x_i - m) (x_i - m)^T V
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,39 @@ from lowland._core.units import in_unit
 from lowland._engines.linalg import products
 from lowland._engines.linalg.column_sums import ColumnSums, column_sums, merge_columns
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
-from lowland._engines.linalg.magnitude import safe_exponent
+from lowland._engines.linalg.magnitude import (
+    EXTREME,
+    check_magnitude,
+    safe_exponent,
+    spread_of,
+)
+from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland._engines.linalg.principal_axes import PrincipalAxes, column_scale
 
-__all__ = ["by_krylov_in_leaves", "sums_of_columns"]
+__all__ = ["by_krylov_in_leaves", "moments_of_leaves", "sums_of_columns"]
 
 # Vectors per product: reading rows takes longer than multiplying them by a few more vectors, and
 # wider blocks need fewer passes.
 FEWEST, MOST = 64, 128
+
+
+def moments_of_leaves(rows: Rows, owner: str, threads: int, monitor: Monitor) -> Moments:
+    """Count, mean and scatter matrix of all rows, in one pass."""
+    p = rows.shape[1]
+    require_memory(
+        8 * 5 * p * p,  # of two parts, their sum, and the solver's copies
+        task=f"{owner} with {p} x {p} covariances",
+        alternative="drop columns first, for example with VarianceScore",
+    )
+    work = functools.partial(_moments_of_block, owner=owner, threads=threads)
+    return rows.total(work, merge, monitor, "covariance")
+
+
+def _moments_of_block(block: Block, owner: str, threads: int) -> Moments:
+    sums = moments(block.X, threads, Monitor())
+    if not EXTREME**-2 < float(np.diagonal(sums.scatter).max()) < EXTREME**2:
+        check_magnitude(spread_of(block.X), owner, "difference in a column")
+    return sums
 
 
 def sums_of_columns(rows: Rows, monitor: Monitor) -> ColumnSums:
