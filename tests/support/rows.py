@@ -11,7 +11,7 @@ from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 
-__all__ = ["Passes", "frame_rows", "labeled_rows", "suited"]
+__all__ = ["Passes", "frame_rows", "labeled_rows", "suited", "target_for"]
 
 TASK_ROWS = 37  # several tasks, the last one shorter, and a tree of more than one level
 
@@ -64,12 +64,20 @@ class Passes:
         monkeypatch.setattr(Rows, "total", counted)
 
 
+def target_for(method: type, n: int) -> Any:
+    """Labels for methods that need some: text in long runs, so that leaves lack classes."""
+    if not method.needs_target:  # type: ignore[attr-defined]
+        return None
+    if method.__name__ == "CorrelationScore":
+        return np.sin(np.arange(n) ** 1.5)
+    return np.array(["oak", "ash", "elm"], dtype=object)[np.arange(n) * 3 // n]
+
+
 def suited(method: type, n: int) -> dict[str, Any]:
     """Parameters with which the method fits n rows in leaves as it fits them in memory.
 
     A method that chooses landmarks gets all rows as landmarks, so that there is nothing to choose.
     """
-    known = method.parameters()  # type: ignore[attr-defined]
     found: dict[str, Any] = {"random_state": 0}
     if method.__name__ in ("KernelPCA", "LandmarkMDS"):
         found["n_landmarks"] = n
@@ -77,5 +85,5 @@ def suited(method: type, n: int) -> dict[str, Any]:
         found["kernel"] = "linear"
     if method.__name__ == "SOM":
         found |= {"max_iter": 3, "sides": (4, 3)}
-    size = "n_components" if "n_components" in known else "n_features"
-    return {size: 2, **found}
+    known = method.parameters()  # type: ignore[attr-defined]
+    return {"n_components" if "n_components" in known else "n_features": 2, **found}
