@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland import LDA, PCA, PPCA, CorrelationScore
+from lowland import LDA, MRMR, PCA, PPCA, CorrelationScore
 from lowland._engines.linalg.column_sums import column_sums, merge_columns, no_columns
 from lowland._engines.linalg.labeled_columns import labeled_columns, merge_labeled
 from lowland.errors import DataError, MemoryLimitError, ParameterError
@@ -231,3 +231,40 @@ def test_sums_by_class_merge_in_any_grouping():
             assert sums.sums.known[k, 0] == 30
             np.testing.assert_allclose(sums.sums.mean[k], rows.mean(axis=0), rtol=1e-13)
             np.testing.assert_allclose(sums.sums.squares[k], 30 * rows.var(axis=0), rtol=1e-13)
+
+
+@each("choice", [{}, {"scheme": "quotient"}, {"cut": 0.5}, {"n_features": 6}])
+@each("target", ["classes", "numbers", "counts"])
+def test_mrmr_counts_states_as_in_memory(choice, target, monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.gamma(2.0, size=(200, 6))
+    X[:, 2], X[:, 3], X[:, 4] = np.arange(200) % 2, np.floor(X[:, 0]), 1.0  # ties at the edges
+    sums = X[:, 0] + X[:, 1]
+    y = {"classes": np.where(sums > 4, "a", "b"), "numbers": sums, "counts": np.floor(sums)}[target]
+    passes = Passes(monkeypatch)
+    there, here = MRMR(**choice).fit(X, y), MRMR(**choice).fit(labeled_rows(X, y), "kind")
+    assert passes.count == 3
+    assert np.array_equal(here.ranking_, there.ranking_)
+    np.testing.assert_allclose(here.scores_, there.scores_, atol=1e-12)
+    np.testing.assert_allclose(here.relevance_, there.relevance_, atol=1e-12)
+
+
+@each(
+    "y, choice, error, words",
+    [
+        (np.arange(200) % 2, {"cut": None}, ParameterError, r"set cut=1\.0"),
+        (np.arange(200) / 3, {"target": "classes"}, DataError, "continuous"),
+        (np.array(["a", "b"] * 100), {"target": "numbers"}, DataError, "must hold numbers"),
+    ],
+)
+def test_mrmr_says_what_to_set(y, choice, error, words):
+    with pytest.raises(error, match=words):
+        MRMR(**choice).fit(labeled_rows(np.random.default_rng(0).random((200, 3)), y), "kind")
+
+
+def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
+    monkeypatch.setattr("lowland.selection._leaf_states.MOST_VALUES", 20)
+    rows = labeled_rows(np.random.default_rng(0).random((200, 3)), np.arange(200) % 30)
+    with pytest.raises(ParameterError, match="set target='numbers'"):
+        MRMR().fit(rows, "kind")
+    MRMR(target="numbers").fit(rows, "kind")
