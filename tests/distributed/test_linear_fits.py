@@ -268,3 +268,15 @@ def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
     with pytest.raises(ParameterError, match="set target='numbers'"):
         MRMR().fit(rows, "kind")
     MRMR(target="numbers").fit(rows, "kind")
+
+
+def test_constant_columns_have_their_value_as_mean():
+    """0.1 is no binary fraction, so that sums of copies of it are rounded."""
+    X = np.random.default_rng(7).random((300, 3))
+    X[:, 1] = 0.1
+    sparse = scipy.sparse.csr_matrix(X)
+    for table in (X, X.astype(np.float32), sparse):
+        parts = [column_sums(table[i : i + 37]) for i in range(0, 300, 37)]
+        sums = functools.reduce(merge_columns, parts)
+        assert sums.constant.tolist() == [False, True, False]
+        assert (sums.mean[1], sums.squares[1]) == (float(table.dtype.type(0.1)), 0.0)

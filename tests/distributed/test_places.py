@@ -6,9 +6,12 @@ import functools
 import pickle
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 
+from lowland import VarianceScore
 from lowland._core import registry
 from lowland._core.rows.table import Rows
 from support.cases import each
@@ -102,3 +105,17 @@ def test_a_model_that_is_not_fitted_says_so():
     for cls in CLASSES:
         with pytest.raises(NotFittedError, match="not fitted"):
             cls().transform(labeled_rows(table(NEW, 0)))
+
+
+def test_sparse_blocks_and_double_names():
+    """Kept columns of sparse rows stay sparse; a data frame could not have one name twice."""
+    fitted = VarianceScore(2).fit(pd.DataFrame(table(N, 0), columns=["a", "b", "a", "b"]))
+    X = table(NEW, 1)
+    rows = labeled_rows(pd.DataFrame(X, columns=["a", "b", "a", "b"]), task_rows=4)
+    placed = fitted.set_output(transform="polars").transform(rows)
+    assert np.array_equal(placed.to_numpy(), X[:, fitted.get_support()])
+    fitted = VarianceScore(2).fit(table(N, 0))
+    placed = fitted.transform(labeled_rows(scipy.sparse.csr_matrix(X), task_rows=4))
+    blocks = [block.X for block in placed.blocks()]
+    assert all(scipy.sparse.issparse(block) for block in blocks)
+    assert np.array_equal(scipy.sparse.vstack(blocks).toarray(), fitted.transform(X))
