@@ -37,6 +37,7 @@ FAMILIES = {
     "spectral",
     "study",
     "tables",
+    "leaves_linear",
     "topographic_som",
     "topographic_gtm",
     "topographic_principal_curve",

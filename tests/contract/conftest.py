@@ -12,7 +12,7 @@ import pytest
 
 from lowland._core import registry
 from lowland._core.base import Reducer
-from support.methods import dimensions
+from support.methods import dimensions, few_steps
 
 METHODS = registry.all_methods()
 
@@ -67,23 +67,8 @@ class Fitted(NamedTuple):
     embedding: np.ndarray
 
 
-def _few_steps(method: type[Reducer]) -> dict[str, Any]:
-    """Steps for methods that take thousands until they are converged, or try several starts."""
-    if method.__name__ == "PrincipalCurve":
-        return {"max_iter": 6}
-    if method.__name__ == "Autoencoder":
-        return {"max_iter": 20}
-    if method.__name__ in ("GPLVM", "BackConstrainedGPLVM", "BayesianGPLVM"):
-        return {"max_iter": 20}
-    if method.__name__ == "NonlinearPCA":
-        return {"max_iter": 30, "n_init": 2}
-    if method.__name__ == "ParametricTSNE":
-        return {"max_iter": 60, "n_epochs": 10}
-    return {"max_iter": 60} if method.family() == "unfolding" else {}
-
-
 def _usual(method: type[Reducer]) -> dict[str, Any]:
-    return {"n_components": dimensions(method), "random_state": 0, **_few_steps(method)}
+    return {"n_components": dimensions(method), "random_state": 0, **few_steps(method)}
 
 
 @functools.cache

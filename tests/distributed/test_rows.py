@@ -114,7 +114,7 @@ def test_a_method_that_needs_memory_names_the_sample(X):
 def test_bad_values_are_named_with_their_rows(X):
     bad = X.copy()
     bad[777, 4] = np.nan
-    with pytest.raises(DataError, match="X, rows 768 to 831: .*NaN.*column 4"):
+    with pytest.raises(DataError, match=r"X, rows 768 to 831: .*NaN.*column 4"):
         PCA().fit(array_rows(bad, task_rows=64))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from lowland._core import registry
 from support.cases import each
 
-__all__ = ["dimensions", "every_method", "every_selector", "small"]
+__all__ = ["dimensions", "every_method", "every_selector", "few_steps", "small"]
 
 every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
@@ -16,6 +16,21 @@ every_selector = each("selector", registry.all_selectors(), ids=registry.selecto
 def dimensions(method: type) -> int:
     """Dimensions of a map in the tests: 2, but 1 where more than two columns have no more."""
     return 1 if method.components_limit == "curve" else 2
+
+
+def few_steps(method: type) -> dict[str, Any]:
+    """Steps for methods that take thousands until they are converged, or try several starts."""
+    if method.__name__ == "PrincipalCurve":
+        return {"max_iter": 6}
+    if method.__name__ == "Autoencoder":
+        return {"max_iter": 20}
+    if method.__name__ in ("GPLVM", "BackConstrainedGPLVM", "BayesianGPLVM"):
+        return {"max_iter": 20}
+    if method.__name__ == "NonlinearPCA":
+        return {"max_iter": 30, "n_init": 2}
+    if method.__name__ == "ParametricTSNE":
+        return {"max_iter": 60, "n_epochs": 10}
+    return {"max_iter": 60} if method.family() == "unfolding" else {}
 
 
 def small(method: type, neighbors: int = 6, perplexity: float = 5.0) -> dict[str, Any]:

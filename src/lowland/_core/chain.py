@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.rows.table import Rows
 
 __all__ = ["Chain"]
 
@@ -81,8 +82,14 @@ class Chain:
         return Y
 
     def transform(self, X: Any) -> Any:
-        """Place rows in the map, each as if it came alone."""
+        """Place rows in the map, each as if it came alone.
+
+        Of a table that is read leaf by leaf the result is such a table, computed when it is used.
+        """
         for step in self.steps:
+            # Steps pass arrays on, so a step after the first may not know the names of columns.
+            if isinstance(X, Rows) and step is not self.steps[0] and not _knows_names(step):
+                X = X.without_names()
             X = step.transform(X)
         return X
 
@@ -102,3 +109,8 @@ class Chain:
         from lowland._core.persistence.models import save_chain
 
         save_chain(self, path)
+
+
+def _knows_names(step: Any) -> bool:
+    """Whether a step checks names of columns, or leaves them as they are."""
+    return "feature_names_in_" in vars(step) or getattr(step, "follows_map", False)

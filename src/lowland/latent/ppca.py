@@ -8,11 +8,14 @@ import numpy as np
 
 from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
+from lowland._core.columns import column_label
 from lowland._core.constraints import Integer, Real
 from lowland._core.context import FitContext
+from lowland._core.errors import DataError
 from lowland._core.meanings.contents import above, count, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
@@ -22,7 +25,7 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import times_cost
-from lowland.latent._ppca_closed_form import closed_form
+from lowland.latent._ppca_closed_form import closed_form, of_leaves
 from lowland.latent._ppca_em import Gaussian, Table, maximized
 
 __all__ = ["PPCA"]
@@ -48,8 +51,8 @@ class PPCA(Invertible):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Places of the fitted rows.
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Places of the fitted rows; None after a fit to a table that is read leaf by leaf.
     components_ : ndarray of shape (n_components, n_features)
         Principal axes in rows, of unit length, in the order of their variance.
     mean_ : ndarray of shape (n_features,)
@@ -116,7 +119,7 @@ class PPCA(Invertible):
     max_iter: int = param(Integer(0), default=200)
     tol: float = param(Real(0, closed="left"), default=1e-8)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features", unit="x")
     explained_variance_: np.ndarray = fitted("n_components", unit="d^2", meaning=above(0))
@@ -138,6 +141,7 @@ class PPCA(Invertible):
     aliases = ("probabilistic_pca",)
     accepts_sparse = True
     allows_nan = True
+    fits_rows = True
     components_limit = "rank"
     reading = Reading(
         axes="Each axis is a weighted sum of the columns, so a position along an axis has a "
@@ -182,6 +186,13 @@ class PPCA(Invertible):
             self.n_iter_ = len(best.losses) - 1
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        q = self._check_components(*rows.shape)
+        rows = rows.map(Whole(getattr(self, "feature_names_in_", None)))
+        found = of_leaves(rows, q, run)
+        self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+        self.embedding_, self.n_iter_ = None, 1
 
     def _require_room(self, p: int, q: int) -> None:
         require_memory(
@@ -292,3 +303,19 @@ class PPCA(Invertible):
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         zero = np.zeros(len(self.components_))
         return products.times(Y, zero, self.components_, run.threads) + self.mean_.astype(Y.dtype)
+
+
+class Whole:
+    """The step that refuses rows with gaps, whose likelihood has no closed form."""
+
+    def __init__(self, names: np.ndarray | None) -> None:
+        self.names = names
+
+    def __call__(self, X: Any) -> Any:
+        if not is_sparse(X) and not all_finite(X):
+            column = int(np.isnan(X).any(axis=0).argmax())
+            raise DataError(
+                f"PPCA: {column_label(self.names, column)} has missing values, and a fit to gaps "
+                "needs all rows in memory; fit a sample, rows.sample(10_000), or fill the gaps."
+            )
+        return X

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lowland._core.columns import check_columns, check_same_columns, column_names
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import Semidefinite, count
+from lowland._core.memory import require_memory
 from lowland._core.params import fitted
+from lowland._core.rows.fitting import as_rows, checked_rows
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 from lowland._core.units import largest
@@ -43,6 +46,7 @@ class MomentsReducer(LinearMap):
         "n_features", "n_features", optional=True, meaning=Semidefinite()
     )
 
+    narrower: ClassVar[str] = "reduce the columns first, for example with PCA(n_components=1000)"
     fit_checks_finite = True  # a value that is not finite shows in the sums
 
     # --- what a method writes -----------------------------------------------------------------
@@ -56,12 +60,16 @@ class MomentsReducer(LinearMap):
         return sums.n_rows >= 2
 
     def _sums(self, X: Any, target: Any, run: FitContext) -> Any:
-        """Sums of the checked rows of X."""
+        """Sums of the checked rows of X; ``target`` is what ``_target`` gives."""
         sums = moments(X, run.threads, run.monitor)
         if not np.isfinite(sums.mean).all():
             check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
         check_squares(np.diagonal(sums.scatter), X, type(self).__name__)
         return sums
+
+    def _target(self, y: Any, named: Any) -> Any:
+        """What ``_sums`` needs besides the rows; ``named`` lists all classes that may come."""
+        return y
 
     def _merged(self, before: Any, batch: Any) -> Any:
         """Sums of the rows of both."""
@@ -81,8 +89,18 @@ class MomentsReducer(LinearMap):
     fits_rows = True
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
-        sums = rows.total(LeafSums(self), self._merged, run.monitor, "covariance")
-        self._finish(sums, run)
+        self._finish(self._total(rows, run), run)
+
+    def _total(self, rows: Rows, run: FitContext, named: Any = None) -> Any:
+        """Sums of a table in leaves, in one pass; ``named`` lists all classes that may come."""
+        p = rows.shape[1]
+        require_memory(
+            8 * 5 * p * p,  # of two parts, their sum, and the solver's copies
+            task=f"{type(self).__name__} with sums of {p} x {p} products of columns",
+            alternative=self.narrower,
+        )
+        leaf = LeafSums(self, named)
+        return rows.total(leaf, leaf.method._merged, run.monitor, "covariance")
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add one more batch of rows; the result is that of one ``fit`` on all batches together.
@@ -92,12 +110,16 @@ class MomentsReducer(LinearMap):
         """
         return self._add_batch(X, y)
 
-    def _add_batch(self, X: Any, target: Any) -> Self:
+    def _add_batch(self, X: Any, y: Any, named: Any = None) -> Self:
         self.check_params()
-        batch = self._check_batch(X)
+        rows = as_rows(X)
+        batch = self._check_batch(X) if rows is None else self._check_leaves(rows, y)
         continues = self._has_sums()
         with self._running() as run:
-            sums = self._sums(batch, target, run)
+            if rows is None:
+                sums = self._sums(batch, self._target(y, named), run)
+            else:
+                sums = self._total(batch, run, named)
             if continues:
                 sums = self._merged(self._stored_sums(), sums)
             if self._is_enough(sums):
@@ -108,19 +130,27 @@ class MomentsReducer(LinearMap):
         return self
 
     def _check_batch(self, X: Any) -> Any:
-        owner, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         batch = check_matrix(
             X,
-            owner=owner,
+            owner=type(self).__name__,
             accept_sparse=self.accepts_sparse,
             finite=not self.fit_checks_finite,
         )
+        self._check_columns_of(X, batch)
+        return batch
+
+    def _check_leaves(self, rows: Rows, y: Any) -> Rows:
+        self._check_columns_of(rows, rows)
+        return checked_rows(rows, y, self)
+
+    def _check_columns_of(self, X: Any, batch: Any) -> None:
+        """The columns of a batch must be those of the batches before it."""
+        owner, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         if hasattr(self, "n_features_in_"):
             check_same_columns(column_names(X), names, owner=owner)
             check_columns(batch, self.n_features_in_, owner=owner)
         else:
             self._remember_columns(X, batch)
-        return batch
 
     def _has_sums(self) -> bool:
         """Whether earlier batches left sums that the next batch is added to."""
@@ -142,14 +172,16 @@ class MomentsReducer(LinearMap):
 
 
 class LeafSums:
-    """The sums of one block of rows, by a method that is not fitted yet."""
+    """The sums of one block of rows, by a method without what it has learned before."""
 
-    def __init__(self, method: MomentsReducer) -> None:
-        self.method = method
+    def __init__(self, method: MomentsReducer, named: Any) -> None:
+        self.method, self.named = copy.copy(method), named
+        self.method._forget_model()
+        self.method.verbose = False  # the table has a progress of its own
 
     def __call__(self, block: Block) -> Any:
         with self.method._running() as run:
-            return self.method._sums(block.X, block.y, run)
+            return self.method._sums(block.X, self.method._target(block.y, self.named), run)
 
 
 def check_squares(squares: np.ndarray, X: Any, owner: str) -> None:

@@ -11,7 +11,7 @@ from lowland._core.memory import require_memory
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_gram, by_krylov
 
-__all__ = ["axes_of_rows", "axes_to_compute", "choose_solver"]
+__all__ = ["axes_of_rows", "axes_to_compute", "choose_solver", "solver_of_leaves"]
 
 COVARIANCE_COLUMNS = 3000  # up to so many columns the p x p covariance is cheaper than iterations
 GRAM_ROWS = 5000  # up to so many rows the n x n inner products are
@@ -44,6 +44,27 @@ def choose_solver(solver: str, X: Any, n_components: Any) -> str:
     if chosen == "gram":
         _require_square(n, f"the inner products of {n} rows")
     return chosen
+
+
+def solver_of_leaves(solver: str, p: int, n_components: Any) -> str:
+    """The solver for a table in leaves of p columns: "covariance" or "randomized".
+
+    It does not depend on the memory that is free, so that the result does not either.
+    """
+    number = isinstance(n_components, Integral)
+    if solver == "gram":
+        raise ParameterError(
+            "PCA: solver='gram' needs all rows in memory; use solver='covariance' or 'randomized', "
+            "or fit a sample, rows.sample(10_000)."
+        )
+    if solver == "randomized" and not number:
+        raise ParameterError(
+            f"PCA: n_components={n_components!r} needs the whole spectrum, which "
+            "solver='randomized' does not compute; use solver='covariance', or ask for a number."
+        )
+    if solver != "auto":
+        return solver
+    return "randomized" if number and p > COVARIANCE_COLUMNS else "covariance"
 
 
 def _require_square(order: int, what: str) -> None:

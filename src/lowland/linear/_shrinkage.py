@@ -19,7 +19,15 @@ from lowland._engines.linalg.blocks import contiguous_blocks, rows_within
 from lowland._engines.linalg.class_moments import ClassColumns, members
 from lowland._engines.linalg.moments import moments
 
-__all__ = ["Shrinkage", "by_share", "divided", "ledoit_wolf", "ledoit_wolf_classes"]
+__all__ = [
+    "Shrinkage",
+    "by_share",
+    "divided",
+    "ledoit_wolf",
+    "ledoit_wolf_classes",
+    "row_lengths",
+    "share_of_norms",
+]
 
 
 class Shrinkage(NamedTuple):
@@ -76,10 +84,16 @@ def ledoit_wolf(
     else:
         product = moments(X, threads, monitor).scatter
         lengths = row_lengths(X, mean)
+    return share_of_norms(product, float((lengths**2).sum()), n, p)
+
+
+def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int | None = None) -> float:
+    """d from Z^T Z, or from Z Z^T of p columns, and the sum of the fourth powers |z_i|^4."""
+    p = len(product) if p is None else p
     norm = float((product**2).sum()) / n**2
     target = float(np.trace(product)) / (n * p)
     distance = norm - p * target**2  # a, from S to its target
-    noise = min((float((lengths**2).sum()) / n - norm) / n, distance)  # b
+    noise = min((fourth / n - norm) / n, distance)  # b
     return noise / distance if noise > 0 else 0.0
 
 

@@ -13,11 +13,13 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import Ascending, SumsTo, above, at_least, count, share
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.targets import check_labels
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, class_columns
 from lowland._engines.linalg.eigen import fix_signs
+from lowland._engines.linalg.labeled_columns import sums_by_class
 from lowland.linear._class_sums import (
     LabeledSums,
     check_sizes,
@@ -25,7 +27,14 @@ from lowland.linear._class_sums import (
     labeled_sums,
     merged,
 )
-from lowland.linear._discriminant import Discriminants, decision, from_rows, from_sums
+from lowland.linear._discriminant import (
+    Discriminants,
+    by_covariance,
+    decision,
+    from_rows,
+    from_sums,
+)
+from lowland.linear._leaf_shrinkage import shrunk_scatter
 from lowland.linear._moments import MomentsReducer, check_squares
 
 __all__ = ["LDA"]
@@ -181,6 +190,19 @@ class LDA(Classifier, MomentsReducer):
             found = from_sums(sums, self.shrinkage, self._weights(sums.counts))
             self._keep(classes, sums, found)
 
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        if self.shrinkage != "auto":
+            super()._fit_rows(rows, run)
+            return
+        labeled = sums_by_class(rows, "LDA", run.monitor)
+        classes, sums = labeled.classes, labeled.by_class
+        check_sizes(classes, *rows.shape, self.n_components)
+        check_squares(sums.squares, np.array([labeled.low, labeled.high]), "LDA")
+        with limit_blas(1):
+            weights = self._weights(sums.counts)
+            S = shrunk_scatter(rows, classes, sums, weights, run.threads, run.monitor)
+            self._keep(classes, sums, by_covariance(S, sums.means, weights))
+
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         """Weights of the class means in S_B when S_W is divided by n - C."""
         n = counts.sum()
@@ -259,7 +281,10 @@ class LDA(Classifier, MomentsReducer):
                 "LDA: shrinkage='auto' needs all rows at once, which partial_fit does not have; "
                 "use fit, or give the share as a number."
             )
-        return self._add_batch(X, (y, classes))
+        return self._add_batch(X, y, classes)
+
+    def _target(self, y: Any, named: Any) -> Any:
+        return y, named
 
     def _sums(self, X: Any, target: Any, run: FitContext) -> LabeledSums:
         y, named = target

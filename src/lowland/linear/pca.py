@@ -12,14 +12,21 @@ from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import above, at_least, share
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.validation import check_finite, is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.moments import Moments
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance
+from lowland._engines.linalg.row_axes import by_krylov_in_leaves, sums_of_columns
 from lowland.linear._component_count import component_count
 from lowland.linear._moments import MomentsReducer, check_squares
-from lowland.linear._pca_solver import axes_of_rows, axes_to_compute, choose_solver
+from lowland.linear._pca_solver import (
+    axes_of_rows,
+    axes_to_compute,
+    choose_solver,
+    solver_of_leaves,
+)
 
 __all__ = ["PCA", "OutlierScores"]
 
@@ -54,7 +61,9 @@ class PCA(MomentsReducer):
         How the axes are computed; "auto" takes the cheapest way. "covariance" is for few columns
         and "gram" for few rows. "randomized" is a block Krylov iteration to a relative residual of
         1e-8 (1e-5 in float32), for sparse data or for many rows and columns. Sparse rows have no
-        "gram" solver: another one is taken instead.
+        "gram" solver: another one is taken instead. A table in leaves has none either: "auto" is
+        "covariance" there, in one pass over the rows, or for a number of axes of more than 3000
+        columns "randomized", in some ten passes.
     whiten : bool, default=False
         Divide each coordinate by its standard deviation.
     scale : bool, default=False
@@ -117,6 +126,7 @@ class PCA(MomentsReducer):
         cost="O(n p min(n, p)) time, O(n p) memory",
     )
     reference = "Pearson (1901); Hotelling (1933)"
+    narrower = "use solver='randomized' with a number of components"
     aliases = ("principal_component_analysis",)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
@@ -129,6 +139,18 @@ class PCA(MomentsReducer):
         found = axes_of_rows(X, n_axes, solver, self.scale, run)
         check_squares(found.column_variances, X, "PCA")
         self._keep(found, run)
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        n_axes = axes_to_compute(self.n_components, *rows.shape)
+        if solver_of_leaves(self.solver, rows.shape[1], self.n_components) == "covariance":
+            super()._fit_rows(rows, run)
+            return
+        sums = sums_of_columns(rows, run.monitor)
+        check_squares(sums.squares, np.array([sums.low, sums.high]), "PCA")
+        self._keep(
+            by_krylov_in_leaves(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
+            run,
+        )
 
     def _finish(self, sums: Moments, run: FitContext) -> None:
         n_axes = axes_to_compute(self.n_components, sums.n_rows, len(sums.mean))

@@ -20,6 +20,7 @@ __all__ = [
     "looks_like_dates",
     "period_name",
     "seconds_in",
+    "telling_dates",
     "unit_of",
 ]
 
@@ -146,6 +147,27 @@ def _formats_of(column: pl.Series) -> list[str]:
     if found and (day := found[0].split(" ")[0]) in _TWINS:
         found += [form for form in tried[1:] if form.split(" ")[0] == _TWINS[day]]
     return found[:2]
+
+
+def telling_dates(column: pl.Series) -> pl.Series:
+    """A few values of a column, from which :func:`date_format` and the span are the same as of all.
+
+    For each form: the first value that cannot be read in it, else the first and the last date.
+    """
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return column.head(1)
+    texts = column.drop_nulls()
+    stripped = texts.str.strip_chars()
+    kept: set[int] = set()
+    for form in FORMATS if len(texts) else ():
+        found = _parsed(stripped, form)
+        if found.has_nulls():
+            kept.add(int(found.is_null().arg_max() or 0))
+        else:
+            kept |= {int(found.arg_min() or 0), int(found.arg_max() or 0)}
+    return texts[sorted(kept)]
 
 
 def _parsed(texts: pl.Series, form: str) -> Any:

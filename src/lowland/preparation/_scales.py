@@ -11,7 +11,14 @@ from lowland._core.units import largest
 from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
-__all__ = ["Scale", "choose_scale", "robust_scale", "standard_scale", "summaries_for"]
+__all__ = [
+    "Scale",
+    "choose_scale",
+    "decided",
+    "robust_scale",
+    "standard_scale",
+    "summaries_for",
+]
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
@@ -59,9 +66,14 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
     """
     if is_sparse(X):
         return Scale("none", "the data are sparse")
-    whole = X
-    X = X[:: max(1, len(X) // ROWS_LOOKED_AT)]
-    deviations = _deviations(X)
+    looked_at = X[:: max(1, len(X) // ROWS_LOOKED_AT)]
+    least = summaries_for(looked_at).min(looked_at, axis=0)
+    chosen = decided(_deviations(looked_at), least, names)
+    return chosen if chosen.kind == "none" else standard_scale(X, chosen.reason)
+
+
+def decided(deviations: np.ndarray, least: np.ndarray, names: Sequence[str] | None) -> Scale:
+    """The kind of scale for columns of these deviations and least values, and the reason."""
     varying = np.flatnonzero(deviations > 0)
     if not len(varying):
         return Scale("none", "every column is constant")
@@ -77,13 +89,12 @@ def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
             f"the columns have no names, so their units are not known; their deviations differ by "
             f"a factor of {ratio:.2g}",
         )
-    least = summaries_for(X).min(X, axis=0)
     values, counts = np.unique(least, return_counts=True)
-    if X.shape[1] >= MANY and counts.max() >= SHARE * X.shape[1]:
+    if len(least) >= MANY and counts.max() >= SHARE * len(least):
         floor = values[np.argmax(counts)]
         return Scale("none", f"the columns are of one kind: nearly all start at {floor:g}")
-    return standard_scale(
-        whole,
+    return Scale(
+        "standard",
         f"units seem to differ: deviations range from {deviations[small]:.2g} "
         f"({names[small]!r}) to {deviations[large]:.2g} ({names[large]!r})",
     )

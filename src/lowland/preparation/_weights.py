@@ -44,7 +44,7 @@ from lowland.preparation._scales import Scale, summaries_for
 if TYPE_CHECKING:
     from lowland.preparation.encoding import Encoding
 
-__all__ = ["beside_numbers", "gower_scale", "keep_binary"]
+__all__ = ["SWITCH", "beside_numbers", "gower_divisors", "gower_scale", "keep_binary"]
 
 SWITCH = np.sqrt(0.5)  # 0 and 1, divided by it, are sqrt(2) apart
 CIRCLE = np.sqrt(8.0)  # at most so far are two points of the unit circle in Manhattan distance
@@ -79,14 +79,23 @@ def beside_numbers(found: Scale, encoding: Encoding) -> Scale:
 def gower_scale(ready: Any, encoding: Encoding) -> Scale:
     """The divisors that make the Manhattan distance Gower's; ranges are those of the rows."""
     if is_sparse(ready):
+        return gower_divisors(None, encoding)
+    numbers = ready[:, : encoding._n_plain].astype(np.float64)
+    of = summaries_for(numbers)  # missing values may be kept
+    with np.errstate(over="ignore"):
+        ranges = of.max(numbers, axis=0) - of.min(numbers, axis=0)
+    return gower_divisors(ranges, encoding)
+
+
+def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
+    """The same for known ranges of the columns of numbers; None: the rows are sparse."""
+    if ranges is None:
         raise DataError(
             "Gower's distance needs the range of each column, and the data are sparse; make them "
             "dense, by toarray(), if that fits in memory."
         )
     n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
     switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
-    with np.errstate(over="ignore"):
-        ranges = np.ptp(ready[:, :n].astype(np.float64), axis=0)
     if not np.isfinite(ranges).all():
         raise DataError(
             "Gower's distance: the range of a column is beyond what float64 can hold; divide this "

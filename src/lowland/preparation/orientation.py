@@ -6,6 +6,7 @@ learned from a reference and kept, so that new rows land in the turned map.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from lowland._core.columns import check_columns
 from lowland._core.errors import DataError
 from lowland._core.params import Declared, fitted
+from lowland._core.rows.fitting import as_rows
 from lowland._core.validation import check_matrix
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import align
@@ -70,8 +72,12 @@ class Orientation(Declared):
         self.rotation_, self.n_features_in_ = rotation, len(rotation)
         return self
 
-    def transform(self, Y: Any) -> np.ndarray:
+    def transform(self, Y: Any) -> Any:
         """The turned coordinates, each row as if it came alone."""
+        rows = as_rows(Y)
+        if rows is not None and "rotation_" in vars(self):
+            check_columns(rows, self.n_features_in_, owner="Orientation")
+            return rows.map(copy.copy(self).transform)
         return self._turned(Y, back=False)
 
     def inverse_transform(self, Y: Any) -> np.ndarray:

@@ -14,14 +14,18 @@ from lowland._core.constraints import Null, OneOf, Several, Text
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.meanings.contents import Names, above, count
 from lowland._core.params import fitted, param
+from lowland._core.rows.fitting import as_rows
 from lowland._core.threads import resolve_n_jobs
 from lowland._core.validation import all_finite, check_finite, check_matrix, is_sparse
 from lowland._core.wording import listing
 from lowland.preparation._coded import parse_codes, without_codes
+from lowland.preparation._leaf_columns import SummedColumns
+from lowland.preparation._leaves import fit_leaves, prepared_leaves
+from lowland.preparation._memory_columns import InMemory
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
 from lowland.preparation._normalizing import STEPS, normalized
-from lowland.preparation._scales import Scale, choose_scale, robust_scale, standard_scale
-from lowland.preparation._weights import beside_numbers, gower_scale, keep_binary
+from lowland.preparation._scales import Scale
+from lowland.preparation._weights import beside_numbers
 from lowland.preparation.encoding import Encoding
 
 __all__ = ["Preparation"]
@@ -108,19 +112,23 @@ class Preparation(Encoding):
     spread_: np.ndarray | None = fitted("n_columns", optional=True, meaning=above(0))
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn fill values, levels and scale from the rows of X."""
-        self._fit(X)
+        """Learn fill values, levels and scale from the rows of X.
+
+        A table that is read leaf by leaf is gone through once, and once more each if it has text or
+        dates, or is normalized. It has no "median", "neighbors" and "robust", which need all rows.
+        """
+        rows = as_rows(X)
+        if rows is None:
+            self._fit(X)
+        else:
+            self._check_choices()
+            fit_leaves(self, rows)
         return self
 
     def _fit(self, X: Any) -> Any:
         """Learn from the rows of X; the result are these rows before they are scaled."""
-        self.check_params()
-        if self.missing == "keep" and self.normalize:
-            raise ParameterError(
-                f"missing='keep' with normalize={self.normalize!r}: a row is normalized by all of "
-                "its values; fill them, with missing='mean', 'median' or 'neighbors'."
-            )
-        X, names = _entered(X), column_names(X)
+        self._check_choices()
+        X, names = self._entered(X), column_names(X)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
@@ -131,21 +139,40 @@ class Preparation(Encoding):
         if self.missing != "refuse" and not is_sparse(numbers):
             self._learn_fill(numbers)
         filled, self.n_empty_ = self._normalized(self._filled(numbers))
-        found = self._scale(filled)
-        self.chosen_, self.reason_ = found.kind, found.reason
-        self.center_, self.spread_ = found.center, found.spread
+        self._keep_scale(self._scale(InMemory(filled)))
         return self._with_levels(filled, X)
 
+    def _keep_scale(self, found: Scale) -> None:
+        self.chosen_, self.reason_ = found.kind, found.reason
+        self.center_, self.spread_ = found.center, found.spread
+
+    def _check_choices(self) -> None:
+        self.check_params()
+        if self.missing == "keep" and self.normalize:
+            raise ParameterError(
+                f"missing='keep' with normalize={self.normalize!r}: a row is normalized by all of "
+                "its values; fill them, with missing='mean', 'median' or 'neighbors'."
+            )
+
     def transform(self, X: Any) -> Any:
-        """Rows prepared like the fitted rows; X is not modified."""
+        """Rows prepared like the fitted rows; X is not modified.
+
+        Of a table that is read leaf by leaf the result is such a table, computed when it is used.
+        """
         if not self._is_fitted():
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError("This Preparation is not fitted yet; call 'fit' first.")
-        names, X = column_names(X), _entered(X)
+        rows = as_rows(X)
+        names = column_names(X if rows is None else rows)
+        X = self._entered(X) if rows is None else rows
         if "feature_names_in_" in vars(self):
             check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
+        return self._prepared(X) if rows is None else prepared_leaves(self, rows)
+
+    def _prepared(self, X: Any) -> Any:
+        """Rows that are checked, prepared."""
         numbers, _ = self._normalized(self._filled(self._numbers(X)))
         return self._scaled(self._with_levels(numbers, X))
 
@@ -161,6 +188,8 @@ class Preparation(Encoding):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The prepared fitted rows."""
+        if as_rows(X) is not None:
+            return self.fit(X).transform(X)
         return self._scaled(self._fit(X))  # missing values are searched and filled once
 
     def inconsistency(self) -> str | None:
@@ -214,6 +243,14 @@ class Preparation(Encoding):
         known, _ = without_codes(numbers, names, codes)
         return super()._numbers(X.with_columns(pl.from_numpy(known, schema=names, orient="row")))
 
+    @staticmethod
+    def _entered(X: Any) -> Any:
+        """X, if it is a data frame of polars, else a matrix of numbers; values may be missing."""
+        if type(X).__module__.startswith("polars") and hasattr(X, "select") and hasattr(X, "shape"):
+            return X
+        X = check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
+        return X if is_sparse(X) else np.ascontiguousarray(X)  # sums do not depend on the layout
+
     def _normalized(self, numbers: Any) -> tuple[Any, int]:
         """Each row after the steps of ``normalize``, without the cycles; and how many are 0."""
         if not self.normalize:
@@ -254,52 +291,47 @@ class Preparation(Encoding):
     def _learn_fill(self, numbers: np.ndarray) -> None:
         """The values, or the rows, that missing values are filled from."""
         check_finite(np.where(np.isnan(numbers), 0.0, numbers), None)
-        empty = np.flatnonzero(np.isnan(numbers).all(axis=0))
-        if len(empty):
-            raise DataError(
-                f"all values are missing in {listing(self._named(empty))}; leave these columns out."
-            )
+        self._check_not_empty(np.isnan(numbers).all(axis=0))
         middle = np.nanmedian if self.missing == "median" else np.nanmean
         self.fill_ = middle(numbers.astype(np.float64, copy=False), axis=0)
         if self.missing == "neighbors":
             self.donors_ = numbers.copy()
             self.donor_spread_ = column_spread(numbers, self.fill_)
 
+    def _check_not_empty(self, empty: np.ndarray) -> None:
+        if empty.any():
+            raise DataError(
+                f"all values are missing in {listing(self._named(np.flatnonzero(empty)))}; leave "
+                "these columns out."
+            )
+
     def _named(self, columns: np.ndarray) -> list[str]:
         names = self.column_names_out()
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
-    def _scale(self, ready: Any) -> Scale:
+    def _scale(self, columns: InMemory | SummedColumns) -> Scale:
         """The scale of all columns; 0/1 columns of categories need not be made for it."""
         if self.scale == "none":
             return Scale("none", "as asked")
         if self.scale == "gower":
-            return gower_scale(ready, self)
+            return columns.gower(self)
         coded = self._n_features_out - self._n_plain
         if self.scale == "auto" and self.normalize and not coded:
             return Scale("none", "the rows were normalized, which gives all columns one unit")
-        numbers = ready[:, : self._n_plain] if coded else ready
+        numbers = columns.plain(self._n_plain) if coded else columns
         if self.scale == "auto" and not coded:
-            found = choose_scale(numbers, self.column_names_out())
-        elif numbers.shape[1]:
-            make = robust_scale if self.scale == "robust" else standard_scale
-            found = make(numbers, BESIDE if self.scale == "auto" else "as asked")
+            found = numbers.choose(self.column_names_out())
+        elif numbers.n_columns:
+            make = numbers.robust if self.scale == "robust" else numbers.standard
+            found = make(BESIDE if self.scale == "auto" else "as asked")
         elif not len(self.switch_columns_):
             return Scale("none", "every column is a category or a cycle")
         else:
             kind = "robust" if self.scale == "robust" else "standard"
             found = Scale(kind, "every column is a category or a cycle, and all weigh the same")
         if self.scale == "auto" and found.center is not None:
-            found = keep_binary(found, numbers)
+            found = numbers.keep_binary(found)
         return beside_numbers(found, self) if coded else found
-
-
-def _entered(X: Any) -> Any:
-    """X, if it is a data frame of polars, else as a matrix of numbers; values may be missing."""
-    if type(X).__module__.startswith("polars") and hasattr(X, "select") and hasattr(X, "shape"):
-        return X
-    X = check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
-    return X if is_sparse(X) else np.ascontiguousarray(X)  # sums do not depend on the layout
 
 
 def _n_missing(numbers: Any) -> int:

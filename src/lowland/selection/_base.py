@@ -13,6 +13,7 @@ from lowland._core.estimator import Estimator
 from lowland._core.meanings.contents import Permutation
 from lowland._core.meanings.relations import Best
 from lowland._core.params import fitted, param
+from lowland._core.rows.fitting import as_rows
 from lowland._core.validation import is_sparse
 
 __all__ = ["Selector"]
@@ -77,11 +78,15 @@ class Selector(Estimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Choose columns and return them: the same as ``fit(X, y).transform(X)``."""
+        if as_rows(X) is not None:
+            return super().fit_transform(X, y)
         checked, _ = self._fit_checked(X, y)
         return self._kept(X, checked)
 
     def transform(self, X: Any) -> Any:
-        """The kept columns of X, unchanged."""
+        """The kept columns of X, unchanged; of a table in leaves, such a table."""
+        if as_rows(X) is not None:
+            return super().transform(X)
         return self._kept(X, self._check_new_rows(X))
 
     def _kept(self, X: Any, checked: Any) -> Any:

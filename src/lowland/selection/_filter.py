@@ -10,10 +10,12 @@ from lowland._core.constraints import Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.params import param
+from lowland._core.rows.table import Rows
 from lowland._core.units import largest_value, restored
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.selection._base import Selector
+from lowland.selection._leaf_sums import sums_of_leaves
 from lowland.selection._targets import read_target
 from lowland.selection._units import moderate_columns
 
@@ -61,14 +63,47 @@ class Filter(Selector):
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
         wanted, target = self._number_wanted(p), self._read_target(y, n)
-        constant = constant_columns(X)
-        scores = self._scores_in_unit(X, target, run)
+        self._rank(self._scores_in_unit(X, target, run), constant_columns(X), wanted, run)
+
+    def _rank(
+        self, scores: np.ndarray, constant: np.ndarray, wanted: int | None, run: FitContext
+    ) -> None:
+        """Set the fitted attributes from the scores."""
         most = np.finfo(np.float64).max  # x / 0: the column separates the classes perfectly
         scores = np.nan_to_num(scores, posinf=most, neginf=-most)
         scores[constant] = self.constant_score
         with run.monitor.phase("ranking"):
             order = np.lexsort((scores if self.lower_is_better else -scores, constant))
             self._keep(order, self._number_kept(scores, constant, wanted), scores)
+
+    # --- tables in leaves -------------------------------------------------------------------
+
+    def _leaf_kind(self, y: Any) -> Any:
+        """What is summed over leaves, one of :mod:`lowland.selection._leaf_sums`."""
+        raise NotImplementedError
+
+    def _check_block(self, X: Any) -> None:
+        """Refuse values that the score is not made for."""
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        """The score of each column from the sums of all n rows, for methods with ``fits_rows``."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        (n, p), owner = rows.shape, type(self).__name__
+        wanted = self._number_wanted(p)
+        sums, e = sums_of_leaves(rows, self, run)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = self._score_sums(sums, n)
+        scores = np.where(np.isnan(scores), self.constant_score, scores)
+        if self.score_power:
+            greatest = float(np.ldexp(np.maximum(-sums.low, sums.high), -e).max())
+            scores = restored(
+                scores, -self.score_power * e, "the score of a column", greatest, owner
+            )
+        self._rank(scores, sums.low == sums.high, wanted, run)
+
+    # --- units and targets ------------------------------------------------------------------
 
     def _scores_in_unit(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         """Scores of columns, computed in units in which their squares do not overflow."""

@@ -10,7 +10,7 @@ from lowland._core.errors import DataError
 from lowland._core.targets import Labels, check_labels, check_numbers, require_target
 from lowland._core.validation import as_array
 
-__all__ = ["holds_classes", "holds_numbers", "read_classes", "read_target"]
+__all__ = ["holds_classes", "holds_numbers", "read_classes", "read_target", "require_two"]
 
 
 def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.ndarray:
@@ -24,12 +24,17 @@ def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.nd
 def read_classes(y: Any, n_rows: int, *, owner: str) -> Labels:
     """Labels with at least two classes."""
     labels = check_labels(y, n_rows, owner=owner)
-    if len(labels.classes) < 2:
+    require_two(labels.classes, owner)
+    return labels
+
+
+def require_two(classes: np.ndarray, owner: str) -> None:
+    """Refuse a single class."""
+    if len(classes) < 2:
         raise DataError(
             f"{owner} needs at least two classes, but y has only one class, "
-            f"{labels.classes.tolist()[0]!r}; add rows of another class."
+            f"{classes.tolist()[0]!r}; add rows of another class."
         )
-    return labels
 
 
 def holds_numbers(y: Any) -> bool:

@@ -11,7 +11,9 @@ from lowland._core.units import in_unit
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.magnitude import units_for
 
-__all__ = ["moderate_columns"]
+__all__ = ["far_exponents", "in_column_units", "moderate_columns"]
+
+FAR = 1e100  # squares of larger values, and of those below its inverse, leave float64 when summed
 
 
 def moderate_columns(X: Any, owner: str) -> tuple[Any, np.ndarray]:
@@ -22,8 +24,7 @@ def moderate_columns(X: Any, owner: str) -> tuple[Any, np.ndarray]:
     largest, smallest = X.max(axis=0), X.min(axis=0)
     if is_sparse(X):
         largest, smallest = largest.toarray().ravel(), smallest.toarray().ravel()
-    units = units_for(np.maximum(np.abs(largest), np.abs(smallest)).astype(np.float64))
-    exponents = np.log2(units).astype(np.int64)
+    exponents = _exponents(np.maximum(np.abs(largest), np.abs(smallest)))
     if not exponents.any():
         return X, exponents
     values = X.data if is_sparse(X) else X
@@ -32,8 +33,24 @@ def moderate_columns(X: Any, owner: str) -> tuple[Any, np.ndarray]:
         task=f"{owner}: a copy of X with columns in other units",
         alternative="divide X by its largest value",
     )
+    return in_column_units(X, exponents), exponents
+
+
+def far_exponents(largest: np.ndarray) -> np.ndarray:
+    """The exponents for columns whose squares overflow or vanish in float64; 0 for all others."""
+    with np.errstate(invalid="ignore"):
+        far = (largest > FAR) | ((largest > 0) & (largest < 1 / FAR))
+    return np.where(far, _exponents(largest), 0)
+
+
+def _exponents(largest: np.ndarray) -> np.ndarray:
+    return np.log2(units_for(largest.astype(np.float64))).astype(np.int64)
+
+
+def in_column_units(X: Any, exponents: np.ndarray) -> Any:
+    """X with each column times 2^e; sparse rows stay sparse."""
     if not is_sparse(X):
-        return in_unit(X, exponents), exponents
+        return in_unit(X, exponents)
     moved = X.copy()
     moved.data = in_unit(X.data, exponents[X.indices])
-    return moved, exponents
+    return moved

@@ -12,7 +12,8 @@ from lowland._core.targets import check_numbers
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
-from lowland.selection._targets import holds_numbers, read_classes
+from lowland.selection._leaf_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
+from lowland.selection._targets import holds_numbers, read_classes, require_two
 
 __all__ = ["CorrelationScore"]
 
@@ -48,18 +49,22 @@ class CorrelationScore(Filter):
 
     reference = "Pearson (1895)"
     needs_target = True
+    fits_rows = True
 
     def _read_target(self, y: Any, n: int) -> np.ndarray:
         """Numbers unchanged, two classes as 0 and 1."""
         if holds_numbers(y):
             return check_numbers(y, n, owner="CorrelationScore")
         classes, codes = read_classes(y, n, owner="CorrelationScore")
+        self._require_pair(classes)
+        return codes
+
+    def _require_pair(self, classes: np.ndarray) -> None:
         if len(classes) > 2:
             raise DataError(
                 f"CorrelationScore: y has {len(classes)} classes, but at most two are allowed; use "
                 "AnovaF, or give numbers."
             )
-        return codes
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         from sklearn.feature_selection import r_regression
@@ -68,3 +73,16 @@ class CorrelationScore(Filter):
         if not is_sparse(X):  # scikit-learn subtracts sums of squares, which cancels digits
             X = X - column_moments(X)[0]
         return np.abs(r_regression(X, y, force_finite=True))
+
+    def _leaf_kind(self, y: Any) -> type:
+        return WithNumbers if holds_numbers(y) else ByClass
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        if isinstance(sums, CrossSums):
+            lengths = np.sqrt(sums.columns.squares) * np.sqrt(sums.target.squares)
+            return np.abs(sums.cross) / lengths
+        require_two(sums.classes, "CorrelationScore")
+        self._require_pair(sums.classes)
+        # of two classes r^2 = B / (B + W), with the squares between and within them
+        ratio = scatter_ratio(sums.by_class)
+        return np.where(np.isinf(ratio), 1.0, np.sqrt(ratio / (1.0 + ratio)))

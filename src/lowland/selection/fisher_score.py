@@ -9,6 +9,8 @@ import numpy as np
 from lowland._core.context import FitContext
 from lowland._engines.linalg.class_moments import class_columns
 from lowland.selection._filter import Filter
+from lowland.selection._leaf_sums import ByClass, scatter_ratio
+from lowland.selection._targets import require_two
 
 __all__ = ["FisherScore"]
 
@@ -45,9 +47,14 @@ class FisherScore(Filter):
     reference = "Duda, Hart & Stork (2001)"
     needs_target = True
     target_kind = "classes"
+    fits_rows = True
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        counts, means, squares = class_columns(X, target.codes, len(target.classes))
-        mean = means[0] + counts / counts.sum() @ (means - means[0])
-        between = counts @ (means - mean) ** 2
-        return between / squares.sum(axis=0)
+        return scatter_ratio(class_columns(X, target.codes, len(target.classes)))
+
+    def _leaf_kind(self, y: Any) -> type[ByClass]:
+        return ByClass
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        require_two(sums.classes, "FisherScore")
+        return scatter_ratio(sums.by_class)

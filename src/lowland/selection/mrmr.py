@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ import numpy as np
 from lowland._core.columns import column_label
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.targets import Labels
 from lowland.selection._base import Selector
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
+from lowland.selection._leaf_states import state_counts
 from lowland.selection._targets import read_target
 from lowland.selection._units import moderate_columns
 
@@ -73,6 +76,7 @@ class MRMR(Selector):
     reference = "Peng, Long & Ding (2005)"
     needs_target = True
     accepts_sparse = False
+    fits_rows = True
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
@@ -81,8 +85,42 @@ class MRMR(Selector):
         states = self._states(moderate_columns(X, "MRMR")[0])
         is_class = isinstance(target, Labels)
         classes = target.codes if is_class else three_states(target[:, None], self.cut or 1.0)[:, 0]
-        constant = constant_columns(X)
-        relevance = np.where(constant, 0.0, information_with(classes, states))
+        relevance = information_with(classes, states)
+        self._choose(
+            relevance,
+            lambda best: information_with(states[:, best], states),
+            constant_columns(X),
+            wanted,
+            run,
+        )
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        if self.cut is None:
+            raise ParameterError(
+                "MRMR: cut=None needs all rows in memory; set cut=1.0, which cuts columns into "
+                "three states, or fit a sample, rows.sample(10_000)."
+            )
+        wanted = self._number_wanted(rows.shape[1]) or max(1, rows.shape[1] // 2)
+        found = state_counts(rows, self.cut, self.target, run)
+        pairs = found.with_columns.transpose(0, 2, 1, 3)
+        self._choose(
+            of_counts(found.with_target.astype(np.float64)),
+            lambda best: of_counts(pairs[best].astype(np.float64)),
+            found.constant,
+            wanted,
+            run,
+        )
+
+    def _choose(
+        self,
+        relevance: np.ndarray,
+        redundancy_with: Callable[[int], np.ndarray],
+        constant: np.ndarray,
+        wanted: int,
+        run: FitContext,
+    ) -> None:
+        """Set the fitted attributes from the information of columns with the target and others."""
+        p, relevance = len(relevance), np.where(constant, 0.0, relevance)
         redundancy, scores = np.zeros(p), relevance.copy()
         left, chosen = np.ones(p, dtype=bool), []
         with run.monitor.phase("columns", total=wanted) as phase:
@@ -90,7 +128,7 @@ class MRMR(Selector):
                 best = np.lexsort((-scores, constant, ~left))[0]
                 chosen.append(int(best))
                 left[best] = False
-                redundancy += information_with(states[:, best], states)
+                redundancy += redundancy_with(int(best))
                 merit = self._merit(relevance, redundancy / len(chosen))
                 scores[left] = np.where(constant, 0.0, merit)[left]
                 phase.advance()

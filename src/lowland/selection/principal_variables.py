@@ -12,13 +12,15 @@ from lowland._core.errors import DataError
 from lowland._core.meanings.contents import share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
-from lowland._core.units import beyond, largest, unit_powers
+from lowland._core.units import beyond, exponent_for, largest, unit_powers
 from lowland._core.validation import all_finite, check_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
-from lowland._engines.linalg.moments import moments
+from lowland._engines.linalg.moments import Moments, moments
 from lowland._engines.linalg.principal_axes import column_scale
+from lowland._engines.linalg.row_axes import moments_of_leaves
 from lowland.selection._base import Selector
 
 __all__ = ["PrincipalVariables"]
@@ -87,6 +89,7 @@ class PrincipalVariables(Selector):
     mean_: np.ndarray = fitted("n_features", unit="x")
 
     reference = "McCabe (1984); Jolliffe (1972)"
+    fits_rows = True
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)
@@ -99,8 +102,18 @@ class PrincipalVariables(Selector):
             task=f"PrincipalVariables with {p} x {p} covariances",
             alternative="drop columns first, for example with VarianceScore",
         )
-        sums = moments(X, run.threads, run.monitor)
-        S = sums.scatter / sums.n_rows
+        self._choose(moments(X, run.threads, run.monitor), wanted, run)
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        wanted = self._number_wanted(rows.shape[1])
+        sums = moments_of_leaves(rows, "PrincipalVariables", run.threads, run.monitor)
+        # squares of covariances are summed: in a unit in which the largest variance is about 1
+        e = exponent_for(float(np.sqrt(np.diag(sums.scatter).max() / sums.n_rows)))
+        self._choose(sums._replace(scatter=np.ldexp(sums.scatter, 2 * e)), wanted, run)
+
+    def _choose(self, sums: Moments, wanted: int | None, run: FitContext) -> None:
+        """Set the fitted attributes from the covariances."""
+        S, p = sums.scatter / sums.n_rows, len(sums.mean)
         constant = np.diag(S) <= 0
         S[constant], S[:, constant] = 0.0, 0.0
         unit = column_scale(np.diag(S), 2) if self.scale else np.ones(p)

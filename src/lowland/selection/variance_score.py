@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.context import FitContext
 from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
+from lowland.selection._leaf_sums import ByColumn
 
 __all__ = ["VarianceScore"]
 
@@ -45,6 +46,13 @@ class VarianceScore(Filter):
     reference = "Guyon & Elisseeff (2003)"
 
     score_power = 2
+    fits_rows = True
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return column_moments(X)[1] / X.shape[0]
+
+    def _leaf_kind(self, y: Any) -> type[ByColumn]:
+        return ByColumn
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        return sums.squares / n

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.rows.table import Rows
-from lowland._core.validation import FLOATS, check_matrix
+from lowland._core.validation import FLOATS, check_matrix, is_sparse
 from lowland._core.wording import shown
 
 __all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs_memory"]
@@ -29,15 +29,22 @@ class Placing:
     """The step that places rows by a fitted estimator.
 
     It keeps a copy of the estimator as it is now: a later fit of the original changes nothing. The
-    names of columns are checked once, for the whole table; blocks are arrays without names.
+    names of columns are checked once, for the whole table. Blocks come and go as arrays without
+    names, whatever ``set_output`` says; sparse blocks of kept columns stay sparse.
     """
 
     def __init__(self, estimator: Any) -> None:
-        self.estimator = copy.copy(estimator)
+        self.named = copy.copy(estimator).set_output(transform="default")
+        self.estimator = copy.copy(self.named)
         vars(self.estimator).pop("feature_names_in_", None)
 
-    def __call__(self, X: Any) -> np.ndarray:
-        return np.asarray(self.estimator.transform(X))
+    def __call__(self, X: Any) -> Any:
+        if hasattr(X, "columns"):  # a data frame: messages name its columns
+            named = "feature_names_in_" in vars(self.named)
+            placed = self.named.transform(X) if named else self.estimator.transform(X.to_numpy())
+        else:
+            placed = self.estimator.transform(X)
+        return placed if is_sparse(placed) else np.asarray(placed)
 
 
 class Checked:

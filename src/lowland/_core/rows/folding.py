@@ -21,7 +21,9 @@ def merge_all(values: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
 
 
 class TreeFold:
-    """The tree, fed with results in order; it holds at most FAN_IN of them per level.
+    """The tree, fed with results in order; it holds one of them per level.
+
+    A group of FAN_IN is merged from the first to the last, so it is merged as its members come.
 
     >>> tree = TreeFold(lambda a, b: f"({a}{b})")
     >>> for letter in "abcdefghij":
@@ -32,23 +34,29 @@ class TreeFold:
 
     def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
         self.merge = merge
-        self.levels: list[list[Any]] = [[]]
+        self.levels: list[Any] = []  # what the unfinished group of each level has so far
+        self.counts: list[int] = []  # how many members that are; 0: none
 
     def add(self, value: Any) -> None:
         """One more result, the next in order."""
-        for level in range(len(self.levels) + 1):
-            if level == len(self.levels):
-                self.levels.append([])
-            self.levels[level].append(value)
-            if len(self.levels[level]) < FAN_IN:
-                return
-            value = merge_all(self.levels[level], self.merge)
-            self.levels[level] = []
+        level = 0
+        while self._put(level, value):
+            value, self.levels[level], self.counts[level] = self.levels[level], None, 0
+            level += 1
+
+    def _put(self, level: int, value: Any) -> bool:
+        """Add a member to the group of a level; whether the group is complete."""
+        if level == len(self.counts):
+            self.levels.append(None)
+            self.counts.append(0)
+        some = self.counts[level] > 0
+        self.levels[level] = self.merge(self.levels[level], value) if some else value
+        self.counts[level] += 1
+        return self.counts[level] == FAN_IN
 
     def result(self) -> Any:
         """All results merged; each level's incomplete last group is merged into the next level."""
-        for level, values in enumerate(self.levels[:-1]):
-            if values:
-                self.levels[level + 1].append(merge_all(values, self.merge))
-                self.levels[level] = []
-        return merge_all(self.levels[-1], self.merge)
+        for level in range(len(self.counts) - 1):
+            if self.counts[level]:
+                self._put(level + 1, self.levels[level])
+        return self.levels[-1]

@@ -137,6 +137,12 @@ class Rows:
         other.dtype = self.dtype if dtype is None else np.dtype(dtype)
         return other
 
+    def without_names(self) -> Rows:
+        """The same table for a step that was fitted to columns without names."""
+        other = copy.copy(self)
+        other.names = None
+        return other
+
     def with_target(self, name: str) -> Rows:
         """The same table whose blocks have the column ``name``, of those beside, as ``y``."""
         if name not in self.beside:

@@ -146,7 +146,11 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
         deviations = (X.data - mean[X.indices]) ** 2
         squares = np.bincount(X.indices, deviations, minlength=p) + (n - filled) * mean**2
         rounding = n * (n * np.finfo(np.float64).eps * mean) ** 2
-        return mean, np.where(squares > rounding, squares, 0.0)
+        squares = np.where(squares > rounding, squares, 0.0)
+        full = (squares == 0) & (filled == n)  # their mean is their value, as in dense columns
+        if full.any():
+            mean[full] = X[[0]].toarray()[0, full]
+        return mean, squares
     first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
     mean, squares = first.copy(), np.zeros(p)
     for at, block in contiguous_blocks(X, rows_within(8 * p)):
