@@ -21,7 +21,7 @@ def merge_all(values: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
 
 
 class TreeFold:
-    """The tree, fed with results in order; it holds at most FAN_IN of them per level.
+    """The tree, fed with results in order; it holds one partial sum per level.
 
     >>> tree = TreeFold(lambda a, b: f"({a}{b})")
     >>> for letter in "abcdefghij":
@@ -32,23 +32,30 @@ class TreeFold:
 
     def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
         self.merge = merge
-        self.levels: list[list[Any]] = [[]]
+        self.counts = [0]  # values in each level's incomplete group
+        self.groups: list[Any] = [None]  # these values, merged from the first to the last
 
     def add(self, value: Any) -> None:
         """One more result, the next in order."""
-        for level in range(len(self.levels) + 1):
-            if level == len(self.levels):
-                self.levels.append([])
-            self.levels[level].append(value)
-            if len(self.levels[level]) < FAN_IN:
+        for level in range(len(self.counts) + 1):
+            if level == len(self.counts):
+                self.counts.append(0)
+                self.groups.append(None)
+            self._put(level, value)
+            if self.counts[level] < FAN_IN:
                 return
-            value = merge_all(self.levels[level], self.merge)
-            self.levels[level] = []
+            value = self.groups[level]
+            self.counts[level], self.groups[level] = 0, None
 
     def result(self) -> Any:
         """All results merged; each level's incomplete last group is merged into the next level."""
-        for level, values in enumerate(self.levels[:-1]):
-            if values:
-                self.levels[level + 1].append(merge_all(values, self.merge))
-                self.levels[level] = []
-        return merge_all(self.levels[-1], self.merge)
+        for level in range(len(self.counts) - 1):
+            if self.counts[level]:
+                self._put(level + 1, self.groups[level])
+                self.counts[level], self.groups[level] = 0, None
+        return self.groups[-1]
+
+    def _put(self, level: int, value: Any) -> None:
+        held = self.counts[level]
+        self.groups[level] = value if held == 0 else self.merge(self.groups[level], value)
+        self.counts[level] = held + 1
