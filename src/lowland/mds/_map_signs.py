@@ -16,11 +16,10 @@ from lowland._engines.stress.classical_scaling import Scaling
 __all__ = ["map_signs"]
 
 
-def map_signs(
-    rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor
-) -> np.ndarray:
+def map_signs(rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor) -> np.ndarray:
     """1 or -1 for each axis, so that the largest coordinate of the map is positive: one pass."""
-    assert found.axes is not None and found.mean is not None
+    assert found.axes is not None
+    assert found.mean is not None
     total: Farthest = rows.total(Projected(found.axes, found.mean, n_jobs), farther, monitor, "map")
     return np.where(total.coordinates < 0, -1.0, 1.0)
 

@@ -107,9 +107,7 @@ class ClassicalMDS(DistanceReducer):
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
-    stress_per_point_: np.ndarray | None = fitted(
-        "n_samples", optional=True, meaning=at_least(0)
-    )
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
     goodness_of_fit_: np.ndarray | None = fitted("2", optional=True, meaning=share())
     additive_constant_: float = fitted(unit="d", meaning=at_least(0))

@@ -120,9 +120,7 @@ class LandmarkMDS(DistanceReducer):
     mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2", meaning=at_least(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
-    stress_per_point_: np.ndarray | None = fitted(
-        "n_samples", optional=True, meaning=at_least(0)
-    )
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
 
     card = Card(
         keeps="distances as inner products, large ones best",

@@ -6,17 +6,20 @@ One pass gives what a method must know of the whole table before it begins. Wher
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.columns import column_names, refuse_empty_columns
+from lowland._core.context import FitContext
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.units import largest_value
+from lowland._core.units import fit_leaves_in_unit, in_unit, largest_value
 from lowland._core.validation import all_finite, dense_if_small, is_sparse
 from lowland._engines.linalg.moments import (
     Moments,
@@ -26,7 +29,7 @@ from lowland._engines.linalg.moments import (
     moments,
 )
 
-__all__ = ["Survey", "filled_moments", "survey"]
+__all__ = ["Survey", "filled_moments", "fit_surveyed", "survey"]
 
 
 class Survey(NamedTuple):
@@ -63,11 +66,34 @@ def survey(
             alternative="map the rows by PCA of a sample first",
         )
     found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
-    if not (found.known > 0).all():
-        column = int(np.argmin(found.known))
-        name = f"column {column}" if rows.columns is None else f"column {rows.columns[column]!r}"
-        raise DataError(f"{owner}: {name} of X has no value; leave it out.")
+    refuse_empty_columns(found.known == 0, column_names(rows))
     return found
+
+
+def fit_surveyed(
+    model: Any,
+    rows: Rows,
+    run: FitContext,
+    fit: Callable[[Any, Rows, Survey], None],
+    *,
+    scatter: bool,
+) -> None:
+    """``fit(model, rows, survey)``; rows of extreme values in a unit of about their size.
+
+    Then ``fit`` gets a copy of the model (``_core/units.py``), and rows and a survey in that unit.
+    """
+    shared: dict[str, Any] = {"scatter": scatter, "n_jobs": model.n_jobs, "monitor": run.monitor}
+    owner = type(model).__name__
+    found = survey(rows, owner, **shared)
+
+    def in_its_unit(other: Any, exponent: int) -> None:
+        if exponent == 0:
+            fit(other, rows, found)
+        else:
+            moved = rows.map(functools.partial(in_unit, exponent=exponent))
+            fit(other, moved, survey(moved, owner, **shared))
+
+    fit_leaves_in_unit(model, found.greatest, run, in_its_unit)
 
 
 def filled_moments(
@@ -94,7 +120,8 @@ class Surveying:
                 return Survey(n, known, *column_moments(X), greatest, None)
             sums = _moments_of(X, self.n_jobs)
             return Survey(n, known, sums.mean, np.diagonal(sums.scatter).copy(), greatest, sums)
-        return Survey(n, *known_moments(X), greatest, None)
+        with np.errstate(over="ignore"):  # a table of such values is fitted in another unit
+            return Survey(n, *known_moments(X), greatest, None)
 
 
 class Filling:

@@ -174,6 +174,7 @@ def of_rows(
     k = min(n, p) if all_values else min(q, n, p)
     found = of_axes(leading_axes(X, k, threads, rng, monitor), q, n if all_values else q)
     assert found.axes is not None
+    assert found.mean is not None
     Y = products.times(X, found.mean, found.axes.T, threads).astype(np.float64)
     signs = np.where((fix_signs(Y) == Y).all(axis=0), 1.0, -1.0)
     return found._replace(Y=Y * signs, axes=found.axes * signs[:, None])
