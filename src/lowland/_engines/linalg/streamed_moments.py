@@ -145,10 +145,10 @@ def _moments_of(X: Any, n_jobs: int | None) -> Moments:
 def merged(a: Survey, b: Survey) -> Survey:
     """The survey of both sets of rows."""
     known = a.known + b.known
-    share = b.known / np.maximum(known, 1)
+    share = b.known / np.maximum(known, 1)  # the mean of a column without values is 0
     with np.errstate(over="ignore", invalid="ignore"):
-        delta = np.where(b.known > 0, b.mean - a.mean, 0.0)
-        mean = np.where(a.known > 0, a.mean + delta * share, b.mean)
+        delta = b.mean - a.mean
+        mean = a.mean + delta * share
         squares = a.squares + b.squares + delta**2 * (a.known * share)
     both = a.moments is not None and b.moments is not None
     return Survey(
