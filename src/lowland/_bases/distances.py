@@ -11,7 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
@@ -89,8 +89,11 @@ class DistanceReducer(Reducer):
         if self._compares_rows() != (self.fitted_rows_ is not None):
             has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
             return f"{has} with metric={self.metric!r}"
-        n, p = len(self.embedding_), self.n_features_in_
-        if self._has_distances and n != p:
+        if (self.embedding_ is None) != (self.stress_per_point_ is None):
+            return "only one of 'embedding_' and 'stress_per_point_'"
+        p = self.n_features_in_
+        if self._has_distances and (self.embedding_ is None or len(self.embedding_) != p):
+            n = 0 if self.embedding_ is None else len(self.embedding_)
             return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
         return super().inconsistency()
 
@@ -99,6 +102,14 @@ class DistanceReducer(Reducer):
         return not self._has_distances
 
     # --- fitted rows --------------------------------------------------------------------------
+
+    def _refuse_leaves(self, reason: str) -> ParameterError:
+        """The error for rows that are read leaf by leaf, which this setting cannot be fitted to."""
+        owner = type(self).__name__
+        return ParameterError(
+            f"{owner}: {reason} needs all rows in memory; fit a sample, as in "
+            f"{owner}(...).fit(rows.sample(10_000)), and place all rows with transform(rows)."
+        )
 
     def _check_training_rows(self, X: Any) -> Any:
         name = type(self).__name__

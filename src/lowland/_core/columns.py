@@ -49,7 +49,12 @@ def check_columns_have_values(X: Any, names: np.ndarray | None) -> None:
     """Refuse columns of NaN only: nothing can be learned from them."""
     if not isinstance(X, np.ndarray) or not np.isnan(X[0]).any():
         return
-    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+    refuse_empty_columns(np.asarray(np.isnan(X).all(axis=0)), names)
+
+
+def refuse_empty_columns(empty_columns: np.ndarray, names: np.ndarray | None) -> None:
+    """The error for columns that are marked as without any value."""
+    empty = np.flatnonzero(empty_columns)
     if len(empty):
         others = f" and {len(empty) - 1} more columns" if len(empty) > 1 else ""
         raise DataError(

@@ -14,7 +14,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 
-__all__ = ["GOWER", "column_ranges", "in_ranges", "needs_ranges"]
+__all__ = ["GOWER", "column_ranges", "in_ranges", "needs_ranges", "ranges_between"]
 
 GOWER = "gower"
 
@@ -27,8 +27,13 @@ def needs_ranges(X: Any, metric: Any) -> bool:
 
 def column_ranges(X: np.ndarray) -> np.ndarray:
     """Greatest minus least value of each column; 1 for a constant column, which adds nothing."""
+    return ranges_between(X.min(axis=0), X.max(axis=0))
+
+
+def ranges_between(least: np.ndarray, greatest: np.ndarray) -> np.ndarray:
+    """The ranges of columns whose least and greatest values are given."""
     with np.errstate(over="ignore"):
-        ranges = X.max(axis=0).astype(np.float64) - X.min(axis=0)
+        ranges = greatest.astype(np.float64) - least
     if not np.isfinite(ranges).all():
         column = int(np.argmin(np.isfinite(ranges)))
         raise DataError(

@@ -16,6 +16,7 @@ No unit, "", is the default. A method takes part if it, or its base, defines ``_
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "beyond",
     "exponent_for",
     "fit_in_unit",
+    "fit_leaves_in_unit",
     "in_unit",
     "largest",
     "largest_value",
@@ -122,15 +124,42 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
     powers = model._unit_powers(X)
     greatest = 0.0 if powers is None else largest_value(X)
     e = exponent_for(greatest)
-    if e == 0:
+    if e == 0 or powers is None:
         return _fitted_map(model, X, y, run)
-    units = _powers_of(model, powers)
     require_memory(
         _values(X).nbytes,
         task=f"{type(model).__name__}: a copy of X in another unit (its largest value is "
         f"{greatest:g})",
         alternative=f"divide X by {greatest:.0e}",
     )
+    return _fit_rescaled(
+        model, powers, greatest, run, lambda other: _fitted_map(other, in_unit(X, e), y, run)
+    )
+
+
+def fit_leaves_in_unit(
+    model: Any, greatest: float, run: FitContext, fit: Callable[[Any, int], None]
+) -> None:
+    """``fit(model, exponent)`` of rows that are read leaf by leaf, times 2^exponent.
+
+    ``greatest`` is their largest absolute value. See :func:`fit_in_unit`.
+    """
+    powers, e = model._unit_powers(None), exponent_for(greatest)
+    if e == 0 or powers is None:
+        fit(model, 0)
+    else:
+        _fit_rescaled(model, powers, greatest, run, lambda other: fit(other, e))
+
+
+def _fit_rescaled(
+    model: Any,
+    powers: dict[str, int],
+    greatest: float,
+    run: FitContext,
+    fit: Callable[[Any], np.ndarray | None],
+) -> np.ndarray | None:
+    """``fit`` a copy of the model in another unit; the model gets the results in its own."""
+    units, e = _powers_of(model, powers), exponent_for(greatest)
 
     def back(value: Any, name: str) -> Any:
         return restored(value, -e * units.get(name, 0), name, greatest, type(model).__name__)
@@ -141,7 +170,7 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
             step, back(Y, "the map"), back(loss, "the loss")
         )
     rescaled = _in_unit_of(model, powers, e)
-    Y = back(_fitted_map(rescaled, in_unit(X, e), y, run), "the map")
+    Y = back(fit(rescaled), "the map")
     if run.shared is not None:
         run.shared.graph = back(run.shared.graph, "a distance")
     state = {name: back(v, name) for name, v in vars(rescaled).items() if name.endswith("_")}

@@ -22,9 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._core.monitor import Monitor, Phase
 from lowland._core.threads import limit_blas
+from lowland._core.units import largest
+from lowland._core.validation import is_sparse
 from lowland._engines.kernels.kernel_operators import (
+    GivenKernel,
     Kernel,
     KernelMatrix,
     kernel_matrix,
@@ -41,7 +44,17 @@ from lowland._engines.linalg.eigen import (
 )
 from lowland._engines.linalg.moments import Moments, merge, moments
 
-__all__ = ["KernelAxes", "by_krylov", "by_landmarks", "by_matrix"]
+__all__ = [
+    "KernelAxes",
+    "LandmarkSums",
+    "axes_of_landmarks",
+    "by_krylov",
+    "by_landmarks",
+    "by_matrix",
+    "chosen_landmarks",
+    "landmark_sums",
+    "merged_sums",
+]
 
 NEGLIGIBLE = 1e-12  # an eigenvalue below this share of the largest is a rounding error
 BLOCK_WIDTH = 24  # vectors per product with tiles: three registers of floats
@@ -113,8 +126,7 @@ def _from_pairs(
     pairs: LargestPairs, means: np.ndarray, total: float, negligible: float
 ) -> KernelAxes:
     n = len(means)
-    largest = max(float(pairs.values[0]), 0.0)
-    positive = pairs.values > negligible * largest
+    positive = pairs.values > negligible * max(float(pairs.values[0]), 0.0)
     values = np.where(positive, pairs.values, 0.0)
     root = np.where(positive, np.sqrt(np.where(positive, values, 1.0)), np.inf)
     V = pairs.vectors - pairs.vectors.mean(axis=0)
@@ -148,21 +160,68 @@ def _single_is_enough(X: Any, kernel: Kernel, tol: float, threads: int) -> bool:
     if not np.isfinite(error).all():
         return False
     double_center(exact), double_center(error)
-    largest, worst = (np.abs(eigenvalues(A)).max() for A in (exact, error))
-    return bool(worst <= tol * largest)
+    most, worst = (np.abs(eigenvalues(A)).max() for A in (exact, error))
+    return bool(worst <= tol * most)
+
+
+class LandmarkSums(NamedTuple):
+    """Sums over all rows x: the moments of k(x, landmarks), the sum of k(x, x), the largest |x|."""
+
+    moments: Moments
+    trace: float
+    greatest: float
 
 
 def by_landmarks(
     X: Any, kernel: Kernel, n_axes: int, n_landmarks: int, run: FitContext
 ) -> KernelAxes:
-    """Axes of the projections of all rows on the span of m random rows, the landmarks.
+    """Axes of the projections of all rows on the span of m random rows, the landmarks."""
+    kept = chosen_landmarks(X.shape[0], n_landmarks, run)
+    given = kernel.name == "precomputed"
+    K = kernel_matrix(X[kept][:, kept] if given else X[kept], kernel, run.threads)
+    with run.monitor.phase("landmarks", total=-(-X.shape[0] // 1024)) as phase:
+        sums = landmark_sums(X, K, kept if given else None, phase)
+    return axes_of_landmarks(K, sums, kept, n_axes, run)
+
+
+def chosen_landmarks(n: int, n_landmarks: int, run: FitContext) -> np.ndarray:
+    """Row numbers of the landmarks, ascending."""
+    return np.sort(run.rng.choice(n, size=n_landmarks, replace=False))
+
+
+def landmark_sums(
+    X: Any,
+    K: KernelMatrix,
+    columns: np.ndarray | None = None,
+    phase: Phase | None = None,
+) -> LandmarkSums:
+    """Of the rows of X, whose kernel values with the landmarks are in ``columns`` if given."""
+    sums: Moments | None = None
+    for block in panel_blocks(X.shape[0], K.n):
+        values = K.rows(X[block] if columns is None else X[block][:, columns])
+        part = moments(values, K.threads, Monitor())
+        sums = part if sums is None else merge(sums, part)
+        if phase is not None:
+            phase.advance((block.stop - block.start) // 1024)
+    assert sums is not None
+    diagonal = K.diagonal(X) if columns is None else GivenKernel(X, K.threads).diagonal()
+    return LandmarkSums(sums, float(diagonal.sum()), largest(X.data if is_sparse(X) else X))
+
+
+def merged_sums(a: LandmarkSums, b: LandmarkSums) -> LandmarkSums:
+    """The sums over both sets of rows."""
+    return LandmarkSums(merge(a.moments, b.moments), a.trace + b.trace, max(a.greatest, b.greatest))
+
+
+def axes_of_landmarks(
+    K: KernelMatrix, found: LandmarkSums, kept: np.ndarray, n_axes: int, run: FitContext
+) -> KernelAxes:
+    """Axes from the sums over all rows.
 
     With G = K_mm, M M^T = G^+ and the scatter S of the rows k(x, landmarks), the matrix M^T S M has
     the eigenvalues of the centered approximation. Its eigenvectors W give A = M W.
     """
-    n = X.shape[0]
-    kept = np.sort(run.rng.choice(n, size=n_landmarks, replace=False))
-    K, sums = _landmark_moments(X, kernel, kept, run)
+    sums = found.moments
     values, U = all_eigenpairs(K.matrix())
     with limit_blas(1):
         positive = values > 1e-10 * values[0]
@@ -176,39 +235,20 @@ def by_landmarks(
             monitor=run.monitor,
         )
         weights = M @ (M.T @ sums.mean)
-        A = np.zeros((n_landmarks, n_axes))
+        A = np.zeros((K.n, n_axes))
         A[:, : pairs.vectors.shape[1]] = fix_signs(M @ pairs.vectors)
-    found = np.zeros(n_axes)
-    found[: len(pairs.values)] = pairs.values
-    negligible = found <= NEGLIGIBLE * max(found[0], 0.0)
-    A[:, negligible], found[negligible] = 0.0, 0.0
-    trace = kernel_matrix(X, kernel, run.threads).diagonal().sum()
+    lengths = np.zeros(n_axes)
+    lengths[: len(pairs.values)] = pairs.values
+    negligible = lengths <= NEGLIGIBLE * max(lengths[0], 0.0)
+    A[:, negligible], lengths[negligible] = 0.0, 0.0
     return KernelAxes(
-        eigenvalues=found,
+        eigenvalues=lengths,
         duals=A,
         offsets=(sums.mean[:, None] * A).sum(axis=0),
         mean_weights=weights,
         kept=kept,
         scores=None,
-        total=float(trace - n * (sums.mean @ weights)),
+        total=float(found.trace - sums.n_rows * (sums.mean @ weights)),
         lowest=float(values[-1]),
         residual=None,
     )
-
-
-def _landmark_moments(
-    X: Any, kernel: Kernel, kept: np.ndarray, run: FitContext
-) -> tuple[KernelMatrix, Moments]:
-    """K of the landmarks, and the moments of the rows k(x, landmarks) of all x."""
-    given = kernel.name == "precomputed"
-    K = kernel_matrix(X[kept][:, kept] if given else X[kept], kernel, run.threads)
-    sums: Moments | None = None
-    n = X.shape[0]
-    with run.monitor.phase("landmarks", total=-(-n // 1024)) as phase:
-        for block in panel_blocks(n, len(kept)):
-            values = K.rows(X[block][:, kept] if given else X[block])
-            part = moments(values, run.threads, Monitor())
-            sums = part if sums is None else merge(sums, part)
-            phase.advance((block.stop - block.start) // 1024)
-    assert sums is not None
-    return K, sums

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland._core.units import largest
+from lowland._core.units import exponent_for, in_unit, largest
 from lowland._core.validation import is_sparse
 from lowland._engines.kernels.kernel_scale import sample_distances
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, near_one, unit_for
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, unit_for
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
@@ -21,12 +21,16 @@ __all__ = ["check_scale"]
 NONE, ALL = 1e-14, 745.0
 
 
-def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
-    """Refuse rows of extreme values whose kernel values are all equal or overflow."""
+def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = None) -> None:
+    """Refuse rows of extreme values whose kernel values are all equal or overflow.
+
+    X may be a sample of the rows; then ``greatest`` is the largest absolute value of all.
+    """
     name = kernel.name
     if callable(name) or name in ("cosine", "precomputed"):
         return
-    greatest = largest(X.data if is_sparse(X) else X)
+    if greatest is None:
+        greatest = largest(X.data if is_sparse(X) else X)
     if unit_for(greatest) == 1.0:
         return
     if name != "laplacian":
@@ -55,7 +59,8 @@ def check_scale(X: Any, kernel: Kernel, owner: str) -> None:
 def _arguments(X: Any, kernel: Kernel, greatest: float) -> tuple[float, float]:
     """The exponent, such as gamma |x - y|^2, of the nearest and the farthest pair of a sample."""
     squared = kernel.name == "rbf"
-    distances = sample_distances(near_one(X), "euclidean" if squared else "cityblock")
+    moved = in_unit(X, exponent_for(greatest))
+    distances = sample_distances(moved, "euclidean" if squared else "cityblock")
     distances = distances[distances > 0]
     if not len(distances):  # all rows are equal, at any scale
         return 1.0, 1.0

@@ -11,7 +11,7 @@ from lowland._core.memory import require_memory
 from lowland._engines.kernels.kernel_operators import Kernel
 from lowland.kernel._axes import BLOCK_WIDTH, KernelAxes, by_krylov, by_landmarks, by_matrix
 
-__all__ = ["DENSE_ROWS", "compute_axes", "warn_if_indefinite"]
+__all__ = ["DENSE_ROWS", "axis_count", "compute_axes", "landmark_count", "warn_if_indefinite"]
 
 DENSE_ROWS = 1000  # up to so many rows the matrix is cheaper than any iteration
 DEFAULT_LANDMARKS = 500
@@ -28,11 +28,7 @@ def compute_axes(
 ) -> KernelAxes:
     """The axes that KernelPCA asks for by these parameters; None as ``n_components`` is all."""
     n = rows.shape[0]
-    n_axes = n if n_components is None else int(n_components)
-    if n_axes > n:
-        raise ParameterError(
-            f"KernelPCA: n_components={n_axes} is more than the {n} rows of X; ask for at most {n}."
-        )
+    n_axes = axis_count(n, n_components)
     if solver == "auto":
         solver = "dense" if n <= DENSE_ROWS or n_axes > n // 10 else "krylov"
     if solver == "dense":
@@ -42,16 +38,27 @@ def compute_axes(
         basis = min(n, 10 * n_axes + 25 * BLOCK_WIDTH)
         _require(8 * 2 * n * basis, f"a basis of {basis} vectors", "solver='nystroem'")
         return by_krylov(rows, kernel, n_axes, tol, run)
-    m = _landmark_count(n, n_components, n_landmarks)
+    m = landmark_count(n, n_components, n_landmarks)
     _require(8 * 5 * m * m, f"{m} landmarks", "a smaller n_landmarks")
     return by_landmarks(rows, kernel, min(n_axes, m), m, run)
+
+
+def axis_count(n: int, n_components: int | None) -> int:
+    """The number of axes that ``n_components`` asks for, of n rows."""
+    n_axes = n if n_components is None else int(n_components)
+    if n_axes > n:
+        raise ParameterError(
+            f"KernelPCA: n_components={n_axes} is more than the {n} rows of X; ask for at most {n}."
+        )
+    return n_axes
 
 
 def _require(n_bytes: int, what: str, other: str) -> None:
     require_memory(n_bytes, task=f"KernelPCA with {what}", alternative=f"use {other}")
 
 
-def _landmark_count(n: int, n_components: int | None, n_landmarks: int | None) -> int:
+def landmark_count(n: int, n_components: int | None, n_landmarks: int | None) -> int:
+    """The number of landmarks that the parameters ask for."""
     least = int(n_components or 1)
     if n_landmarks is None:
         return min(n, max(DEFAULT_LANDMARKS, least))

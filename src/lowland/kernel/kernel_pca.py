@@ -13,12 +13,22 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
+from lowland._engines.kernels.kernel_scale import kernel_scale
 from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland.kernel._axes import KernelAxes
 from lowland.kernel._base import KernelReducer
+from lowland.kernel._leaves import axes_of_leaves, mean_square_of, read_rows, sums_of_leaves
 from lowland.kernel._preimage import Axes, preimages
-from lowland.kernel._solver import DENSE_ROWS, compute_axes, warn_if_indefinite
+from lowland.kernel._scale import check_scale
+from lowland.kernel._solver import (
+    DENSE_ROWS,
+    axis_count,
+    compute_axes,
+    landmark_count,
+    warn_if_indefinite,
+)
 
 __all__ = ["KernelPCA"]
 
@@ -31,7 +41,8 @@ class KernelPCA(KernelReducer, Invertible):
     are given as similarities, and to remove noise by ``transform`` and ``inverse_transform``. Do
     not use it for groups of very different widths, because one kernel cannot suit them all. Cost:
     O(n^2 p) for each of about ten products with the n x n kernel matrix, which need not be stored;
-    O(n m p + n m^2) with m landmarks.
+    O(n m p + n m^2) with m landmarks, for which rows may be read leaf by leaf, in two passes or
+    three.
 
     Parameters
     ----------
@@ -109,6 +120,7 @@ class KernelPCA(KernelReducer, Invertible):
     )
     reference = "Schoelkopf, Smola & Mueller (1998)"
     aliases = ("kpca",)
+    fits_rows = True
 
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
@@ -132,6 +144,28 @@ class KernelPCA(KernelReducer, Invertible):
             run,
         )
         return self._keep(found, rows, X.dtype)
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """The landmarks of "nystroem" are read, then all rows once, for their sums."""
+        if self._has_kernel_values or self.solver != "nystroem":
+            name = "kernel" if self._has_kernel_values else "solver"
+            raise ParameterError(
+                f"KernelPCA: {name}={getattr(self, name)!r} needs all rows in memory; set "
+                "solver='nystroem', or fit a sample, as in "
+                "KernelPCA(...).fit(rows.sample(10_000)), and place all rows with transform(rows)."
+            )
+        n, owner = rows.shape[0], type(self).__name__
+        n_axes = axis_count(n, self.n_components)
+        m = landmark_count(n, self.n_components, self.n_landmarks)
+        read = read_rows(rows, m, run)
+        by_size = self.gamma is None and self.kernel in ("poly", "sigmoid")
+        size = mean_square_of(rows, run) if by_size else None
+        self.gamma_ = kernel_scale(read.sample, self.kernel, self.gamma, owner, size)
+        kernel = self._kernel()
+        sums = sums_of_leaves(rows, read, kernel, self.n_jobs, run)
+        check_scale(read.sample, kernel, owner, sums.greatest)
+        found = axes_of_leaves(read, sums, kernel, min(n_axes, m), run)
+        self._keep(found, read.landmarks, rows.dtype)
 
     def _keep(self, found: KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:
         """Set the fitted attributes; returns the map if it is known already."""

@@ -13,21 +13,27 @@ from lowland._core.context import FitContext
 from lowland._core.meanings.contents import at_least, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.validation import is_sparse
+from lowland._core.wording import shown
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
-from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
+from lowland._engines.linalg.streamed_moments import survey
 from lowland._engines.stress.classical_scaling import (
     Scaling,
     additive_constant,
     gower_duals,
     gower_placement,
+    of_axes,
     of_distances,
     of_rows,
 )
 from lowland._engines.stress.point_stress import chosen_partners, relative_stress
+from lowland.mds._map_signs import map_signs
 
 __all__ = ["ClassicalMDS"]
 
@@ -40,7 +46,8 @@ class ClassicalMDS(DistanceReducer):
     The closed-form map of distances: one eigenproblem, no starts, and the axes of a smaller map are
     those of a larger one. Euclidean distances of rows give PCA, without a matrix of distances.
     Large distances dominate; use MDS or Sammon if small ones matter. Cost: O(n^2 q) per product
-    with D, about ten products; for Euclidean rows O(n p min(n, p)).
+    with D, about ten products; for Euclidean rows O(n p min(n, p)). Euclidean rows may be read leaf
+    by leaf: two passes over them, and O(p^2) memory.
 
     Parameters
     ----------
@@ -53,21 +60,22 @@ class ClassicalMDS(DistanceReducer):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
+    embedding_ : ndarray of shape (n_samples, n_components) or None
         Map of the fitted rows, centered, with orthogonal columns. A column without a positive
-        eigenvalue is 0.
+        eigenvalue is 0. None if the rows were read leaf by leaf.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
         Eigenvalues of B, largest first: all, or those of the map. Distances with negative
-        eigenvalues are not Euclidean.
+        eigenvalues are not Euclidean. Of rows that were read leaf by leaf, "all" are one for each
+        column; the others are 0.
     goodness_of_fit_ : ndarray of shape (2,) or None
         Sum of the map's eigenvalues over the sum of all absolute and of all positive eigenvalues.
         None if not all eigenvalues are known, except for Euclidean rows, where the sums are known
         without them.
     additive_constant_ : float
         What was added to the distances.
-    stress_per_point_ : ndarray of shape (n_samples,)
+    stress_per_point_ : ndarray of shape (n_samples,) or None
         Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2). For more
-        than 2000 rows, the sums are over 1000 partners j.
+        than 2000 rows, the sums are over 1000 partners j. None if the rows were read leaf by leaf.
     components_ : ndarray of shape (n_components, n_features) or None
         Axes in the space of the rows, if the map is that of PCA.
     mean_ : ndarray of shape (n_features,) or None
@@ -98,6 +106,8 @@ class ClassicalMDS(DistanceReducer):
     additive_constant: bool = param(Boolean(), default=False)
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
     goodness_of_fit_: np.ndarray | None = fitted("2", optional=True, meaning=share())
     additive_constant_: float = fitted(unit="d", meaning=at_least(0))
@@ -118,6 +128,7 @@ class ClassicalMDS(DistanceReducer):
         "their order has a meaning: the first one explains most."
     )
     reference = "Torgerson (1952); Gower (1966)"
+    fits_rows = True
     aliases = ("cmds", "pcoa", "torgerson")
 
     @classmethod
@@ -162,9 +173,36 @@ class ClassicalMDS(DistanceReducer):
         stress = relative_stress(found.Y, partners, distances, run.threads)
         return self._keep(found, X, 0.0, stress)
 
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """Euclidean rows, in two passes: their moments, then the signs of the axes."""
+        if canonical(self.metric) != "euclidean":
+            raise self._refuse_leaves(f"metric={shown(self.metric)}")
+        if self.additive_constant:
+            raise self._refuse_leaves("additive_constant=True")
+        (n, p), q, owner = rows.shape, int(self.n_components), type(self).__name__
+        self._check_not_beyond_rows(n)
+        found = survey(rows, owner, scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)
+        assert found.moments is not None
+        check_magnitude(found.greatest, owner, "value")
+        k = min(n, p) if self.spectrum == "all" else min(q, n, p)
+        principal = by_covariance(found.moments, k, scaled=False)
+        scaling = of_axes(principal, q, min(n, p) if self.spectrum == "all" else q)
+        signs = map_signs(rows, scaling, n_jobs=self.n_jobs, monitor=run.monitor)
+        assert scaling.axes is not None
+        self._keep_solution(scaling._replace(axes=scaling.axes * signs[:, None]), 0.0)
+        self.embedding_ = self.stress_per_point_ = self.fitted_rows_ = None
+
     def _keep(self, found: Scaling, X: Any, constant: float, stress: np.ndarray) -> np.ndarray:
         """Set the fitted attributes; returns the map."""
-        self.embedding_, self.stress_per_point_ = found.Y.astype(X.dtype), stress
+        Y = self.embedding_ = found.Y.astype(X.dtype)
+        self.stress_per_point_ = stress
+        self._keep_solution(found, constant)
+        compares = not self._has_distances and found.axes is None
+        self.fitted_rows_ = X.copy() if compares else None
+        return Y.copy()
+
+    def _keep_solution(self, found: Scaling, constant: float) -> None:
+        """Set the fitted attributes that have no entry for each row."""
         self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
         self.goodness_of_fit_ = None
         if found.absolute is not None and found.positive is not None:
@@ -173,9 +211,6 @@ class ClassicalMDS(DistanceReducer):
             self.goodness_of_fit_ = top / np.where(sums > 0, sums, 1.0)
         self.mean_squares_ = found.mean_squares
         self.components_, self.mean_ = found.axes, found.mean
-        compares = not self._has_distances and found.axes is None
-        self.fitted_rows_ = X.copy() if compares else None
-        return self.embedding_.copy()
 
     def _compares_rows(self) -> bool:
         return not self._has_distances and self.components_ is None
@@ -188,6 +223,8 @@ class ClassicalMDS(DistanceReducer):
             return f"no {absent[0]!r}"
         if absent and self.mean_squares_ is None:
             return "neither 'components_' nor 'mean_squares_'"
+        if absent and self.embedding_ is None:
+            return "neither 'components_' nor 'embedding_'"
         if not absent and self._has_distances:
             return "'components_' with metric='precomputed'"
         return super().inconsistency()
@@ -195,6 +232,7 @@ class ClassicalMDS(DistanceReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         if self.components_ is not None:
             return products.times(X, self.mean_, self.components_.T, run.threads)
+        assert self.embedding_ is not None
         Y = self.embedding_.astype(np.float64)
         duals = gower_duals(Y, self.eigenvalues_)
         Z = np.empty((X.shape[0], Y.shape[1]))

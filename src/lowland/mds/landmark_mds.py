@@ -15,7 +15,13 @@ from lowland._core.meanings.contents import Ascending, at_least, index_of
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Phase
 from lowland._core.params import fitted, param
-from lowland._core.units import largest
+from lowland._core.ranges import in_ranges, needs_ranges, ranges_between
+from lowland._core.rows.fitting import rows_at
+from lowland._core.rows.leaves import Block
+from lowland._core.rows.table import Rows
+from lowland._core.units import fit_in_unit, largest
+from lowland._core.validation import DENSE_NUMBERS, dense_if_small
+from lowland._core.wording import shown
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.blocks import BLOCK_BYTES
 from lowland._engines.linalg.magnitude import check_magnitude
@@ -36,6 +42,16 @@ DEFAULT_LANDMARKS = 200
 def _working_bytes(n: int, p: int, m: int) -> int:
     """Landmarks, four matrices of their size for the eigenproblem, a block of distances."""
     return 8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES)
+
+
+def column_ends(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest value of each column of dense rows."""
+    return block.X.min(axis=0), block.X.max(axis=0)
+
+
+def wider(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> Any:
+    """Least and greatest values in both sets of rows."""
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
 class LandmarkMDS(DistanceReducer):
@@ -68,15 +84,18 @@ class LandmarkMDS(DistanceReducer):
         400 landmarks, else those of the map.
     mean_squares_ : ndarray of shape (n_landmarks,)
         Mean squared distance of each landmark to all landmarks, by which rows are placed.
-    stress_per_point_ : ndarray of shape (n_samples,)
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Map of the fitted rows. None if they were read leaf by leaf.
+    stress_per_point_ : ndarray of shape (n_samples,) or None
         Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2), over the
-        landmarks j.
+        landmarks j. None if the rows were read leaf by leaf.
     fitted_rows_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         The landmarks, which new rows are compared with. None if distances were given.
 
     Notes
     -----
-    A new row is placed exactly where it would be as a fitted row that is no landmark.
+    A new row is placed exactly where it would be as a fitted row that is no landmark. Of rows that
+    are read leaf by leaf, ``fit`` reads the leaves that have landmarks, the same ones as in memory.
 
     References
     ----------
@@ -100,6 +119,8 @@ class LandmarkMDS(DistanceReducer):
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
     mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2", meaning=at_least(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
 
     card = Card(
         keeps="distances as inner products, large ones best",
@@ -112,6 +133,7 @@ class LandmarkMDS(DistanceReducer):
         "their order has a meaning: the first one explains most."
     )
     reference = "de Silva & Tenenbaum (2004)"
+    fits_rows = True
     aliases = ("lmds",)
 
     @classmethod
@@ -140,11 +162,36 @@ class LandmarkMDS(DistanceReducer):
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._place(X, run)
-        self.embedding_ = Y.astype(X.dtype)
+        found_map = self.embedding_ = Y.astype(X.dtype)
         self.stress_per_point_ = relative_stress(
             Y, self.landmarks_, lambda rows: self._to_landmarks(X[rows], run), run.threads
         )
-        return self.embedding_.copy()
+        return found_map.copy()
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """Only landmarks are read: the map is computed from them alone."""
+        if self._has_distances:
+            raise self._refuse_leaves("metric='precomputed'")
+        n, p = rows.shape
+        m = self._landmark_count(n)
+        if self.selection != "random":
+            raise self._refuse_leaves(f"selection={shown(self.selection)}, a pass for each of {m}")
+        self._check_not_beyond_rows(n)
+        require_memory(
+            _working_bytes(m, p, m),
+            task=f"LandmarkMDS with {m} landmarks",
+            alternative="set a smaller n_landmarks",
+        )
+        landmarks = self._choose(rows, m, run)
+        X = rows_at(rows, landmarks, run.monitor)
+        X = dense_if_small(X) if n * p <= DENSE_NUMBERS else X
+        if needs_ranges(X, self.metric):
+            ends = rows.total(column_ends, wider, run.monitor, "ranges")
+            self.column_ranges_ = ranges_between(*ends)
+            X = in_ranges(X, self.column_ranges_)
+        fit_in_unit(self, X, None, run)  # all of these rows are landmarks
+        self.landmarks_ = landmarks
+        self.embedding_ = self.stress_per_point_ = None
 
     def _landmark_count(self, n: int) -> int:
         m = min(n, DEFAULT_LANDMARKS) if self.n_landmarks is None else int(self.n_landmarks)

@@ -13,25 +13,33 @@ import numpy as np
 import scipy.linalg
 
 from lowland import _native
-from lowland._engines.linalg.moments import known_moments
 
-__all__ = ["Mixture", "Sums", "Table", "e_step", "m_step", "penalty_of", "table_of"]
+__all__ = [
+    "Mixture",
+    "Sums",
+    "Table",
+    "added",
+    "e_step",
+    "m_step",
+    "penalty_of",
+    "posterior_sums",
+]
 
 LEAST_NOISE = 1e-8  # of the mean variance: a node on every row would have any likelihood
 SINGULAR = 1e-13  # squared pivots below this share of the largest one are rounding
 
 
 class Table(NamedTuple):
-    """Rows, NaN where unknown; means, counts and squared deviations of what is known."""
+    """Number of rows; means, counts and squared deviations of the values that are known."""
 
-    X: np.ndarray
+    n_rows: int
     mean: np.ndarray
     known: np.ndarray  # values of each column
     square: float
 
     @property
     def missing(self) -> bool:
-        return bool(self.known.min() < len(self.X))
+        return bool(self.known.min() < self.n_rows)
 
     @property
     def n_known(self) -> int:
@@ -45,12 +53,6 @@ class Table(NamedTuple):
     @property
     def least_noise(self) -> float:
         return LEAST_NOISE * self.size**2
-
-
-def table_of(X: np.ndarray) -> Table:
-    X = np.ascontiguousarray(X)
-    known, mean, squares = known_moments(X)
-    return Table(X, mean, known, float(squares.sum()))
 
 
 class Sums(NamedTuple):
@@ -97,15 +99,26 @@ class Mixture(NamedTuple):
         _native.gtm_posteriors(X, self.mean, self.nodes, self.beta, missing, logs, R, threads)
 
 
-def e_step(table: Table, mixture: Mixture, threads: int) -> Sums:
-    """Posteriors of all rows, summed up at once."""
-    X, nodes, missing = table.X, mixture.nodes, table.missing
+def posterior_sums(X: np.ndarray, mixture: Mixture, missing: bool, threads: int) -> Sums:
+    """Posteriors of a block of rows, summed up at once; log p without its constants."""
+    X, nodes = np.ascontiguousarray(X), mixture.nodes
     logs, sums = np.empty(len(X)), np.empty(nodes.shape)
     masses = np.empty((len(nodes), X.shape[1] if missing else 1))
     beta = mixture.beta
     _native.gtm_sums(X, mixture.mean, nodes, beta, missing, logs, sums, masses, threads)
-    total = np.sum(logs) - len(X) * np.log(len(nodes))
-    return Sums(sums, masses, float(total - 0.5 * table.n_known * np.log(2 * np.pi / beta)))
+    return Sums(sums, masses, float(np.sum(logs)))
+
+
+def added(a: Sums, b: Sums) -> Sums:
+    """The sums over both sets of rows."""
+    return Sums(a.rows + b.rows, a.masses + b.masses, a.log_likelihood + b.log_likelihood)
+
+
+def e_step(table: Table, mixture: Mixture, sums: Sums) -> Sums:
+    """The sums over all rows, with log p of the table."""
+    total = sums.log_likelihood - table.n_rows * np.log(len(mixture.nodes))
+    constant = 0.5 * table.n_known * np.log(2 * np.pi / mixture.beta)
+    return sums._replace(log_likelihood=float(total - constant))
 
 
 def m_step(
@@ -127,8 +140,8 @@ def m_step(
 
 def _equations(table: Table, masses: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Columns with the same masses: the complete ones together, each other one alone."""
-    whole = np.flatnonzero(table.known == len(table.X))
-    alone = np.flatnonzero(table.known < len(table.X))
+    whole = np.flatnonzero(table.known == table.n_rows)
+    alone = np.flatnonzero(table.known < table.n_rows)
     together = (
         [(whole, masses[:, whole[0]] if table.missing else masses[:, 0])] if len(whole) else []
     )

@@ -12,11 +12,12 @@ from lowland._engines.grids.nearest_units import nearest_units, squares_to_units
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
 __all__ = [
+    "UnitCounts",
     "UnitLabels",
     "majority",
     "neighbor_distances",
     "smooth_places",
-    "topographic_error",
+    "unit_counts",
 ]
 
 REACH = 2.0  # steps from the nearest unit: the units that have a part in a row's place
@@ -29,6 +30,22 @@ class UnitLabels(NamedTuple):
 
     labels: np.ndarray
     shares: np.ndarray
+
+
+class UnitCounts(NamedTuple):
+    """Rows of each unit, and rows whose two nearest units are neighbors on the grid.
+
+    ``nearest`` is the nearest unit of each row, if the rows are in memory.
+    """
+
+    hits: np.ndarray
+    in_order: int
+    nearest: np.ndarray | None
+
+    @property
+    def topographic_error(self) -> float:
+        """Share of the rows whose two nearest units are no neighbors."""
+        return float(1 - self.in_order / self.hits.sum())
 
 
 def smooth_places(
@@ -100,11 +117,12 @@ def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int
     return UnitLabels(labels, shares)
 
 
-def topographic_error(
+def unit_counts(
     X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
-) -> float:
-    """Share of the rows whose two nearest units are no neighbors."""
-    if lattice.n_units < 3:
-        return 0.0
-    first, second = nearest_units(X, codebook, threads, 2, missing).T
-    return float(1 - _are_neighbors(lattice, first, second).mean())
+) -> UnitCounts:
+    """The rows of each unit, and how many rows have two nearest units that are neighbors."""
+    few = lattice.n_units < 3  # any two are neighbors
+    found = nearest_units(X, codebook, threads, 1 if few else 2, missing)
+    nearest = found[:, 0]
+    in_order = len(found) if few else int(_are_neighbors(lattice, *found.T).sum())
+    return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)

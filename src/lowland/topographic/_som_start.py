@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.validation import is_sparse
 from lowland._engines.grids.lattice import Lattice, sides_for
 from lowland._engines.grids.principal_plane import PrincipalPlane
+from lowland.topographic._som_sums import Table
 
-__all__ = ["number_of_units", "random_rows", "sides_of_grid", "units_on_plane"]
+__all__ = [
+    "given_sides",
+    "given_units",
+    "number_of_units",
+    "random_rows",
+    "sides_of_grid",
+    "units_on_plane",
+]
 
 MOST_UNITS = 1000
 NO_SPREAD = 1e-7  # share of the first deviation, or of the mean, below which one is rounding
@@ -38,10 +47,37 @@ def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) 
     return (sides[0], sides[1] + sides[1] % 2) if even else tuple(sides)
 
 
-def random_rows(X: Any, m: int, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def given_sides(sides: Any, q: int, even: bool) -> tuple[int, ...]:
+    """The parameter ``sides`` as one number for each of q axes."""
+    given = [sides] * q if np.ndim(sides) == 0 else list(sides)
+    if len(given) != q:
+        raise ParameterError(
+            f"SOM: sides={sides!r} has {len(given)} numbers, but n_components={q}; give "
+            "one for each axis."
+        )
+    if even and given[1] % 2:
+        raise ParameterError(
+            f"SOM: sides={sides!r}; a closed hexagonal grid needs an even number of units "
+            'along the second axis. Add one, or use grid="rectangle".'
+        )
+    return tuple(int(side) for side in given)
+
+
+def given_units(init: Any, lattice: Lattice, p: int) -> np.ndarray:
+    """The parameter ``init`` as units of p columns."""
+    given, m = np.array(init, np.float64), lattice.n_units
+    if given.shape != (m, p) or not np.isfinite(given).all():
+        raise DataError(
+            f"SOM: init has shape {given.shape}; the grid with sides {lattice.sides} needs "
+            f"finite numbers of shape {(m, p)}."
+        )
+    return given
+
+
+def random_rows(table: Table, m: int, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Random rows of a table, none twice if there are enough; missing values are the mean."""
-    n = X.shape[0]
-    rows = X[rng.choice(n, m, replace=m > n)]
+    n = table.shape[0]
+    rows = table.at(rng.choice(n, m, replace=m > n))
     rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, np.float64)
     return np.where(np.isnan(rows), mean, rows)
 

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.errors import ParameterError
 from lowland._core.validation import is_sparse
 from lowland._engines.grids.lattice import Lattice
-from lowland._engines.grids.nearest_units import Nearest, nearest_with_squares, unit_sums
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.products import times
+from lowland.topographic._som_sums import Table
 
-__all__ = ["NEIGHBORHOODS", "Schedule", "Task", "Trained", "batch", "neighborhood", "online"]
+__all__ = ["Schedule", "Task", "Trained", "batch", "neighborhood", "online", "radii"]
 
+AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays
 ONLINE_ROWS = 2**12  # rows that are gathered at a time
 TOUCHING = 1 + 1e-9  # distances on a grid are rounded
@@ -26,6 +28,21 @@ class Trained(NamedTuple):
 
     codebook: np.ndarray
     losses: list[float]
+
+
+def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
+    """The first and the last radius that the parameter means for this grid."""
+    if isinstance(radius, str):
+        unit = NEIGHBORHOODS[kind][1]
+        return unit * max(max(lattice.sides) / 2, AUTO_END), unit * AUTO_END
+    if np.ndim(radius) == 0:
+        return float(radius), float(radius)
+    if len(radius) != 2:
+        raise ParameterError(
+            f"SOM: radius={radius!r} has {len(radius)} numbers; give the first and the last "
+            "radius, or one number."
+        )
+    return float(radius[0]), float(radius[1])
 
 
 def _gaussian(D2: np.ndarray, square: float) -> np.ndarray:
@@ -75,20 +92,12 @@ class Schedule(NamedTuple):
 class Task(NamedTuple):
     """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop."""
 
-    X: Any
-    missing: bool
+    table: Table
     lattice: Lattice
     kind: str
     schedule: Schedule
     threads: int
     report: Callable[[int, np.ndarray, float], bool]
-
-    def nearest(self, codebook: np.ndarray) -> Nearest:
-        return nearest_with_squares(self.X, codebook, self.threads, 1, self.missing)
-
-
-def mean_distance(nearest: Nearest) -> float:
-    return float(np.sqrt(nearest.squares[:, 0]).mean())
 
 
 # --- batch --------------------------------------------------------------------------------------
@@ -99,20 +108,18 @@ def batch(task: Task, codebook: np.ndarray) -> Trained:
 
     Ends when a constant radius finds the same winners again.
     """
-    D2, m = task.lattice.squared_distances(), task.lattice.n_units
-    nearest = task.nearest(codebook)
-    losses, last, H = [mean_distance(nearest)], -1.0, D2
+    D2, found = task.lattice.squared_distances(), task.table.epoch(codebook)
+    losses, last, H = [found.mean_distance], -1.0, D2
     for epoch in range(task.schedule.n_epochs):
-        radius, winners = task.schedule.radius(epoch), nearest.ids[:, 0]
+        radius, winners = task.schedule.radius(epoch), found.winners
         if radius != last:
             H = neighborhood(task.kind, D2, radius)
-        counts, sums = unit_sums(task.X, winners, m, task.threads, task.missing)
-        codebook = _means(H, counts, sums, codebook, task.threads)
-        nearest = task.nearest(codebook)
-        losses.append(mean_distance(nearest))
+        codebook = _means(H, found.counts, found.sums, codebook, task.threads)
+        found = task.table.epoch(codebook)
+        losses.append(found.mean_distance)
         stopped = task.report(epoch + 1, codebook, losses[-1])
         settled = radius == task.schedule.radius(epoch + 1)
-        if stopped or (settled and np.array_equal(winners, nearest.ids[:, 0])):
+        if stopped or (settled and winners == found.winners):
             break
         last = radius
     return Trained(codebook, losses)
@@ -143,11 +150,11 @@ def _means(
 
 
 def online(
-    task: Task, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
+    task: Task, X: Any, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
 ) -> Trained:
-    """m_j += a_t h_cj (x_t - m_j), the rows of an epoch in random order; a_t falls to 0."""
-    X, n, codebook = task.X, task.X.shape[0], codebook.copy()
-    D2, losses = task.lattice.squared_distances(), [mean_distance(task.nearest(codebook))]
+    """m_j += a_t h_cj (x_t - m_j), the rows X of an epoch in random order; a_t falls to 0."""
+    n, codebook = X.shape[0], codebook.copy()
+    D2, losses = task.lattice.squared_distances(), [task.table.epoch(codebook).mean_distance]
     for epoch in range(task.schedule.n_epochs):
         H = neighborhood(task.kind, D2, task.schedule.radius(epoch))
         order = rng.permutation(n)
@@ -156,7 +163,7 @@ def online(
             block = np.ascontiguousarray(some.toarray() if is_sparse(X) else some)
             done = (epoch + np.arange(rows.start, rows.stop) / n) / task.schedule.n_epochs
             _native.som_steps(block, learning_rate * (1 - done), H, codebook)
-        losses.append(mean_distance(task.nearest(codebook)))
+        losses.append(task.table.epoch(codebook).mean_distance)
         if task.report(epoch + 1, codebook, losses[-1]):
             break
     return Trained(codebook, losses)

@@ -14,19 +14,22 @@ from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import above, count
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.leaves import leaf_rows
+from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import as_dense
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.net import Net
-from lowland._engines.grids.principal_plane import principal_plane
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
 from lowland.topographic._base import TopographicReducer
 from lowland.topographic._gtm_basis import Basis, grid, spacing
-from lowland.topographic._gtm_em import Mixture, Table, e_step, m_step, penalty_of, table_of
+from lowland.topographic._gtm_em import Mixture
+from lowland.topographic._gtm_fit import InLeaves, InMemory, Sheet, Source, maximized, started
 
 __all__ = ["GTM"]
 
@@ -73,8 +76,8 @@ class GTM(TopographicReducer):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Places of the fitted rows.
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Places of the fitted rows. None if they were read leaf by leaf.
     mean_ : ndarray of shape (n_features,)
         Means of the columns, over known values.
     nodes_ : ndarray of shape (n_nodes, n_components)
@@ -109,7 +112,8 @@ class GTM(TopographicReducer):
     would fall on a node.
 
     Missing values are exact: with noise that is independent in each column, the posterior is that
-    of the known columns, and each column has its own equations in the M step.
+    of the known columns, and each column has its own equations in the M step. Rows that are read
+    leaf by leaf take a pass for each step, and a callback gets a map of no rows.
 
     The defaults were chosen by the log-likelihood of held-out rows of oil flow, digits, iris, a
     rounded survey, a swiss roll and MNIST, and by the map of oil flow: with one basis function for
@@ -143,7 +147,7 @@ class GTM(TopographicReducer):
     tol: float = param(Real(0, closed="left"), default=3e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
     mean_: np.ndarray = fitted("n_features", unit="x")
     nodes_: np.ndarray = fitted("n_latent", "n_components")
     basis_centers_: np.ndarray = fitted("n_centers", "n_components")
@@ -163,6 +167,7 @@ class GTM(TopographicReducer):
         cost="O(n p K) time per step for K nodes, O(n p + K p) memory",
     )
     reference = "Bishop, Svensen & Williams (1998)"
+    fits_rows = True
     aliases = ("generative_topographic_mapping",)
     accepts_sparse = True
     allows_nan = True
@@ -216,85 +221,86 @@ class GTM(TopographicReducer):
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        self._check_components(*X.shape)
+        X = as_dense(X, type(self).__name__)
+        self._require_room(X.shape, len(X), X.itemsize)
+        with limit_blas(1):  # the map must not depend on the number of threads
+            source = InMemory(X, run.threads)
+            self._fit_source(source, lambda: self._transform(source.X, run), run)
+        Y = self.embedding_ = self._transform(X, run)
+        return Y.copy()
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """A pass for the start, and one for each step."""
+        q = self._check_components(*rows.shape)
+        self._require_room(rows.shape, min(len(rows), leaf_rows(rows.shape[1])), 8)
+
+        def fit(model: GTM, rows: Rows, found: Survey) -> None:
+            source = InLeaves(rows, found, self.n_jobs, run.monitor)
+            model._fit_source(source, lambda: np.empty((0, q)), run)
+            model.embedding_ = None
+
+        with limit_blas(1):
+            fit_surveyed(self, rows, run, fit, scatter=True)
+
+    def _fit_source(
+        self, source: Source, places: Callable[[], np.ndarray], run: FitContext
+    ) -> None:
+        """Set the fitted attributes except the map."""
+        table, q = source.table, int(self.n_components)
+        side, m = self._sides(table.n_rows)
+        self.mean_, self.size_, self.n_known_ = table.mean, table.size, table.n_known
+        self.nodes_, self.basis_centers_ = grid(side, q), grid(m, q)
+        self.basis_width_ = float(self.width) * spacing(m)
+        most = int(self.max_iter)
+
+        def report(step: int, sheet: Sheet, loss: float) -> bool:
+            self.weights_, self.noise_ = sheet
+            return run.monitor.iteration(step, places, loss, total=most)
+
+        start = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
+        found = maximized(
+            source,
+            start,
+            self._basis(),
+            self.nodes_,
+            float(self.alpha),
+            max_iter=most,
+            tol=self.tol,
+            report=report,
+        )
+        self.weights_, self.noise_ = found.sheet
+        self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
+        self.mean_log_likelihood_ = found.mean_log_likelihood
+
+    def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
         if self.n_components > max(NODES):
             raise ParameterError(
                 f"GTM: n_components={self.n_components}, but the grid of the nodes has at most "
-                f"{max(NODES)} axes; ask for at most {self.most_components(*X.shape)}."
+                f"{max(NODES)} axes; ask for at most {self.most_components(n, p)}."
             )
-        q = self._check_components(*X.shape)
-        X = as_dense(X, type(self).__name__)
-        side, m = self._sides(X.shape[0], q)
-        self._require_room(X, side**q, m**q)
-        with limit_blas(1):  # the map must not depend on the number of threads
-            table = table_of(X)
-            self.mean_, self.size_, self.n_known_ = table.mean, table.size, table.n_known
-            self.nodes_, self.basis_centers_ = grid(side, q), grid(m, q)
-            self.basis_width_ = float(self.width) * spacing(m)
-            self._start(table, side, run)
-            self._maximize(table, run)
-        self.embedding_ = self._transform(X, run)
-        return self.embedding_.copy()
+        return super()._check_components(n, p, n_classes)
 
-    def _sides(self, n: int, q: int) -> tuple[int, int]:
+    def _sides(self, n: int) -> tuple[int, int]:
         """Nodes and basis functions per axis."""
-        side, m = self.n_nodes, self.n_basis
+        side, m, q = self.n_nodes, self.n_basis, int(self.n_components)
         if isinstance(side, str):
             side = NODES[q]
         if isinstance(m, str):
             m = min(max(2, round((n / ROWS_PER_CENTER) ** (1 / q))), MOST_CENTERS[q])
         return int(side), int(m)
 
-    def _require_room(self, X: np.ndarray, K: int, M: int) -> None:
-        (n, p), fine = X.shape, K * int(self.refinement) ** int(self.n_components)
+    def _require_room(self, shape: tuple[int, int], held: int, item_bytes: int) -> None:
+        """Refuse what does not fit in memory beside the ``held`` rows of a table."""
+        (n, p), q = shape, int(self.n_components)
+        K, M = (side**q for side in self._sides(n))
+        fine = K * int(self.refinement) ** q
         sums = max(SUM_BYTES, 32 * K * p) + 24 * K * (p + M) + 24 * M * (M + p)
         require_memory(
-            int(max(sums + X.nbytes, 16 * fine * (p + M))) + 32 * n,
+            int(max(sums + held * p * item_bytes, 16 * fine * (p + M))) + 32 * held,
             task=f"GTM with {K} nodes and {M} basis functions for {p} columns",
             alternative="fewer nodes, or a smaller refinement",
         )
-
-    def _start(self, table: Table, side: int, run: FitContext) -> None:
-        """The plane of the principal axes, and noise that fills the gaps between nodes."""
-        p, q = table.X.shape[1], int(self.n_components)
-        plane = principal_plane(table.X, q + 1, run)
-        across = float(np.sqrt(np.mean(self.nodes_[:, 0] ** 2))) or 1.0
-        self.weights_ = np.zeros((len(self.basis_centers_) + q + 1, p))
-        slopes = plane.deviations[:q, None] / across
-        self.weights_[-q - 1 : -1] = slopes * plane.axes[:q]
-        half, rest = 0.5 * spacing(side) * float(slopes.min()), float(plane.deviations[q])
-        self.noise_ = max(rest, half, float(np.sqrt(table.least_noise)))
-
-    def _maximize(self, table: Table, run: FitContext) -> None:
-        """EM: posteriors of the nodes, then weights and noise, until the loss stays."""
-        Phi = self._basis()(self.nodes_)
-        penalties = self._basis().penalties(float(self.alpha) / self.size_**2)
-        scale = np.log(self.size_)
-
-        def evaluated() -> tuple[Any, float]:
-            sums = e_step(table, self._mixture(Phi), run.threads)
-            return sums, penalty_of(self.weights_, penalties) / table.n_known - per_value(sums)
-
-        def per_value(sums: Any) -> float:
-            return sums.log_likelihood / table.n_known + scale
-
-        sums, loss = evaluated()
-        losses = [loss]
-        for step in range(1, int(self.max_iter) + 1):
-            before = self.weights_, self.noise_, sums
-            self.weights_, noise = m_step(table, Phi, sums, penalties, self.noise_**2)
-            self.noise_ = float(np.sqrt(noise))
-            sums, loss = evaluated()
-            if not loss <= losses[-1]:  # by rounding only
-                self.weights_, self.noise_, sums = before
-                break
-            losses.append(loss)
-            stop = run.monitor.iteration(
-                step, lambda: self._transform(table.X, run), loss, total=int(self.max_iter)
-            )
-            if stop or losses[-2] - loss < self.tol:
-                break
-        self.loss_history_, self.n_iter_ = np.array(losses), len(losses) - 1
-        self.mean_log_likelihood_ = per_value(sums)
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -302,8 +308,7 @@ class GTM(TopographicReducer):
         return Basis(self.basis_centers_, self.basis_width_)
 
     def _mixture(self, Phi: np.ndarray) -> Mixture:
-        with limit_blas(1):
-            return Mixture(self.mean_, Phi @ self.weights_, _square(self.noise_))
+        return Sheet(self.weights_, self.noise_).mixture(self.mean_, Phi)
 
     @property
     def log_likelihood_(self) -> float:
@@ -314,11 +319,8 @@ class GTM(TopographicReducer):
     def _posteriors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Of checked rows at the nodes, in the unit of the fit."""
         e = int(getattr(self, "unit_exponent_", 0))
-        Phi = self._basis()(self.nodes_)
-        with limit_blas(1):
-            nodes = Phi @ in_unit(self.weights_, e)
-        noise = _square(float(in_unit(self.noise_, e)))
-        mixture = Mixture(in_unit(self.mean_, e), nodes, noise)
+        sheet = Sheet(in_unit(self.weights_, e), float(in_unit(self.noise_, e)))
+        mixture = sheet.mixture(in_unit(self.mean_, e), self._basis()(self.nodes_))
         with self._running() as run:
             R, logs = mixture.posteriors(in_unit(X, e), run.threads)
         return R, logs + e * np.log(2) * np.sum(~np.isnan(X), axis=1)
@@ -372,9 +374,3 @@ class GTM(TopographicReducer):
             values = basis(Y[rows].astype(np.float64))
             X[rows] = products.times(values, shift, self.weights_, run.threads) + self.mean_
         return X
-
-
-def _square(noise: float) -> float:
-    """Infinity where it overflows, as the noise of a hostile model file."""
-    with np.errstate(over="ignore"):
-        return float(np.square(np.float64(noise)))

@@ -11,10 +11,11 @@ import numpy as np
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least, count, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.table import Rows
 from lowland._core.targets import check_labels
 from lowland._core.traits import Reading
 from lowland._core.units import in_unit, unit_powers
@@ -22,12 +23,15 @@ from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.grids.net import Net
-from lowland._engines.grids.principal_plane import PrincipalPlane, principal_plane
+from lowland._engines.grids.principal_plane import PrincipalPlane
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland.topographic import _som_places, _som_training
+from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
+from lowland.topographic import _som_places, _som_sums, _som_training
 from lowland.topographic._base import TopographicReducer
 from lowland.topographic._som_places import UnitLabels
 from lowland.topographic._som_start import (
+    given_sides,
+    given_units,
     number_of_units,
     random_rows,
     sides_of_grid,
@@ -36,7 +40,6 @@ from lowland.topographic._som_start import (
 
 __all__ = ["SOM"]
 
-AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 SIDE = Integer(1, 100_000)  # units along an axis
 
 
@@ -86,8 +89,9 @@ class SOM(TopographicReducer):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Places of the fitted rows on the grid, whose units are one step apart.
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Places of the fitted rows on the grid, whose units are one step apart. None if the rows were
+        read leaf by leaf.
     codebook_ : ndarray of shape (n_units, n_features)
         The units m_j.
     unit_places_ : ndarray of shape (n_units, n_components)
@@ -111,7 +115,8 @@ class SOM(TopographicReducer):
     -----
     NaN is a missing value: distances and means are over the known columns. Rows that are equally
     near to several units belong to the one with the lowest number. A unit that no row reaches
-    stays where it is.
+    stays where it is. Rows that are read leaf by leaf take a pass for each epoch of the batch rule,
+    and a callback gets a map of no rows.
 
     The online rule keeps the radius constant during an epoch; the paper does not say how it
     falls. A closed grid starts on circles in the planes of two principal axes each, because a
@@ -162,7 +167,7 @@ class SOM(TopographicReducer):
     init: Any = param(OneOf("pca", "random") | Array(), default="pca", unit="x")
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
     codebook_: np.ndarray = fitted("n_units", "n_features", unit="x")
     unit_places_: np.ndarray = fitted("n_units", "n_components")
     unit_sides_: np.ndarray = fitted("n_components", type=int, meaning=count(1))
@@ -180,6 +185,7 @@ class SOM(TopographicReducer):
         cost="O(n m p) time per epoch for m units, O(m^2 + m p) memory",
     )
     reference = "Kohonen (1982)"
+    fits_rows = True
     aliases = ("self_organizing_map", "kohonen")
     accepts_sparse = True
     allows_nan = True
@@ -235,16 +241,41 @@ class SOM(TopographicReducer):
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        n, p = X.shape
+        X = dense_if_small(X)
+        table = _som_sums.InMemory(X, _has_missing(X), run.threads)
+        nearest = self._fit_table(table, run)
+        assert nearest is not None
+        Y = self.embedding_ = self._places(X, self.codebook_, self._lattice(), nearest, run.threads)
+        return Y.copy()
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """By the batch rule: a pass for the start, one per epoch, and one for the errors."""
+        if self.rule != "batch":
+            raise ParameterError(
+                f"SOM: rule={self.rule!r} needs all rows in memory; set rule='batch', or fit a "
+                "sample, as in SOM(...).fit(rows.sample(10_000)), and place all rows with "
+                "transform(rows)."
+            )
+
+        def fit(model: SOM, rows: Rows, found: Survey) -> None:
+            model._fit_table(_som_sums.InLeaves(rows, found, self.n_jobs, run.monitor), run)
+            model.embedding_ = None
+
+        fit_surveyed(self, rows, run, fit, scatter=self._needs_plane())
+
+    def _needs_plane(self) -> bool:
+        return self.sides is None or isinstance(self.init, str)
+
+    def _fit_table(self, table: _som_sums.Table, run: FitContext) -> np.ndarray | None:
+        """Set the fitted attributes except the map; returns nearest units of rows in memory."""
+        n, p = table.shape
         q = self._check_components(n, p)
         # the order of the rows must not depend on how many random numbers the axes need
         rng = np.random.default_rng(run.rng.integers(2**63))
-        table = dense_if_small(X)
-        missing = _has_missing(table)
         plane = None
-        if self.sides is None or isinstance(self.init, str):
+        if self._needs_plane():
             with run.monitor.phase("principal axes"):
-                plane = principal_plane(table, 4 if self.toroidal else 2, run)
+                plane = table.plane(4 if self.toroidal else 2, run)
         self.unit_sides_ = np.array(self._sides(n, q, plane), np.int64)
         lattice = self._lattice()
         m = lattice.n_units
@@ -255,19 +286,15 @@ class SOM(TopographicReducer):
         )
         self.unit_places_ = lattice.places()
         start = self._start(table, lattice, plane, rng)
-        trained = self._train(table, start, lattice, missing, rng, run)
+        trained = self._train(table, start, lattice, rng, run)
         self.codebook_ = trained.codebook
         self.loss_history_ = np.array(trained.losses)
         self.quantization_error_, self.n_iter_ = trained.losses[-1], len(trained.losses) - 1
         self.u_matrix_ = _som_places.neighbor_distances(self.codebook_, lattice)
         with run.monitor.phase("places"):
-            nearest = nearest_units(table, self.codebook_, run.threads, 1, missing)[:, 0]
-            self.hits_ = np.bincount(nearest, minlength=m)
-            self.topographic_error_ = _som_places.topographic_error(
-                table, self.codebook_, lattice, run.threads, missing
-            )
-            self.embedding_ = self._places(table, self.codebook_, lattice, nearest, run.threads)
-        return self.embedding_.copy()
+            counts = table.counts(self.codebook_, lattice)
+        self.hits_, self.topographic_error_ = counts.hits, counts.topographic_error
+        return counts.nearest
 
     def _lattice(self) -> Lattice:
         sides = tuple(int(side) for side in self.unit_sides_)
@@ -279,72 +306,46 @@ class SOM(TopographicReducer):
         if self.sides is None:
             assert plane is not None
             return sides_of_grid(n, plane, q, self.grid, even)
-        given = [self.sides] * q if np.ndim(self.sides) == 0 else list(self.sides)
-        if len(given) != q:
-            raise ParameterError(
-                f"SOM: sides={self.sides!r} has {len(given)} numbers, but n_components={q}; give "
-                "one for each axis."
-            )
-        if even and given[1] % 2:
-            raise ParameterError(
-                f"SOM: sides={self.sides!r}; a closed hexagonal grid needs an even number of units "
-                'along the second axis. Add one, or use grid="rectangle".'
-            )
-        return tuple(int(side) for side in given)
+        return given_sides(self.sides, q, even)
 
     def _start(
-        self, X: Any, lattice: Lattice, plane: PrincipalPlane | None, rng: np.random.Generator
+        self,
+        table: _som_sums.Table,
+        lattice: Lattice,
+        plane: PrincipalPlane | None,
+        rng: np.random.Generator,
     ) -> np.ndarray:
-        m, p = lattice.n_units, X.shape[1]
         if not isinstance(self.init, str):
-            given = np.array(self.init, np.float64)
-            if given.shape != (m, p) or not np.isfinite(given).all():
-                raise DataError(
-                    f"SOM: init has shape {given.shape}; the grid with sides {lattice.sides} needs "
-                    f"finite numbers of shape {(m, p)}."
-                )
-            return given
+            return given_units(self.init, lattice, table.shape[1])
         assert plane is not None
         if self.init == "random":
-            return random_rows(X, m, plane.mean, rng)
+            return random_rows(table, lattice.n_units, plane.mean, rng)
         return units_on_plane(lattice, plane)
 
     def _train(
         self,
-        X: Any,
+        table: _som_sums.Table,
         start: np.ndarray,
         lattice: Lattice,
-        missing: bool,
         rng: np.random.Generator,
         run: FitContext,
     ) -> _som_training.Trained:
         def report(epoch: int, codebook: np.ndarray, loss: float) -> bool:
             def places() -> np.ndarray:
-                nearest = nearest_units(X, codebook, run.threads, 1, missing)[:, 0]
-                return self._places(X, codebook, lattice, nearest, run.threads)
+                if not isinstance(table, _som_sums.InMemory):
+                    return np.empty((0, len(lattice.sides)))
+                nearest = nearest_units(table.X, codebook, run.threads, 1, table.missing)[:, 0]
+                return self._places(table.X, codebook, lattice, nearest, run.threads)
 
             return run.monitor.iteration(epoch, places, loss, int(self.max_iter))
 
-        schedule = _som_training.Schedule(*self._radii(lattice), int(self.max_iter))
-        task = _som_training.Task(
-            X, missing, lattice, self.neighborhood, schedule, run.threads, report
-        )
+        radii = _som_training.radii(self.radius, self.neighborhood, lattice)
+        schedule = _som_training.Schedule(*radii, int(self.max_iter))
+        task = _som_training.Task(table, lattice, self.neighborhood, schedule, run.threads, report)
         if self.rule == "batch":
             return _som_training.batch(task, start)
-        return _som_training.online(task, start, float(self.learning_rate), rng)
-
-    def _radii(self, lattice: Lattice) -> tuple[float, float]:
-        if isinstance(self.radius, str):
-            unit = _som_training.NEIGHBORHOODS[self.neighborhood][1]
-            return unit * max(max(lattice.sides) / 2, AUTO_END), unit * AUTO_END
-        if np.ndim(self.radius) == 0:
-            return float(self.radius), float(self.radius)
-        if len(self.radius) != 2:
-            raise ParameterError(
-                f"SOM: radius={self.radius!r} has {len(self.radius)} numbers; give the first and "
-                "the last radius, or one number."
-            )
-        return float(self.radius[0]), float(self.radius[1])
+        assert isinstance(table, _som_sums.InMemory)
+        return _som_training.online(task, table.X, start, float(self.learning_rate), rng)
 
     # --- rows to the map and back -------------------------------------------------------------
 

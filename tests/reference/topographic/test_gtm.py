@@ -10,7 +10,8 @@ from scipy.stats import norm, spearmanr
 from lowland import GTM, PCA
 from lowland.errors import MemoryLimitError, ParameterError
 from lowland.topographic._gtm_basis import Basis, grid, spacing
-from lowland.topographic._gtm_em import SINGULAR, Mixture, e_step, m_step, penalty_of, table_of
+from lowland.topographic._gtm_em import SINGULAR, Mixture, e_step, m_step, penalty_of
+from lowland.topographic._gtm_fit import InMemory
 from support.bent_rows import rows, with_holes
 from support.cases import each
 from support.data import stored
@@ -107,13 +108,15 @@ def step_by_step(X, q, side, m, alpha, steps):
     Rounding and what counts as singular are shares of the squares of the table, in units of the
     noise.
     """
-    table, Z = table_of(X), grid(side, q)
+    source, Z = InMemory(X, 1), grid(side, q)
+    table = source.table
     basis = Basis(grid(m, q), spacing(m))
     Phi, penalties = basis(Z), basis.penalties(alpha / table.size**2)
     W = 0.3 * table.size * np.random.default_rng(1).standard_normal((Phi.shape[1], X.shape[1]))
     noise, found = table.size**2, []
     for _ in range(steps):
-        sums = e_step(table, Mixture(table.mean, Phi @ W, noise), 1)
+        mixture = Mixture(table.mean, Phi @ W, noise)
+        sums = e_step(table, mixture, source.sums(mixture))
         found.append(sums.log_likelihood - penalty_of(W, penalties))
         W, noise = m_step(table, Phi, sums, penalties, noise)
     rounding = SINGULAR * table.square / noise + 1e-11 * np.abs(found).max()

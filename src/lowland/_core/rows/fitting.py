@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.monitor import Monitor
 from lowland._core.rows.table import Rows
 from lowland._core.validation import FLOATS, check_matrix, is_sparse
 from lowland._core.wording import shown
 
-__all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs_memory"]
+__all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs_memory", "rows_at"]
 
 
 def as_rows(X: Any) -> Rows | None:
@@ -89,6 +90,14 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
             f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
         )
     return rows.with_target(y)
+
+
+def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> Any:
+    """The rows with these numbers, in any order and perhaps repeated: an array or a CSR matrix."""
+    ascending, places = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+    X = rows.take(ascending, monitor).X
+    array = X if isinstance(X, np.ndarray) or is_sparse(X) else X.to_numpy()
+    return array[places]
 
 
 def needs_memory(owner: str) -> ParameterError:

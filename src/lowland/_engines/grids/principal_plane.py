@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.context import FitContext
+from lowland._core.rows.table import Rows
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.moments import without_gaps
-from lowland._engines.linalg.principal_axes import leading_axes
+from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, leading_axes
+from lowland._engines.linalg.streamed_moments import Survey, filled_moments
 
-__all__ = ["PrincipalPlane", "principal_plane"]
+__all__ = ["PrincipalPlane", "plane_of", "plane_of_leaves", "principal_plane"]
 
 
 class PrincipalPlane(NamedTuple):
@@ -34,7 +36,22 @@ def principal_plane(X: Any, n_axes: int, run: FitContext) -> PrincipalPlane:
     """Of dense or sparse rows; sums of float64 whatever their type."""
     X = X if is_sparse(X) else without_gaps(X)
     n, p = X.shape
-    found = leading_axes(X, min(n_axes, n, p), run.threads, run.rng, run.monitor)
+    return plane_of(leading_axes(X, min(n_axes, n, p), run.threads, run.rng, run.monitor), n_axes)
+
+
+def plane_of_leaves(
+    rows: Rows, found: Survey, n_axes: int, n_jobs: int | None, run: FitContext
+) -> PrincipalPlane:
+    """Of rows that are read leaf by leaf; a second pass if values are missing."""
+    sums = found.moments
+    if sums is None:
+        sums = filled_moments(rows, found.mean, n_jobs=n_jobs, monitor=run.monitor)
+    return plane_of(by_covariance(sums, min(n_axes, *rows.shape), scaled=False), n_axes)
+
+
+def plane_of(found: PrincipalAxes, n_axes: int) -> PrincipalPlane:
+    """The plane of the first axes, and of zeros if there are fewer than asked for."""
+    p = len(found.mean)
     missing = n_axes - len(found.variances)
     axes = np.vstack([found.axes, np.zeros((missing, p))])
     deviations = np.sqrt(np.maximum(np.append(found.variances, np.zeros(missing)), 0))

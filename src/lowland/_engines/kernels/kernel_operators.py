@@ -125,8 +125,8 @@ class KernelMatrix:
         """K itself, a fresh array."""
         raise NotImplementedError
 
-    def diagonal(self) -> np.ndarray:
-        """k(x, x) of the points."""
+    def diagonal(self, Y: Any = None) -> np.ndarray:
+        """k(x, x) of the points, or of the rows of Y as :meth:`rows` sees them."""
         raise NotImplementedError
 
     def times(self, V: np.ndarray) -> np.ndarray:
@@ -211,10 +211,11 @@ class DenseKernel(KernelMatrix):
         _native.kernel_rows(self.panels, self.panels, *self.function, out, self.threads)
         return out
 
-    def diagonal(self) -> np.ndarray:
-        squares = np.empty(self.n)
-        for block in panel_blocks(self.n, self.points.shape[1]):
-            Z = self._scaled(self.points[block])
+    def diagonal(self, Y: Any = None) -> np.ndarray:
+        points = self.points if Y is None else Y
+        squares = np.empty(points.shape[0])
+        for block in panel_blocks(points.shape[0], points.shape[1]):
+            Z = self._scaled(points[block])
             squares[block] = np.einsum("ij,ij->i", Z, Z)
         return of_product(self.kernel._replace(gamma=1.0), squares)  # gamma is in the points
 
@@ -250,8 +251,8 @@ class RowKernel(KernelMatrix):
     def matrix(self) -> np.ndarray:
         return between(self.points, self.points, self.kernel)
 
-    def diagonal(self) -> np.ndarray:
-        return diagonal_of(self.points, self.kernel)
+    def diagonal(self, Y: Any = None) -> np.ndarray:
+        return diagonal_of(self.points if Y is None else Y, self.kernel)
 
     def times(self, V: np.ndarray) -> np.ndarray:
         if self._kept is None and affordable(8 * self.n * self.n):
@@ -274,8 +275,8 @@ class GivenKernel(KernelMatrix):
     def matrix(self) -> np.ndarray:
         return self.rows(self.K)
 
-    def diagonal(self) -> np.ndarray:
-        return np.diag(self.K).astype(np.float64)
+    def diagonal(self, Y: Any = None) -> np.ndarray:
+        return np.diag(self.K if Y is None else Y).astype(np.float64)
 
     def times(self, V: np.ndarray) -> np.ndarray:
         return products.times(self.K, np.zeros(self.n), V, self.threads).astype(np.float64)

@@ -22,7 +22,14 @@ from lowland._core.errors import ParameterError
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.sparse_rows import row_squares
 
-__all__ = ["BY_COLUMNS", "kernel_scale", "median_distance", "sample_distances"]
+__all__ = [
+    "BY_COLUMNS",
+    "kernel_scale",
+    "mean_square",
+    "median_distance",
+    "sample_distances",
+    "sample_numbers",
+]
 
 BY_COLUMNS = "1/p"  # the value of the parameter that means 1 / n_features
 
@@ -33,8 +40,18 @@ PAIR_TERMS = 100_000_000  # differences that are computed for a median
 TINY = np.finfo(np.float64).tiny
 
 
-def kernel_scale(rows: Any, kernel: Any, gamma: float | str | None, owner: str) -> float:
-    """The number that the parameter ``gamma`` of a kernel method means for these rows."""
+def kernel_scale(
+    rows: Any,
+    kernel: Any,
+    gamma: float | str | None,
+    owner: str,
+    size: float | None = None,
+) -> float:
+    """The number that the parameter ``gamma`` of a kernel method means for these rows.
+
+    Of a larger table, the rows are those of :func:`sample_numbers`, and ``size`` is the mean of
+    |x|^2 over all rows.
+    """
     if gamma == BY_COLUMNS or kernel in ("precomputed", "linear", "cosine") or callable(kernel):
         return 1.0 / rows.shape[1]
     if gamma is not None and gamma != "median":
@@ -49,7 +66,7 @@ def kernel_scale(rows: Any, kernel: Any, gamma: float | str | None, owner: str) 
             f"{owner}: gamma='median' is for kernel='rbf' and 'laplacian', not {kernel!r}; "
             "give a number or None."
         )
-    size = _mean_square(rows)
+    size = mean_square(rows) if size is None else size
     return (0.25 if kernel == "sigmoid" else 1.0) / (size if size > TINY else 1.0)
 
 
@@ -71,16 +88,22 @@ def sample_distances(X: Any, metric: str) -> np.ndarray:
 
     The rows are drawn: every tenth row would meet one group only where groups take turns.
     """
-    most = int(min(SAMPLE, max(LEAST_SAMPLE, np.sqrt(2 * PAIR_TERMS / X.shape[1]))))
-    sample = X
-    if X.shape[0] > most:
-        sample = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
+    numbers = sample_numbers(*X.shape)
+    sample = X if len(numbers) == X.shape[0] else X[numbers]
     if is_sparse(sample):
         sample = sample[:, np.flatnonzero(np.diff(sample.tocsc().indptr))].toarray()
     return pdist(np.asarray(sample, dtype=np.float64), metric)
 
 
-def _mean_square(rows: Any) -> float:
+def sample_numbers(n: int, p: int) -> np.ndarray:
+    """Row numbers, ascending, of the rows whose pairs represent all pairs."""
+    most = int(min(SAMPLE, max(LEAST_SAMPLE, np.sqrt(2 * PAIR_TERMS / p))))
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def mean_square(rows: Any) -> float:
     """The mean of |x|^2."""
     with np.errstate(over="ignore"):  # values whose squares overflow are refused by their size
         if is_sparse(rows):

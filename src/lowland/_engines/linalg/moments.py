@@ -173,7 +173,7 @@ class KnownMoments(NamedTuple):
 
 
 def known_moments(X: np.ndarray) -> KnownMoments:
-    """Moments of the known values of dense columns, NaN where unknown; each column has a value.
+    """Moments of the known values of dense columns, NaN where unknown; 0 without a value.
 
     As in :func:`column_moments`, a column that does not vary has its value as mean, and 0.
     """
@@ -188,6 +188,6 @@ def known_moments(X: np.ndarray) -> KnownMoments:
         value = X[rows][here.argmax(axis=0), np.arange(p)]
         first = np.where(here.any(axis=0), value, first)
     total = sum((np.nansum(X[rows] - first, axis=0) for rows in blocks), np.zeros(p))
-    mean = first + total / known
+    mean = first + total / np.maximum(known, 1)
     squares = sum((np.nansum((X[rows] - mean) ** 2, axis=0) for rows in blocks), np.zeros(p))
     return KnownMoments(known, mean, squares)

@@ -29,7 +29,7 @@ from lowland._engines.linalg.eigen import (
     largest_eigenpairs,
 )
 from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
-from lowland._engines.linalg.principal_axes import leading_axes
+from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
 
 __all__ = [
     "Scaling",
@@ -37,6 +37,7 @@ __all__ = [
     "classical_scaling_cost",
     "gower_duals",
     "gower_placement",
+    "of_axes",
     "of_distances",
     "of_rows",
 ]
@@ -171,15 +172,25 @@ def of_rows(
     """From rows with Euclidean distances, where classical scaling is PCA."""
     n, p = X.shape
     k = min(n, p) if all_values else min(q, n, p)
-    found = leading_axes(X, k, threads, rng, monitor)
-    axes = np.zeros((q, p))
-    axes[: min(q, k)] = found.axes[:q]
-    Y = products.times(X, found.mean, axes.T, threads).astype(np.float64)
+    found = of_axes(leading_axes(X, k, threads, rng, monitor), q, n if all_values else q)
+    assert found.axes is not None
+    assert found.mean is not None
+    Y = products.times(X, found.mean, found.axes.T, threads).astype(np.float64)
     signs = np.where((fix_signs(Y) == Y).all(axis=0), 1.0, -1.0)
-    values = np.zeros(n if all_values else q)
-    values[:k] = found.variances * (n - 1)
-    total = float(found.column_variances.sum()) * (n - 1)
-    return Scaling(Y * signs, values, total, total, None, axes * signs[:, None], found.mean)
+    return found._replace(Y=Y * signs, axes=found.axes * signs[:, None])
+
+
+def of_axes(found: PrincipalAxes, q: int, n_values: int) -> Scaling:
+    """From the principal axes of rows, with ``n_values`` eigenvalues; Y is a map of no rows.
+
+    The signs of the axes are those of ``found``, not yet those of the map.
+    """
+    axes = np.zeros((q, len(found.mean)))
+    axes[: len(found.axes)] = found.axes[:q]
+    values = np.zeros(n_values)
+    values[: len(found.variances)] = found.variances * (found.n_rows - 1)
+    total = float(found.column_variances.sum()) * (found.n_rows - 1)
+    return Scaling(np.empty((0, q)), values, total, total, None, axes, found.mean)
 
 
 def gower_duals(Y: np.ndarray, eigenvalues: np.ndarray) -> np.ndarray:

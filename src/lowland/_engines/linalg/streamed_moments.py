@@ -1,0 +1,161 @@
+"""Moments of a table that is read leaf by leaf, with missing values or without.
+
+One pass gives what a method must know of the whole table before it begins. Where values are missing
+(NaN), the moments of rows whose gaps are filled with means take a second pass.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.columns import column_names, refuse_empty_columns
+from lowland._core.context import FitContext
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._core.rows.leaves import Block
+from lowland._core.rows.table import Rows
+from lowland._core.threads import limit_blas, resolve_n_jobs
+from lowland._core.units import fit_leaves_in_unit, in_unit, largest_value
+from lowland._core.validation import all_finite, dense_if_small, is_sparse
+from lowland._engines.linalg.moments import (
+    Moments,
+    column_moments,
+    known_moments,
+    merge,
+    moments,
+)
+
+__all__ = ["Survey", "filled_moments", "fit_surveyed", "survey"]
+
+
+class Survey(NamedTuple):
+    """What one pass tells of a table.
+
+    ``known`` values of each column, their ``mean`` and summed squared deviations; the ``greatest``
+    absolute value; the ``moments``, if they were asked for and no value is missing.
+    """
+
+    n_rows: int
+    known: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray
+    greatest: float
+    moments: Moments | None
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.known.min() < self.n_rows)
+
+
+def survey(
+    rows: Rows, owner: str, *, scatter: bool, n_jobs: int | None, monitor: Monitor
+) -> Survey:
+    """The survey of all rows; with ``scatter``, their p x p moments, O(n p^2).
+
+    Refuses a column without any value.
+    """
+    p = rows.shape[1]
+    if scatter:
+        require_memory(
+            8 * 6 * p * p,
+            task=f"{owner}: the covariance matrix of {p} columns",
+            alternative="map the rows by PCA of a sample first",
+        )
+    found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
+    refuse_empty_columns(found.known == 0, column_names(rows))
+    return found
+
+
+def fit_surveyed(
+    model: Any,
+    rows: Rows,
+    run: FitContext,
+    fit: Callable[[Any, Rows, Survey], None],
+    *,
+    scatter: bool,
+) -> None:
+    """``fit(model, rows, survey)``; rows of extreme values in a unit of about their size.
+
+    Then ``fit`` gets a copy of the model (``_core/units.py``), and rows and a survey in that unit.
+    """
+    shared: dict[str, Any] = {"scatter": scatter, "n_jobs": model.n_jobs, "monitor": run.monitor}
+    owner = type(model).__name__
+    found = survey(rows, owner, **shared)
+
+    def in_its_unit(other: Any, exponent: int) -> None:
+        if exponent == 0:
+            fit(other, rows, found)
+        else:
+            moved = rows.map(functools.partial(in_unit, exponent=exponent))
+            fit(other, moved, survey(moved, owner, **shared))
+
+    fit_leaves_in_unit(model, found.greatest, run, in_its_unit)
+
+
+def filled_moments(
+    rows: Rows, mean: np.ndarray, *, n_jobs: int | None, monitor: Monitor
+) -> Moments:
+    """The moments of the rows with ``mean`` in place of what is missing."""
+    total: Moments = rows.total(Filling(mean, n_jobs), merge, monitor, "covariance")
+    return total
+
+
+class Surveying:
+    """The survey of one block."""
+
+    def __init__(self, scatter: bool, n_jobs: int | None) -> None:
+        self.scatter, self.n_jobs = scatter, n_jobs
+
+    def __call__(self, block: Block) -> Survey:
+        X = dense_if_small(block.X)
+        n, p = X.shape
+        greatest = largest_value(X)
+        if is_sparse(X) or all_finite(X):
+            known = np.full(p, n, np.int64)
+            if not self.scatter:
+                return Survey(n, known, *column_moments(X), greatest, None)
+            sums = _moments_of(X, self.n_jobs)
+            return Survey(n, known, sums.mean, np.diagonal(sums.scatter).copy(), greatest, sums)
+        with np.errstate(over="ignore"):  # a table of such values is fitted in another unit
+            return Survey(n, *known_moments(X), greatest, None)
+
+
+class Filling:
+    """The moments of one block whose missing values are set to the means of the columns."""
+
+    def __init__(self, mean: np.ndarray, n_jobs: int | None) -> None:
+        self.mean, self.n_jobs = mean, n_jobs
+
+    def __call__(self, block: Block) -> Moments:
+        X = dense_if_small(block.X)
+        if not is_sparse(X) and not all_finite(X):
+            X = np.where(np.isnan(X), self.mean, X).astype(X.dtype)
+        return _moments_of(X, self.n_jobs)
+
+
+def _moments_of(X: Any, n_jobs: int | None) -> Moments:
+    with limit_blas(1):
+        return moments(X, resolve_n_jobs(n_jobs), Monitor())
+
+
+def merged(a: Survey, b: Survey) -> Survey:
+    """The survey of both sets of rows."""
+    known = a.known + b.known
+    share = b.known / np.maximum(known, 1)  # the mean of a column without values is 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = b.mean - a.mean
+        mean = a.mean + delta * share
+        squares = a.squares + b.squares + delta**2 * (a.known * share)
+    both = a.moments is not None and b.moments is not None
+    return Survey(
+        a.n_rows + b.n_rows,
+        known,
+        mean,
+        squares,
+        max(a.greatest, b.greatest),
+        merge(a.moments, b.moments) if both else None,  # type: ignore[arg-type]
+    )

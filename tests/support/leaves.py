@@ -1,0 +1,58 @@
+"""Irregular tables that are read leaf by leaf, and an engine whose jobs travel like on a cluster."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lowland._core.rows.engines import Stream, run_task
+
+__all__ = ["Travelling", "irregular", "relative_gap", "with_gaps"]
+
+
+class Travelling(Stream):
+    """Work, steps, arguments and results go through pickle; the last task is computed first."""
+
+    def run(self, job, monitor):
+        results = {}
+        for place in reversed(range(len(job.tasks))):
+            sent = pickle.dumps((job.tasks[place], job.work, job.argument(place), *job.steps))
+            results[place] = pickle.dumps(run_task(*pickle.loads(sent)))
+        yield from (pickle.loads(results[place]) for place in sorted(results))
+
+
+def irregular(kind: str, n: int = 403) -> Any:
+    """A table with a constant column and copies of a row, in several forms."""
+    rng = np.random.default_rng(11)
+    X = rng.gamma(2.0, size=(n, 6)) @ rng.standard_normal((6, 6)) * [9, 4, 2, 1, 0.5, 0.2]
+    X[:, 3] = 5.0
+    X[100:150] = X[7]
+    if kind == "float32":
+        return X.astype(np.float32)
+    if kind == "offset":
+        return X + 1e6
+    if kind == "wide":  # more columns than rows in a leaf
+        return np.hstack([X, rng.standard_normal((n, 80)) * 0.3])
+    if kind == "sparse":
+        return scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.6, X, 0.0))
+    if kind == "huge":
+        return X * 1e20
+    assert kind == "float64"
+    return X
+
+
+def with_gaps(X: np.ndarray, share: float = 0.1) -> np.ndarray:
+    """The table with missing values, but none in the constant column."""
+    gaps = np.random.default_rng(3).random(X.shape) < share
+    gaps[:, 3] = False
+    return np.where(gaps, np.nan, X).astype(X.dtype)
+
+
+def relative_gap(found: Any, expected: Any) -> float:
+    """The largest difference, relative to the largest expected value."""
+    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    assert found.shape == expected.shape
+    return float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
