@@ -12,6 +12,7 @@ from lowland._engines.neighbors.search import neighbor_graph
 
 __all__ = ["NeighborLists", "PartJoin", "PartLists"]
 
+CELLS_ROWS = 50_000  # from here on, cells take less time than all pairs of a part
 BLOCK_ROWS = 1 << 15  # whose lists are merged at a time
 LARGEST = np.float32(np.finfo(np.float32).max)
 
@@ -43,6 +44,7 @@ class PartJoin:
             graph = neighbor_graph(
                 X,
                 k,
+                method="cells" if len(X) >= CELLS_ROWS else "auto",
                 threads=resolve_n_jobs(self.n_jobs),
                 rng=np.random.default_rng([self.seed, part]),
             )

@@ -34,7 +34,6 @@ SAMPLE_ROWS = 100_000  # that centers and sizes of parts are found on, at most .
 SAMPLE_BYTES = 1 << 28  # ... unless they are wide
 CENTER_ROWS = 40  # rows of the sample per center, at least
 ROUNDS = 4  # of dividing parts that are too large
-SHOWN = 20_000  # about so many of the rows equal to a heavy row go to the parts around
 
 
 class PartLimits(NamedTuple):
@@ -58,7 +57,7 @@ class SpaceParts:
     heavy_slices : int ndarray of shape (h,)
         Into how many parts those are divided.
     shown : ndarray of shape (h,)
-        Share of them that goes to the parts around.
+        Share of them that goes to the parts around: about a tenth of a part.
     copies : int
         How many parts a row goes to, at most c.
     """
@@ -150,12 +149,12 @@ def space_parts(
         if groups is not None:
             distinct, counts = S[groups.first], np.bincount(groups.group)
         sizes = counts * times
-        # a tenth of a part, and seen so often that it is no accident
-        is_heavy = (sizes * copies > limits.wanted / 10) & (counts >= 10)
+        tenth = limits.wanted / 10
+        is_heavy = (sizes * copies > tenth) & (counts >= 10)  # so often is no accident
         heavy = np.flatnonzero(is_heavy)
         heavy_slices = np.ceil(sizes[heavy] / limits.wanted).astype(np.int64)
-        shown = np.minimum(1.0, SHOWN / sizes[heavy])
-        weights = np.where(is_heavy, np.minimum(counts, SHOWN / times), counts) * times
+        shown = np.minimum(1.0, tenth / sizes[heavy])
+        weights = np.where(is_heavy, np.minimum(sizes, tenth), sizes)
         found = _divided(distinct, weights, n_parts, copies, limits, threads, rng, monitor)
     return SpaceParts(
         *found, distinct[heavy], heavy_slices, shown, copies=copies, seed=seed, n_jobs=n_jobs
