@@ -54,7 +54,7 @@ def knn_graph(
     *,
     metric: str = "euclidean",
     n_parts: int | None = None,
-    copies: int = 3,
+    copies: int = 2,
     target_recall: float = 0.985,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -79,8 +79,8 @@ def knn_graph(
         Number of parts; None takes as many as give parts of 250 000 rows, with copies. One part
         makes the search that of ``lowland.neighbors.knn_graph``.
     copies : int
-        Number of parts r that each row goes to, at least. It is raised, up to 8, while the recall
-        is below the target.
+        Number of parts r that each row goes to, at least. It is raised, up to 8, until sampled rows
+        show the recall asked for.
     target_recall : float
         Share of the true neighbors that are to be found.
     seed : int
