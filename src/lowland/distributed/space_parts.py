@@ -24,7 +24,7 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import largest
 from lowland._engines.distances.metric_rows import metric_unit
 from lowland._engines.linalg.magnitude import scaled
-from lowland._engines.neighbors.cell_search import _centers
+from lowland._engines.neighbors.cell_search import cell_centers
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_query
 
@@ -200,4 +200,4 @@ def _means(
     """Different centers of rows, n or fewer."""
     if n == 1:
         return rows.mean(axis=0, dtype=np.float64, keepdims=True).astype(rows.dtype)
-    return np.unique(_centers(rows, n, threads, rng, monitor), axis=0)
+    return np.unique(cell_centers(rows, n, threads, rng, monitor), axis=0)

@@ -23,7 +23,7 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 from lowland._engines.neighbors.recall import SampleTruth
 
-__all__ = ["ApproximateNeighbors", "cells_join"]
+__all__ = ["ApproximateNeighbors", "cell_centers", "cells_join", "nearest_centers"]
 
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
@@ -55,7 +55,7 @@ def cells_join(
 ) -> ApproximateNeighbors:
     """The k nearest other rows of every row of X, with a recall of at least about 0.985."""
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
-    centers = _centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
+    centers = cell_centers(F, max(2, len(F) // CELL_ROWS), threads, rng, monitor)
     probes = nearest_centers(F, centers, min(FIRST_PROBES, len(centers)), threads, monitor)
     layout = _laid_out(F, probes[:, 0], len(centers), threads)
     points = layout.points
@@ -69,7 +69,7 @@ def cells_join(
     return ApproximateNeighbors(found, recall, len(truth.rows))
 
 
-def _centers(
+def cell_centers(
     F: np.ndarray, n_cells: int, threads: int, rng: np.random.Generator, monitor: Monitor
 ) -> np.ndarray:
     """Centers of the cells by a few steps of k-means on a sample."""
