@@ -17,6 +17,7 @@ from lowland._core.errors import DataError, unknown_name
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Engine, Job, current_engine, naming_source, run_task
+from lowland._core.rows.exchange import exchanged
 from lowland._core.rows.folding import merge_all
 from lowland._core.rows.leaves import TASK_ROWS, Block, Leaf, Task, count_rows, tasks_of
 from lowland._core.rows.parts import Parts, write_parts
@@ -176,7 +177,32 @@ class Rows:
     ) -> Iterator[Any]:
         """``work(blocks, argument)`` of every task, or of some, in order."""
         job = self.job(name, work, self.tasks if tasks is None else tasks, arguments)
-        return self._engine().run(job, monitor or Monitor())
+        return self.run(job, monitor or Monitor())
+
+    def run(self, job: Job, monitor: Monitor) -> Iterator[Any]:
+        """The results of a job by the engine of this table, in the order of the tasks."""
+        return self._engine().run(job, monitor)
+
+    def exchange(
+        self,
+        part_of: Callable[[Block], np.ndarray],
+        f: Callable[[int, np.ndarray, np.ndarray], Any],
+        n_parts: int,
+        *,
+        copies: int = 1,
+        folder: str | os.PathLike[str] | None = None,
+        monitor: Monitor | None = None,
+    ) -> Iterator[Any]:
+        """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
+
+        ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
+        shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
+        for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
+        table (int64); a part may be empty. The rows go through files in ``folder``, which all
+        workers must see: by default the temporary folder of the system. The files have ``copies``
+        times the size of the table, and are removed at the end.
+        """
+        return exchanged(self, part_of, f, n_parts, copies=copies, folder=folder, monitor=monitor)
 
     def job(
         self,

@@ -47,24 +47,33 @@ class JointAffinities:
 
 
 def symmetrize_affinities(
-    starts: np.ndarray, columns: np.ndarray, weights: np.ndarray, threads: int = 1
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    threads: int = 1,
+    *,
+    ascending: bool = False,
 ) -> JointAffinities:
     """(C + C^T) / sum(C + C^T) of a sparse matrix C, which has each column once in a row.
 
     If the rows of C sum to 1, that is (C + C^T) / 2n. Columns -1 (missing) and the diagonal are
-    passed over. Symmetric to the last bit; O(entries).
+    passed over. Symmetric to the last bit; O(entries). ``ascending`` tells that the columns of each
+    row ascend, none is missing and none is on the diagonal, which saves a quarter of the memory.
     """
     stored = columns.size
+    entry = 4 + weights.itemsize
     require_memory(
-        stored * (16 + 4 * (4 + weights.itemsize)),
+        stored * (4 + entry + (3 if ascending else 4) * entry),
         task=f"the joint affinities of {starts.size - 1} rows",
         alternative="take a smaller perplexity or fewer neighbors",
     )
-    work = np.empty(2 * stored)
+    work = np.empty(-(-stored * (4 + entry) // 8))
     columns = columns.astype(np.int32, copy=False)
     transposed = _transposed(starts, columns, weights, work, threads)
     # transposing sorts the columns; transposing twice sorts those of C
-    ordered = _transposed(*transposed, work, threads)
+    ordered = starts, columns, weights
+    if not ascending:
+        ordered = _transposed(*transposed, work, threads)
     del work
     total = float(ordered[2].sum(dtype=np.float64))
     if not total > 0:

@@ -42,7 +42,6 @@ template <class T>
 void transpose(Starts starts, Numbers columns, Vector<T> values, OutVector<double> work,
                OutVector<std::int64_t> out_starts, OutVector<std::int32_t> out_columns,
                OutVector<T> out_values, int threads, const std::string& isa) {
-    static_assert(sizeof(Entry<T>) <= 2 * sizeof(double), "work is twice as long as columns");
     check_threads(threads);
     const RowPattern rows = pattern(starts, columns);
     const std::int64_t stored = size(columns, 0);
@@ -50,7 +49,9 @@ void transpose(Starts starts, Numbers columns, Vector<T> values, OutVector<doubl
     for (std::int64_t e = 0; e < stored; ++e) fine &= rows.columns[e] >= -1 && rows.columns[e] < rows.n;
     check(fine, "transpose: a column is neither -1 nor below n");
     check(size(values, 0) == stored, "transpose: values must be as long as columns");
-    check(size(work, 0) >= 2 * stored, "transpose: work must be twice as long as columns");
+    check(size(work, 0) * static_cast<std::int64_t>(sizeof(double)) >=
+              stored * static_cast<std::int64_t>(sizeof(Entry<T>)),
+          "transpose: work must be a row, a column and a value per entry long");
     check(size(out_starts, 0) == rows.n + 1, "transpose: out_starts must be (n + 1,)");
     check(size(out_columns, 0) >= stored && size(out_values, 0) >= stored,
           "transpose: out_columns and out_values must be as long as columns");
