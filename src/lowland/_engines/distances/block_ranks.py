@@ -96,6 +96,6 @@ def _counted_in_tiles(
         D[inside, own[rows][inside]] = np.inf
         for place in range(ties.shape[1]):
             height = heights[rows, place, None]
-            before = (D < height) | ((height == D) & (places < ties[rows, place, None]))
+            before = (height > D) | ((height == D) & (places < ties[rows, place, None]))
             counts[rows, place] = before.sum(axis=1)
     return counts

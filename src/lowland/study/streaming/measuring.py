@@ -202,7 +202,8 @@ def _neighborhood(n: int) -> int:
 
 def _table(seen: SeenRows, pca: SeenRows | None, k: int) -> Quality:
     n = seen.n
-    rank_errors = [mean_relative_rank_errors(one, None, k) for one in (seen, pca) if one is not None]
+    maps = [seen] if pca is None else [seen, pca]
+    rank_errors = [mean_relative_rank_errors(one, None, k) for one in maps]
     chance = chance_values(n, k)
     entries: list[tuple[str, Any, str, str]] = [
         (
@@ -259,7 +260,8 @@ def chance_values(n: int, k: int) -> dict[str, Measured]:
     beyond = (n - 1 - k) * (n - k) / (2 * (n - 1))  # the mean of max(0, rank - k)
     trust = 1 - 2 * beyond / (2 * n - 3 * k - 1)
     own = np.arange(1.0, k + 1)
-    moves = (own * (own - 1) + (n - 1 - own) * (n - own)) / (2 * (n - 1))  # the mean of |rank - own|
+    # the mean of |rank - own|
+    moves = (own * (own - 1) + (n - 1 - own) * (n - own)) / (2 * (n - 1))
     error = float((moves / own).sum() / (np.abs(n - 2 * own + 1) / own).sum())
     values = {
         "trustworthiness": trust,

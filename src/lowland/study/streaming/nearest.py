@@ -48,7 +48,7 @@ class Asked(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Numbers (m, k) and distances of the nearest rows so far; -1 and infinity where there is none."""
+    """Numbers (m, k) and distances of the nearest rows so far; -1 and infinity: there is none."""
 
     ids: np.ndarray
     heights: np.ndarray

@@ -22,9 +22,7 @@ def check_refinable(method: type, spelling: Spelling = PYTHON) -> None:
         )
 
 
-def refine(
-    estimator: Any, rows: Rows, Y: Rows, steps: int, *, spelling: Spelling = PYTHON
-) -> Rows:
+def refine(estimator: Any, rows: Rows, Y: Rows, steps: int, *, spelling: Spelling = PYTHON) -> Rows:
     """The places of all rows after some steps on all of them.
 
     ``rows`` are what the estimator was fitted on, ``Y`` the places of all rows, in the same order.

@@ -18,7 +18,7 @@ from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
 from lowland.study.result import MapResult
 from lowland.study.streaming.options import grouped
-from lowland.study.streaming.saving import MODEL, PARTS, Home
+from lowland.study.streaming.saving import MODEL, PARTS, PICTURE, REPORT, Home
 from lowland.study.tables.preparing import Prepared
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class StreamFacts(NamedTuple):
 
 
 class StreamedMap(MapResult):
-    """A map of a table that was read leaf by leaf; :func:`make_map` returns one with such an engine.
+    """A map of a table that was read leaf by leaf, made by :func:`make_map`.
 
     ``map``, ``coordinates`` and the picture are those of a sample of rows; ``parts`` has the files
     with the coordinates of all rows. ``model``, ``estimator``, ``quality`` and ``log`` are as in
@@ -125,8 +125,9 @@ class StreamedMap(MapResult):
         other maps; ``raw_text`` and ``into`` have no meaning here.
         """
         home = Home(Path(folder), resume=False, force=force)
-        home.claim()
+        home.check(report=report)
         home.folder.mkdir(parents=True, exist_ok=True)
+        home.clear()
         self.save(home.model)
         if self.parts.folder != home.parts:
             home.parts.mkdir(exist_ok=True)
@@ -140,8 +141,8 @@ class StreamedMap(MapResult):
     @staticmethod
     def files_in(folder: Path, *, report: bool = True) -> MapFiles:
         """The files of such a map in a folder."""
-        page = folder / "report.html" if report else None
-        return MapFiles(folder / PARTS, folder / "map.png", page, folder / MODEL)
+        page = folder / REPORT if report else None
+        return MapFiles(folder / PARTS, folder / PICTURE, page, folder / MODEL)
 
     def write_files(
         self, files: MapFiles, *, force: bool = False, raw_text: bool = False

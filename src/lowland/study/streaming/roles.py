@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland._core.memory import available_memory
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.sampling import sampled_rows
 from lowland._core.rows.table import Rows
@@ -23,6 +24,7 @@ from lowland._core.validation import all_finite
 from lowland._core.wording import count, listing
 from lowland.io import Table, as_table
 from lowland.io.contents import free_name
+from lowland.io.finite import fits_float32
 from lowland.io.several import LABEL, shown_name
 from lowland.study.streaming.options import grouped
 from lowland.study.tables.categories import frame_of
@@ -32,6 +34,7 @@ from lowland.study.tables.preparing import Prepared, prepare, read
 __all__ = [
     "Columns",
     "Looked",
+    "Place",
     "Ready",
     "column_frames",
     "look_at",
@@ -39,8 +42,8 @@ __all__ = [
     "written_names",
 ]
 
-LOOKED_AT = 100_000  # rows
-NUMBERS = 1 << 25  # of the sample, at most: 268 MB
+LOOKED_AT, FEWEST = 100_000, 1000  # rows
+NUMBERS = 1 << 23  # of the sample, at most: 67 MB
 LOOK_SEED = 1 << 40  # added to the seed, so that rows looked at and rows fitted are other rows
 
 
@@ -59,6 +62,11 @@ class Looked(NamedTuple):
         """Whether the sample has all rows."""
         return len(self.numbers) == len(self.rows)
 
+    def is_single(self, features: Sequence[str]) -> bool:
+        """Whether the features of the whole table are float32 in memory."""
+        chosen = self.frame.select(features)
+        return bool(features) and fits_float32(chosen, len(self.rows))
+
 
 def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) -> Looked:
     """Take a sample of rows, which the roles of columns are decided on."""
@@ -68,12 +76,13 @@ def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) 
         label = free_name(LABEL, list(rows.names or ()))
         rows = _with_files(rows, label, paths)
         options = dataclasses.replace(options, labels=(*options.labels, label))
-    m = min(LOOKED_AT, max(1000, NUMBERS // max(1, p)))
-    numbers = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)
-    frame = rows.take(numbers).X
+    numbers = min(NUMBERS, available_memory() // 64)
+    m = min(LOOKED_AT, max(FEWEST, numbers // max(1, p)))
+    chosen = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)
+    frame = rows.take(chosen).X
     note = f"rows of {len(paths)} files; the label {label!r} names them"
     named = None if label is None else (label, note)
-    return Looked(rows, numbers, frame, shown_name(paths), options, named)
+    return Looked(rows, chosen, frame, shown_name(paths), options, named)
 
 
 def prepared_sample(looked: Looked) -> Prepared:
@@ -106,19 +115,41 @@ class Columns:
     ``texts`` are label columns that take part in the map; ``dates`` those of them that hold dates.
     """
 
-    def __init__(self, prepared: Prepared, options: TableOptions) -> None:
-        table, preparation = prepared.table, prepared.preparation
-        self.features = tuple(table.feature_names or ())
-        self.names = self.features
-        self.texts: tuple[str, ...] = ()
-        self.dates: tuple[str, ...] = ()
+    def __init__(
+        self,
+        features: Sequence[str],
+        texts: Sequence[str],
+        dates: Sequence[str],
+        *,
+        single: bool,
+        codes: Sequence[str],
+        missing: str | None,
+        order: Sequence[str] = (),
+    ) -> None:
+        self.features, self.texts, self.dates = tuple(features), tuple(texts), tuple(dates)
+        self.names = tuple(order) or (*self.features, *self.texts)
+        self.single, self.codes = single, tuple(codes)
+        self.missing = missing  # what to do about missing values, in words; None: they are allowed
+
+    @classmethod
+    def of(cls, looked: Looked, prepared: Prepared) -> Columns:
+        """The columns of a sample that was prepared."""
+        options, preparation = looked.options, prepared.preparation
+        say = options.spelling.option
+        features = list(prepared.table.feature_names or ())
+        texts: list[str] = []
         if preparation is not None:
-            self.names = tuple(str(name) for name in preparation.feature_names_in_)
-            self.texts = self.names[len(self.features) :]
-            self.dates = tuple(preparation.dates or ())
-        self.refuses = options.missing == "refuse"
-        self.codes, self.spelling = options.missing_values, options.spelling
-        self.single = bool(self.features) and _is_single(table.features)
+            texts = [str(name) for name in preparation.feature_names_in_[len(features) :]]
+        advice = (
+            f"choose {say('missing', 'mean')}, {say('missing', 'median')} or "
+            f"{say('missing', 'neighbors')} to fill them, or leave columns out with {say('drop')}"
+        )
+        return cls(
+            *(features, texts, (preparation and preparation.dates) or ()),
+            single=looked.is_single(features),
+            codes=options.missing_values,
+            missing=advice if options.missing == "refuse" else None,
+        )
 
     def __call__(self, frame: Any) -> Any:
         frame = frame.select(self.names)
@@ -131,7 +162,6 @@ class Columns:
             guess=False,
             allow_missing=True,
             allow_text=True,
-            spelling=self.spelling,
             name="a block of rows",
         )
         features = table.features
@@ -139,9 +169,10 @@ class Columns:
             import polars as pl
 
             features = features.cast(pl.Float32 if self.single else pl.Float64)
-            if self.refuses:
+            if self.missing is not None:
                 self._check_missing(features.to_numpy())
-        return frame_of(dataclasses.replace(table, features=features), self.texts, self.dates)
+        found = frame_of(dataclasses.replace(table, features=features), self.texts, self.dates)
+        return found.select(self.names) if self.texts else found
 
     def _check_finite(self, frame: Any) -> None:
         """Refuse infinite values; the caller names the file."""
@@ -152,21 +183,18 @@ class Columns:
         if bad:
             raise DataError(
                 f"infinite values in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
-                f"drop these rows, or leave columns out with {self.spelling.option('drop')}."
+                "drop these rows or columns."
             )
 
     def _check_missing(self, values: np.ndarray) -> None:
         """Refuse missing values; the caller names the file."""
         if all_finite(values):
             return
-        say = self.spelling.option
         counts = np.isnan(values).sum(axis=0)
         shown = [f"{self.features[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
         raise DataError(
             f"{count(int(counts.sum()), 'missing value')} in {count(len(shown), 'column')}: "
-            f"{listing(shown, quote=False)}; choose {say('missing', 'mean')}, "
-            f"{say('missing', 'median')} or {say('missing', 'neighbors')} to fill them, or leave "
-            f"columns out with {say('drop')}."
+            f"{listing(shown, quote=False)}; {self.missing}."
         )
 
 
@@ -182,10 +210,16 @@ class Ready:
         return np.ascontiguousarray(X)
 
 
-def _is_single(features: Any) -> bool:
-    import polars as pl
+class Place:
+    """The step from the features of a block to places in the map of a model."""
 
-    return all(dtype == pl.Float32 for dtype in features.dtypes)
+    def __init__(self, columns: Columns, model: Any, *, named: bool = True) -> None:
+        self.columns, self.model, self.named = columns, model, named
+
+    def __call__(self, frame: Any) -> np.ndarray:
+        features = self.columns(frame)
+        X = features if self.named else np.asarray(features)
+        return np.asarray(self.model.transform(X))
 
 
 class RoleLeaf(NamedTuple):
@@ -253,7 +287,9 @@ def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
     return _other(rows, leaves, [*(rows.names or ()), label])
 
 
-def column_frames(rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any) -> Rows:
+def column_frames(
+    rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any
+) -> Rows:
     """The table whose blocks are frames of some columns, with others beside under new names."""
     leaves = [RoleLeaf(leaf, tuple(names), tuple(beside.items())) for leaf in rows.leaves]
     other = _other(rows, leaves, names)

@@ -34,6 +34,7 @@ from lowland.study.streaming.result import StreamedMap, StreamFacts
 from lowland.study.streaming.roles import (
     Columns,
     Looked,
+    Place,
     Ready,
     column_frames,
     look_at,
@@ -83,16 +84,6 @@ class Filled:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(X), self.means.astype(X.dtype), X)
-
-
-class Place:
-    """The step from a block of columns to places in the map."""
-
-    def __init__(self, columns: Columns, model: Any) -> None:
-        self.columns, self.model = columns, model
-
-    def __call__(self, frame: Any) -> np.ndarray:
-        return np.asarray(self.model.transform(self.columns(frame)))
 
 
 def stream_map(
@@ -178,7 +169,7 @@ def _opened(
         target = target_of(prepared.table, cls, how)
     for note in (*prepared.table.notes, *prepared.cautions):
         options.note(note)
-    return Table(looked, prepared, Columns(prepared, how), color, target)
+    return Table(looked, prepared, Columns.of(looked, prepared), color, target)
 
 
 def _fitted(
@@ -191,7 +182,7 @@ def _fitted(
     stages: Stages,
 ) -> tuple[Any, FittedModel]:
     """The model as it was saved, and what is known about its fit; loaded if a run goes on."""
-    home.claim()
+    home.check()
     identity = run_identity(
         {
             "table": table.looked.rows.digest(),

@@ -14,9 +14,10 @@ from lowland._core.errors import DataError, LowlandError
 from lowland._core.persistence.models import load
 from lowland._core.rows.parts import MANIFEST
 
-__all__ = ["MODEL", "PARTS", "RUN", "Home", "run_identity"]
+__all__ = ["MODEL", "PARTS", "PICTURE", "REPORT", "RUN", "Home", "run_identity"]
 
 MODEL, RUN, PARTS = "model.lowland", "run.json", "map"
+PICTURE, REPORT = "map.png", "report.html"
 
 
 def run_identity(facts: Mapping[str, Any]) -> str:
@@ -41,24 +42,35 @@ class Home:
     def parts(self) -> Path:
         return self.folder / PARTS
 
-    def claim(self) -> None:
+    @property
+    def begun(self) -> Path:
+        """The file that is there once the model of a run was saved."""
+        return self.folder / RUN
+
+    def check(self, *, report: bool = True) -> None:
         """Refuse results that are there, unless they may be replaced or the run goes on."""
-        there = [path for path in (self.model, self.folder / RUN, self.parts) if path.exists()]
-        if not there or self.resume:
+        if self.resume or self.force:
             return
-        if not self.force:
+        names = [MODEL, RUN, PARTS, PICTURE, *([REPORT] if report else [])]
+        there = next((name for name in names if (self.folder / name).exists()), None)
+        if there is not None:
             raise DataError(
-                f"{there[0]}: exists already; overwrite it with force=True (--force), or go on "
-                "with a run that was stopped with --resume."
+                f"{self.folder / there}: exists already; overwrite it with force=True (--force), "
+                "or go on with a run that was stopped with --resume."
             )
-        for path in (self.model, self.folder / RUN):
+
+    def clear(self) -> None:
+        """Remove the model and the parts of an older run, which may be replaced."""
+        if self.resume or not self.force:
+            return
+        for path in (self.begun, self.model):
             path.unlink(missing_ok=True)
         for part in (*self.parts.glob("part-*.parquet"), self.parts / MANIFEST):
             part.unlink(missing_ok=True)
 
     def saved(self, identity: str) -> tuple[Any, dict[str, Any]] | None:
         """The model of this run and what is known about its fit; None if it was not saved yet."""
-        path = self.folder / RUN
+        path = self.begun
         if not self.resume or not path.exists():
             return None
         try:
@@ -79,6 +91,7 @@ class Home:
     def save(self, model: Any, identity: str, facts: Mapping[str, Any]) -> Any:
         """Save the model; the result is the model as a later run would load it."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.clear()
         unfinished = self.folder / f".{MODEL}-{uuid.uuid4().hex[:12]}.part"
         try:
             model.save(unfinished)
@@ -86,7 +99,7 @@ class Home:
             unfinished.write_text(
                 json.dumps({"identity": identity, "fit": dict(facts)}, indent=1), encoding="utf-8"
             )
-            os.replace(unfinished, self.folder / RUN)
+            os.replace(unfinished, self.begun)
         finally:
             unfinished.unlink(missing_ok=True)
         return load(self.model)

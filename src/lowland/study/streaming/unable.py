@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from lowland._core.base import Reducer
@@ -17,16 +16,15 @@ from lowland.study.tables.options import TableOptions
 __all__ = ["target_of", "why_not_streamed"]
 
 
-def why_not_streamed(
-    data: Any, table: TableOptions, cls: type[Reducer] | None = None, orient: Any = None
-) -> str | None:
+def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
     """Why the rows cannot be read leaf by leaf, as the end of a sentence; None if they can."""
     say = table.spelling.option
     if not is_path(data):
         return "data in memory are not read leaf by leaf"
     paths = listed_sources(data)
-    if any(not os.path.isfile(path) for path in paths):
-        return f"{next(path for path in paths if not os.path.isfile(path))} is no file"
+    other = next((path for path in paths if not os.path.isfile(path)), None)
+    if other is not None:
+        return f"{other} is no file"
     if table.distances or holds_distances(data):
         return "a matrix of distances is needed as a whole"
     given = {
@@ -35,19 +33,17 @@ def why_not_streamed(
         "label_file": table.label_file,
         "vector": table.vector,
         "part": table.part,
-        "labels": bool(table.beside),
+        "labels": table.beside,
         "orient": orient,
     }
     for name, value in given.items():
-        if value:
+        if value is not None and value is not False and value != {}:
             return f"{say(name)} needs the whole table"
     if table.missing == "drop":
         return (
             f"{say('missing', 'drop')} needs the whole table; fill missing values, such as with "
             f"{say('missing', 'mean')}, or leave their rows out of the files"
         )
-    if cls is not None and getattr(cls, "metric", None) == "precomputed":
-        return "a matrix of distances is needed as a whole"
     return opens(paths)
 
 
@@ -57,5 +53,3 @@ def target_of(table: Table, cls: type[Reducer], options: TableOptions) -> str | 
         return None
     target_values(table, cls, options.target, options.spelling)  # refuses a table without classes
     return options.target or first_class(table)
-
-
