@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.memory import available_memory
 from lowland._core.monitor import Monitor
+from lowland._core.rows.fitting import Placing
 from lowland._core.rows.sampling import sampled_rows
 from lowland._core.rows.table import Rows
 from lowland.linear.pca import PCA
@@ -101,7 +103,7 @@ def measured_numbers(n: int, p: int, map_seconds: float, seed: int) -> np.ndarra
     pair = 2 * (COUNT + 3e-11 * p) + 2 * COUNT
     budget = min(map_seconds / 2 + 1, MOST_SECONDS)
     affordable = max(FEWEST, int(budget / (n * pair)))
-    held = max(FEWEST, PARTNER_BYTES // (8 * p * max(1, k)))
+    held = max(FEWEST, min(PARTNER_BYTES, available_memory() // 8) // (8 * p * max(1, k)))
     return sampled_rows(n, min(n, MOST_MEASURED, affordable, held), (seed + LOOK_SEED) % 2**63)
 
 
@@ -179,10 +181,10 @@ class Projection:
     """The step to the first coordinates on principal axes."""
 
     def __init__(self, pca: PCA, n_components: int) -> None:
-        self.pca, self.n_components = pca, n_components
+        self.place, self.n_components = Placing(pca), n_components
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(self.pca.transform(np.asarray(X)))[:, : self.n_components]
+        return self.place(np.asarray(X))[:, : self.n_components]
 
 
 def _points(rows: Rows, numbers: np.ndarray) -> np.ndarray:

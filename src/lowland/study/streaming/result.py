@@ -18,7 +18,7 @@ from lowland.study.outputs import MapFiles
 from lowland.study.pictures import picture_of
 from lowland.study.result import MapResult
 from lowland.study.streaming.options import grouped
-from lowland.study.streaming.saving import MODEL, PARTS, PICTURE, REPORT, Home
+from lowland.study.streaming.saving import MODEL, PARTS, PICTURE, REPORT, Home, Room
 from lowland.study.tables.preparing import Prepared
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class StreamFacts(NamedTuple):
     fitted_rows: int
     shown_rows: int  # in the picture and the report
     parts: Parts
-    room: Any = None  # the temporary folder that the parts are in, if any
+    room: Room | None = None  # the temporary folder that the parts are in, if any
 
     @property
     def shows_all(self) -> bool:

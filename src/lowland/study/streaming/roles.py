@@ -75,7 +75,6 @@ def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) 
     if len(paths) > 1:
         label = free_name(LABEL, list(rows.names or ()))
         rows = _with_files(rows, label, paths)
-        options = dataclasses.replace(options, labels=(*options.labels, label))
     numbers = min(NUMBERS, available_memory() // 64)
     m = min(LOOKED_AT, max(FEWEST, numbers // max(1, p)))
     chosen = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)

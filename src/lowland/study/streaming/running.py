@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +39,7 @@ from lowland.study.streaming.roles import (
     prepared_sample,
     written_names,
 )
-from lowland.study.streaming.saving import Home, run_identity
+from lowland.study.streaming.saving import Home, Room, run_identity
 from lowland.study.streaming.unable import target_of
 from lowland.study.tables.preparing import Prepared
 
@@ -104,8 +102,8 @@ def stream_map(
     if stream.refine is not None:
         check_refinable(cls, stream.spelling)
     if home is None:
-        room = tempfile.TemporaryDirectory(prefix="lowland-")
-        home = Home(Path(room.name), resume=False, force=False)
+        room = Room()
+        home = Home(room.folder, resume=False, force=False)
     with stream.running():
         table = _opened(paths, cls, parameters, options, stages, task_rows)
         given, _ = with_gower(parameters, options.table)

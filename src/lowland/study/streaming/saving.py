@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import uuid
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from lowland._core.errors import DataError, LowlandError
 from lowland._core.persistence.models import load
 from lowland._core.rows.parts import MANIFEST
 
-__all__ = ["MODEL", "PARTS", "PICTURE", "REPORT", "RUN", "Home", "run_identity"]
+__all__ = ["MODEL", "PARTS", "PICTURE", "REPORT", "RUN", "Home", "Room", "run_identity"]
 
 MODEL, RUN, PARTS = "model.lowland", "run.json", "map"
 PICTURE, REPORT = "map.png", "report.html"
@@ -26,6 +29,14 @@ def run_identity(facts: Mapping[str, Any]) -> str:
 
     text = json.dumps({**facts, "lowland": __version__}, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Room:
+    """A temporary folder that is removed with this object."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lowland-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 class Home:
