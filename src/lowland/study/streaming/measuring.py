@@ -97,14 +97,21 @@ class MeasuredRows(NamedTuple):
     per_point: dict[str, np.ndarray]
 
 
-def measured_numbers(n: int, p: int, map_seconds: float, seed: int) -> np.ndarray:
-    """The rows that are measured: as many as about half of the time of the map pays for."""
+def measured_numbers(
+    n: int, p: int, map_seconds: float, seed: int, most: int = MOST_MEASURED
+) -> np.ndarray:
+    """The rows that are measured: as many as about half of the time of the map pays for.
+
+    They are the first of those that :func:`look_at` takes, of which there are ``most``.
+    """
     k = _neighborhood(n)
     pair = 2 * (COUNT + 3e-11 * p) + 2 * COUNT
     budget = min(map_seconds / 2 + 1, MOST_SECONDS)
     affordable = max(FEWEST, int(budget / (n * pair)))
     held = max(FEWEST, min(PARTNER_BYTES, available_memory() // 8) // (8 * p * max(1, k)))
-    return sampled_rows(n, min(n, MOST_MEASURED, affordable, held), (seed + LOOK_SEED) % 2**63)
+    return sampled_rows(
+        n, min(n, MOST_MEASURED, most, affordable, held), (seed + LOOK_SEED) % 2**63
+    )
 
 
 def measure_rows(
@@ -114,6 +121,7 @@ def measure_rows(
     *,
     metric: str = "euclidean",
     pca: Any = None,
+    points: tuple[np.ndarray, np.ndarray] | None = None,
     n_jobs: int | None = None,
     monitor: Monitor | None = None,
 ) -> MeasuredRows | None:
@@ -129,6 +137,8 @@ def measure_rows(
         Distance between rows of the data.
     pca : PCA, optional
         Principal axes of the data, whose map is measured, too, on fewer rows.
+    points : pair of arrays, optional
+        The measured rows in the data and in the map, if they are known already.
 
     Notes
     -----
@@ -139,7 +149,7 @@ def measure_rows(
     if n < FEWEST_ROWS:
         return None
     k = _neighborhood(n)
-    X, Y = _points(data, numbers), _points(map_rows, numbers)
+    X, Y = points or (_points(data, numbers), _points(map_rows, numbers))
     sides = [Queries(X, numbers, metric)]
     if pca is not None and data.shape[1] <= PCA_COLUMNS:
         some = numbers[::BASELINE_SHARE] if len(numbers) > BASELINE_SHARE * FEWEST else numbers
@@ -150,14 +160,14 @@ def measure_rows(
     near_data, *near_pca = nearest_rows(data, sides, k, n_jobs, monitor)
 
     # ranks in the data of what is near in the maps, and in the maps of what is near in the data
-    asked = [_asked(sides[0], near_map, data, n_jobs)]
+    pairs = [(sides[0], near_map)]
     for side, near in zip(sides[1:], near_pca, strict=True):
         places = np.searchsorted(numbers, side.numbers)
-        same_rows = sides[0]._replace(points=X[places], numbers=side.numbers)
-        asked.append(_asked(same_rows, near, data, n_jobs))
-        asked.append(_asked(side, near_data[places], data, n_jobs))
-    data_ranks, *pca_ranks = nearer_rows(data, asked, n_jobs, monitor)
-    (map_ranks,) = nearer_rows(map_rows, [_asked(in_map, near_data, map_rows, n_jobs)], n_jobs)
+        pairs.append((sides[0]._replace(points=X[places], numbers=side.numbers), near))
+        pairs.append((side, near_data[places]))
+    data_ranks, *pca_ranks = nearer_rows(data, _asked(pairs, data, n_jobs), n_jobs, monitor)
+    asked = _asked([(in_map, near_data)], map_rows, n_jobs)
+    (map_ranks,) = nearer_rows(map_rows, asked, n_jobs, monitor)
 
     near, ranks = (near_data, near_map), (data_ranks, map_ranks)
     seen = SeenRows(n, numbers, near, ranks, (X, Y), metric, n_jobs)
@@ -191,11 +201,15 @@ def _points(rows: Rows, numbers: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows.take(numbers).X)
 
 
-def _asked(queries: Queries, near: np.ndarray, rows: Rows, n_jobs: int | None) -> Asked:
-    """The ranks of the rows ``near``, whose distances are computed here."""
-    wanted, places = np.unique(near, return_inverse=True)
-    points = queries.seen(_points(rows, wanted))[places.ravel()]
-    return Asked(queries, near, partner_heights(queries, points, n_jobs))
+def _asked(pairs: list[tuple[Queries, np.ndarray]], rows: Rows, n_jobs: int | None) -> list[Asked]:
+    """The ranks of rows near to queries, whose distances are computed here; one pass over them."""
+    wanted = np.unique(np.concatenate([near.ravel() for _, near in pairs]))
+    taken = _points(rows, wanted)
+    found = []
+    for queries, near in pairs:
+        points = queries.seen(taken[np.searchsorted(wanted, near.ravel())])
+        found.append(Asked(queries, near, partner_heights(queries, points, n_jobs)))
+    return found
 
 
 def _neighborhood(n: int) -> int:

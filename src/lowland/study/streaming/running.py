@@ -57,9 +57,9 @@ class Table(NamedTuple):
 
     @property
     def ready(self) -> Rows:
-        """All rows as a method gets them, with labels beside."""
+        """All rows as a method gets them, with the label that it learns from beside."""
         prepared = self.prepared
-        labels = {name: name for name in prepared.table.labels.columns}
+        labels = {} if self.target is None else {self.target: self.target}
         frames = column_frames(self.looked.rows, self.columns.names, labels, None)
         names = self.columns.names if prepared.preparation is None else None
         step = Ready(self.columns, prepared.preparation)
@@ -122,7 +122,7 @@ def stream_map(
         if options.measure:
 
             def measured() -> Measures:
-                return _measures(table, model, fitted, coordinates, options)
+                return _measures(table, model, fitted, coordinates, Y, options)
 
             with stages.timed("measuring"):
                 measures = keeper.attempt("measures", measured, NOT_MEASURED)
@@ -228,7 +228,12 @@ def _coordinates(parts: Parts, placed: Rows, task_rows: int) -> Rows:
 
 
 def _measures(
-    table: Table, model: Any, fitted: FittedModel, coordinates: Rows, options: RunOptions
+    table: Table,
+    model: Any,
+    fitted: FittedModel,
+    coordinates: Rows,
+    Y: np.ndarray,
+    options: RunOptions,
 ) -> Measures:
     """The quality of the map, and that of each measured row among the rows shown."""
     rows, fit = table.measured, options.fit
@@ -238,18 +243,26 @@ def _measures(
     # a row takes about as long as its share of the fit
     m = fitted.n_fitted
     seconds = cls.estimate(m, p).seconds * n / m
-    numbers = measured_numbers(n, p, seconds, fit.seed)
+    shown = table.looked.numbers  # those measured are among them
+    numbers = measured_numbers(n, p, seconds, fit.seed, len(shown))
+    places = np.searchsorted(shown, numbers)
+    X = table.looked.frame[places]
+    for step in rows.steps:
+        X = step(X)
     metric = table.prepared.metric
     monitor = Monitor("quality", verbose=fit.verbose)
     with monitor:
         pca = _principal_axes(model, rows, coordinates.shape[1], options)
         found = measure_rows(
-            rows, coordinates, numbers, metric=metric, pca=pca, n_jobs=fit.n_jobs, monitor=monitor
+            *(rows, coordinates, numbers),
+            metric=metric,
+            pca=pca,
+            points=(X, Y[places]),
+            n_jobs=fit.n_jobs,
+            monitor=monitor,
         )
     if found is None:
         return NOT_MEASURED
-    shown = table.looked.numbers
-    places = np.searchsorted(shown, found.numbers)
     per_point = {}
     for name, values in found.per_point.items():
         per_point[name] = np.full(len(shown), np.nan)
