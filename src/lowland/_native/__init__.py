@@ -45,6 +45,10 @@ definition in numpy.
 - ``count_ranks(panels, halves, x, rows, starts, partners, rounding, ranks)``: the rank of row
   ``partners[p]`` of x from ``rows[i]``, for p in ``starts[i] .. starts[i + 1]``: 1 + the
   number of other rows that are nearer, ties by row number.
+- ``count_nearer(panels, halves, x, query_panels, query_halves, queries, own, starts, squares, ties,
+  rounding, counts)``: adds to ``counts[p]`` the number of rows of x that are nearer to query i than
+  ``squares[p]``, and of those at that distance the ones numbered below ``ties[p]``;
+  ``pair_squares(a, b, out)``: squared distances of rows of a and b, in the same arithmetic.
 - ``sort_rows(values, inverse, out)``: the stable order of each row; inverse: ranks from 0.
 - ``mid_ranks(values, out)``: ranks from 0, the mean of them where entries are equal.
 - ``distance_rows(panels, rows, root, out)``: squared distances of rows to packed points, or roots.
@@ -153,6 +157,7 @@ from lowland._native.kernels import (
     calibrate,
     class_digammas,
     complete,
+    count_nearer,
     count_nested,
     count_ranks,
     covariance_matrix,
@@ -180,6 +185,7 @@ from lowland._native.kernels import (
     pack_points,
     pair_digammas,
     pair_distances,
+    pair_squares,
     patch_counts,
     patch_sums,
     permute_edges,
@@ -237,6 +243,7 @@ __all__ = [
     "calibrate",
     "class_digammas",
     "complete",
+    "count_nearer",
     "count_nested",
     "count_ranks",
     "covariance_matrix",
@@ -264,6 +271,7 @@ __all__ = [
     "pack_points",
     "pair_digammas",
     "pair_distances",
+    "pair_squares",
     "patch_counts",
     "patch_sums",
     "permute_edges",

@@ -346,6 +346,25 @@ def count_ranks(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def count_nearer(
+    panels: np.ndarray,
+    halves: np.ndarray,
+    x: np.ndarray,
+    query_panels: np.ndarray,
+    query_halves: np.ndarray,
+    queries: np.ndarray,
+    own: np.ndarray,
+    starts: np.ndarray,
+    squares: np.ndarray,
+    ties: np.ndarray,
+    rounding: float,
+    counts: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_squares(
+    a: np.ndarray, b: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
+) -> None: ...
 def sort_rows(
     values: np.ndarray, inverse: bool, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...

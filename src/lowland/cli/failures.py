@@ -7,12 +7,13 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 from lowland._core.errors import LowlandError, StoppedError
 from lowland.cli.console import STDOUT, complain
-from lowland.cli.interrupts import WRITTEN, Ended, farewell
+from lowland.cli.interrupts import KEPT, WRITTEN, Ended, farewell
 
-__all__ = ["OutputClosed", "after_writing", "report"]
+__all__ = ["OutputClosed", "after_writing", "report", "resumable"]
 
 BAD_INPUT, DEFECT, CLOSED = 2, 3, 141
 
@@ -28,6 +29,17 @@ def after_writing() -> Iterator[None]:
         yield
     except Ended as error:
         error.add_note(WRITTEN)
+        raise
+
+
+@contextlib.contextmanager
+def resumable(begun: Path) -> Iterator[None]:
+    """While the block runs, an interrupt says that a run can go on if the file ``begun`` exists."""
+    try:
+        yield
+    except Ended as error:
+        if begun.exists():
+            error.add_note(KEPT)
         raise
 
 

@@ -11,11 +11,12 @@ import signal
 import sys
 import time
 
-__all__ = ["CODES", "Ended", "Signals", "farewell"]
+__all__ = ["CODES", "KEPT", "Ended", "Signals", "farewell"]
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 AGAIN = 0.01  # seconds until a lost signal comes again
+KEPT = "kept"  # the note on an interrupt of a run that can go on
 WRITTEN = "written"  # the note on an interrupt that came after the files were in place
 
 
@@ -84,8 +85,10 @@ def farewell(error: Ended) -> int:
     for number in CODES:
         if signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not cut the line
-    written = WRITTEN in getattr(error, "__notes__", ())
-    what = "the results were written before" if written else "nothing was written"
+    notes = getattr(error, "__notes__", ())
+    what = "the results were written before" if WRITTEN in notes else "nothing was written"
+    if KEPT in notes and WRITTEN not in notes:
+        what = "what is finished is kept, and --resume goes on"
     try:
         sys.stderr.write(f"lowland: error: {WORDS[error.number]}; {what}\n")
         sys.stderr.flush()

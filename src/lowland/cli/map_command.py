@@ -10,7 +10,7 @@ import typer
 
 from lowland.cli import options, table_options
 from lowland.cli.console import Console
-from lowland.cli.failures import after_writing
+from lowland.cli.failures import after_writing, resumable
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
 
 if TYPE_CHECKING:
@@ -66,6 +66,19 @@ def map_command(
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Measure the map and write a report.")
     ] = True,
+    engine: options.Engine = options.Engines.AUTO,
+    scheduler: options.Scheduler = None,
+    sample: options.Sample = None,
+    refine: Annotated[
+        int | None,
+        typer.Option(
+            "--refine",
+            metavar="STEPS",
+            help="Move all rows by so many steps after they are placed; for tsne.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: options.Resume = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     force: options.Force = False,
@@ -78,6 +91,8 @@ def map_command(
 
     Columns of numbers are reduced; columns of text and dates are labels and stay beside the map.
 
+    A table larger than memory is read leaf by leaf. Its map is a folder of Parquet files.
+
     Every parameter of the method is an option too, such as --perplexity 50:
     'lowland methods METHOD' lists them.
     """
@@ -89,7 +104,11 @@ def map_command(
     from lowland.study.fitting import FitOptions
     from lowland.study.method_pictures import picture_names
     from lowland.study.outputs import MapFiles, result_folder
-    from lowland.study.run import RunOptions, run_map
+    from lowland.study.run import RunOptions
+    from lowland.study.streaming.choosing import choose, make_by_choice
+    from lowland.study.streaming.options import StreamOptions
+    from lowland.study.streaming.result import StreamedMap
+    from lowland.study.streaming.saving import Home
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
@@ -104,7 +123,16 @@ def map_command(
         copy_of=copied,
         pictures=picture_names(cls),
     )
-    check_free(files.paths(), force=force, sources=sources)
+    stream = StreamOptions(engine.value, scheduler, sample, resume, refine, COMMAND_LINE)
+    fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
+    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
+    data, home = options.as_data(sources), Home(folder, resume=resume, force=force)
+    choice = choose(data, cls, run, stream)
+    if choice.streamed:
+        refuse_for_parts(file_format, into)
+        home.check(report=report)
+    else:
+        check_free(files.paths(), force=force, sources=sources)
     if copied:
         if len(sources) > 1:
             raise ParameterError(f"--into: {len(sources)} files were given; give one H5AD file.")
@@ -114,15 +142,31 @@ def map_command(
             )
         check_h5ad_target(copied, registry.snake_case(cls.__name__), force=force)
     check_writable(folder)
-    fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
-    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
-    with console.warnings_as_notes():
-        result = run_map(options.as_data(sources), cls, chosen_parameters(ctx), run)
-        files = result.write_files(files, force=force, raw_text=raw_text)
+    with console.warnings_as_notes(), resumable(home.begun):
+        parameters = chosen_parameters(ctx)
+        result = make_by_choice(choice, data, cls, parameters, run, stream, home)
+        if isinstance(result, StreamedMap):
+            files = result.files_in(folder, report=report)
+            files = result.write_files(files, force=force or resume)
+        else:
+            files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files), found)
     return STOPPED if result.stopped_early or result.not_made else 0
+
+
+def refuse_for_parts(file_format: options.Format | None, into: Into | None) -> None:
+    """Refuse options about a map in one file, where the map is a folder of parts."""
+    from lowland._core.errors import ParameterError
+
+    asked = file_format is not None and file_format is not options.Format.PARQUET
+    if asked or into is not None:
+        option = "--into" if into is not None else "--format"
+        raise ParameterError(
+            f"{option}: rows are read leaf by leaf, and their map is a folder of Parquet files; "
+            f"leave {option} out."
+        )
 
 
 def format_like(source: str) -> str:

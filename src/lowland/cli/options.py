@@ -11,6 +11,8 @@ import typer
 
 __all__ = [
     "Color",
+    "Engine",
+    "Engines",
     "Force",
     "Format",
     "Input",
@@ -21,6 +23,9 @@ __all__ = [
     "Quiet",
     "RawText",
     "ResultFolder",
+    "Resume",
+    "Sample",
+    "Scheduler",
     "Seed",
     "as_data",
     "found",
@@ -37,6 +42,15 @@ class Format(enum.StrEnum):
 
     CSV = "csv"
     PARQUET = "parquet"
+
+
+class Engines(enum.StrEnum):
+    """What goes through the rows of a table."""
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    STREAM = "stream"
+    DASK = "dask"
 
 
 def split(names: list[str] | None) -> list[str]:
@@ -122,6 +136,36 @@ Jobs = Annotated[
     typer.Option(
         "--jobs", metavar="N", max=MOST_JOBS, help="Threads; default all.", show_default=False
     ),
+]
+Engine = Annotated[
+    Engines,
+    typer.Option(
+        "--engine",
+        help="Read the whole table, or rows leaf by leaf (stream; dask: by workers); auto: stream "
+        "if the table does not fit in memory.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="For --engine dask: tcp://HOST:8786, or local:4 for four processes here.",
+        show_default=False,
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="N",
+        help="Read rows leaf by leaf and fit the method to N of them; all are placed.",
+        show_default=False,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with a run that was stopped while it placed rows."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
 RawText = Annotated[

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lowland.cli import options, table_options
 from lowland.cli.console import Console
-from lowland.cli.failures import after_writing
+from lowland.cli.failures import after_writing, resumable
+
+if TYPE_CHECKING:
+    from lowland.study.streaming.options import StreamOptions
 
 __all__ = ["transform_command"]
 
@@ -22,12 +26,12 @@ def transform_command(
     ],
     sources: options.Inputs,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="A .csv or .parquet file; default INPUT-map.csv.",
+            help="A .csv or .parquet file, or a folder/ for parts; default INPUT-map.csv.",
             show_default=False,
         ),
     ] = None,
@@ -42,6 +46,9 @@ def transform_command(
     ] = None,
     *,
     table: table_options.Table,
+    engine: options.Engine = options.Engines.AUTO,
+    scheduler: options.Scheduler = None,
+    resume: options.Resume = False,
     jobs: options.Jobs = None,
     force: options.Force = False,
     raw_text: options.RawText = False,
@@ -50,24 +57,31 @@ def transform_command(
 ) -> None:
     """Place the rows of a table in a map that was made before.
 
-    If the model knows the names of its columns, they are found by name, in any order.
+    If the model knows the names of its columns, they are found by name, in any order. A table
+    larger than memory is read leaf by leaf, and its rows are written to a folder of Parquet files.
     """
     from lowland._core import registry
-    from lowland._core.wording import count
+    from lowland._core.wording import COMMAND_LINE, count
     from lowland.io import check_free, check_suffix, staged_outputs, write_frame
     from lowland.study.placing import run_placement
+    from lowland.study.streaming.options import StreamOptions
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)
-    output = output or options.table_file(sources, "map")
-    check_suffix(output)
-    check_free([output], force=force, sources=[model, *sources])
+    stream = StreamOptions(engine.value, scheduler, None, resume, None, COMMAND_LINE)
+    folder = folder_of_parts(sources, output, table, stream, console)
+    if folder is not None:
+        place_parts(model, sources, folder, table, stream, jobs, domain, force, console)
+        return
+    target = Path(output) if output else options.table_file(sources, "map")
+    check_suffix(target)
+    check_free([target], force=force, sources=[model, *sources])
     with console.warnings_as_notes():
         data = options.as_data(sources)
         placed = run_placement(model, data, table, jobs, console.shows_progress, domain)
         for note in placed.notes:
             console.note(note)
-        with staged_outputs([output], force=force) as [staged]:
+        with staged_outputs([target], force=force) as [staged]:
             write_frame(placed.map, staged, raw_text=raw_text)
     with after_writing():
         rows, columns = placed.table.shape
@@ -75,7 +89,7 @@ def transform_command(
             [
                 f"{placed.table.source}: {count(rows, 'row')} placed by {placed.method} "
                 f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
-                f"  map      {output}",
+                f"  map      {target}",
             ],
             {
                 "command": "transform",
@@ -89,7 +103,104 @@ def transform_command(
                 "method": registry.snake_case(placed.method),
                 "dimensions": placed.coordinates.shape[1],
                 "seconds": placed.seconds,
-                "outputs": {"map": str(output)},
+                "outputs": {"map": str(target)},
+                "notes": placed.notes,
+            },
+        )
+
+
+def folder_of_parts(
+    sources: list[str], output: str | None, table: Any, stream: StreamOptions, console: Console
+) -> Path | None:
+    """The folder that parts go to, if rows are read leaf by leaf; None if they are not."""
+    from lowland._core.errors import DataError, ParameterError
+    from lowland.study.outputs import result_stem
+    from lowland.study.streaming.choosing import memory_note
+    from lowland.study.streaming.unable import why_not_streamed
+
+    asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
+    unable = why_not_streamed(options.as_data(sources), table)
+    if stream.asked or asks:
+        if unable is not None:
+            option = f"-o {output}" if asks else f"--engine {stream.engine}"
+            raise DataError(f"{option}: rows cannot be read leaf by leaf: {unable}.")
+    else:
+        unread = unable is not None or stream.engine == "memory"
+        note = None if unread else memory_note(sources, None, stream)
+        if note is None:
+            if stream.resume:
+                raise ParameterError(
+                    "--resume: is for rows that are read leaf by leaf; add --engine stream."
+                )
+            return None
+        console.note(note)
+    folder = Path(output) if output else Path(f"{result_stem(sources)}-map")
+    if folder.is_file() or folder.suffix.lower() in (".csv", ".parquet"):
+        raise ParameterError(
+            f"-o {folder}: rows are read leaf by leaf, and written to a folder of Parquet files; "
+            "give the name of a folder."
+        )
+    return folder
+
+
+def place_parts(
+    model: Path,
+    sources: list[str],
+    folder: Path,
+    table: Any,
+    stream: StreamOptions,
+    jobs: int | None,
+    domain: str | None,
+    force: bool,
+    console: Console,
+) -> None:
+    """Place rows that are read leaf by leaf, and say where they are."""
+    from lowland._core import registry
+    from lowland._core.rows.parts import MANIFEST
+    from lowland._core.wording import count
+    from lowland.io import check_writable
+    from lowland.study.streaming.options import grouped
+    from lowland.study.streaming.placing import stream_placement
+
+    check_writable(folder)
+    with console.warnings_as_notes(), resumable(folder / MANIFEST):
+        placed = stream_placement(
+            *(model, sources, folder, table, stream),
+            n_jobs=jobs,
+            verbose=console.shows_progress,
+            domain=domain,
+            force=force,
+        )
+    for note in placed.notes:
+        console.note(note)
+    parts = placed.parts
+    kept = f", {parts.n_kept} kept by --resume" if parts.n_kept else ""
+    with after_writing():
+        console.result(
+            [
+                f"{placed.source}: {grouped(parts.n_rows)} rows placed by {placed.method} from "
+                f"{count(placed.columns, 'column')} in {placed.seconds:.2f} s",
+                f"  map      {parts.folder} ({count(len(parts.files), 'part')}{kept})",
+            ],
+            {
+                "command": "transform",
+                "model": str(model),
+                "input": placed.source,
+                "rows": parts.n_rows,
+                "columns": placed.columns,
+                "labels": placed.labels,
+                "unused": placed.unused,
+                "id": placed.id_name,
+                "method": registry.snake_case(placed.method),
+                "dimensions": placed.dimensions,
+                "seconds": placed.seconds,
+                "engine": placed.engine,
+                "parts": {
+                    "folder": str(parts.folder),
+                    "files": len(parts.files),
+                    "kept": parts.n_kept,
+                },
+                "outputs": {"map": str(parts.folder)},
                 "notes": placed.notes,
             },
         )

@@ -24,6 +24,7 @@ __all__ = [
     "check_width",
     "finite_array",
     "finite_sparse",
+    "fits_float32",
     "float_frame",
     "float_type",
 ]
@@ -60,7 +61,7 @@ def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False
     """
     import polars as pl
 
-    dtype = pl.Float32 if _frame_fits_float32(frame) else pl.Float64
+    dtype = pl.Float32 if fits_float32(frame) else pl.Float64
     if any(column.dtype != dtype or column.has_nulls() for column in frame.iter_columns()) or (
         not _is_contiguous(frame)
     ):
@@ -77,12 +78,13 @@ def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False
     return frame
 
 
-def _frame_fits_float32(frame: pl.DataFrame) -> bool:
+def fits_float32(frame: pl.DataFrame, n_rows: int | None = None) -> bool:
+    """Whether columns of numbers become float32; the frame may be a part of ``n_rows`` rows."""
     import polars as pl
 
     if all(dtype == pl.Float32 for dtype in frame.dtypes):
         return True
-    if frame.height * frame.width < LARGE:
+    if (frame.height if n_rows is None else n_rows) * frame.width < LARGE:
         return False
     return all(_column_is_exact(column) for column in frame.iter_columns())
 

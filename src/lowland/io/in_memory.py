@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "NAME",
     "as_distances",
     "as_polars",
     "as_table",

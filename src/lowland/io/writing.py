@@ -27,6 +27,7 @@ __all__ = [
     "check_suffix",
     "check_writable",
     "coordinate_names",
+    "free_label",
     "map_frame",
     "staged_outputs",
     "write_frame",
@@ -61,13 +62,14 @@ def map_frame(table: Table, Y: np.ndarray) -> pl.DataFrame:
     renamed = {}
     for name in table.labels.columns:
         if name in {ids.name, *names}:
-            renamed[name] = _free_name(f"{name}_label", taken)
+            renamed[name] = free_label(f"{name}_label", taken)
             taken.add(renamed[name])
     frame = pl.from_numpy(np.ascontiguousarray(Y), schema=names, orient="row")
     return pl.DataFrame([ids]).hstack(frame).hstack(table.labels.rename(renamed))
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def free_label(name: str, taken: set[str]) -> str:
+    """The name, with as many underscores as make it a new one."""
     while name in taken:
         name += "_"
     return name

@@ -12,7 +12,7 @@ from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._rows import all_rows, spread
 
-__all__ = ["continuity", "point_continuity", "point_trust", "trustworthiness"]
+__all__ = ["continuity", "point_continuity", "point_scores", "point_trust", "trustworthiness"]
 
 
 def trustworthiness(
@@ -104,7 +104,7 @@ def point_trust(
     """
     compared = all_rows(X, Y, options)
     (k,) = _sizes([n_neighbors], compared.n)
-    return spread(compared, _scores(compared.data_ranks(k), k, compared.n))
+    return spread(compared, point_scores(compared.data_ranks(k), k, compared.n))
 
 
 def point_continuity(
@@ -116,14 +116,14 @@ def point_continuity(
     """
     compared = all_rows(X, Y, options)
     (k,) = _sizes([n_neighbors], compared.n)
-    return spread(compared, _scores(compared.map_ranks(k), k, compared.n))
+    return spread(compared, point_scores(compared.map_ranks(k), k, compared.n))
 
 
 def _sizes(n_neighbors: Any, n: int) -> list[int]:
     return check_neighbors(n_neighbors, (n - 1) // 2, n, ", because it must be below n / 2")
 
 
-def _scores(ranks: np.ndarray, k: int, n: int) -> np.ndarray:
+def point_scores(ranks: np.ndarray, k: int, n: int) -> np.ndarray:
     """1 - (what the k ranks of a row exceed k) / (the most they could)."""
     excess = np.maximum(ranks[:, :k].astype(np.int64) - k, 0).sum(axis=1)
     return 1 - excess * (2 / (k * (2 * n - 3 * k - 1)))
@@ -132,5 +132,5 @@ def _scores(ranks: np.ndarray, k: int, n: int) -> np.ndarray:
 def _means(
     compared: Comparison, ranks: np.ndarray, sizes: list[int], n_neighbors: Any
 ) -> Measured | list[Measured]:
-    found = [from_rows(_scores(ranks, k, compared.n), compared.n) for k in sizes]
+    found = [from_rows(point_scores(ranks, k, compared.n), compared.n) for k in sizes]
     return found[0] if np.ndim(n_neighbors) == 0 else found

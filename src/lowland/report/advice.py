@@ -43,7 +43,8 @@ def advise(summary: Summary) -> list[Advice]:
     >>> [caution.kind for caution in advise(summary) if caution.serious]
     ['low trustworthiness', 'low explained variance']
     """
-    n = len(summary["ids"])
+    streamed = summary.get("streamed")
+    n = len(summary["ids"]) if streamed is None else streamed["rows"]
     found = list(_about_rows(summary, n))
     found += [Advice(*said, None) for said in about_alignment(summary.get("alignment"), LOW)]
     for entry in summary["maps"]:
@@ -68,9 +69,18 @@ def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
         yield Advice("rows dropped", True, text, None)
     for kind, name, share in summary["input"].get("dominant", ()):
         yield Advice(f"one {kind} dominates", True, _dominance(kind, name, share), None)
-    if n > MOST_POINTS:
+    streamed = summary.get("streamed")
+    if streamed is not None and streamed["fitted"] < n:
         text = (
-            f"The interactive map shows {count(MOST_POINTS)} of {count(n)} points, drawn at "
+            f"The method was fitted to {count(streamed['fitted'])} of {count(n)} rows, drawn at "
+            "random, and the others were placed in the map of these. A group of very few rows may "
+            "have no place of its own."
+        )
+        yield Advice("sample fitted", False, text, None)
+    shown = min(MOST_POINTS, len(summary["ids"]))
+    if n > shown:
+        text = (
+            f"The interactive map shows {count(shown)} of {count(n)} points, drawn at "
             "random. Rare points may be missing from it and from exported selections; the measures "
             "and the map file are about all rows."
         )

@@ -85,6 +85,7 @@ def render(summary: Summary) -> str:
         notes=[item for item in advice if not item.serious],
         readings=_readings(summary["maps"]),
         alignment=_alignment_view(summary.get("alignment")),
+        streamed=summary.get("streamed"),
     )
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "Input",
     "Map",
     "Measure",
+    "Streamed",
     "Summary",
     "check_summary",
 ]
@@ -115,6 +116,16 @@ class Alignment(TypedDict):
     reason: str  # why no pairs were held out
 
 
+class Streamed(TypedDict):
+    """How the rows of a table larger than memory were gone through; the page shows a sample."""
+
+    engine: str  # "stream" or "dask"
+    rows: int  # read and placed
+    fitted: int  # rows that the method was fitted to
+    shown: int  # rows of the summary
+    parts: int  # files of the map
+
+
 class Summary(TypedDict):
     """One run: one table, one or more maps of it; or several tables in one map."""
 
@@ -130,6 +141,7 @@ class Summary(TypedDict):
     maps: Sequence[Map]
     color: NotRequired[str | None]  # the label that colors the map when the page opens
     alignment: NotRequired[Alignment | None]  # if the rows come from several tables
+    streamed: NotRequired[Streamed | None]  # if the table was read leaf by leaf
 
 
 def check_summary(summary: Mapping[str, Any]) -> None:
@@ -145,6 +157,8 @@ def check_summary(summary: Mapping[str, Any]) -> None:
         _check_map(entry, n, f"maps[{number}]")
     if summary.get("alignment") is not None:
         _check_alignment(summary["alignment"], n)
+    if summary.get("streamed") is not None:
+        _require(summary["streamed"], Streamed, "the summary's 'streamed'")
     color = summary.get("color")
     if color is not None and color not in summary["labels"]:
         known = ", ".join(map(repr, summary["labels"])) or "none"

@@ -69,6 +69,10 @@ def sentence(name: str, measure: Measure) -> str:
         return f"Over neighborhoods of all sizes, the map is {way}."
     if name == "scale_normalized_stress":
         return f"At the map's best scale, distances are off by {percent(value)} (root mean square)."
+    if name in ("false_rank_error", "missing_rank_error"):
+        where = "map" if name == "false_rank_error" else "data"
+        moved = f"Ranks of each point's neighbors in the {where} moved by {percent(value)}"
+        return f"{moved} of the most they could."
     if name == "knn_accuracy":
         guessed = f"{percent(value)} of the labels can be guessed from the neighbors in the map"
         return f"{guessed}; this does not prove that the map is faithful."

@@ -18,14 +18,18 @@ from lowland.study.placing import PlacedRows, place_rows
 from lowland.study.result import MapResult
 from lowland.study.scoring import MapScore, score_map
 from lowland.study.selecting import Selection, select_columns
+from lowland.study.streaming.placing import PlacedParts
+from lowland.study.streaming.result import StreamedMap
 
 __all__ = [
     "AlignedTables",
     "MapComparison",
     "MapResult",
     "MapScore",
+    "PlacedParts",
     "PlacedRows",
     "Selection",
+    "StreamedMap",
     "align_tables",
     "compare_methods",
     "describe_table",

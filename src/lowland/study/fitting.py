@@ -21,7 +21,16 @@ from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["Fit", "FitOptions", "first_class", "fit_method", "target_values"]
+__all__ = [
+    "Fit",
+    "FitOptions",
+    "first_class",
+    "fit_method",
+    "make_estimator",
+    "pca_columns",
+    "pca_log",
+    "target_values",
+]
 
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 
@@ -65,7 +74,7 @@ def fit_method(
         start = time.perf_counter()
         with stages.timed("preparing"):
             X, pca = _reduced(shared, cls, given, options, log)
-            estimator = _make_estimator(prepared, cls, X, y, given, options, log)
+            estimator = make_estimator(prepared, cls, X, y, given, options, log)
         with (
             stages.timed("fitting"),
             stopped_by_interrupt(estimator) as stop,
@@ -92,21 +101,27 @@ def _reduced(
 ) -> tuple[Any, Any]:
     """The rows in fewer columns and the PCA that made them, or the rows as they are and None."""
     X = shared.prepared.X
-    n_columns = _pca_columns(shared.prepared, cls, given, options)
+    n_columns = pca_columns(shared.prepared, cls, given, options)
     if n_columns is None:
         return X, None
     scores, pca = shared.reduced(n_columns)
-    share = float(pca.explained_variance_ratio_.sum())
-    log.append(
-        f"reduced from {X.shape[1]} to {n_columns} columns by PCA, which keep {share:.1%} of "
-        f"the variance (leave this out with {options.spelling.option('pca', 'none')})"
-    )
+    log.append(pca_log(pca, options.spelling))
     return scores, pca
 
 
-def _pca_columns(
+def pca_log(pca: Any, spelling: Spelling) -> str:
+    """What the reduction by PCA did."""
+    share = float(pca.explained_variance_ratio_.sum())
+    return (
+        f"reduced from {pca.n_features_in_} to {pca.n_components} columns by PCA, which keep "
+        f"{share:.1%} of the variance (leave this out with {spelling.option('pca', 'none')})"
+    )
+
+
+def pca_columns(
     prepared: Prepared, cls: type[Reducer], given: dict[str, Any], options: FitOptions
 ) -> int | None:
+    """The number of columns to reduce to before the method; None if that does not help."""
     n, p = prepared.X.shape
     asked, option = options.pca, options.spelling.option("pca")
     if asked == "none" or (asked == "auto" and prepared.distances):
@@ -130,7 +145,7 @@ def _pca_columns(
     return int(asked) if int(asked) < min(n, p) else None
 
 
-def _make_estimator(
+def make_estimator(
     prepared: Prepared,
     cls: type[Reducer],
     X: Any,
@@ -139,6 +154,7 @@ def _make_estimator(
     options: FitOptions,
     log: list[str],
 ) -> Reducer:
+    """The method with its parameters, for data of the shape of X."""
     parameters = {**_defaults(cls, X, y, given, log), **given}
     if prepared.distances:
         _require_distances(cls, options.spelling)

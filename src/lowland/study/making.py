@@ -13,7 +13,9 @@ from lowland.io.in_memory import is_path
 from lowland.study._parameters import DEFAULT_METHOD, method_parameters
 from lowland.study.fitting import FitOptions
 from lowland.study.result import MapResult
-from lowland.study.run import RunOptions, run_map
+from lowland.study.run import RunOptions
+from lowland.study.streaming.choosing import choose, make_by_choice
+from lowland.study.streaming.options import StreamOptions
 from lowland.study.tables.options import TableOptions, takes_table_options
 
 __all__ = ["make_map", "method_class"]
@@ -32,6 +34,9 @@ def make_map(
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
+    engine: str = "auto",
+    scheduler: str | None = None,
+    sample: int | None = None,
     **parameters: Any,
 ) -> MapResult:
     """Make a map of a table: prepare the columns, fit a method, measure the map.
@@ -67,6 +72,15 @@ def make_map(
         Threads; None uses all cores. The map does not depend on it.
     verbose : bool, default=False
         Whether to show progress.
+    engine : {"auto", "memory", "stream", "dask"}, default="auto"
+        "memory" reads the whole table. "stream" reads files leaf by leaf, and "dask" lets workers
+        do so. "auto" is "memory" if the table and its map fit in memory, else "stream".
+    scheduler : str, optional
+        For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
+        processes on this machine.
+    sample : int, optional
+        Rows that the method is fitted to, where rows are read leaf by leaf: this means "stream". By
+        default all rows, or as many as a method takes that needs its rows in memory.
     **parameters
         Parameters of the method, such as ``perplexity=50``. A parameter that the method calls
         ``method`` is ``algorithm`` here, and one that it calls ``normalize`` is ``map_scale``.
@@ -74,7 +88,8 @@ def make_map(
     Returns
     -------
     MapResult
-        The map, the model, the quality, and methods that write them.
+        The map, the model, the quality, and methods that write them. A :class:`StreamedMap`, whose
+        ``parts`` are files with the map of all rows, if rows were read leaf by leaf.
 
     Examples
     --------
@@ -90,13 +105,16 @@ def make_map(
     cls = method_class(method)
     given = method_parameters(cls, parameters)
     table, color = table.naming(color, "color")
+    stream = StreamOptions(engine, scheduler, sample)
     shown = {"seed": seed, "pca": pca, "scale": table.scale, **parameters}
+    shown |= {"engine": engine, "scheduler": scheduler, "sample": sample}
     if orient is not None:
         shown["orient"] = orient if isinstance(orient, str | dict) else np.array([orient], object)
     command = _call(data, cls, shown)
     fit = FitOptions(seed, n_jobs, verbose, str(pca))
     options = RunOptions(table, fit, color, measure, command, orient=orient)
-    return run_map(data, cls, given, options)
+    choice = choose(data, cls, options, stream)
+    return make_by_choice(choice, data, cls, given, options, stream)
 
 
 def method_class(method: str | type[Reducer]) -> type[Reducer]:
@@ -116,7 +134,8 @@ def _call(data: Any, cls: type[Reducer], given: dict[str, Any]) -> str:
     if is_path(data):
         source = repr([str(path) for path in data] if isinstance(data, list | tuple) else str(data))
     method = repr(registry.snake_case(cls.__name__))
-    usual = {"seed": 0, "pca": "auto", "scale": "auto"}
+    usual = {"seed": 0, "pca": "auto", "scale": "auto", "engine": "auto"}
+    usual |= {"scheduler": None, "sample": None}
     shown = [
         f"{name}={'...' if isinstance(value, np.ndarray) else repr(value)}"
         for name, value in given.items()

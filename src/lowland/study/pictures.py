@@ -21,8 +21,11 @@ __all__ = ["picture_of", "picture_of_map", "uncertainty_of"]
 NAMED_ROWS = 60  # with more rows, their names would cover the map
 
 
-def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
-    """A matplotlib figure of the map, colored by a column of the table."""
+def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = None) -> Figure:
+    """A matplotlib figure of the map, colored by a column of the table.
+
+    ``rows`` says which rows it shows, if they are not all rows of the data.
+    """
     Y = fit.Y
     shares = None if fit.is_turned else axis_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
@@ -30,7 +33,7 @@ def picture_of(table: Table, fit: Fit, color: str | None) -> Figure:
         axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]
     method = type(fit.estimator).__name__
     early = ", stopped early" if fit.stopped else ""
-    title = f"{Path(table.source).name}: {method} of {table.shape[0]} rows{early}"
+    title = f"{Path(table.source).name}: {method} of {rows or f'{table.shape[0]} rows'}{early}"
     sides = sides_of(fit)
     if sides is not None and len(sides) == 2:
         from lowland.plot import tiled_map

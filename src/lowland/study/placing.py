@@ -16,11 +16,19 @@ from lowland._core.joint import DomainStep, domain_model
 from lowland._core.persistence.models import load
 from lowland._core.wording import count, listing
 from lowland.io import Table, map_frame
+from lowland.io.in_memory import NAME
 from lowland.study._display import frame_html
 from lowland.study.tables.options import TableOptions, takes_table_options
 from lowland.study.tables.preparing import read
 
-__all__ = ["PLACING", "PlacedRows", "place_rows", "read_for_model", "run_placement"]
+__all__ = [
+    "PLACING",
+    "PlacedRows",
+    "model_for",
+    "place_rows",
+    "read_for_model",
+    "run_placement",
+]
 
 # The model decides which columns are read and how they are prepared.
 PLACING = ("labels", "label_file", "id_column", "part", "vector", "transpose")
@@ -103,21 +111,37 @@ def run_placement(
     verbose: bool,
     domain: int | str | None = None,
 ) -> PlacedRows:
-    """Load the model if a file is given, read the rows as it wants them, and place them."""
-    if isinstance(model, str | os.PathLike):
-        model = load(model)
-    model = domain_model(model, domain, options.spelling.option("domain"))
-    model.set_params(n_jobs=n_jobs, verbose=verbose)
-    last = model.last if isinstance(model, Chain) else model
-    method = type(last.alignment if isinstance(last, DomainStep) else last).__name__
+    """Read the rows as the model wants them, and place them."""
+    model, method = model_for(model, options, n_jobs, verbose, domain)
     table = read_for_model(model, data, options)
+    if getattr(model, "feature_names_in_", None) is None:
+        table = table.without_names()
     start = time.perf_counter()
     Y = model.transform(table.features)
     return PlacedRows(table, Y, time.perf_counter() - start, method)
 
 
-def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
-    """The table with the columns of the model as features, or one with as many columns."""
+def model_for(
+    model: Any,
+    options: TableOptions,
+    n_jobs: int | None,
+    verbose: bool,
+    domain: int | str | None = None,
+) -> tuple[Any, str]:
+    """The model, loaded if a file is given, and the class of the method that made the map."""
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    model = domain_model(model, domain, options.spelling.option("domain"))
+    model.set_params(n_jobs=n_jobs, verbose=verbose)
+    last = model.last if isinstance(model, Chain) else model
+    return model, type(last.alignment if isinstance(last, DomainStep) else last).__name__
+
+
+def read_for_model(model: Any, data: Any, options: TableOptions, name: str = NAME) -> Table:
+    """The table with the columns of the model as features, or one with as many columns.
+
+    The latter has names of its own, if any, which the model does not know.
+    """
     names = getattr(model, "feature_names_in_", None)
     first = model.steps[0] if isinstance(model, Chain) else model
     fills = getattr(first, "fill_", None) is not None
@@ -130,9 +154,9 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
         chosen = dataclasses.replace(options, columns=tuple(names))
         # a missing category is a category; the preparation refuses other missing values
         may_miss = allow_missing or bool(texts)
-        table = read(data, chosen, allow_missing=may_miss, allow_text=bool(texts))
+        table = read(data, chosen, allow_missing=may_miss, allow_text=bool(texts), name=name)
         return _with_texts(table, list(names)) if texts else table
-    how = {"allow_missing": allow_missing, "allow_text": False}
+    how: dict[str, Any] = {"allow_missing": allow_missing, "allow_text": False, "name": name}
     table = read(data, options, **how)
     if table.shape[1] < model.n_features_in_ and table.guesses:
         table = read(data, options, **how, guess=False)
@@ -142,7 +166,7 @@ def read_for_model(model: Any, data: Any, options: TableOptions) -> Table:
             f"fitted with {model.n_features_in_}; {options.spelling.option('labels')} takes a "
             "column out."
         )
-    return table.without_names()
+    return table
 
 
 def _with_texts(table: Table, names: list[str]) -> Table:

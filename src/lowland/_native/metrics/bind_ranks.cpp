@@ -51,6 +51,53 @@ void count_ranks(Panels<T> panels, Vector<T> halves, Rows<X> x, Vector<std::int3
     }
 }
 
+template <class T, class X>
+void count_nearer(Panels<T> panels, Vector<T> halves, Rows<X> x, Panels<T> query_panels,
+                  Vector<T> query_halves, Rows<X> queries, Vector<std::int32_t> own,
+                  Vector<std::int64_t> starts, Vector<double> squares, Vector<std::int32_t> ties,
+                  double rounding, OutVector<std::int64_t> counts, int threads,
+                  const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t n = size(x, 0), m = size(queries, 0), n_pairs = size(squares, 0);
+    check_panels<T>(panels, n, "count_nearer: the panels must hold every row of x");
+    check_panels<T>(query_panels, m, "count_nearer: the panels must hold every query");
+    check(size(halves, 0) == size(panels, 0) * size(panels, 2) &&
+              size(query_halves, 0) == size(query_panels, 0) * size(query_panels, 2),
+          "count_nearer: halves must fill the panels");
+    check(size(panels, 1) == size(query_panels, 1) && size(x, 1) == size(queries, 1),
+          "count_nearer: queries and points differ in dimension");
+    check(n < std::numeric_limits<std::int32_t>::max(), "count_nearer: too many rows");
+    check(size(own, 0) == m && size(starts, 0) == m + 1 && starts(0) == 0 &&
+              starts(m) == n_pairs && size(ties, 0) == n_pairs && size(counts, 0) == n_pairs,
+          "count_nearer: own, starts, squares, ties and counts do not fit together");
+    for (std::int64_t i = 0; i < m; ++i) {
+        check(starts(i) <= starts(i + 1), "count_nearer: starts must not fall");
+    }
+    for (std::int64_t i = 0; i < n_pairs; ++i) {
+        check(squares(i) >= 0, "count_nearer: a square is negative or no number");
+    }
+    check_rows(own, -1, n, "count_nearer: there is no such row");
+    check(rounding >= 0 && rounding < 0.1, "count_nearer: rounding must be a small number");
+    const std::int64_t q = size(panels, 1);
+    const Points<T> points{panels.data(), halves.data(), size(panels, 0), q, nullptr, q, rounding};
+    const Points<T> from{query_panels.data(), query_halves.data(), size(query_panels, 0), q,
+                         nullptr,             q,                   rounding};
+    const Thresholds asked{m, own.data(), starts.data(), squares.data(), ties.data(), counts.data()};
+    if (!LOWLAND_RUN(isa, count_nearer(points, x.data(), n, size(x, 1), from, queries.data(), asked,
+                                       rounding, threads))) {
+        throw std::bad_alloc();
+    }
+}
+
+template <class X>
+void pair_squares(Rows<X> a, Rows<X> b, OutVector<double> out, int threads, const std::string& isa) {
+    check_threads(threads);
+    const std::int64_t m = size(a, 0), d = size(a, 1);
+    check(size(b, 0) == m && size(b, 1) == d && size(out, 0) == m,
+          "pair_squares: a, b and out do not fit together");
+    LOWLAND_RUN(isa, pair_squares(a.data(), b.data(), m, d, out.data(), threads));
+}
+
 void sort_rows(Rows<double> values, bool inverse, Out<std::int32_t> out, int threads,
                const std::string& isa) {
     check_threads(threads);
@@ -109,12 +156,19 @@ void bind_counts(nb::module_& m) {
           "x"_a.noconvert(), "rows"_a.noconvert(), "starts"_a.noconvert(),
           "partners"_a.noconvert(), "rounding"_a, "ranks"_a.noconvert(), "threads"_a,
           "isa"_a = "auto");
+    m.def("count_nearer", &count_nearer<T, X>, "panels"_a.noconvert(), "halves"_a.noconvert(),
+          "x"_a.noconvert(), "query_panels"_a.noconvert(), "query_halves"_a.noconvert(),
+          "queries"_a.noconvert(), "own"_a.noconvert(), "starts"_a.noconvert(),
+          "squares"_a.noconvert(), "ties"_a.noconvert(), "rounding"_a, "counts"_a.noconvert(),
+          "threads"_a, "isa"_a = "auto");
 }
 
 template <class X>
 void bind_distances(nb::module_& m) {
     using namespace nb::literals;
     m.def("distance_rows", &distance_rows<X>, "panels"_a.noconvert(), "rows"_a.noconvert(), "root"_a,
+          "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+    m.def("pair_squares", &pair_squares<X>, "a"_a.noconvert(), "b"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a, "isa"_a = "auto");
 }
 

@@ -4,6 +4,9 @@
 // and no row of distances is stored: scores are compared with a threshold per asked pair while they
 // are in registers. A threshold is a band as wide as the rounding of scores; what falls above it is
 // nearer, what falls below is not, and the few scores inside are decided in exact arithmetic.
+//
+// count_nearer does the same for queries against points that they need not be part of, such as one
+// block of a table that is read block by block; counts of all blocks add up to ranks.
 #include "metrics/ranks.h"
 
 #include "neighbors/scores.h"
@@ -81,15 +84,10 @@ inline void set_band(double t, double half, double rounding, T& low, T& high) {
     high = -rounded_down<T>(t / 2 - slack);
 }
 
-template <class T, class X>
-void set_pairs(const X* x, Index d, const Partners& asked, Index row, double half, double rounding,
-               Entry<double>* scratch, const Pairs<T>& pairs) {
-    const std::int32_t* partners = asked.partners + asked.starts[row];
-    const X* self = x + asked.rows[row] * d;
-    for (Index p = 0; p < pairs.count; ++p) {
-        const Index partner = partners[p];
-        scratch[p] = {-exact_square(self, x + partner * d, d), static_cast<std::int32_t>(p)};
-    }
+// The pairs whose squares are the negated scores of scratch, in which they are sorted.
+template <class T>
+void set_pairs(const std::int32_t* partners, double half, double rounding, Entry<double>* scratch,
+               const Pairs<T>& pairs) {
     sort_best(scratch, pairs.count);
     for (Index p = 0; p < pairs.n_vectors() * Lanes<T>::width; ++p) {
         pairs.low[p] = pairs.high[p] = static_cast<T>(INFINITY);
@@ -120,7 +118,7 @@ inline bool same(const Counts& a, const Counts& b) {
 
 // Decides, for the pairs of vector v, the points of a panel whose scores fall inside a band.
 template <class T, class X>
-__attribute__((noinline)) void settle(const T* scores, const X* x, Index n, Index d, Index own,
+__attribute__((noinline)) void settle(const T* scores, const X* x, Index n, Index d, const X* self,
                                       Index first, const Pairs<T>& pairs, Index v) {
     const Index begin = v * Lanes<T>::width, end = min_of(pairs.count, begin + Lanes<T>::width);
     for (Index point = first; point < min_of(n, first + panel_width<T>); ++point) {
@@ -128,7 +126,7 @@ __attribute__((noinline)) void settle(const T* scores, const X* x, Index n, Inde
         double square = -1;
         for (Index p = begin; p < end; ++p) {
             if (!(score >= pairs.low[p]) || score > pairs.high[p]) continue;
-            if (square < 0) square = exact_square(x + own * d, x + point * d, d);
+            if (square < 0) square = exact_square(self, x + point * d, d);
             const bool tie = square == pairs.squares[p] && point < pairs.partners[p];
             if (square < pairs.squares[p] || tie) {
                 pairs.nearer[v][p - begin] += 1;
@@ -138,10 +136,11 @@ __attribute__((noinline)) void settle(const T* scores, const X* x, Index n, Inde
 }
 
 // Counts the points of one panel (numbers first ..) for the pairs of one row: each score is compared
-// with whole vectors of bands, as long as the panel has any that reaches them.
+// with whole vectors of bands, as long as the panel has any that reaches them. The row is self, and
+// number own among the points, or none of them (-1).
 template <class T, class X>
-inline void count_panel(T* scores, const X* x, Index n, Index d, Index own, Index first,
-                        const Pairs<T>& pairs) {
+inline void count_panel(T* scores, const X* x, Index n, Index d, const X* self, Index own,
+                        Index first, const Pairs<T>& pairs) {
     typedef typename Lanes<T>::vector Vector;
     constexpr Index W = panel_width<T>, kWidth = Lanes<T>::width;
     if (own >= first && own < first + W) scores[own - first] = -static_cast<T>(INFINITY);
@@ -156,7 +155,29 @@ inline void count_panel(T* scores, const X* x, Index n, Index d, Index own, Inde
             sure -= score > high;
         }
         pairs.nearer[v] += sure;
-        if (!same(possible, sure)) settle(scores, x, n, d, own, first, pairs, v);
+        if (!same(possible, sure)) settle(scores, x, n, d, self, first, pairs, v);
+    }
+}
+
+// Counts all points for a group of rows: `used` rows in panels `left`, each with its pairs.
+template <class T, class X, class PairsOf>
+void count_group(const Points<T>& points, const X* x, Index n, Index d, const T* left,
+                 const T* halves, const X* const* selves, const Index* own, Index used,
+                 const PairsOf& pairs_of) {
+    constexpr Index W = panel_width<T>;
+    const Index q = points.q;
+    alignas(kVectorBytes) T scores[kRows * W];
+    for (Index j = 0; j < points.n_panels; ++j) {
+        for (Index i = 0; i < ceil_div(used, W); ++i) {
+            for (Index r = 0; r < W && i * W + r < used; r += kRows) {
+                score_all(left + i * q * W, points.panels + j * q * W, q, halves + i * W,
+                          points.halves + j * W, r, scores);
+                for (Index row = 0; row < kRows; ++row) {
+                    const Index at = i * W + r + row;
+                    count_panel(scores + row * W, x, n, d, selves[at], own[at], j * W, pairs_of(at));
+                }
+            }
+        }
     }
 }
 
@@ -182,36 +203,30 @@ bool count_ranks(Points<T> points, const X* x, Index n, Index d, Partners asked,
         T* left = panels + slot * kGroup * q;
         T halves[kGroup];
         Index own[kGroup];
+        const X* selves[kGroup];
         const Index begin = task * kGroup, used = min_of(kGroup, asked.n_rows - begin);
-        const Index n_left = ceil_div(used, W);
         const auto pairs_of = [&](Index i) {
             const Index count = i < used ? asked.starts[begin + i + 1] - asked.starts[begin + i] : 0;
             return Pairs<T>(memory + (slot * kGroup + i) * bytes, most, count);
         };
-        for (Index i = 0; i < n_left * W; ++i) {
+        for (Index i = 0; i < ceil_div(used, W) * W; ++i) {
             own[i] = asked.rows[begin + min_of(i, used - 1)];
+            selves[i] = x + own[i] * d;
             const T* from = points.panels + own[i] / W * q * W + own[i] % W;
             T* to = left + i / W * q * W + i % W;
             for (Index k = 0; k < q; ++k) to[k * W] = from[k * W];
             halves[i] = points.halves[own[i]];
-            if (i < used) {
-                set_pairs(x, d, asked, begin + i, double(halves[i]), rounding,
-                          entries + slot * most, pairs_of(i));
+            if (i >= used) continue;
+            Entry<double>* scratch = entries + slot * most;
+            const Pairs<T> pairs = pairs_of(i);
+            const std::int32_t* partners = asked.partners + asked.starts[begin + i];
+            for (Index p = 0; p < pairs.count; ++p) {
+                const double square = exact_square(selves[i], x + Index{partners[p]} * d, d);
+                scratch[p] = {-square, static_cast<std::int32_t>(p)};
             }
+            set_pairs(partners, double(halves[i]), rounding, scratch, pairs);
         }
-        alignas(kVectorBytes) T scores[kRows * W];
-        for (Index j = 0; j < points.n_panels; ++j) {
-            for (Index i = 0; i < n_left; ++i) {
-                for (Index r = 0; r < W && i * W + r < used; r += kRows) {
-                    score_all(left + i * q * W, points.panels + j * q * W, q, halves + i * W,
-                               points.halves + j * W, r, scores);
-                    for (Index row = 0; row < kRows; ++row) {
-                        const Index at = i * W + r + row;
-                        count_panel(scores + row * W, x, n, d, own[at], j * W, pairs_of(at));
-                    }
-                }
-            }
-        }
+        count_group(points, x, n, d, left, halves, selves, own, used, pairs_of);
         for (Index i = 0; i < used; ++i) {
             const Pairs<T> pairs = pairs_of(i);
             std::int32_t* ranks = asked.ranks + asked.starts[begin + i];
@@ -225,13 +240,79 @@ bool count_ranks(Points<T> points, const X* x, Index n, Index d, Partners asked,
     return enough;
 }
 
-#define LOWLAND_INSTANTIATE(T, X) \
-    template bool count_ranks<T, X>(Points<T>, const X*, Index, Index, Partners, double, int);
+// The points are the rows of x, and the queries those of z, in full coordinates of one space.
+template <class T, class X>
+bool count_nearer(Points<T> points, const X* x, Index n, Index d, Points<T> queries, const X* z,
+                  Thresholds asked, double rounding, int n_threads) {
+    constexpr Index W = panel_width<T>, kGroup = kTogether * W;
+    Index most = 1;
+    for (Index i = 0; i < asked.n_rows; ++i) {
+        const Index count = asked.starts[i + 1] - asked.starts[i];
+        if (count > most) most = count;
+    }
+    const Index bytes = Pairs<T>::bytes(most);
+    char* memory = allocate<char>(n_threads * kGroup * bytes);
+    Entry<double>* entries = allocate<Entry<double>>(n_threads * most);
+    const bool enough = memory && entries;
+    parallel(enough ? ceil_div(asked.n_rows, kGroup) : 0, n_threads, [&](Index task, int slot) {
+        Index own[kGroup];
+        const X* selves[kGroup];
+        const Index begin = task * kGroup, used = min_of(kGroup, asked.n_rows - begin);
+        const T* halves = queries.halves + begin;
+        const auto pairs_of = [&](Index i) {
+            const Index count = i < used ? asked.starts[begin + i + 1] - asked.starts[begin + i] : 0;
+            return Pairs<T>(memory + (slot * kGroup + i) * bytes, most, count);
+        };
+        for (Index i = 0; i < ceil_div(used, W) * W; ++i) {
+            const Index row = begin + min_of(i, used - 1);
+            own[i] = asked.own[row];
+            selves[i] = z + row * d;
+            if (i >= used) continue;
+            Entry<double>* scratch = entries + slot * most;
+            const Pairs<T> pairs = pairs_of(i);
+            for (Index p = 0; p < pairs.count; ++p) {
+                scratch[p] = {-asked.squares[asked.starts[row] + p], static_cast<std::int32_t>(p)};
+            }
+            set_pairs(asked.ties + asked.starts[row], double(halves[i]), rounding, scratch, pairs);
+        }
+        count_group(points, x, n, d, queries.panels + begin / W * points.q * W, halves, selves, own,
+                    used, pairs_of);
+        for (Index i = 0; i < used; ++i) {
+            const Pairs<T> pairs = pairs_of(i);
+            std::int64_t* counts = asked.counts + asked.starts[begin + i];
+            for (Index p = 0; p < pairs.count; ++p) {
+                const auto nearer = pairs.nearer[p / Lanes<T>::width][p % Lanes<T>::width];
+                counts[pairs.slots[p]] += static_cast<std::int64_t>(nearer);
+            }
+        }
+    });
+    std::free(memory), std::free(entries);
+    return enough;
+}
+
+template <class X>
+bool pair_squares(const X* a, const X* b, Index m, Index d, double* out, int n_threads) {
+    constexpr Index kStep = 1024;
+    parallel(ceil_div(m, kStep), n_threads, [&](Index task, int) {
+        for (Index i = task * kStep; i < min_of(m, (task + 1) * kStep); ++i) {
+            out[i] = exact_square(a + i * d, b + i * d, d);
+        }
+    });
+    return true;
+}
+
+#define LOWLAND_INSTANTIATE(T, X)                                                                 \
+    template bool count_ranks<T, X>(Points<T>, const X*, Index, Index, Partners, double, int);    \
+    template bool count_nearer<T, X>(Points<T>, const X*, Index, Index, Points<T>, const X*,      \
+                                     Thresholds, double, int);
 
 LOWLAND_INSTANTIATE(float, float)
 LOWLAND_INSTANTIATE(float, double)
 LOWLAND_INSTANTIATE(double, float)
 LOWLAND_INSTANTIATE(double, double)
+
+template bool pair_squares<float>(const float*, const float*, Index, Index, double*, int);
+template bool pair_squares<double>(const double*, const double*, Index, Index, double*, int);
 
 }  // namespace LOWLAND_ISA
 }  // namespace lowland

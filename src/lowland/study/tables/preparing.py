@@ -19,7 +19,7 @@ from lowland.io import (
     read_distances,
     read_table,
 )
-from lowland.io.in_memory import is_path
+from lowland.io.in_memory import NAME, is_path
 from lowland.io.label_file import read_labels
 from lowland.preparation._coded import parse_codes
 from lowland.preparation._neighbors_fill import N_NEIGHBORS
@@ -88,11 +88,12 @@ def read(
     allow_missing: bool = True,
     allow_text: bool = True,
     guess: bool = True,
+    name: str = NAME,
 ) -> Table:
     """The table with the columns that were asked for, and missing values where allowed.
 
     With ``allow_text`` the table may have no column of numbers. Without ``guess``, ids and classes
-    that only look like such are features.
+    that only look like such are features. ``name`` is what messages call data in memory.
     """
     if options.distances:
         table = _read_distances(data, options)
@@ -127,7 +128,7 @@ def read(
         table = _with_beside(data, options.beside)
         table = _without_columns(table, options) if options.drop else table
     else:
-        table = as_table(data, beside=options.beside, part=options.part, **how)
+        table = as_table(data, beside=options.beside, part=options.part, name=name, **how)
     hints = [*sentinel_notes(table, options), *count_notes(table, options)]
     table = dataclasses.replace(table, notes=(*table.notes, *hints)) if hints else table
     return table if beside is None else beside.joined_to(table, options.spelling)

@@ -1,0 +1,55 @@
+"""What cannot be read leaf by leaf, and why."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from lowland._core.base import Reducer
+from lowland.io import Table, holds_distances
+from lowland.io.in_memory import is_path
+from lowland.io.several import listed_sources
+from lowland.study.fitting import first_class, target_values
+from lowland.study.streaming.frames import opens
+from lowland.study.tables.options import TableOptions
+
+__all__ = ["target_of", "why_not_streamed"]
+
+
+def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
+    """Why the rows cannot be read leaf by leaf, as the end of a sentence; None if they can."""
+    say = table.spelling.option
+    if not is_path(data):
+        return "data in memory are not read leaf by leaf"
+    paths = listed_sources(data)
+    other = next((path for path in paths if not os.path.isfile(path)), None)
+    if other is not None:
+        return f"{other} is no file"
+    if table.distances or holds_distances(data):
+        return "a matrix of distances is needed as a whole"
+    given = {
+        "similarities": table.similarities,
+        "transpose": table.transpose,
+        "label_file": table.label_file,
+        "vector": table.vector,
+        "part": table.part,
+        "labels": table.beside,
+        "orient": orient,
+    }
+    for name, value in given.items():
+        if value is not None and value is not False and value != {}:
+            return f"{say(name)} needs the whole table"
+    if table.missing == "drop":
+        return (
+            f"{say('missing', 'drop')} needs the whole table; fill missing values, such as with "
+            f"{say('missing', 'mean')}, or leave their rows out of the files"
+        )
+    return opens(paths)
+
+
+def target_of(table: Table, cls: type[Reducer], options: TableOptions) -> str | None:
+    """The name of the label that a supervised method learns from; None for the others."""
+    if not cls.needs_target:
+        return None
+    target_values(table, cls, options.target, options.spelling)  # refuses a table without classes
+    return options.target or first_class(table)

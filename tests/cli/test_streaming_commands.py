@@ -1,0 +1,184 @@
+"""``lowland map`` and ``lowland transform`` on tables that are read leaf by leaf."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lowland.cli.interrupts import Ended
+from lowland.study.streaming import choosing, placing, roles, running
+from lowland.study.streaming.placing import stream_placement
+from lowland.study.streaming.running import stream_map
+from support.cases import each
+
+ROWS = 600
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    """Parts of at most 100 rows."""
+    monkeypatch.setattr(choosing, "stream_map", functools.partial(stream_map, task_rows=100))
+    small = functools.partial(stream_placement, task_rows=100)
+    monkeypatch.setattr(placing, "stream_placement", small)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two Parquet files of 300 rows."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, ROWS)
+    X = rng.standard_normal((ROWS, 4)) + 4 * kind[:, None]
+    frame = pl.DataFrame({"sample": [f"s{i}" for i in range(ROWS)]})
+    frame = frame.with_columns(**{f"c{i}": X[:, i] for i in range(4)})
+    frame = frame.with_columns(kind=pl.Series([f"k{i}" for i in kind]))
+    home = tmp_path / "in"
+    home.mkdir()
+    for i in range(2):
+        frame[300 * i : 300 * (i + 1)].write_parquet(home / f"p{i}.parquet")
+    return home
+
+
+def parts(path):
+    return {part.name: part.read_bytes() for part in sorted(Path(path).glob("part-*.parquet"))}
+
+
+def test_a_folder_is_mapped_with_parts_picture_report_and_model(run, folder):
+    outcome = run("map", "in/*.parquet", "-m", "pca", "--engine", "stream", "-o", "out", "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert (found["engine"], found["rows"], found["fitted_rows"]) == ("stream", ROWS, ROWS)
+    assert found["parts"] == {"folder": "out/map", "files": 6, "kept": 0}
+    assert found["outputs"] == {
+        "map": "out/map",
+        "picture": "out/map.png",
+        "report": "out/report.html",
+        "model": "out/model.lowland",
+    }
+    assert all(Path(path).exists() for path in found["outputs"].values())
+    quality = found["quality"]["trustworthiness"]
+    assert quality["sample_size"] == ROWS
+    assert quality["random"] == pytest.approx(0.5, abs=0.01)
+    whole = pl.concat([pl.read_parquet(path) for path in sorted(Path("out/map").glob("part-*"))])
+    memory = json.loads(run("map", "in/*.parquet", "-m", "pca", "-o", "other", "--json").out)
+    expected = pl.read_parquet(memory["outputs"]["map"])
+    assert whole.select("sample", "kind", "file").equals(expected.select("sample", "kind", "file"))
+    np.testing.assert_allclose(whole.select("x", "y"), expected.select("x", "y"), atol=1e-6)
+    assert memory["quality"]["trustworthiness"]["value"] == pytest.approx(quality["value"])
+    page = Path("out/report.html").read_text()
+    assert "The table was read leaf by leaf (engine: stream)" in page
+
+
+def test_auto_streams_what_does_not_fit_and_says_so(run, folder, monkeypatch):
+    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "12kB")
+    monkeypatch.setattr(roles, "FEWEST", 20)
+    outcome = run("map", "in/*.parquet", "-m", "pca", "--no-report", "-o", "out")
+    assert outcome.code == 0, outcome.err
+    assert (
+        "note: the table needs about 32 kB, the process may use 12 kB: rows are read leaf by leaf "
+        "(--engine stream)" in outcome.err
+    )
+    assert "prepared as a sample of 31 of 600 rows suggests" in outcome.out
+    assert "fitted on all 600 rows, which were read leaf by leaf" in outcome.out
+    assert "needs" in run("map", "in/*.parquet", "-m", "pca", "--engine", "memory").err
+
+
+def test_an_interrupted_run_goes_on_with_the_same_bytes(run, folder, monkeypatch):
+    command = ("map", "in/*.parquet", "-m", "tsne", "--max-iter", "20", "--sample", "100")
+    command += ("--perplexity", "5", "--no-report")
+    assert run(*command, "-o", "whole").code == 0
+    place, calls = running.Place.__call__, []
+
+    def interrupted(self, frame):
+        calls.append(1)
+        if len(calls) == 4:
+            raise Ended
+        return place(self, frame)
+
+    monkeypatch.setattr(running.Place, "__call__", interrupted)
+    outcome = run(*command, "-o", "out")
+    assert outcome.code == 130
+    assert outcome.err.endswith("interrupted; what is finished is kept, and --resume goes on\n")
+    monkeypatch.setattr(running.Place, "__call__", place)
+    assert len(parts("out/map")) == 3
+    refused = run(*command, "-o", "out")
+    assert refused.code == 2
+    assert "exists already" in refused.err
+    again = run(*command, "-o", "out", "--resume", "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["parts"]["kept"] == 3
+    assert parts("out/map") == parts("whole/map")
+    assert "fitted on 100 of 600 rows" in run(*command, "-o", "out", "--force").out
+
+
+def test_new_rows_go_to_a_folder_with_the_bytes_of_memory(run, folder):
+    assert run("map", "in/*.parquet", "-m", "pca", "--no-report", "-o", "made").code == 0
+    model = "made/model.lowland"
+    outcome = run("transform", model, "in/*.parquet", "-o", "out/")
+    assert outcome.code == 0, outcome.err
+    assert "600 rows placed by PCA from 4 columns in" in outcome.out
+    assert "out (6 parts)" in outcome.out
+    assert run("transform", model, "in/*.parquet", "-o", "map.parquet").code == 0
+    whole = pl.concat([pl.read_parquet(path) for path in sorted(Path("out").glob("part-*"))])
+    expected = pl.read_parquet("map.parquet")
+    assert whole.select(expected.columns).equals(expected)
+    before = parts("out")
+    Path("out/part-000003.parquet").unlink()
+    found = json.loads(
+        run("transform", model, "in/*.parquet", "-o", "out/", "--resume", "--json").out
+    )
+    assert found["parts"] == {"folder": "out", "files": 6, "kept": 5}
+    assert parts("out") == before
+    assert "is not empty" in run("transform", model, "in/*.parquet", "-o", "out/").err
+    assert run("transform", model, "in/*.parquet", "-o", "out/", "--force").code == 0
+    assert parts("out") == before
+    assert run("transform", model, "in/p0.parquet", "--engine", "stream").code == 0
+    assert len(parts("p0-map")) == 3
+
+
+@each(
+    ("options", "message"),
+    [
+        (("--sample", "0"), "--sample: 0 is not allowed; expected an integer >= 1"),
+        (("--engine", "cloud"), "'cloud'"),
+        (("--scheduler", "local:2"), "--scheduler: is for --engine dask"),
+        (("--engine", "dask"), "--engine dask needs a scheduler"),
+        (("--engine", "stream", "--refine", "3"), "--refine: not available for PCA"),
+        (("--engine", "stream", "--format", "csv"), "--format: rows are read leaf by leaf"),
+        (("--engine", "stream", "--transpose"), "--transpose needs the whole table"),
+        (("--engine", "stream", "--missing", "drop"), "--missing drop needs the whole table"),
+        (("--engine", "stream", "--labels", "in/p0.parquet"), "--labels needs the whole table"),
+        (("--resume",), "--resume: is for rows that are read leaf by leaf; add --engine stream"),
+        (("--engine", "memory", "--resume"), "--resume: is for rows that are read leaf by leaf"),
+    ],
+)
+def test_nonsense_ends_in_one_line(options, message, refused, folder):
+    assert message in refused("map", "in/*.parquet", "-m", "pca", *options)
+
+
+def test_new_rows_are_not_written_to_a_file_leaf_by_leaf(refused, run, folder):
+    run("map", "in/*.parquet", "-m", "pca", "--no-report", "-o", "made")
+    model = "made/model.lowland"
+    to_file = ("transform", model, "in/*.parquet", "-o", "a.csv", "--engine", "stream")
+    assert "give the name of a folder" in refused(*to_file)
+    assert "iris is no file" in refused("transform", model, "iris", "-o", "out/")
+    resumed = refused("transform", model, "in/*.parquet", "-o", "a.csv", "--resume")
+    assert "add --engine stream" in resumed
+
+
+@each("kind", ["empty", "corrupt", "changed"])
+def test_a_bad_file_ends_in_one_line_with_its_name(kind, refused, folder):
+    path = folder / "p1.parquet"
+    if kind == "corrupt":
+        path.write_bytes((folder / "p0.parquet").read_bytes()[:-200])
+    else:
+        frame = pl.read_parquet(folder / "p0.parquet")
+        frame = frame.head(0) if kind == "empty" else frame.rename({"c1": "other"})
+        frame.write_parquet(path)
+    line = refused("map", "in/*.parquet", "-m", "pca", "--engine", "stream", "-o", "out")
+    assert "in/p1.parquet: " in line
+    assert not Path("out").exists()
