@@ -8,6 +8,7 @@ with Dask("tcp://scheduler:8786"):    # the same bytes, on many machines
 
 from lowland._core.rows.parts import Parts
 from lowland._core.rows.table import Rows
+from lowland.distributed.dask_engine import Dask
 from lowland.distributed.opening import open_rows
 
-__all__ = ["Parts", "Rows", "open_rows"]
+__all__ = ["Dask", "Parts", "Rows", "open_rows"]

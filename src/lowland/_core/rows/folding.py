@@ -34,10 +34,6 @@ class TreeFold:
         self.merge = merge
         self.levels: list[list[Any]] = [[]]
 
-    def merged(self, values: list[Any]) -> Any:
-        """One value of the next level; an engine may have it computed elsewhere."""
-        return merge_all(values, self.merge)
-
     def add(self, value: Any) -> None:
         """One more result, the next in order."""
         for level in range(len(self.levels) + 1):
@@ -46,13 +42,13 @@ class TreeFold:
             self.levels[level].append(value)
             if len(self.levels[level]) < FAN_IN:
                 return
-            value = self.merged(self.levels[level])
+            value = merge_all(self.levels[level], self.merge)
             self.levels[level] = []
 
     def result(self) -> Any:
         """All results merged; each level's incomplete last group is merged into the next level."""
         for level, values in enumerate(self.levels[:-1]):
             if values:
-                self.levels[level + 1].append(self.merged(values))
+                self.levels[level + 1].append(merge_all(values, self.merge))
                 self.levels[level] = []
-        return self.merged(self.levels[-1])
+        return merge_all(self.levels[-1], self.merge)
