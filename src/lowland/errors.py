@@ -1,6 +1,7 @@
 """Errors and warnings of lowland, for ``except`` clauses."""
 
 from lowland._core.errors import (
+    ClusterError,
     ConvergenceWarning,
     DataError,
     DataTypeError,
@@ -12,6 +13,7 @@ from lowland._core.errors import (
 )
 
 __all__ = [
+    "ClusterError",
     "ConvergenceWarning",
     "DataError",
     "DataTypeError",

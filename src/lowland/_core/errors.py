@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "ClusterError",
     "ConvergenceWarning",
     "DataError",
     "DataTypeError",
@@ -49,6 +50,10 @@ class ModelFileError(LowlandError, ValueError):
 
 class StoppedError(LowlandError, RuntimeError):
     """The run was cancelled before there was anything worth keeping."""
+
+
+class ClusterError(LowlandError, RuntimeError):
+    """A cluster of workers cannot do the work: it is not there, it ended, or its workers differ."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -31,7 +31,9 @@ from lowland._core.params import Declared, param
 from lowland._core.prepared import Prepared
 from lowland._core.random import generator
 from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
+from lowland._core.rows.collections import is_collection
 from lowland._core.rows.fitting import Placing, as_rows, checked_rows, float_type, needs_memory
+from lowland._core.rows.scheduling import PlacedCollection
 from lowland._core.rows.table import Rows
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
@@ -111,7 +113,7 @@ class Estimator(Declared):
         rows = as_rows(X)
         if rows is not None:
             self._fit_leaves(rows, y)
-            return self.transform(rows)
+            return self.transform(X)
         checked, embedding = self._fit_checked(X, y)
         if embedding is None:
             with self._running(bound_blas=self.transform_uses_blas) as run:
@@ -121,12 +123,14 @@ class Estimator(Declared):
     def transform(self, X: Any) -> Any:
         """Place rows in the fitted map, each as if it came alone. Changes nothing.
 
-        Of a table that is read leaf by leaf (``lowland.distributed.open_rows``, or a collection of
-        Dask) the result is such a table, which is computed when it is used.
+        Of a table that is read leaf by leaf (``lowland.distributed.open_rows``) the result is such
+        a table, and of a collection of Dask it is an array of Dask (with ``set_output``, a data
+        frame of Dask): both are computed when they are used.
         """
-        rows = as_rows(X)
-        if rows is not None:
-            return self._placed_leaves(rows)
+        if isinstance(X, Rows):
+            return self._placed_leaves(X)
+        if is_collection(X):
+            return self._placed_collection(X)
         checked = self._check_new_rows(X)
         if "column_ranges_" in vars(self):
             checked = in_ranges(checked, self.column_ranges_)
@@ -149,14 +153,20 @@ class Estimator(Declared):
 
     def _placed_leaves(self, rows: Rows) -> Rows:
         """The table of the places of all rows."""
-        self._require_fitted()
-        owner = type(self).__name__
-        check_same_columns(
-            column_names(rows), getattr(self, "feature_names_in_", None), owner=owner
-        )
-        check_columns(rows, self.n_features_in_, owner=owner)
-        names = [str(name) for name in self.get_feature_names_out()]
+        names = self._names_for(rows)
         return rows.map(Placing(self), len(names), names=names, dtype=float_type(rows.dtype))
+
+    def _placed_collection(self, X: Any) -> Any:
+        """The collection of the places of all rows."""
+        return PlacedCollection(X).by(Placing(self), self._names_for, self._output())
+
+    def _names_for(self, table: Any) -> list[str]:
+        """The names of the columns that ``transform`` gives, for a table with the fitted columns."""
+        self._require_fitted()
+        owner, known = type(self).__name__, getattr(self, "feature_names_in_", None)
+        check_same_columns(column_names(table), known, owner=owner)
+        check_columns(table, self.n_features_in_, owner=owner)
+        return [str(name) for name in self.get_feature_names_out()]
 
     def _fit_checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray | None]:
         self.check_params()

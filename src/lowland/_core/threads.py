@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import contextvars
 import functools
 import numbers
 import os
@@ -17,7 +18,7 @@ from lowland._core.cgroup import control_groups, read_numbers
 from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 
-__all__ = ["available_cpus", "limit_blas", "resolve_n_jobs"]
+__all__ = ["available_cpus", "limit_blas", "limit_threads", "resolve_n_jobs"]
 
 
 MOST_THREADS = 1024
@@ -61,12 +62,13 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
     ``None`` means all the cores the process may use, a positive number means itself, and negative
     numbers count from the end as in joblib: -1 all cores, -2 all but one, never fewer than 1.
+    Within :func:`limit_threads`, "all cores" are at most so many.
 
     >>> resolve_n_jobs(3)
     3
     """
     if n_jobs is None:
-        return available_cpus()
+        return _all_cores()
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ParameterError(
             f"n_jobs={shown(n_jobs)} is not allowed; give None or -1 for all cores, "
@@ -79,7 +81,34 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         )
     if n_jobs > 0:
         return int(n_jobs)
-    return max(1, available_cpus() + 1 + int(n_jobs))
+    return max(1, _all_cores() + 1 + int(n_jobs))
+
+
+_most: contextvars.ContextVar[int | None] = contextvars.ContextVar("most threads", default=None)
+
+
+def _all_cores() -> int:
+    most = _most.get()
+    return available_cpus() if most is None else min(most, available_cpus())
+
+
+@contextlib.contextmanager
+def limit_threads(n: int) -> Iterator[None]:
+    """Let "all cores" mean at most ``n`` of them inside the block, in this Python thread.
+
+    A worker of a cluster runs several tasks at once, and each of them sees all cores of the
+    machine. A number of threads that a caller asked for stays. Blocks within blocks only lower.
+
+    >>> with limit_threads(1):
+    ...     resolve_n_jobs(None), resolve_n_jobs(-1), resolve_n_jobs(3)
+    (1, 1, 3)
+    """
+    outer = _most.get()
+    token = _most.set(max(1, n if outer is None else min(n, outer)))
+    try:
+        yield
+    finally:
+        _most.reset(token)
 
 
 @functools.lru_cache(maxsize=1)

@@ -8,8 +8,9 @@ with Dask("tcp://scheduler:8786"):    # the same bytes, on many machines
 
 from lowland._core.rows.parts import Parts
 from lowland._core.rows.table import Rows
+from lowland.distributed.dask_engine import Dask
 from lowland.distributed.graph import knn_graph
 from lowland.distributed.opening import open_rows
 from lowland.distributed.refining import Refined, refined
 
-__all__ = ["Parts", "Refined", "Rows", "knn_graph", "open_rows", "refined"]
+__all__ = ["Dask", "Parts", "Refined", "Rows", "knn_graph", "open_rows", "refined"]

@@ -17,7 +17,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.rows.folding import TreeFold
 from lowland._core.rows.leaves import Block, Task
 
-__all__ = ["Engine", "Job", "Stream", "current_engine", "run_task", "using"]
+__all__ = ["Engine", "Job", "Stream", "current_engine", "naming_source", "run_task", "using"]
 
 Work = Callable[[Iterator[Block], Any], Any]
 
@@ -104,9 +104,9 @@ def naming_source(source: str) -> Iterator[None]:
 _current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
 
 
-def current_engine() -> Engine:
-    """The engine of the innermost ``with`` block around the caller, else a stream."""
-    return _current.get() or Stream()
+def current_engine(otherwise: Engine | None = None) -> Engine:
+    """The engine of the innermost ``with`` block around the caller; else that, or a stream."""
+    return _current.get() or otherwise or Stream()
 
 
 @contextlib.contextmanager

@@ -9,6 +9,11 @@ import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.monitor import Monitor
+from lowland._core.rows.collections import (
+    collection_rows,
+    is_collection,
+    with_collected_target,
+)
 from lowland._core.rows.table import Rows
 from lowland._core.validation import FLOATS, check_matrix, is_sparse
 from lowland._core.wording import shown
@@ -18,7 +23,9 @@ __all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs
 
 def as_rows(X: Any) -> Rows | None:
     """X as a table in leaves if it is one, or a collection of Dask; None if it is in memory."""
-    return X if isinstance(X, Rows) else None
+    if isinstance(X, Rows):
+        return X
+    return collection_rows(X) if is_collection(X) else None
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -84,6 +91,9 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
     """The rows with the labels that ``y`` names; None takes the target they have already."""
     if y is None and rows.target is not None:
         return rows
+    collected = with_collected_target(rows, y)
+    if collected is not None:
+        return collected
     if not isinstance(y, str):
         raise ParameterError(
             f"{owner}: y={shown(y)} is not allowed; for rows that are read leaf by leaf, y is the "

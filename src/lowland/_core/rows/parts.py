@@ -93,8 +93,11 @@ def write_parts(
     missing = [task for task in tasks if not (home / part_name(task.number)).exists()]
     work = PartWriter(home.absolute(), names, numbered=rows.id_name is None)
     places = [task.number for task in missing]
-    for _ in rows.results(work, monitor, "placing", tasks=missing, arguments=places):
-        pass
+    try:
+        for _ in rows.results(work, monitor, "placing", tasks=missing, arguments=places):
+            pass
+    finally:
+        _remove_unfinished(home)
     files = tuple(home / part_name(task.number) for task in tasks)
     return Parts(home, files, rows.shape[0], len(tasks) - len(missing))
 
@@ -120,8 +123,13 @@ def _claim(home: Path, about: dict[str, Any], *, resume: bool) -> None:
             f"{home}: is not empty; choose another folder, or resume a run that was stopped with "
             "resume=True (--resume)."
         )
-    for left in home.glob(".part-*.part"):  # of a run that was killed
-        left.unlink(missing_ok=True)
+    _remove_unfinished(home)
     unfinished = home / f".{MANIFEST}-{uuid.uuid4().hex[:12]}.part"
     unfinished.write_text(json.dumps(about, indent=1))
     os.replace(unfinished, manifest)
+
+
+def _remove_unfinished(home: Path) -> None:
+    """Remove what a process that was killed left: a whole run earlier, or a worker in this one."""
+    for left in home.glob(".part-*.part"):
+        left.unlink(missing_ok=True)

@@ -72,7 +72,7 @@ class Rows:
         self.task_rows = task_rows
         self.steps: tuple[Callable[[Any], Any], ...] = ()
         self.target: str | None = None
-        self.engine: Engine | None = None  # None: that of the ``with`` block around the use
+        self.engine: Engine | None = None  # where there is no ``with`` block around; None: a stream
         self._n_columns = self._read_columns = n_columns
         self._n_rows = count_rows(self.leaves)
 
@@ -217,7 +217,7 @@ class Rows:
         return Job(name, work, tasks, self.steps, arguments)
 
     def _engine(self) -> Engine:
-        return self.engine or current_engine()
+        return current_engine(self.engine)
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""
