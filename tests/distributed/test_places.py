@@ -109,9 +109,9 @@ def test_a_model_that_is_not_fitted_says_so():
 
 def test_sparse_blocks_and_double_names():
     """Kept columns of sparse rows stay sparse; a data frame could not have one name twice."""
-    fitted = VarianceScore(2).fit(pd.DataFrame(table(N, 0), columns=["a", "b", "a", "b"]))
+    fitted = VarianceScore(2).fit(pd.DataFrame(table(N, 0), columns=["a"] * 4))
     X = table(NEW, 1)
-    rows = labeled_rows(pd.DataFrame(X, columns=["a", "b", "a", "b"]), task_rows=4)
+    rows = labeled_rows(pd.DataFrame(X, columns=["a"] * 4), task_rows=4)
     placed = fitted.set_output(transform="polars").transform(rows)
     assert np.array_equal(placed.to_numpy(), X[:, fitted.get_support()])
     fitted = VarianceScore(2).fit(table(N, 0))

@@ -141,6 +141,15 @@ def test_the_form_of_dates_is_that_of_all_leaves(value):
         assert_same(ready[0].fit(frame), ready[1].fit(frame_rows(frame)))
 
 
+def test_the_unit_of_dates_is_that_of_all_leaves():
+    """All leaves but the last span seconds, all of them together days."""
+    texts = [f"2020-01-01 00:00:{i % 50:02d}" for i in range(N - 1)] + ["2020-03-01 00:00:00"]
+    frame = pl.DataFrame({"day": texts})
+    here = Preparation(dates=["day"]).fit(frame_rows(frame))
+    assert_same(Preparation(dates=["day"]).fit(frame), here)
+    assert here.date_units_.tolist() == [86400.0]
+
+
 @each("choice", [{"missing": "median"}, {"missing": "neighbors"}, {"scale": "robust"}])
 def test_what_needs_all_rows_names_a_sample(choice):
     with pytest.raises(ParameterError, match=r"rows\.sample"):

@@ -77,10 +77,7 @@ def merge_columns(a: ColumnSums, b: ColumnSums) -> ColumnSums:
     share = b.known / np.maximum(known, 1)
     mean = np.where(a.known > 0, a.mean, b.mean) + delta * share
     squares = a.squares + b.squares + delta**2 * (a.known * share)
-    low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
-    constant = low == high  # exactly, whatever was rounded
-    mean, squares = np.where(constant, low, mean), np.where(constant, 0.0, squares)
-    return ColumnSums(known, mean, squares, low, high)
+    return ColumnSums(known, mean, squares, np.minimum(a.low, b.low), np.maximum(a.high, b.high))
 
 
 def with_value(sums: ColumnSums, counts: np.ndarray, values: np.ndarray) -> ColumnSums:
