@@ -291,9 +291,8 @@ class NeighborEmbedding(Reducer):
             )
         near = near.in_distances()
         p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
-        frozen = FrozenMap(
-            self.embedding_, self._dof(), None if self.by_rows else self.mean_potential_
-        )
+        mean = None if self.by_rows else self.mean_potential_
+        frozen = FrozenMap(self.embedding_, self._dof(), mean)
         field = run.prepared(
             "field",
             (frozen.Y,),
