@@ -138,6 +138,12 @@ def test_rows_of_parts_with_too_few_rows_still_get_all_neighbors(X):
     assert np.array_equal(np.sort(one.indices), [[j for j in range(9) if j != i] for i in range(9)])
 
 
+def test_parts_that_would_all_hold_all_rows_are_one_part():
+    X = np.random.default_rng(0).standard_normal((600, 12))
+    found = knn_graph(array_rows(X, task_rows=100), 5, n_parts=3, copies=2, target_recall=1.0)
+    assert np.array_equal(found.indices, graph_in_memory(X, 5).indices)
+
+
 def test_parts_that_are_too_large_are_divided(X, monkeypatch):
     monkeypatch.setattr(module, "_limits", lambda p: PartLimits(200, 400))
     sizes = []

@@ -115,6 +115,8 @@ def knn_graph(
     )
     unit = metric_unit(max(largest(parts.centers), largest(truth.X)), "euclidean")
     parts = parts.with_copies(_enough_copies(table, parts, truth, target_recall, monitor))
+    if 1 < parts.copies == len(parts.centers) and n <= 2 * limits.most:
+        parts = parts.as_one()  # every part would hold all rows
     lists = NeighborLists(n, k)
     join = PartJoin(k, unit, seed, n_jobs)
     while True:

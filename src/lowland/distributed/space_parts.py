@@ -99,6 +99,12 @@ class SpaceParts:
             self.n_jobs,
         )
 
+    def as_one(self) -> SpaceParts:
+        """One part of all rows."""
+        nobody, one = self.heavy[:0], np.ones(1, np.int64)
+        center = self.centers[:1]
+        return SpaceParts(center, one, nobody, one[:0], one[:0], 1, self.seed, self.n_jobs)
+
     def __call__(self, block: Block) -> np.ndarray:
         keys = row_keys(block.start, block.start + block.n_rows, self.seed)
         return self.of(block.X, keys)

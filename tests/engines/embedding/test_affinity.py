@@ -344,3 +344,19 @@ def test_affinities_that_do_not_fit_into_memory_are_refused(irregular, monkeypat
         joint_affinities(graph, 5)
     with pytest.raises(MemoryError, match="all pairs of 60 rows needs"):
         dense_joint(graph, 5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lists_in_ascending_order_have_the_same_joint_affinities(dtype):
+    rng = np.random.default_rng(0)
+    n, k = 60, 5
+    columns = np.array([rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)])
+    weights = rng.random((n, k)).astype(dtype)
+    starts = np.arange(n + 1) * k
+    order = np.argsort(columns, axis=1)
+    P = symmetrize_affinities(starts, columns.ravel(), weights.ravel())
+    lists = np.take_along_axis(columns, order, 1), np.take_along_axis(weights, order, 1)
+    Q = symmetrize_affinities(starts, *(array.ravel() for array in lists), ascending=True)
+    assert np.array_equal(P.indptr, Q.indptr)
+    assert np.array_equal(P.indices, Q.indices)
+    assert P.weights.tobytes() == Q.weights.tobytes()
