@@ -56,7 +56,7 @@ class Estimator(Declared):
 
     # What belongs to calls that are under way or saves later calls work, and is no part of the
     # model: slots are neither seen as attributes by scikit-learn nor copied, pickled or saved.
-    __slots__ = ("_prepared", "_runs", "_shared")
+    __slots__ = ("_once", "_runs", "_shared")
 
     reference: ClassVar[str] = ""
     accepts_sparse: ClassVar[bool] = False
@@ -70,7 +70,7 @@ class Estimator(Declared):
     def __post_init__(self) -> None:
         self._runs: set[Monitor] = set()
         self._shared: SharedWork | None = None
-        self._prepared = Prepared()
+        self._once = Prepared()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self)
@@ -161,7 +161,7 @@ class Estimator(Declared):
         return PlacedCollection(X).by(Placing(self), self._names_for, self._output())
 
     def _names_for(self, table: Any) -> list[str]:
-        """The names of the columns that ``transform`` gives, for a table with the fitted columns."""
+        """Names of the columns that ``transform`` gives, for a table with the fitted columns."""
         self._require_fitted()
         owner, known = type(self).__name__, getattr(self, "feature_names_in_", None)
         check_same_columns(column_names(table), known, owner=owner)
@@ -225,7 +225,7 @@ class Estimator(Declared):
         return checked
 
     def _forget(self) -> None:
-        self._prepared = Prepared()
+        self._once = Prepared()
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
@@ -246,7 +246,7 @@ class Estimator(Declared):
         with limit_blas(threads) if bound_blas else contextlib.nullcontext(), monitor:
             self._runs.add(monitor)
             try:
-                kept = self._shared, self._prepared
+                kept = self._shared, self._once
                 yield FitContext(generator(self.random_state), threads, monitor, *kept)
             finally:
                 self._runs.discard(monitor)
