@@ -118,7 +118,7 @@ def test_eigenvalues_and_goodness_of_fit(spectrum, columns):
 @each(
     "params, name",
     [
-        ({"metric": "cityblock"}, "metric='cityblock'"),
+        ({"metric": "cityblock"}, "metric='cityblock' .*use LandmarkMDS, or fit"),
         ({"metric": "precomputed"}, "metric='precomputed'"),
         ({"additive_constant": True}, "additive_constant=True"),
     ],
@@ -189,7 +189,7 @@ def test_all_rows_may_be_landmarks():
 @each(
     "params, reason",
     [
-        ({"selection": "maxmin"}, "selection='maxmin'"),
+        ({"selection": "maxmin"}, "selection='maxmin' .*set selection='random', or "),
         ({"metric": "precomputed"}, "metric='precomputed'"),
     ],
 )

@@ -177,6 +177,19 @@ def test_a_callback_gets_no_rows_and_can_stop(method, params):
     assert seen[-1][2] == model.loss_history_[-1]
 
 
+@each_method
+def test_a_cancelled_fit_keeps_what_it_has(method, params):
+    def callback(step, Y, loss):
+        if step == 2:
+            model.cancel()
+
+    model = method(callback=callback, max_iter=12, **params)
+    X = irregular("float64")
+    model.fit(leaves(X))
+    assert model.n_iter_ == 2
+    assert np.isfinite(model.transform(X)).all()
+
+
 def test_the_online_rule_names_the_batch_rule_and_the_sample():
     with pytest.raises(ParameterError, match=r"rule='online'.*rule='batch'.*rows\.sample"):
         SOM(rule="online").fit(leaves(irregular("float64")))

@@ -1,4 +1,4 @@
-"""Irregular tables that are read leaf by leaf, and an engine whose jobs travel like on a cluster."""
+"""Irregular tables that are read leaf by leaf, and an engine whose jobs travel as on a cluster."""
 
 from __future__ import annotations
 

@@ -103,11 +103,11 @@ class DistanceReducer(Reducer):
 
     # --- fitted rows --------------------------------------------------------------------------
 
-    def _refuse_leaves(self, reason: str) -> ParameterError:
+    def _refuse_leaves(self, setting: str, advice: str = "") -> ParameterError:
         """The error for rows that are read leaf by leaf, which this setting cannot be fitted to."""
         owner = type(self).__name__
         return ParameterError(
-            f"{owner}: {reason} needs all rows in memory; fit a sample, as in "
+            f"{owner}: {setting} needs all rows in memory; {advice}fit a sample, as in "
             f"{owner}(...).fit(rows.sample(10_000)), and place all rows with transform(rows)."
         )
 

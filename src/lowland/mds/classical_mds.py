@@ -176,7 +176,8 @@ class ClassicalMDS(DistanceReducer):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         """Euclidean rows, in two passes: their moments, then the signs of the axes."""
         if canonical(self.metric) != "euclidean":
-            raise self._refuse_leaves(f"metric={shown(self.metric)}")
+            advice = "" if self._has_distances else "use LandmarkMDS, or "
+            raise self._refuse_leaves(f"metric={shown(self.metric)}", advice)
         if self.additive_constant:
             raise self._refuse_leaves("additive_constant=True")
         (n, p), q, owner = rows.shape, int(self.n_components), type(self).__name__

@@ -175,7 +175,8 @@ class LandmarkMDS(DistanceReducer):
         n, p = rows.shape
         m = self._landmark_count(n)
         if self.selection != "random":
-            raise self._refuse_leaves(f"selection={shown(self.selection)}, a pass for each of {m}")
+            setting = f"selection={shown(self.selection)}"
+            raise self._refuse_leaves(setting, "set selection='random', or ")
         self._check_not_beyond_rows(n)
         require_memory(
             _working_bytes(m, p, m),
