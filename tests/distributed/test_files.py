@@ -221,6 +221,15 @@ def test_bytes_do_not_depend_on_how_many_leaves_are_read_together(
     assert alike(rows, frame.select(NUMBERS).cast(pl.Float64).to_numpy())
 
 
+def test_bytes_do_not_depend_on_how_many_columns_are_read_together(frame, tmp_path, monkeypatch):
+    path = write(frame, tmp_path / "a.parquet")
+    expected = [block.X for block in open_rows(path, frames=True, task_rows=9).blocks()]
+    monkeypatch.setattr(columnar, "GROUP_BYTES", 1)
+    found = [block.X for block in open_rows(path, frames=True, task_rows=9).blocks()]
+    assert all(a.equals(b) for a, b in zip(found, expected, strict=True))
+    assert alike(open_rows(path), frame.select(NUMBERS).cast(pl.Float64).to_numpy())
+
+
 def test_leaves_are_light_and_know_what_they_depend_on(tmp_path):
     X = np.random.default_rng(0).standard_normal((1000, 50))
     path = tmp_path / "a.parquet"

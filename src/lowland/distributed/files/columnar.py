@@ -21,6 +21,9 @@ ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
 PATTERN = set("*?[")
+# polars fetches all chunks of the chosen columns in a row group, for any number of its rows, and a
+# file may be one row group. So the columns of a large file are read some at a time.
+GROUP_BYTES, FEWEST = 1 << 28, 4
 
 
 class ColumnarReader(NamedTuple):
@@ -39,8 +42,16 @@ class ColumnarReader(NamedTuple):
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
         with unread(file.name), polars_reading(File(Path(file.path), file.name), self.kind):
-            lazy = self.scan(file.path)
-            return lazy.select(file.layout.wanted).slice(first, n_rows).collect()
+            import polars as pl
+
+            lazy = self.scan(file.path).slice(first, n_rows)
+            wanted = file.layout.wanted
+            size = 0 if file.stamp is None or self.kind == "Arrow" else file.stamp[0]
+            step = max(FEWEST, len(wanted) * GROUP_BYTES // max(size, 1))
+            parts = [
+                lazy.select(wanted[i : i + step]).collect() for i in range(0, len(wanted), step)
+            ]
+            return parts[0] if len(parts) == 1 else pl.concat(parts, how="horizontal")
 
     def scan(self, path: str) -> pl.LazyFrame:
         import polars as pl
