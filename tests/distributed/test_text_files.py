@@ -11,6 +11,7 @@ import pytest
 
 import lowland.distributed.files.records as records
 import lowland.distributed.files.text_look as text_look
+import lowland.distributed.opening as opening
 from lowland.distributed import open_rows
 from lowland.errors import DataError
 from lowland.io import read_table
@@ -190,6 +191,14 @@ def test_types_are_decided_by_rows_from_all_over_the_text(tmp_path, short_sample
     rows = open_rows(path, columns=["x"], labels=["i"])
     along = pl.concat([block.beside for block in rows.blocks()])["i"]
     assert along.to_list() == [i if i < 1000 else i + 0.5 for i in range(4000)]
+
+
+def test_leaves_of_long_rows_are_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "TEXT_BYTES", 1000)
+    path = table("a,t\n" + "".join(f"{i},{'long ' * 9}\n" for i in range(100)), tmp_path)
+    rows = open_rows(path)
+    assert max(leaf.span[1] - leaf.span[0] for leaf in rows.leaves) <= 1000
+    assert numbers(rows)[:, 0].tolist() == [*range(100)]
 
 
 REFUSED = {

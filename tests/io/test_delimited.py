@@ -130,3 +130,10 @@ def test_a_broken_file_is_refused_with_its_name_and_the_place(read, content, mes
         read(content)
     assert "table.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@each("text", ["version,b\n1.100,1\n2.200,2\nNA,3\n", "v,b\n1.234,1\ninf,2\ninf,3\nNA,4\n"])
+def test_numbers_that_can_be_read_in_two_ways_stay_text_if_they_may_be_codes(read, text):
+    table = read(text)
+    assert table.labels.columns == [text.partition(",")[0]]
+    assert table.feature_names == ("b",)

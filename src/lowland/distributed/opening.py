@@ -15,6 +15,7 @@ from lowland.distributed.files.roles import Choice, layout_of
 
 __all__ = ["open_rows"]
 
+TEXT_BYTES = 1 << 27  # of a leaf of text, about
 MOST_LEAVES = 1 << 22  # of one file; a forged directory may claim any number of rows
 
 
@@ -91,7 +92,12 @@ def _leaves(look: Look, layout: Layout, step: int) -> Iterator[FileLeaf]:
     if look.n_rows > step * MOST_LEAVES:
         raise DataError(f"{look.name}: claims to hold {look.n_rows} rows; it is damaged.")
     file = SourceFile(look.name, look.path, look.stamp, look.reader, layout)
-    begin = 0 if look.marks is None else look.marks.begin(look.path, look.name, 0)
+    begin = 0
+    if look.marks is not None:  # a row of text may be as long as it likes
+        begin = int(look.marks.places[0])
+        row_bytes = (look.marks.end - begin) // look.n_rows + 1
+        while step > 1 and step * row_bytes > TEXT_BYTES:
+            step = (step + 1) // 2
     for i, j in leaf_ranges(look.n_rows, step):
         if look.marks is None:
             yield FileLeaf(file, i, j - i)

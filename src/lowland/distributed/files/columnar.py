@@ -21,6 +21,10 @@ ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
 PATTERN = set("*?[")
+# polars fetches all chunks of the chosen columns in a row group, for any number of its rows, and a
+# file may be one row group. So the columns of a large file are read some at a time.
+GROUP_BYTES, FEWEST = 1 << 28, 4
+CHUNK_ENTRY = 400  # bytes in the directory for a column and a group of rows, with its schema
 
 
 class ColumnarReader(NamedTuple):
@@ -28,6 +32,7 @@ class ColumnarReader(NamedTuple):
 
     kind: str
     index_name: str | None = None
+    n_groups: int = 1  # of rows in the file, at least
 
     @property
     def together(self) -> bool:
@@ -39,8 +44,17 @@ class ColumnarReader(NamedTuple):
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
         with unread(file.name), polars_reading(File(Path(file.path), file.name), self.kind):
-            lazy = self.scan(file.path)
-            return lazy.select(file.layout.wanted).slice(first, n_rows).collect()
+            import polars as pl
+
+            lazy = self.scan(file.path).slice(first, n_rows)
+            wanted = file.layout.wanted
+            size = 0 if file.stamp is None or self.kind == "Arrow" else file.stamp[0]
+            size //= self.n_groups
+            step = max(FEWEST, len(wanted) * GROUP_BYTES // max(size, 1))
+            parts = [
+                lazy.select(wanted[i : i + step]).collect() for i in range(0, len(wanted), step)
+            ]
+            return parts[0] if len(parts) == 1 else pl.concat(parts, how="horizontal")
 
     def scan(self, path: str) -> pl.LazyFrame:
         import polars as pl
@@ -73,15 +87,27 @@ def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Loo
     import polars as pl
 
     reader = ColumnarReader(kind)
+    n_groups = 1
     with unread(name), polars_reading(File(Path(path), name), kind):
         lazy = reader.scan(path)
         schema = dict(lazy.collect_schema())
         n_rows = int(lazy.select(pl.len()).collect().item())
+        if kind == "Parquet" and stamp is not None:
+            n_groups = _row_groups(path, stamp[0], len(schema))
     if PANDAS_INDEX in schema:
         index = "index" if "row" in schema else "row"
         schema = {index if key == PANDAS_INDEX else key: kind for key, kind in schema.items()}
-        return Look(name, path, stamp, ColumnarReader(kind, index), n_rows, schema, id_name=index)
-    return Look(name, path, stamp, reader, n_rows, schema)
+        reader = ColumnarReader(reader.kind, index, n_groups)
+        return Look(name, path, stamp, reader, n_rows, schema, id_name=index)
+    return Look(name, path, stamp, reader._replace(n_groups=n_groups), n_rows, schema)
+
+
+def _row_groups(path: str, size: int, n_columns: int) -> int:
+    """At least so many groups of rows has a Parquet file, by the length of its directory."""
+    with open(path, "rb") as opened:
+        opened.seek(max(0, size - 8))
+        length = int.from_bytes(opened.read(4), "little")
+    return max(1, length // (CHUNK_ENTRY * max(1, n_columns)))
 
 
 def is_address(text: str) -> bool:

@@ -10,7 +10,17 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import unread
 
-__all__ = ["EVERY", "Marks", "count_records", "line_of", "read_bytes", "record_starts"]
+__all__ = [
+    "EVERY",
+    "NEWLINE",
+    "Marks",
+    "count_records",
+    "line_of",
+    "outside",
+    "quotes_of",
+    "read_bytes",
+    "record_starts",
+]
 
 CHUNK = 1 << 24  # bytes that are looked at together
 EVERY = 256  # rows between two marks
@@ -52,15 +62,9 @@ class _Scan:
     def starts(self, piece: bytes) -> np.ndarray:
         """Starts of the records that end in this piece."""
         bytes_ = np.frombuffer(piece, np.uint8)
-        ends = bytes_ == NEWLINE
-        if b'"' in piece:
-            quotes = bytes_ == QUOTE
-            odd = np.bitwise_xor.accumulate(quotes) ^ self.inside
-            ends &= ~odd
-            self.inside = bool(odd[-1])
-        elif self.inside:
-            ends[:] = False
-        ends = np.flatnonzero(ends)
+        quotes = quotes_of(piece)
+        ends = outside(bytes_, NEWLINE, quotes, self.inside)
+        self.inside ^= bool(len(quotes) % 2)
         starts = np.empty(len(ends), np.int64)
         if len(ends):
             starts[0] = self.start
@@ -83,6 +87,21 @@ class _Scan:
         length = self.base - self.start
         blank = length == 0 or (length == 1 and self.last == RETURN)
         return np.array([] if blank else [self.start], np.int64)
+
+
+def quotes_of(piece: bytes) -> np.ndarray:
+    """Where quotation marks stand."""
+    if b'"' not in piece:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(np.frombuffer(piece, np.uint8) == QUOTE)
+
+
+def outside(bytes_: np.ndarray, byte: int, quotes: np.ndarray, inside: bool = False) -> np.ndarray:
+    """Where a byte stands outside quotation marks; ``inside``: one is open at the beginning."""
+    places = np.flatnonzero(bytes_ == byte)
+    if not len(quotes):
+        return places[:0] if inside else places
+    return places[np.searchsorted(quotes, places) % 2 == inside]
 
 
 def count_records(path: str, name: str, begin: int) -> Marks:

@@ -10,7 +10,13 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import SourceFile
-from lowland.distributed.files.records import QUOTE, line_of, read_bytes, record_starts
+from lowland.distributed.files.records import (
+    line_of,
+    outside,
+    quotes_of,
+    read_bytes,
+    record_starts,
+)
 from lowland.distributed.files.values import WHOLE, MisfitError, Written, converted
 from lowland.io.contents import unreadable
 from lowland.io.text.dialect import BLANKS, split_at_blanks
@@ -144,13 +150,9 @@ class TextReader(NamedTuple):
                 ) from error
         if self.separator == BLANKS:
             return self._split(body, place)
-        if body.count(b"\n") > n_rows - (body[-1:] != b"\n"):
+        if _count(body, "\n") > n_rows - (body[-1:] != b"\n"):
             body = _without_blank_lines(body)
-        if b'"' in body:
-            found = int(np.count_nonzero(_separators(body, self.separator)))
-        else:
-            found = body.count(self.separator.encode())
-        if found != n_rows * (len(self.names) - 1):
+        if _count(body, self.separator) != n_rows * (len(self.names) - 1):
             self._check_widths(raw, body, self.separator, place)
         return body
 
@@ -169,7 +171,7 @@ class TextReader(NamedTuple):
         """Raise for the first row with another number of fields."""
         width = len(self.names)
         starts = np.append(record_starts(body), len(body))
-        marks = np.flatnonzero(_separators(body, separator))
+        marks = outside(np.frombuffer(body, np.uint8), ord(separator), quotes_of(body))
         counts = np.diff(np.searchsorted(marks, starts)) + 1
         bad = np.flatnonzero(counts != width)
         if len(bad):
@@ -186,11 +188,14 @@ def _width_trouble(found: int, width: int) -> str:
     return f"{found} fields where the first line has {width}"
 
 
-def _separators(body: bytes, separator: str) -> np.ndarray:
-    """Where separators stand outside quotation marks."""
-    bytes_ = np.frombuffer(body, np.uint8)
-    found = bytes_ == ord(separator)
-    return found & ~np.bitwise_xor.accumulate(bytes_ == QUOTE) if b'"' in body else found
+def _count(body: bytes, mark: str) -> int:
+    """How often a character stands outside quotation marks."""
+    quotes = quotes_of(body)
+    if not len(quotes):
+        return body.count(mark.encode())
+    places = np.flatnonzero(np.frombuffer(body, np.uint8) == ord(mark))
+    within = np.diff(np.searchsorted(places, quotes))[::2].sum()
+    return len(places) - int(within)
 
 
 def _without_blank_lines(body: bytes) -> bytes:

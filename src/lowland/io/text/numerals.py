@@ -251,7 +251,7 @@ def _unit_trouble(
 
 def _mostly(name: str, text: pl.Series, odd: np.ndarray) -> str:
     """A note if more than half of the values are numbers."""
-    most = text.count() > 2 * int(odd.sum())
+    most = odd.any() and text.count() > 2 * int(odd.sum())
     return _kept(name, text, odd, "not all of it is numbers") if most else ""
 
 
