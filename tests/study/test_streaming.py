@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.text import Text
 import lowland
 from lowland import PCA, TSNE
 from lowland._core.rows.arrays import array_rows
+from lowland._core.rows.engines import Stream, using
 from lowland._core.rows.sampling import sampled_rows
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.io import coordinate_names
@@ -365,6 +367,42 @@ def test_numbers_for_people():
         "10 000",
         "1 234 567",
     ]
+
+
+class Elsewhere(Stream):
+    """An engine whose work, steps and results travel by pickle, as those of workers do."""
+
+    def __init__(self, scheduler):
+        self.scheduler, self.jobs = scheduler, []
+
+    def __enter__(self):
+        self.context = using(self)
+        return self.context.__enter__()
+
+    def __exit__(self, *details):
+        return self.context.__exit__(*details)
+
+    def run(self, job, monitor):
+        self.jobs.append(job.name)
+        for result in super().run(pickle.loads(pickle.dumps(job)), monitor):
+            yield pickle.loads(pickle.dumps(result))
+
+
+def test_dask_goes_through_rows_with_the_same_bytes(files, small_tasks, monkeypatch):
+    engines = []
+
+    def engine(scheduler):
+        engines.append(Elsewhere(scheduler))
+        return engines[-1]
+
+    monkeypatch.setattr("lowland.distributed.Dask", engine, raising=False)
+    here = make_map(files, "pca", engine="stream", n_jobs=1)
+    there = make_map(files, "pca", engine="dask", scheduler="local:2", n_jobs=1)
+    assert there.engine == "dask"
+    assert engines[0].scheduler == "local:2"
+    assert {"sample", "covariance", "placing", "neighbors", "ranks"} <= {*engines[0].jobs}
+    assert digests(there.parts.folder) == digests(here.parts.folder)
+    assert there.quality.to_dict() == here.quality.to_dict()
 
 
 # --- new rows -------------------------------------------------------------------------------

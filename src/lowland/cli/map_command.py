@@ -188,6 +188,10 @@ def lines(result: MapResult, files: MapFiles) -> list[str]:
         made.append("stopped early")
     first, *rest = found["preparation"]
     written = files.named()
+    if "parts" in found:
+        kept = found["parts"]["kept"]
+        kept = f", {kept} kept by --resume" if kept else ""
+        written["map"] += f" ({count(found['parts']['files'], 'part')}{kept})"
     width = max(8, *map(len, written))
     return [
         f"{found['input']}: {first}",

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland.report._about_alignment import about_alignment
-from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS
+from lowland.report._about_rows import about_rows
+from lowland.report.payload import SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
 
@@ -45,7 +46,7 @@ def advise(summary: Summary) -> list[Advice]:
     """
     streamed = summary.get("streamed")
     n = len(summary["ids"]) if streamed is None else streamed["rows"]
-    found = list(_about_rows(summary, n))
+    found = [Advice(*said, None) for said in about_rows(summary, n)]
     found += [Advice(*said, None) for said in about_alignment(summary.get("alignment"), LOW)]
     for entry in summary["maps"]:
         for rule in RULES:
@@ -57,48 +58,6 @@ def advise(summary: Summary) -> list[Advice]:
 
 
 Found = Iterator[tuple[str, bool, str]]
-
-
-def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
-    dropped = summary["dropped_rows"]
-    if len(dropped):
-        text = (
-            f"{count(len(dropped))} of {count(summary['input']['rows'])} rows were dropped before "
-            "the map was made; if they have something in common, the map does not show it."
-        )
-        yield Advice("rows dropped", True, text, None)
-    for kind, name, share in summary["input"].get("dominant", ()):
-        yield Advice(f"one {kind} dominates", True, _dominance(kind, name, share), None)
-    streamed = summary.get("streamed")
-    if streamed is not None and streamed["fitted"] < n:
-        text = (
-            f"The method was fitted to {count(streamed['fitted'])} of {count(n)} rows, drawn at "
-            "random, and the others were placed in the map of these. A group of very few rows may "
-            "have no place of its own."
-        )
-        yield Advice("sample fitted", False, text, None)
-    shown = min(MOST_POINTS, len(summary["ids"]))
-    if n > shown:
-        text = (
-            f"The interactive map shows {count(shown)} of {count(n)} points, drawn at "
-            "random. Rare points may be missing from it and from exported selections; the measures "
-            "and the map file are about all rows."
-        )
-        yield Advice("sample displayed", False, text, None)
-
-
-def _dominance(kind: str, name: str, share: float) -> str:
-    what = name if name.startswith("column ") else f"{kind.capitalize()} {name!r}"
-    text = (
-        f"{what[0].upper()}{what[1:]} carries {percent(share)} of the variance: the map shows "
-        f"little else than this {kind}."
-    )
-    if kind == "row":
-        return f"{text} If it is an error or an outlier, make the map without it."
-    return (
-        f"{text} If the units of the columns differ, scale them (--scale standard, "
-        "scale='standard'); if it is no measurement, leave it out (--drop, drop=)."
-    )
 
 
 def _stopped(entry: Map, n: int) -> Found:

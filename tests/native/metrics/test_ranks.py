@@ -277,3 +277,79 @@ def test_the_others_refuse_what_does_not_fit():
         _native.distance_sums(X, X, own + 3, 1.0, out, 1)
     with pytest.raises(ValueError, match="DISTANCE_SUMS"):
         _native.distance_sums(X, X, own, 1.0, np.zeros((5, 3)), 1)
+
+
+# --- queries against blocks of a table ----------------------------------------------------------
+
+
+@each("name", [name for name in TABLES if name != "two rows"])
+@each_isa
+@each_dtype
+def test_counts_of_blocks_add_up_to_ranks(name, dtype, isa):
+    rng = np.random.default_rng(1)
+    X = TABLES[name](rng).astype(dtype)
+    n, k = len(X), 4
+    numbers = np.sort(rng.choice(n, 30, replace=False))
+    partners = (numbers[:, None] + 1 + rng.integers(0, n - 1, (30, k))) % n
+    heights = np.empty(30 * k)
+    _native.pair_squares(np.repeat(X[numbers], k, axis=0), X[partners.ravel()], heights, 2, isa)
+    squares = naive_squares(X)
+    expected = squares[np.repeat(numbers, k), partners.ravel()]
+    np.testing.assert_allclose(heights, expected, rtol=1e-14)  # fused sums round differently
+    found = np.zeros(30 * k, np.int64)
+    queries = PackedPoints.of(X[numbers], np.arange(30, dtype=np.int32), 1)
+    for start in range(0, n, 41):
+        block = np.ascontiguousarray(X[start : start + 41])
+        points = PackedPoints.of(block, np.arange(len(block), dtype=np.int32), 1)
+        inside = (numbers >= start) & (numbers < start + len(block))
+        _native.count_nearer(
+            *(points.panels, points.halves, block),
+            *(queries.panels, queries.halves, X[numbers]),
+            np.where(inside, numbers - start, -1).astype(np.int32),
+            np.arange(0, 30 * k + 1, k, dtype=np.int64),
+            heights,
+            np.clip(partners.ravel() - start, 0, len(block)).astype(np.int32),
+            2 * points.rounding,
+            found,
+            2,
+            isa,
+        )
+    ranks = naive_ranks(squares)[numbers[:, None], partners]
+    assert np.array_equal(found.reshape(30, k) + 1, ranks)
+
+
+def test_counts_of_blocks_refuse_what_does_not_fit():
+    X = np.arange(8.0).reshape(4, 2)
+    points = PackedPoints.of(X, np.arange(4, dtype=np.int32), 1)
+    good = {
+        "panels": points.panels,
+        "halves": points.halves,
+        "x": X,
+        "query_panels": points.panels,
+        "query_halves": points.halves,
+        "queries": X,
+        "own": np.arange(4, dtype=np.int32),
+        "starts": np.array([0, 1, 1, 1, 2], np.int64),
+        "squares": np.array([1.0, 4.0]),
+        "ties": np.zeros(2, np.int32),
+        "rounding": 1e-12,
+        "counts": np.zeros(2, np.int64),
+        "threads": 1,
+    }
+    _native.count_nearer(**good)
+    for name, bad, message in (
+        ("x", np.zeros((40, 2)), "must hold every row"),
+        ("queries", np.zeros((40, 2)), "must hold every query"),
+        ("queries", np.zeros((4, 3)), "differ in dimension"),
+        ("query_halves", np.zeros(3), "fill the panels"),
+        ("own", np.array([0, 1, 2, 4], np.int32), "no such row"),
+        ("starts", np.array([0, 1, 1, 1, 3], np.int64), "do not fit together"),
+        ("starts", np.array([0, 2, 1, 1, 2], np.int64), "must not fall"),
+        ("squares", np.array([np.nan, 1.0]), "negative or no number"),
+        ("counts", np.zeros(1, np.int64), "do not fit together"),
+        ("rounding", 0.5, "small number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _native.count_nearer(**{**good, name: bad})
+    with pytest.raises(ValueError, match="pair_squares"):
+        _native.pair_squares(X, X[:2], np.zeros(4), 1)
