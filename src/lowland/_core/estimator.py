@@ -160,7 +160,7 @@ class Estimator(Declared):
         return PlacedCollection(X).by(Placing(self), self._names_for, self._output())
 
     def _names_for(self, table: Any) -> list[str]:
-        """The names of the columns that ``transform`` gives, for a table with the fitted columns."""
+        """Names of the columns that ``transform`` gives of a table; it must have our columns."""
         self._require_fitted()
         owner, known = type(self).__name__, getattr(self, "feature_names_in_", None)
         check_same_columns(column_names(table), known, owner=owner)

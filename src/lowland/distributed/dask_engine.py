@@ -25,7 +25,7 @@ from lowland._core.rows.folding import FAN_IN
 from lowland._core.rows.leaves import Task
 from lowland._core.wording import shown
 from lowland.distributed.cluster.connection import Connection, connected
-from lowland.distributed.cluster.failures import failure, lost
+from lowland.distributed.cluster.failures import failure, lost, no_workers
 from lowland.distributed.cluster.remote import Stored, load, merge_values, run_remotely
 from lowland.distributed.cluster.shipping import Shipping, digest, task_digest
 
@@ -178,7 +178,9 @@ class Sending:
     ) -> None:
         self.engine, self.connection, self.job, self.phase = engine, connection, job, phase
         self.shipping = shipping
-        self.live: dict[str, tuple[Any, Task | None, bytes | Stored]] = {}
+        self.held: dict[str, Any] = {}  # all futures that the scheduler must not forget
+        self.live: dict[str, tuple[Task | None, bytes | Stored]] = {}  # those under way
+        self.spent: set[str] = set()  # those that nobody needs when they are done
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.n_tasks = self.n_sent = 0
         self.window = FEWEST_AHEAD
@@ -205,18 +207,23 @@ class Sending:
         """The future of the merge of some futures."""
         key = f"lowland-merge-{digest(name, *(future.key for future in values))}"
         future = self._submit(key, merge_values, packed, self.engine.threads, *values)
+        for value in values:
+            self.spent.add(value.key)
+            self._forget_spent(value.key)
         return self._watched(future, None, b"")
 
     def _submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return self.connection.client.submit(
+            future = self.connection.client.submit(
                 function, *arguments, key=key, retries=self.engine.retries
             )
         except (OSError, RuntimeError) as error:
             raise lost(self.connection.address) from error
+        self.held[key] = future
+        return future
 
     def _watched(self, future: Any, task: Task | None, packed: bytes | Stored) -> Any:
-        self.live[future.key] = (future, task, packed)
+        self.live[future.key] = (task, packed)
         future.add_done_callback(self.done.put)
         return future
 
@@ -230,7 +237,8 @@ class Sending:
         except Exception as error:
             raise self._failure(error, None) from error
         finally:
-            future.release()
+            self.spent.add(future.key)
+            self._forget_spent(future.key)
 
     def wait(self, ready: Callable[[], bool]) -> None:
         """Wait until something is so; note what is done, and raise what went wrong."""
@@ -240,21 +248,29 @@ class Sending:
                 self._note(self.done.get(timeout=POLL))
             except queue.Empty:
                 self.phase.advance(0)  # it raises when the run was cancelled
-                if self.connection.require_workers(patience - time.monotonic()):
+                if self.connection.has_workers():
                     patience = time.monotonic() + self.engine.timeout
+                elif time.monotonic() > patience:
+                    raise no_workers(self.connection.address, self.engine.timeout) from None
 
     def _note(self, future: Any) -> None:
         if future.key not in self.live:
             return
-        _, task, packed = self.live.pop(future.key)
+        task, packed = self.live.pop(future.key)
         self.shipping.discard(packed)
         if task is not None:
             self.n_tasks -= 1
         if future.status != "finished":
             error = future.exception() if future.status == "error" else None
             raise self._failure(error, task) from error
+        self._forget_spent(future.key)
         if task is not None:
             self.phase.advance(task.n_rows)
+
+    def _forget_spent(self, key: str) -> None:
+        if key in self.spent and key not in self.live:
+            self.spent.discard(key)
+            self.held.pop(key).release()
 
     def _failure(self, error: BaseException | None, task: Task | None) -> BaseException:
         address = self.connection.address
@@ -262,11 +278,13 @@ class Sending:
 
     def release(self) -> None:
         """Let the scheduler forget everything; workers drop what they have not begun."""
-        for future, _, packed in self.live.values():
+        # Explicitly: a traceback that somebody keeps would keep the futures.
+        for future in self.held.values():
             future.release()
+        for _, packed in self.live.values():
             self.shipping.discard(packed)
+        self.held.clear()
         self.live.clear()
-        self.shared.release()
         self.shipping.discard(self.packed)
 
 
