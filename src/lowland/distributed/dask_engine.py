@@ -179,13 +179,14 @@ class Sending:
         self.engine, self.connection, self.job, self.phase = engine, connection, job, phase
         self.shipping = shipping
         self.held: dict[str, Any] = {}  # all futures that the scheduler must not forget
-        self.live: dict[str, tuple[Task | None, bytes | Stored]] = {}  # those under way
+        self.live: dict[str, Task | None] = {}  # those under way; None: a merge
         self.spent: set[str] = set()  # those that nobody needs when they are done
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.n_tasks = self.n_sent = 0
         self.window = FEWEST_AHEAD
-        self.packed, self.digest = shipping.pack_job(job)
-        self.shared = self._submit(f"lowland-work-{self.digest}", load, self.packed)
+        packed, self.digest = shipping.pack_job(job)
+        self.packed = [packed]  # everything that may lie in a file
+        self.shared = self._submit(f"lowland-work-{self.digest}", load, packed)
 
     # --- sending ------------------------------------------------------------------------------
 
@@ -201,7 +202,9 @@ class Sending:
         options = (lowland.__version__, self.engine.threads)
         future = self._submit(key, run_remotely, self.shared, packed, *options, *inputs)
         self.n_tasks += 1
-        return self._watched(future, self.job.tasks[place], packed)
+        if isinstance(packed, Stored):
+            self.packed.append(packed)
+        return self._watched(future, self.job.tasks[place])
 
     def merge(self, packed: bytes | Stored, name: str, values: list[Any]) -> Any:
         """The future of the merge of some futures."""
@@ -210,7 +213,7 @@ class Sending:
         for value in values:
             self.spent.add(value.key)
             self._forget_spent(value.key)
-        return self._watched(future, None, b"")
+        return self._watched(future, None)
 
     def _submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -222,8 +225,8 @@ class Sending:
         self.held[key] = future
         return future
 
-    def _watched(self, future: Any, task: Task | None, packed: bytes | Stored) -> Any:
-        self.live[future.key] = (task, packed)
+    def _watched(self, future: Any, task: Task | None) -> Any:
+        self.live[future.key] = task
         future.add_done_callback(self.done.put)
         return future
 
@@ -256,12 +259,13 @@ class Sending:
     def _note(self, future: Any) -> None:
         if future.key not in self.live:
             return
-        task, packed = self.live.pop(future.key)
-        self.shipping.discard(packed)
+        task = self.live.pop(future.key)
         if task is not None:
             self.n_tasks -= 1
         if future.status != "finished":
             error = future.exception() if future.status == "error" else None
+            if task is None:  # a merge fails because of a task, which the error may name
+                task = self.live.get(getattr(error, "task", ""))
             raise self._failure(error, task) from error
         self._forget_spent(future.key)
         if task is not None:
@@ -281,11 +285,11 @@ class Sending:
         # Explicitly: a traceback that somebody keeps would keep the futures.
         for future in self.held.values():
             future.release()
-        for _, packed in self.live.values():
+        for packed in self.packed:  # not earlier: a task may be done again when its result is lost
             self.shipping.discard(packed)
         self.held.clear()
         self.live.clear()
-        self.shipping.discard(self.packed)
+        self.packed.clear()
 
 
 class FutureTree:
@@ -294,6 +298,7 @@ class FutureTree:
     def __init__(self, merge: Callable[[Any, Any], Any], sent: Sending) -> None:
         self.sent = sent
         self.packed, data = sent.shipping.pack(merge)
+        sent.packed.append(self.packed)
         self.name = digest(data)
         self.levels: list[list[Any]] = [[]]
 
