@@ -76,14 +76,16 @@ def target_for(method: type, n: int) -> Any:
 def suited(method: type, n: int) -> dict[str, Any]:
     """Parameters with which the method fits n rows in leaves as it fits them in memory.
 
-    A method that chooses landmarks gets all rows as landmarks, so that there is nothing to choose.
+    Landmarks are chosen by the seed, the same rows in memory and of leaves.
     """
     found: dict[str, Any] = {"random_state": 0}
     if method.__name__ in ("KernelPCA", "LandmarkMDS"):
-        found["n_landmarks"] = n
+        found["n_landmarks"] = min(n, 40)
     if method.__name__ == "KernelPCA":
-        found["kernel"] = "linear"
+        found["solver"] = "nystroem"
     if method.__name__ == "SOM":
         found |= {"max_iter": 3, "sides": (4, 3)}
+    if method.__name__ == "GTM":
+        found |= {"n_nodes": 5, "n_basis": 3, "max_iter": 5}
     known = method.parameters()  # type: ignore[attr-defined]
     return {"n_components" if "n_components" in known else "n_features": 2, **found}

@@ -25,7 +25,7 @@ from lowland._core.rows.folding import FAN_IN
 from lowland._core.rows.leaves import Task
 from lowland._core.wording import shown
 from lowland.distributed.cluster.connection import Connection, connected
-from lowland.distributed.cluster.failures import failure, lost
+from lowland.distributed.cluster.failures import failure, lost, no_workers
 from lowland.distributed.cluster.remote import Stored, load, merge_values, run_remotely
 from lowland.distributed.cluster.shipping import Shipping, digest, task_digest
 
@@ -178,12 +178,15 @@ class Sending:
     ) -> None:
         self.engine, self.connection, self.job, self.phase = engine, connection, job, phase
         self.shipping = shipping
-        self.live: dict[str, tuple[Any, Task | None, bytes | Stored]] = {}
+        self.held: dict[str, Any] = {}  # all futures that the scheduler must not forget
+        self.live: dict[str, Task | None] = {}  # those under way; None: a merge
+        self.spent: set[str] = set()  # those that nobody needs when they are done
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.n_tasks = self.n_sent = 0
         self.window = FEWEST_AHEAD
-        self.packed, self.digest = shipping.pack_job(job)
-        self.shared = self._submit(f"lowland-work-{self.digest}", load, self.packed)
+        packed, self.digest = shipping.pack_job(job)
+        self.packed = [packed]  # everything that may lie in a file
+        self.shared = self._submit(f"lowland-work-{self.digest}", load, packed)
 
     # --- sending ------------------------------------------------------------------------------
 
@@ -199,24 +202,31 @@ class Sending:
         options = (lowland.__version__, self.engine.threads)
         future = self._submit(key, run_remotely, self.shared, packed, *options, *inputs)
         self.n_tasks += 1
-        return self._watched(future, self.job.tasks[place], packed)
+        if isinstance(packed, Stored):
+            self.packed.append(packed)
+        return self._watched(future, self.job.tasks[place])
 
     def merge(self, packed: bytes | Stored, name: str, values: list[Any]) -> Any:
         """The future of the merge of some futures."""
         key = f"lowland-merge-{digest(name, *(future.key for future in values))}"
         future = self._submit(key, merge_values, packed, self.engine.threads, *values)
-        return self._watched(future, None, b"")
+        for value in values:
+            self.spent.add(value.key)
+            self._forget_spent(value.key)
+        return self._watched(future, None)
 
     def _submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return self.connection.client.submit(
+            future = self.connection.client.submit(
                 function, *arguments, key=key, retries=self.engine.retries
             )
         except (OSError, RuntimeError) as error:
             raise lost(self.connection.address) from error
+        self.held[key] = future
+        return future
 
-    def _watched(self, future: Any, task: Task | None, packed: bytes | Stored) -> Any:
-        self.live[future.key] = (future, task, packed)
+    def _watched(self, future: Any, task: Task | None) -> Any:
+        self.live[future.key] = task
         future.add_done_callback(self.done.put)
         return future
 
@@ -230,7 +240,8 @@ class Sending:
         except Exception as error:
             raise self._failure(error, None) from error
         finally:
-            future.release()
+            self.spent.add(future.key)
+            self._forget_spent(future.key)
 
     def wait(self, ready: Callable[[], bool]) -> None:
         """Wait until something is so; note what is done, and raise what went wrong."""
@@ -240,21 +251,30 @@ class Sending:
                 self._note(self.done.get(timeout=POLL))
             except queue.Empty:
                 self.phase.advance(0)  # it raises when the run was cancelled
-                if self.connection.require_workers(patience - time.monotonic()):
+                if self.connection.has_workers():
                     patience = time.monotonic() + self.engine.timeout
+                elif time.monotonic() > patience:
+                    raise no_workers(self.connection.address, self.engine.timeout) from None
 
     def _note(self, future: Any) -> None:
         if future.key not in self.live:
             return
-        _, task, packed = self.live.pop(future.key)
-        self.shipping.discard(packed)
+        task = self.live.pop(future.key)
         if task is not None:
             self.n_tasks -= 1
         if future.status != "finished":
             error = future.exception() if future.status == "error" else None
+            if task is None:  # a merge fails because of a task, which the error may name
+                task = self.live.get(getattr(error, "task", ""))
             raise self._failure(error, task) from error
+        self._forget_spent(future.key)
         if task is not None:
             self.phase.advance(task.n_rows)
+
+    def _forget_spent(self, key: str) -> None:
+        if key in self.spent and key not in self.live:
+            self.spent.discard(key)
+            self.held.pop(key).release()
 
     def _failure(self, error: BaseException | None, task: Task | None) -> BaseException:
         address = self.connection.address
@@ -262,12 +282,14 @@ class Sending:
 
     def release(self) -> None:
         """Let the scheduler forget everything; workers drop what they have not begun."""
-        for future, _, packed in self.live.values():
+        # Explicitly: a traceback that somebody keeps would keep the futures.
+        for future in self.held.values():
             future.release()
+        for packed in self.packed:  # not earlier: a task may be done again when its result is lost
             self.shipping.discard(packed)
+        self.held.clear()
         self.live.clear()
-        self.shared.release()
-        self.shipping.discard(self.packed)
+        self.packed.clear()
 
 
 class FutureTree:
@@ -276,6 +298,7 @@ class FutureTree:
     def __init__(self, merge: Callable[[Any, Any], Any], sent: Sending) -> None:
         self.sent = sent
         self.packed, data = sent.shipping.pack(merge)
+        sent.packed.append(self.packed)
         self.name = digest(data)
         self.levels: list[list[Any]] = [[]]
 

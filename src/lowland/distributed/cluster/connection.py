@@ -14,11 +14,14 @@ import lowland
 from lowland._core.errors import ClusterError, ParameterError
 from lowland._core.memory import VARIABLE, available_memory
 from lowland._core.wording import shown
-from lowland.distributed.cluster.failures import missing_extra, no_workers, unreachable
+from lowland.distributed.cluster.failures import missing_extra, unreachable
 from lowland.distributed.cluster.remote import facts
 
 __all__ = ["Connection", "connected"]
 
+# A process that is seen to be away some seconds after it died is given up for good, even if it died
+# a second time meanwhile and is about to start again.
+KEEP = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 MOST_WORKERS = 256  # processes of this machine
 LONGEST_WAIT = 10.0  # seconds, for an answer of the scheduler
 ADDRESS = re.compile(r"([a-z]+://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}/?")
@@ -65,16 +68,12 @@ class Connection:
             )
         self.known[worker] = sets
 
-    def require_workers(self, seconds: float) -> bool:
-        """Whether there are workers; an error if there have been none for so many seconds."""
+    def has_workers(self) -> bool:
+        """Whether there are workers; also if the scheduler ended, which the futures tell."""
         try:
-            if self.client.nthreads():
-                return True
+            return bool(self.client.nthreads())
         except (OSError, RuntimeError):
             return True
-        if seconds <= 0:
-            raise no_workers(self.address, -seconds)
-        return False
 
 
 @contextlib.contextmanager
@@ -92,6 +91,7 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
     if not isinstance(scheduler, str) or not ADDRESS.fullmatch(scheduler):
         raise _not_a_scheduler(scheduler)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
         is_local = scheduler.startswith("local:")
         target = stack.enter_context(_processes(scheduler)) if is_local else scheduler
         patience = min(timeout, LONGEST_WAIT)
@@ -106,6 +106,8 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
 @contextlib.contextmanager
 def _processes(scheduler: str) -> Iterator[Any]:
     """Worker processes of this machine, with one thread each, which share its memory."""
+    import dask
+
     import distributed
 
     n = int(scheduler.removeprefix("local:").rstrip("/"))
@@ -119,7 +121,7 @@ def _processes(scheduler: str) -> Iterator[Any]:
             n_workers=n,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
             # Memory is refused before it is allocated. The limits of Dask would pause or end a
             # worker that has reached some share, and tables that fit would never be done.
@@ -131,8 +133,26 @@ def _processes(scheduler: str) -> Iterator[Any]:
             f"{scheduler}: the worker processes do not start ({' '.join(str(error).split())}); a "
             'script must call them below `if __name__ == "__main__":`.'
         ) from error
-    with cluster:
+    with cluster, dask.config.set(KEEP):
         yield cluster
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep tracebacks of lost connections out of the terminal: they become errors in one line."""
+    loggers = [
+        logging.getLogger(name)
+        for name in ("distributed", *logging.root.manager.loggerDict)
+        if name.split(".")[0] == "distributed"
+    ]
+    before = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before:
+            logger.setLevel(level)
 
 
 def _address(client: Any) -> str:

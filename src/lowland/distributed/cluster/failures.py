@@ -47,11 +47,12 @@ def failure(error: BaseException, address: str, task: Task | None) -> BaseExcept
     if name in ("FutureCancelledError", "FuturesCancelledError", "CancelledError"):
         return lost(address)
     if name == "KilledWorker":
-        died = int(getattr(error, "allowed_failures", 3)) + 1
+        n = int(getattr(error, "allowed_failures", 3)) + 1
+        died = "a worker died" if n == 1 else f"{n} workers died, one after another,"
         return ClusterError(
-            f"{_place(task)}: {died} workers died one after another while they worked on it, most "
-            "often because their memory was too small; give workers more memory or fewer threads, "
-            "or open the rows with a smaller task_rows."
+            f"{_place(task)}: {died} while this was worked on, most often because of too little "
+            "memory; give workers more memory or fewer threads, or open the rows with a smaller "
+            "task_rows."
         )
     if isinstance(error, ImportError):
         return ClusterError(
