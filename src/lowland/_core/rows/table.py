@@ -144,6 +144,16 @@ class Rows:
         other.names = None
         return other
 
+    def with_leaves(
+        self, leaves: Sequence[Leaf], names: Sequence[str], beside: Sequence[str] = ()
+    ) -> Rows:
+        """The same rows read by other leaves of the same lengths, with other columns."""
+        other = copy.copy(self)
+        vars(other).pop("tasks", None)  # they hold the leaves
+        other.leaves, other.names, other.beside = tuple(leaves), tuple(names), tuple(beside)
+        other._n_columns = len(other.names)
+        return other
+
     def with_target(self, name: str) -> Rows:
         """The same table whose blocks have the column ``name``, of those beside, as ``y``."""
         if name not in self.beside:
@@ -235,7 +245,7 @@ class Rows:
         """The rows with these numbers, ascending, with what goes along."""
         numbers = np.asarray(numbers, np.int64)
         need = 8 * len(numbers) * self._n_columns
-        require_memory(2 * need, task=f"{len(numbers)} rows", alternative="take fewer rows")
+        require_memory(2 * need, task=f"taking {len(numbers)} rows", alternative="take fewer")
         tasks, wanted = [], []
         for task in self.tasks:
             first, last = np.searchsorted(numbers, [task.start, task.start + task.n_rows])

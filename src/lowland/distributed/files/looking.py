@@ -26,7 +26,7 @@ from lowland.io.files.opening import GZIP_MAGIC
 from lowland.io.files.streams import is_stream
 from lowland.io.several import listed_sources
 
-__all__ = ["looked_at", "source_paths"]
+__all__ = ["STREAMED", "looked_at", "may_be_streamed", "source_paths"]
 
 PARQUET, ARROW, NPY, ZARR, DELIMITED = "Parquet", "Arrow", "NPY", "Zarr", "delimited text"
 KINDS = {
@@ -41,6 +41,12 @@ KINDS = {
 }
 STREAMED = "Parquet, Arrow, delimited text, NPY and Zarr"
 THREADS = 8  # files that are looked at together: waiting for disks takes longer than reading
+
+
+def may_be_streamed(path: str) -> bool:
+    """Whether the name of a file does not speak against reading it in parts."""
+    suffix = os.path.splitext(path)[1].lower()
+    return suffix in KINDS or suffix not in {*FORMATS, ".gz"}
 
 
 def source_paths(source: Any) -> list[str]:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from lowland._core.base import Reducer
 from lowland._core.errors import DataError, MemoryLimitError, ParameterError
 from lowland._core.memory import available_memory, format_bytes
+from lowland.distributed.files.columnar import is_address
+from lowland.distributed.opening import open_rows
 from lowland.io.in_memory import is_path
 from lowland.io.several import listed_sources
 from lowland.study.result import MapResult
 from lowland.study.run import RunOptions, run_map
-from lowland.study.streaming.frames import open_frames
 from lowland.study.streaming.options import StreamOptions
 from lowland.study.streaming.running import stream_map
 from lowland.study.streaming.saving import Home
@@ -96,10 +97,13 @@ def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptio
     The table is held against the memory first, which its files tell without being read. Where it
     takes a large part of it, the estimate of the method counts, too.
     """
+    if any(map(is_address, paths)):
+        option = stream.spelling.option("engine", "stream")
+        return f"rows at an address are read leaf by leaf ({option})"
     have = available_memory()
     if sum(os.path.getsize(path) for path in paths) * INFLATION * SHARE < have:
         return None
-    n, p = open_frames(paths).shape
+    n, p = open_rows(paths, frames=True).shape
     table = int(VALUE * n * p)
     need = table
     if cls is not None and table * SHARE > have:

@@ -13,9 +13,9 @@ from lowland._core.monitor import Monitor
 from lowland._core.rows.leaves import TASK_ROWS
 from lowland._core.rows.parts import MANIFEST, Parts
 from lowland._core.wording import count, listing
+from lowland.distributed.opening import open_rows
 from lowland.io import coordinate_names
 from lowland.study.placing import model_for, read_for_model
-from lowland.study.streaming.frames import open_frames
 from lowland.study.streaming.options import StreamOptions
 from lowland.study.streaming.roles import Columns, Place, column_frames, look_at, written_names
 from lowland.study.tables.options import TableOptions
@@ -63,7 +63,7 @@ def stream_placement(
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
             part.unlink()
     with stream.running():
-        looked = look_at(open_frames(paths, task_rows), paths, options, 0)
+        looked = look_at(open_rows(paths, frames=True, task_rows=task_rows), paths, options, 0)
         table = read_for_model(model, looked.frame, looked.options, looked.source)
         named = getattr(model, "feature_names_in_", None) is not None
         columns = _columns(model, table, looked)

@@ -7,9 +7,8 @@ and in its order.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,12 +220,11 @@ class Place:
         return np.asarray(self.model.transform(X))
 
 
-class RoleLeaf(NamedTuple):
-    """A leaf whose rows have features in X and their id and labels beside."""
+class Wrapped(NamedTuple):
+    """A leaf whose blocks are changed by ``f``, a small object with a ``key``."""
 
     leaf: Any
-    columns: tuple[str, ...]
-    beside: tuple[tuple[str, str], ...]  # columns, and the names that they get
+    f: Any
 
     @property
     def n_rows(self) -> int:
@@ -234,43 +232,49 @@ class RoleLeaf(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (*self.leaf.identity, self.columns, self.beside)
+        return (*self.leaf.identity, *self.f.key)
 
     @property
     def source(self) -> str:
         return self.leaf.source
 
+    @property
+    def run(self) -> Any:
+        """Leaves that are read in one go still are."""
+        return getattr(self.leaf, "run", None)
+
     def read(self, start: int) -> Block:
-        block = self.leaf.read(start)
-        beside = None
-        if self.beside:
-            beside = block.X.select([name for name, _ in self.beside]).rename(dict(self.beside))
+        return self.f(self.leaf.read(start))
+
+    @staticmethod
+    def read_run(leaves: Sequence[Wrapped], start: int) -> Iterator[Block]:
+        """The blocks of leaves with one run."""
+        inner = leaves[0].leaf.read_run([each.leaf for each in leaves], start)
+        for each, block in zip(leaves, inner, strict=True):
+            yield each.f(block)
+
+
+class InRoles:
+    """A block with features in X and its id and labels beside, under the names that they get."""
+
+    def __init__(self, columns: Sequence[str], beside: Mapping[str, str]) -> None:
+        self.columns, self.beside = tuple(columns), dict(beside)
+        self.key = (self.columns, tuple(self.beside.items()))
+
+    def __call__(self, block: Block) -> Block:
+        beside = block.X.select(list(self.beside)).rename(self.beside) if self.beside else None
         return block._replace(X=block.X.select(self.columns), beside=beside)
 
 
-class NamedLeaf(NamedTuple):
-    """A leaf with one more column, which names the file."""
+class InFile:
+    """A block with a label that names its file."""
 
-    leaf: Any
-    label: str
-    file: str
+    def __init__(self, label: str, file: str) -> None:
+        self.key = self.label, self.file = label, file
 
-    @property
-    def n_rows(self) -> int:
-        return self.leaf.n_rows
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        return (*self.leaf.identity, self.label, self.file)
-
-    @property
-    def source(self) -> str:
-        return self.leaf.source
-
-    def read(self, start: int) -> Block:
+    def __call__(self, block: Block) -> Block:
         import polars as pl
 
-        block = self.leaf.read(start)
         return block._replace(X=block.X.with_columns(pl.lit(self.file).alias(self.label)))
 
 
@@ -278,29 +282,19 @@ def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
     """The table with a label that names the file of each row, as files in memory get."""
     short = [Path(path).name for path in paths]
     unique = len({*short}) == len(short)
-    shown = {path: Path(path).name if unique else path for path in paths}
-    leaves = []
-    for leaf in rows.leaves:
-        path = str(getattr(leaf, "path", leaf.source))
-        leaves.append(NamedLeaf(leaf, label, shown.get(path, path)))
-    return _other(rows, leaves, [*(rows.names or ()), label])
+    named = {path: InFile(label, Path(path).name if unique else path) for path in paths}
+    leaves = [Wrapped(leaf, named[leaf.file.name]) for leaf in rows.leaves]  # type: ignore[attr-defined]
+    return rows.with_leaves(leaves, [*(rows.names or ()), label])
 
 
 def column_frames(
     rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any
 ) -> Rows:
     """The table whose blocks are frames of some columns, with others beside under new names."""
-    leaves = [RoleLeaf(leaf, tuple(names), tuple(beside.items())) for leaf in rows.leaves]
-    other = _other(rows, leaves, names)
-    other.beside, other.id_name = tuple(beside.values()), id_name
-    return other
-
-
-def _other(rows: Rows, leaves: Sequence[Any], names: Sequence[str]) -> Rows:
-    """The same rows from other leaves, cut into the same tasks."""
-    other = copy.copy(rows)
-    other.leaves, other.names = tuple(leaves), tuple(names)
-    other._n_columns = len(other.names)
+    roles = InRoles(names, beside)
+    leaves = [Wrapped(leaf, roles) for leaf in rows.leaves]
+    other = rows.with_leaves(leaves, names, tuple(beside.values()))
+    other.id_name = id_name
     return other
 
 

@@ -24,7 +24,6 @@ from lowland.study._stages import Stages
 from lowland.study.fitting import Fit
 from lowland.study.run import RunOptions, choose_color, with_gower
 from lowland.study.streaming.fitting import FittedModel, fit_rows
-from lowland.study.streaming.frames import open_frames
 from lowland.study.streaming.measuring import PCA_COLUMNS, measure_rows, measured_numbers
 from lowland.study.streaming.options import StreamOptions
 from lowland.study.streaming.refining import check_refinable, refine
@@ -111,12 +110,18 @@ def stream_map(
         placed = _placed(table, model)
         monitor = Monitor(cls.__name__, verbose=options.fit.verbose)
         with stages.timed("placing"), monitor:
-            parts = placed.write(home.parts, resume=home.resume, monitor=monitor)
+            folder = home.parts if stream.refine is None else home.placed
+            parts = placed.write(folder, resume=home.resume, monitor=monitor)
         coordinates = _coordinates(parts, placed, task_rows)
+        log = fitted.log
         if stream.refine is not None:
-            coordinates = refine(
-                _last(model), table.ready, coordinates, stream.refine, spelling=stream.spelling
-            )
+            with stages.timed("placing"):
+                parts, moved = refine(
+                    *(model, table.ready, parts, coordinates, home.parts),
+                    *(stream.refine, options.fit),
+                )
+            log = [*log, moved]
+            coordinates = _coordinates(parts, placed, task_rows)
         Y = np.ascontiguousarray(coordinates.take(table.looked.numbers).X)
         measures = NOT_MEASURED
         if options.measure:
@@ -128,9 +133,7 @@ def stream_map(
                 measures = keeper.attempt("measures", measured, NOT_MEASURED)
     name = registry.snake_case(cls.__name__)
     seconds = fitted.seconds + stages.seconds.get("placing", 0.0)
-    fit = Fit(
-        *(name, _last(model), model, Y, seconds, fitted.peak_bytes, fitted.stopped, fitted.log)
-    )
+    fit = Fit(*(name, _last(model), model, Y, seconds, fitted.peak_bytes, fitted.stopped, log))
     facts = StreamFacts(
         stream.streamed_by, len(table.looked.rows), fitted.n_fitted, len(Y), parts, room
     )
@@ -160,7 +163,8 @@ def _opened(
     if options.color is not None:
         how = dataclasses.replace(how, kept=(options.color,))
     with stages.timed("reading"):
-        looked = look_at(open_frames(paths, task_rows), paths, how, options.fit.seed)
+        frames = open_rows(paths, frames=True, task_rows=task_rows)
+        looked = look_at(frames, paths, how, options.fit.seed)
     with stages.timed("preparing"):
         prepared = prepared_sample(looked)
         color = choose_color(prepared.table, options.color or how.target)

@@ -19,7 +19,7 @@ from lowland._core.rows.parts import MANIFEST
 
 __all__ = ["MODEL", "PARTS", "PICTURE", "REPORT", "RUN", "Home", "Room", "run_identity"]
 
-MODEL, RUN, PARTS = "model.lowland", "run.json", "map"
+MODEL, RUN, PARTS, PLACED = "model.lowland", "run.json", "map", "placed"
 PICTURE, REPORT = "map.png", "report.html"
 
 
@@ -54,6 +54,11 @@ class Home:
         return self.folder / PARTS
 
     @property
+    def placed(self) -> Path:
+        """Where parts wait that steps on all rows will move."""
+        return self.folder / PLACED
+
+    @property
     def begun(self) -> Path:
         """The file that is there once the model of a run was saved."""
         return self.folder / RUN
@@ -76,8 +81,9 @@ class Home:
             return
         for path in (self.begun, self.model):
             path.unlink(missing_ok=True)
-        for part in (*self.parts.glob("part-*.parquet"), self.parts / MANIFEST):
-            part.unlink(missing_ok=True)
+        for folder in (self.parts, self.placed):
+            for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
+                part.unlink(missing_ok=True)
 
     def saved(self, identity: str) -> tuple[Any, dict[str, Any]] | None:
         """The model of this run and what is known about its fit; None if it was not saved yet."""

@@ -6,11 +6,12 @@ import os
 from typing import Any
 
 from lowland._core.base import Reducer
+from lowland.distributed.files.columnar import is_address
+from lowland.distributed.files.looking import STREAMED, may_be_streamed
 from lowland.io import Table, holds_distances
 from lowland.io.in_memory import is_path
 from lowland.io.several import listed_sources
 from lowland.study.fitting import first_class, target_values
-from lowland.study.streaming.frames import opens
 from lowland.study.tables.options import TableOptions
 
 __all__ = ["target_of", "why_not_streamed"]
@@ -22,7 +23,7 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
     if not is_path(data):
         return "data in memory are not read leaf by leaf"
     paths = listed_sources(data)
-    other = next((path for path in paths if not os.path.isfile(path)), None)
+    other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
     if other is not None:
         return f"{other} is no file"
     if table.distances or holds_distances(data):
@@ -44,7 +45,8 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
             f"{say('missing', 'drop')} needs the whole table; fill missing values, such as with "
             f"{say('missing', 'mean')}, or leave their rows out of the files"
         )
-    return opens(paths)
+    other = next((path for path in paths if not may_be_streamed(path)), None)
+    return None if other is None else f"{other} is none of {STREAMED}"
 
 
 def target_of(table: Table, cls: type[Reducer], options: TableOptions) -> str | None:
