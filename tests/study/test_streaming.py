@@ -33,7 +33,6 @@ from lowland.study.streaming import choosing, roles, running, sampling
 from lowland.study.streaming.measuring import chance_values, measure_rows, measured_numbers
 from lowland.study.streaming.options import StreamOptions, grouped
 from lowland.study.streaming.placing import stream_placement
-from lowland.study.streaming.refining import refine
 from lowland.study.streaming.running import stream_map
 from lowland.study.streaming.saving import Home
 from lowland.study.tables.options import TableOptions
@@ -173,7 +172,9 @@ def test_missing_values_outside_the_sample_are_refused_with_file_and_column(tmp_
         pl.when(pl.int_range(pl.len()) == bad).then(None).otherwise(pl.col("c3")).alias("c3")
     )
     paths = written(frame, tmp_path / "in")
-    with pytest.raises(DataError, match=r"part2\.parquet: 1 missing value in .*'c3' \(1\).*mean"):
+    with pytest.raises(
+        DataError, match=r"part2\.parquet, rows 0 to 127: 1 missing value in .*'c3' \(1\).*mean"
+    ):
         streamed(paths)
     found = whole(streamed(paths, missing="mean"))
     assert np.isfinite(found.select("x", "y").to_numpy()).all()
@@ -186,7 +187,9 @@ def test_infinite_values_are_refused_with_file_and_column(tmp_path, monkeypatch)
     values = table()["c1"].to_numpy().copy()
     values[bad] = np.inf
     paths = written(table().with_columns(pl.Series("c1", values)), tmp_path / "in")
-    with pytest.raises(DataError, match=r"part2\.parquet: infinite values in .*'c1' \(1\)"):
+    with pytest.raises(
+        DataError, match=r"part2\.parquet, rows 0 to 127: infinite values in .*'c1' \(1\)"
+    ):
         streamed(paths)
 
 
@@ -355,9 +358,25 @@ def test_rows_are_fitted_as_time_and_memory_allow(monkeypatch):
 def test_maps_of_other_methods_are_not_refined(files):
     with pytest.raises(ParameterError, match="refine: not available for PCA"):
         streamed(files, stream=StreamOptions("stream", refine=3))
-    rows = array_rows(np.zeros((4, 2)))
-    with pytest.raises(ParameterError, match="refine: not available for PCA"):
-        refine(PCA(), rows, rows, 3)
+
+
+def test_steps_on_all_rows_move_the_map_and_are_written(files, tmp_path):
+    given = {"max_iter": 50, "perplexity": 10.0}
+    home = Home(tmp_path / "out", resume=False, force=False)
+    placed = streamed(files, TSNE, given, StreamOptions(sample=300))
+    moved = streamed(files, TSNE, given, StreamOptions(sample=300, refine=60), home)
+    assert any("moved by 60 steps of t-SNE on all rows" in line for line in moved.log)
+    before, after = whole(placed), whole(moved)
+    assert before.drop("x", "y").equals(after.drop("x", "y"))
+    X = table().select("c0", "c1", "c2", "c3", "c4").to_numpy()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    recall = [neighbor_recall(X, Y.select("x", "y").to_numpy()) for Y in (before, after)]
+    assert recall[1] > recall[0]
+    assert sorted(path.name for path in home.folder.iterdir()) == [
+        "map",
+        "model.lowland",
+        "run.json",
+    ]
 
 
 def test_numbers_for_people():

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from lowland._core.errors import DataError, LowlandError
 from lowland._core.monitor import Monitor
+from lowland._core.rows.ahead import ReadAhead
 from lowland._core.rows.folding import TreeFold
 from lowland._core.rows.leaves import Block, Task
 
@@ -53,13 +54,13 @@ class Engine(Protocol):
 
 
 class Stream:
-    """Task after task in this process."""
+    """Task after task in this process, while the next block is read."""
 
     def run(self, job: Job, monitor: Monitor) -> Iterator[Any]:
         total = sum(task.n_rows for task in job.tasks)
-        with monitor.phase(job.name, total=total) as phase:
+        with monitor.phase(job.name, total=total) as phase, ReadAhead(job.tasks) as reader:
             for place, task in enumerate(job.tasks):
-                yield run_task(task, job.work, job.argument(place), *job.steps)
+                yield job.work(_stepped(reader.blocks(), job.steps), job.argument(place))
                 phase.advance(task.n_rows)
 
     def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
@@ -71,22 +72,27 @@ class Stream:
 
 def run_task(task: Task, work: Work, argument: Any, *steps: Callable[[Any], Any]) -> Any:
     """The work on one task; errors about data name the file."""
-    return work(_stepped(task, steps), argument)
+    return work(_stepped(task.blocks(), steps), argument)
 
 
-def _stepped(task: Task, steps: Sequence[Callable[[Any], Any]]) -> Iterator[Block]:
-    """The blocks of a task after all steps."""
-    for block in task.blocks():
-        X = block.X
-        with naming_source(block.source):
-            for step in steps:
-                X = step(X)
-        if X.shape[0] != block.n_rows:
-            raise DataError(
-                f"{block.source}: a step made {X.shape[0]} rows of {block.n_rows}; it must keep "
-                "all rows."
-            )
-        yield block._replace(X=X)
+def _stepped(blocks: Iterator[Block], steps: Sequence[Callable[[Any], Any]]) -> Iterator[Block]:
+    """Blocks after all steps."""
+    for block in blocks:
+        yield _after(block, steps)
+        del block  # before the next one is read
+
+
+def _after(block: Block, steps: Sequence[Callable[[Any], Any]]) -> Block:
+    X = block.X
+    with naming_source(block.source):
+        for step in steps:
+            X = step(X)
+    if X.shape[0] != block.n_rows:
+        raise DataError(
+            f"{block.source}: a step made {X.shape[0]} rows of {block.n_rows}; it must keep all "
+            "rows."
+        )
+    return block._replace(X=X)
 
 
 @contextlib.contextmanager
