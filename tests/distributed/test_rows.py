@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
 
+import lowland
 from lowland import PCA, TSNE
 from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.folding import FAN_IN, TreeFold
@@ -123,7 +127,7 @@ def test_parts_hold_each_row_once_and_a_second_run_keeps_them(X, tmp_path):
     placed = PCA(2).fit(X).transform(array_rows(X, beside=beside, task_rows=300))
     parts = placed.write(tmp_path / "out")
     found = pl.concat([pl.read_parquet(path) for path in parts.files])
-    assert found.columns == ["row", "kind", "pca0", "pca1"]
+    assert found.columns == ["row", "pca0", "pca1", "kind"]
     assert found["row"].to_list() == [*range(1003)]
     assert np.array_equal(found.select("pca0", "pca1").to_numpy(), placed.to_numpy())
     parts.files[1].unlink()
@@ -133,6 +137,26 @@ def test_parts_hold_each_row_once_and_a_second_run_keeps_them(X, tmp_path):
         "_lowland.json",
         *(f"part-{i:06d}.parquet" for i in range(4)),
     ]
+
+
+def test_the_digest_of_a_table_is_the_same_in_another_process(X, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    text = (
+        "import sys, numpy as np\n"
+        "from lowland import PCA\n"
+        "from lowland._core.rows.arrays import array_rows\n"
+        "X = np.load(sys.argv[1])\n"
+        "print(PCA(2, n_jobs=1).fit(X).transform(array_rows(X)).digest())\n"
+    )
+    command = [sys.executable, "-c", text, str(tmp_path / "X.npy")]
+    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    pca = PCA(2).fit(X)
+    pca.save(tmp_path / "pca.lowland")
+    loaded = lowland.load(tmp_path / "pca.lowland")
+    rows = array_rows(X)
+    assert pca.transform(rows).digest() == loaded.transform(rows).digest() == there
+    assert PCA(2, whiten=True).fit(X).transform(rows).digest() != there
+    assert pca.transform(array_rows(X + 1)).digest() != there
 
 
 def test_parts_of_another_table_are_refused(X, tmp_path):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.columns import column_names
+from lowland._core.rows.identity import fingerprint
 from lowland._core.rows.leaves import TASK_ROWS, Block, leaf_ranges, leaf_rows
 from lowland._core.rows.table import Rows
 from lowland._core.validation import FLOATS, is_sparse
@@ -28,7 +29,7 @@ class ArrayLeaf(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return ("array", self.name, self.first, self.X.shape, str(self.X.dtype))
+        return ("array", self.name, self.first, fingerprint(self.X))
 
     @property
     def source(self) -> str:

@@ -44,10 +44,10 @@ def part_name(index: int) -> str:
 
 
 class PartWriter:
-    """Writes the rows of one task: what goes along, in front of the columns of the table."""
+    """Writes the rows of one task: id or number, columns of the table, what goes along."""
 
-    def __init__(self, folder: Path, names: list[str], *, numbered: bool) -> None:
-        self.folder, self.names, self.numbered = folder, names, numbered
+    def __init__(self, folder: Path, names: list[str], id_name: str | None) -> None:
+        self.folder, self.names, self.id_name = folder, names, id_name
 
     def __call__(self, blocks: Iterator[Block], number: int) -> int:
         """Write the part; the result is its number of rows."""
@@ -68,13 +68,14 @@ class PartWriter:
         import polars as pl
 
         X = np.ascontiguousarray(block.X)
-        numbers = pl.from_numpy(X, schema=self.names, orient="row")
-        beside = pl.DataFrame() if block.beside is None else block.beside
-        if self.numbered:
+        numbers = pl.from_numpy(X, schema=self.names, orient="row").get_columns()
+        beside = [] if block.beside is None else block.beside.get_columns()
+        ids = [column for column in beside if column.name == self.id_name]
+        if not ids:
             stop = block.start + block.n_rows
-            row = pl.int_range(block.start, stop, dtype=pl.Int64, eager=True).alias("row")
-            beside = pl.DataFrame([row, *beside.get_columns()])
-        return beside.hstack(numbers)
+            ids = [pl.int_range(block.start, stop, dtype=pl.Int64, eager=True).alias("row")]
+        others = [column for column in beside if column.name != self.id_name]
+        return pl.DataFrame([*ids, *numbers, *others])
 
 
 def write_parts(
@@ -91,7 +92,7 @@ def write_parts(
     about["table"] = rows.digest()
     _claim(home, about, resume=resume)
     missing = [task for task in tasks if not (home / part_name(task.number)).exists()]
-    work = PartWriter(home.absolute(), names, numbered=rows.id_name is None)
+    work = PartWriter(home.absolute(), names, rows.id_name)
     places = [task.number for task in missing]
     try:
         for _ in rows.results(work, monitor, "placing", tasks=missing, arguments=places):

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import os
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Engine, Job, current_engine, naming_source, run_task
 from lowland._core.rows.exchange import exchanged
 from lowland._core.rows.folding import merge_all
+from lowland._core.rows.identity import fingerprint
 from lowland._core.rows.leaves import TASK_ROWS, Block, Leaf, Task, count_rows, tasks_of
 from lowland._core.rows.parts import Parts, write_parts
 from lowland._core.rows.sampling import check_sample, sampled_rows
@@ -112,7 +112,7 @@ class Rows:
             found.update(json.dumps(leaf.identity, default=str).encode())
         found.update(json.dumps([self.shape, str(self.dtype), self.names, self.task_rows]).encode())
         for step in self.steps:
-            found.update(pickle.dumps(step, protocol=5))
+            found.update(fingerprint(step).encode())
         return found.hexdigest()
 
     # --- other tables -----------------------------------------------------------------------
@@ -278,9 +278,9 @@ class Rows:
     ) -> Parts:
         """Write the table to Parquet files in ``folder``, one per task, each in one step.
 
-        The columns that go along come first. ``names`` are those of the other columns, if not
-        their own or ``x1``, ``x2``, ... With ``resume``, parts that an earlier run of the same
-        table left in the folder are kept.
+        The row id comes first, then the columns of the table, then those that go along. ``names``
+        are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
+        parts that an earlier run of the same table left in the folder are kept.
         """
         if names is None:
             names = self.names or [f"x{i}" for i in range(1, self._n_columns + 1)]
