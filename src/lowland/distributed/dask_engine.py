@@ -117,6 +117,16 @@ class Dask:
             self._stack = stack.pop_all()
         return self
 
+    @property
+    def client(self) -> Any:
+        """The client of the open block, to look at the cluster."""
+        return self._open().client
+
+    def _open(self) -> Connection:
+        if self._connection is None:
+            raise ParameterError("Dask: use it in a with block, as in: with Dask('local:4'): ...")
+        return self._connection
+
     def __exit__(self, *details: Any) -> None:
         self._connection = None
         self._stack.close()
@@ -157,9 +167,7 @@ class Dask:
 
     @contextlib.contextmanager
     def _sending(self, job: Job, monitor: Monitor) -> Iterator[Sending]:
-        connection = self._connection
-        if connection is None:
-            raise ParameterError("Dask: use it in a with block, as in: with Dask('local:4'): ...")
+        connection = self._open()
         total = sum(task.n_rows for task in job.tasks)
         with monitor.phase(job.name, total=total) as phase:
             sent = Sending(self, connection, self._shipping, job, phase)
