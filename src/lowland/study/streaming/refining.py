@@ -71,7 +71,8 @@ def refine(
     recall = "" if found.recall is None else f"; {found.recall:.1%} of the neighbors were found"
     log = (
         f"moved by {found.n_iter} steps of t-SNE on all rows: the divergence fell from "
-        f"{found.kl_before:.2f} to {found.kl_after:.2f}{recall}"
+        f"{found.kl_before:.2f} to {found.kl_after:.2f}{recall}; the model places new rows in the "
+        "map of the sample, before these steps"
     )
     return RefinedParts(_moved(placed, found.Y, folder, names), log)
 
