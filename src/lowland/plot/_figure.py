@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ __all__ = [
     "write_title",
 ]
 
+GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
 PANEL = 5.0  # inches that a map measures
 TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
 
@@ -130,7 +132,8 @@ def write_title(figure: Figure, title: str | None) -> None:
     """Write the title above the picture, in several lines if it is long."""
     if title:
         width = int(figure.get_size_inches()[0] * 9)
-        lines = textwrap.wrap(clean(title, most=300), width)
+        text = GROUPS.sub("\N{NO-BREAK SPACE}", clean(title, most=300))
+        lines = textwrap.wrap(text, width)
         figure.suptitle("\n".join(lines), **TEXT)
 
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["StreamFacts", "StreamedMap"]
 
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
 class StreamFacts(NamedTuple):
     """How the rows were gone through."""
 
@@ -48,11 +45,9 @@ class StreamFacts(NamedTuple):
 
     def said(self) -> str:
         """Which rows a picture shows."""
-        rows = grouped(self.rows).replace(" ", NO_BREAK)  # a title is broken at spaces
         if self.shows_all:
-            return f"{rows} rows"
-        shown = grouped(self.shown_rows).replace(" ", NO_BREAK)
-        return f"a sample of {shown} of {rows} rows"
+            return f"{grouped(self.rows)} rows"
+        return f"a sample of {grouped(self.shown_rows)} of {grouped(self.rows)} rows"
 
 
 class StreamedMap(MapResult):
