@@ -17,6 +17,7 @@ import pytest
 
 import lowland
 from lowland import PCA
+from lowland._core import registry
 from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Stream
 from lowland._core.threads import available_cpus, limit_threads, resolve_n_jobs
@@ -26,8 +27,12 @@ from lowland.distributed.cluster.shipping import INLINE, task_digest
 from lowland.errors import ClusterError, DataError, ParameterError, StoppedError
 from support.cases import each
 from support.clusters import Gate, counted_rows, running_scheduler, until
+from support.rows import labeled_rows, suited, target_for
+from support.states import assert_same_state, fitted_state
 
 pytest.importorskip("distributed")
+
+FITTING = [cls for cls in (*registry.all_methods(), *registry.all_selectors()) if cls.fits_rows]
 
 
 def contents(folder):
@@ -67,6 +72,18 @@ def check_same(engine, streamed, folder):
 
 def test_four_workers_give_the_bytes_of_one_process(cluster, streamed, tmp_path):
     check_same(Dask(cluster), streamed, tmp_path / "out")
+
+
+@each("method", FITTING, ids=lambda cls: cls.__name__)
+def test_every_fit_of_workers_has_the_bytes_of_a_stream(cluster, method):
+    rng = np.random.default_rng(4)
+    X = rng.gamma(2.0, size=(120, 5)) * [5.0, 3.0, 2.0, 1.4, 1.0]
+    y = target_for(method, len(X))
+    rows, name = labeled_rows(X, y), None if y is None else "kind"
+    here = method(**suited(method, len(X))).fit(rows, name)
+    with Dask(cluster):
+        there = method(**suited(method, len(X))).fit(rows, name)
+    assert_same_state(fitted_state(here), fitted_state(there))
 
 
 @each("n", [1, 2])
