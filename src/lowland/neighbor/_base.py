@@ -32,6 +32,7 @@ from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
+from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import (
     NeighborGraph,
@@ -45,6 +46,8 @@ from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, s
 __all__ = ["NeighborEmbedding"]
 
 MOMENTUM = 0.8
+NEIGHBOR_BYTES = 64  # of one neighbor of a new row: candidates, distance, affinity
+PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time
 
 
 class NeighborEmbedding(Reducer):
@@ -276,8 +279,13 @@ class NeighborEmbedding(Reducer):
         return super()._check_new_rows(X)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        n = len(self.embedding_)
-        k = min(self.n_neighbors_, n)
+        k = min(self.n_neighbors_, len(self.embedding_))
+        step = rows_within(NEIGHBOR_BYTES * k, PLACED_BYTES)
+        parts = [self._placed_rows(X[rows], k, run) for rows in row_blocks(X.shape[0], step)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _placed_rows(self, X: Any, k: int, run: FitContext) -> np.ndarray:
+        """Some new rows in the map."""
         if self.fitted_rows_ is None:
             near = given_neighbors(X, k, monitor=run.monitor)
         else:

@@ -9,6 +9,9 @@ from lowland._core.rows.leaves import Task
 
 __all__ = ["failure", "lost", "missing_extra", "no_workers", "unreachable"]
 
+# What distributed raises when the scheduler goes away, depending on what it was waiting for.
+BROKEN = ("CancelledError", "CommClosedError", "FutureCancelledError", "FuturesCancelledError")
+
 
 def missing_extra() -> ClusterError:
     """The error without the package ``distributed``."""
@@ -44,7 +47,7 @@ def failure(error: BaseException, address: str, task: Task | None) -> BaseExcept
     name = type(error).__name__
     if isinstance(error, LowlandError):
         return error
-    if name in ("FutureCancelledError", "FuturesCancelledError", "CancelledError"):
+    if name in BROKEN:
         return lost(address)
     if name == "KilledWorker":
         n = int(getattr(error, "allowed_failures", 3)) + 1

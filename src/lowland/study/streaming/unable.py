@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from lowland._core.base import Reducer
@@ -38,7 +39,10 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
         "orient": orient,
     }
     for name, value in given.items():
-        if value is not None and value is not False and value != {}:
+        given_nothing = (
+            value is None or value is False or (isinstance(value, Mapping) and not value)
+        )
+        if not given_nothing:
             return f"{say(name)} needs the whole table"
     if table.missing == "drop":
         return (
