@@ -8,6 +8,7 @@ from lowland._core.errors import (
     LowlandError,
     MemoryLimitError,
     ModelFileError,
+    NeedsMemoryError,
     ParameterError,
     StoppedError,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "LowlandError",
     "MemoryLimitError",
     "ModelFileError",
+    "NeedsMemoryError",
     "ParameterError",
     "StoppedError",
 ]

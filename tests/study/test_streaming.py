@@ -301,6 +301,21 @@ def test_auto_streams_what_memory_does_not_hold(files, small_tasks, monkeypatch)
     assert make_map("iris", "pca", measure=False).map.height == 150
 
 
+def test_a_method_that_does_not_fit_in_memory_gets_a_sample(files, small_tasks, monkeypatch):
+    def refused(*_):
+        raise MemoryLimitError(
+            "distances of 900 rows need 9 GB, but the process may use 3 GB; wait."
+        )
+
+    monkeypatch.setattr(choosing, "run_map", refused)
+    result = make_map(files, "classical_mds", metric="manhattan", measure=False)
+    assert isinstance(result, StreamedMap)
+    assert result.coordinates.shape == (ROWS, 2)
+    assert result.fitted_rows == ROWS
+    with pytest.raises(MemoryLimitError, match="need 9 GB"):
+        make_map(files, "classical_mds", measure=False, engine="memory")
+
+
 def test_a_sample_means_stream(files, small_tasks):
     result = make_map(files, "pca", sample=300, n_jobs=1)
     assert isinstance(result, StreamedMap)

@@ -11,7 +11,7 @@ from lowland._core.base import Reducer
 from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError
 from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
@@ -102,14 +102,6 @@ class DistanceReducer(Reducer):
         return not self._has_distances
 
     # --- fitted rows --------------------------------------------------------------------------
-
-    def _refuse_leaves(self, setting: str, advice: str = "") -> ParameterError:
-        """The error for rows that are read leaf by leaf, which this setting cannot be fitted to."""
-        owner = type(self).__name__
-        return ParameterError(
-            f"{owner}: {setting} needs all rows in memory; {advice}fit a sample, as in "
-            f"{owner}(...).fit(rows.sample(10_000)), and place all rows with transform(rows)."
-        )
 
     def _check_training_rows(self, X: Any) -> Any:
         name = type(self).__name__

@@ -17,6 +17,7 @@ __all__ = [
     "LowlandError",
     "MemoryLimitError",
     "ModelFileError",
+    "NeedsMemoryError",
     "ParameterError",
     "StoppedError",
     "check_name",
@@ -30,6 +31,10 @@ class LowlandError(Exception):
 
 class ParameterError(LowlandError, ValueError):
     """A parameter has a value outside its declared constraint."""
+
+
+class NeedsMemoryError(ParameterError):
+    """A method or a setting of it cannot be fitted to rows that are read leaf by leaf."""
 
 
 class DataError(LowlandError, ValueError):

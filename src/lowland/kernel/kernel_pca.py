@@ -13,6 +13,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least
 from lowland._core.params import fitted, param
+from lowland._core.rows.fitting import needs_memory
 from lowland._core.rows.table import Rows
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.kernels.kernel_scale import kernel_scale
@@ -149,11 +150,8 @@ class KernelPCA(KernelReducer, Invertible):
         """The landmarks of "nystroem" are read, then all rows once, for their sums."""
         if self._has_kernel_values or self.solver != "nystroem":
             name = "kernel" if self._has_kernel_values else "solver"
-            raise ParameterError(
-                f"KernelPCA: {name}={getattr(self, name)!r} needs all rows in memory; set "
-                "solver='nystroem', or fit a sample, as in "
-                "KernelPCA(...).fit(rows.sample(10_000)), and place all rows with transform(rows)."
-            )
+            setting = f"{name}={getattr(self, name)!r}"
+            raise needs_memory("KernelPCA", setting, "set solver='nystroem', or ")
         n, owner = rows.shape[0], type(self).__name__
         n_axes = axis_count(n, self.n_components)
         m = landmark_count(n, self.n_components, self.n_landmarks)

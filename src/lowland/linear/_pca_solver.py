@@ -8,6 +8,7 @@ from typing import Any
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
+from lowland._core.rows.fitting import needs_memory
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_gram, by_krylov
 
@@ -53,10 +54,7 @@ def solver_of_leaves(solver: str, p: int, n_components: Any) -> str:
     """
     number = isinstance(n_components, Integral)
     if solver == "gram":
-        raise ParameterError(
-            "PCA: solver='gram' needs all rows in memory; use solver='covariance' or 'randomized', "
-            "or fit a sample, rows.sample(10_000)."
-        )
+        raise needs_memory("PCA", "solver='gram'", "use solver='covariance' or 'randomized', or ")
     if solver == "randomized" and not number:
         raise ParameterError(
             f"PCA: n_components={n_components!r} needs the whole spectrum, which "

@@ -13,6 +13,7 @@ from lowland._core.context import FitContext
 from lowland._core.meanings.contents import at_least, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.fitting import needs_memory
 from lowland._core.rows.table import Rows
 from lowland._core.validation import is_sparse
 from lowland._core.wording import shown
@@ -177,9 +178,9 @@ class ClassicalMDS(DistanceReducer):
         """Euclidean rows, in two passes: their moments, then the signs of the axes."""
         if canonical(self.metric) != "euclidean":
             advice = "" if self._has_distances else "use LandmarkMDS, or "
-            raise self._refuse_leaves(f"metric={shown(self.metric)}", advice)
+            raise needs_memory(type(self).__name__, f"metric={shown(self.metric)}", advice)
         if self.additive_constant:
-            raise self._refuse_leaves("additive_constant=True")
+            raise needs_memory(type(self).__name__, "additive_constant=True")
         (n, p), q, owner = rows.shape, int(self.n_components), type(self).__name__
         self._check_not_beyond_rows(n)
         found = survey(rows, owner, scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)

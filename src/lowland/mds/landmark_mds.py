@@ -16,7 +16,7 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Phase
 from lowland._core.params import fitted, param
 from lowland._core.ranges import in_ranges, needs_ranges, ranges_between
-from lowland._core.rows.fitting import rows_at
+from lowland._core.rows.fitting import needs_memory, rows_at
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 from lowland._core.units import fit_in_unit, largest
@@ -171,12 +171,12 @@ class LandmarkMDS(DistanceReducer):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         """Only landmarks are read: the map is computed from them alone."""
         if self._has_distances:
-            raise self._refuse_leaves("metric='precomputed'")
+            raise needs_memory(type(self).__name__, "metric='precomputed'")
         n, p = rows.shape
         m = self._landmark_count(n)
         if self.selection != "random":
             setting = f"selection={shown(self.selection)}"
-            raise self._refuse_leaves(setting, "set selection='random', or ")
+            raise needs_memory(type(self).__name__, setting, "set selection='random', or ")
         self._check_not_beyond_rows(n)
         require_memory(
             _working_bytes(m, p, m),

@@ -15,6 +15,7 @@ from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least, count, share
 from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
+from lowland._core.rows.fitting import needs_memory
 from lowland._core.rows.table import Rows
 from lowland._core.targets import check_labels
 from lowland._core.traits import Reading
@@ -251,11 +252,7 @@ class SOM(TopographicReducer):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         """By the batch rule: a pass for the start, one per epoch, and one for the errors."""
         if self.rule != "batch":
-            raise ParameterError(
-                f"SOM: rule={self.rule!r} needs all rows in memory; set rule='batch', or fit a "
-                "sample, as in SOM(...).fit(rows.sample(10_000)), and place all rows with "
-                "transform(rows)."
-            )
+            raise needs_memory("SOM", f"rule={self.rule!r}", "set rule='batch', or ")
 
         def fit(model: SOM, rows: Rows, found: Survey) -> None:
             model._fit_table(_som_sums.InLeaves(rows, found, self.n_jobs, run.monitor), run)

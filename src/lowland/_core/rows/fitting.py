@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, NeedsMemoryError, ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.rows.collections import (
     collection_rows,
@@ -110,9 +110,10 @@ def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> 
     return array[places]
 
 
-def needs_memory(owner: str) -> ParameterError:
-    """The error of a method that cannot go through rows leaf by leaf."""
-    return ParameterError(
-        f"{owner}: fit needs all of its rows in memory; fit a sample, as in "
-        f"{owner}().fit(rows.sample(10_000)), and place all rows with transform(rows)."
+def needs_memory(owner: str, setting: str = "", advice: str = "") -> NeedsMemoryError:
+    """The error of a method, or of a setting of it, that cannot go through rows leaf by leaf."""
+    call = f"{owner}(...)" if setting else f"{owner}()"
+    return NeedsMemoryError(
+        f"{owner}: {setting or 'fit'} needs all rows in memory; {advice}fit a sample, as in "
+        f"{call}.fit(rows.sample(10_000)), and place all rows with transform(rows)."
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.base import Reducer
 from lowland._core.chain import Chain
+from lowland._core.errors import NeedsMemoryError
 from lowland._core.rows.sampling import sampled_rows
 from lowland._core.rows.table import Rows
 from lowland.linear.pca import PCA
@@ -66,14 +67,18 @@ def fit_rows(
         rows, pca = _reduced(ready, prepared, cls, given, options, log)
         p = rows.shape[1]
         y = None if target is None else prepared.table.column(target).to_numpy()
-        estimator = make_estimator(prepared, cls, Shape((n, p)), y, given, options, [])
+        notes: list[str] = []
+        estimator = make_estimator(prepared, cls, Shape((n, p)), y, given, options, notes)
         whole = estimator.fits_rows and (stream.sample is None or stream.sample >= n)
+        if whole:
+            with stopped_by_interrupt(estimator) as stop:
+                whole = _fits(estimator, rows, target)
         m = min(n, stream.sample or (n if whole else fitted_rows(cls, n, p)))
-        estimator = make_estimator(prepared, cls, Shape((m, p)), y, given, options, log)
-        with stopped_by_interrupt(estimator) as stop:
-            if whole:
-                estimator.fit(rows, target)
-            else:
+        if whole:
+            log += notes
+        else:
+            estimator = make_estimator(prepared, cls, Shape((m, p)), y, given, options, log)
+            with stopped_by_interrupt(estimator) as stop:
                 block = rows.take(sampled_rows(n, m, options.seed))
                 X = block.X if rows.names else np.ascontiguousarray(block.X)
                 estimator.fit(X, None if target is None else block.beside[target].to_numpy())
@@ -85,6 +90,15 @@ def fit_rows(
     model = steps[0] if len(steps) == 1 else Chain(steps)
     seconds = time.perf_counter() - start
     return FittedModel(model, m, log, seconds, peak.n_bytes, stop.asked)
+
+
+def _fits(estimator: Reducer, rows: Rows, target: str | None) -> bool:
+    """Fit to all rows; False if a parameter of the method does not allow that."""
+    try:
+        estimator.fit(rows, target)
+    except NeedsMemoryError:
+        return False
+    return True
 
 
 def _reduced(
