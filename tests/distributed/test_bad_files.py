@@ -9,23 +9,13 @@ import pytest
 from lowland.distributed import open_rows
 from lowland.errors import DataError, ParameterError
 from support.cases import each
+from support.rows import write_in_groups as write
 
 
 @pytest.fixture(scope="module")
 def frame():
     rng = np.random.default_rng(0)
     return pl.DataFrame({"a": rng.standard_normal(31), "kind": rng.choice(["x", "y"], 31)})
-
-
-def write(frame, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".parquet":
-        frame.write_parquet(path, row_group_size=12)
-    elif path.suffix == ".csv":
-        frame.write_csv(path)
-    else:
-        frame.write_ipc(path, record_batch_size=12)
-    return path
 
 
 def damaged(frame, folder):

@@ -19,6 +19,7 @@ from lowland.distributed import open_rows
 from lowland.errors import DataError
 from lowland.io import read_table
 from support.cases import each
+from support.rows import write_in_groups as write
 
 N = 31
 
@@ -40,17 +41,6 @@ def frame():
 
 
 NUMBERS = ["a", "b, 'c' [*]", "yes", "holes"]
-
-
-def write(frame, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".parquet":
-        frame.write_parquet(path, row_group_size=12)
-    elif path.suffix == ".csv":
-        frame.write_csv(path)
-    else:
-        frame.write_ipc(path, record_batch_size=12)
-    return path
 
 
 def beside(rows):

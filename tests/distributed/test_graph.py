@@ -102,10 +102,8 @@ def test_bytes_depend_on_rows_and_seed_only(X):
         assert found() == one
 
 
-@each("n_copies", [30, 1200])
-def test_copies_of_rows_are_neighbors_at_distance_0(X, monkeypatch, n_copies):
-    monkeypatch.setattr(module, "_limits", lambda p: PartLimits(300, 600))
-    table = np.concatenate([X[:800], np.tile(X[10:13], (n_copies, 1))])
+def sizes_of_parts(monkeypatch):
+    """A list that gets the number of rows of each part that is searched."""
     sizes = []
     join = module.PartJoin.__call__
 
@@ -114,6 +112,14 @@ def test_copies_of_rows_are_neighbors_at_distance_0(X, monkeypatch, n_copies):
         return join(self, part, X, numbers)
 
     monkeypatch.setattr(module.PartJoin, "__call__", noted)
+    return sizes
+
+
+@each("n_copies", [30, 1200])
+def test_copies_of_rows_are_neighbors_at_distance_0(X, monkeypatch, n_copies):
+    monkeypatch.setattr(module, "_limits", lambda p: PartLimits(300, 600))
+    table = np.concatenate([X[:800], np.tile(X[10:13], (n_copies, 1))])
+    sizes = sizes_of_parts(monkeypatch)
     graph = knn_graph(array_rows(table, task_rows=500), 5)
     copied = (table[:, None] == X[None, 10:13]).all(axis=2).any(axis=1)
     assert copied.sum() == 3 * n_copies + 3
@@ -146,14 +152,7 @@ def test_parts_that_would_all_hold_all_rows_are_one_part():
 
 def test_parts_that_are_too_large_are_divided(X, monkeypatch):
     monkeypatch.setattr(module, "_limits", lambda p: PartLimits(200, 400))
-    sizes = []
-    join = module.PartJoin.__call__
-
-    def noted(self, part, X, numbers):
-        sizes.append(len(X))
-        return join(self, part, X, numbers)
-
-    monkeypatch.setattr(module.PartJoin, "__call__", noted)
+    sizes = sizes_of_parts(monkeypatch)
     graph = knn_graph(array_rows(X), 5, n_parts=2, copies=2, target_recall=0)
     assert len(sizes) > 8
     assert max(sizes) <= 400

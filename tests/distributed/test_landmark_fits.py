@@ -8,11 +8,14 @@ import pytest
 
 import lowland
 from lowland import PCA, ClassicalMDS, KernelPCA, LandmarkMDS
-from lowland._core.rows.arrays import array_rows
-from lowland._core.rows.engines import using
 from lowland.errors import DataError, ModelFileError, ParameterError
 from support.cases import each
-from support.leaves import Travelling, irregular, relative_gap
+from support.leaves import (
+    assert_same_bytes_everywhere,
+    irregular,
+    leaves,
+    relative_gap,
+)
 from support.states import assert_same_state, fitted_state
 
 CLASSICAL = (ClassicalMDS, {"n_components": 3})
@@ -22,10 +25,6 @@ METHODS = [CLASSICAL, LANDMARK, KERNEL]
 KINDS = ["float64", "float32", "offset", "wide", "sparse", "huge"]
 
 each_method = each("method, params", METHODS, ids=lambda value: getattr(value, "__name__", ""))
-
-
-def leaves(X, task_rows=64):
-    return array_rows(X, task_rows=task_rows)
 
 
 def tolerance(X):
@@ -49,13 +48,7 @@ def test_the_model_is_that_of_memory_and_places_rows_alike(method, params, kind)
 
 @each_method
 def test_threads_engines_and_cuts_of_the_same_leaves_change_no_byte(method, params):
-    X = irregular("float64")
-    one = method(n_jobs=1, **params).fit(leaves(X))
-    two = method(n_jobs=2, **params).fit(leaves(X))
-    assert_same_state(fitted_state(one), fitted_state(two))
-    with using(Travelling()):
-        far = method(n_jobs=2, **params).fit(leaves(X))
-    assert_same_state(fitted_state(one), fitted_state(far))
+    assert_same_bytes_everywhere(method, params, irregular("float64"))
 
 
 @each_method

@@ -7,11 +7,16 @@ import pytest
 
 import lowland
 from lowland import GTM, SOM
-from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.engines import Stream, using
 from lowland.errors import DataError, ParameterError
 from support.cases import each
-from support.leaves import Travelling, irregular, relative_gap, with_gaps
+from support.leaves import (
+    assert_same_bytes_everywhere,
+    irregular,
+    leaves,
+    relative_gap,
+    with_gaps,
+)
 from support.states import assert_same_state, fitted_state
 
 QUICK = {"max_iter": 12}
@@ -19,10 +24,6 @@ METHODS = [(SOM, {"sides": [7, 5]}), (GTM, {"n_nodes": 7, "n_basis": 3})]
 KINDS = ["float64", "offset", "wide", "sparse", "huge"]
 
 each_method = each("method, params", METHODS, ids=lambda value: getattr(value, "__name__", ""))
-
-
-def leaves(X, task_rows=64):
-    return array_rows(X, task_rows=task_rows)
 
 
 def both(method, X, **params):
@@ -142,12 +143,7 @@ def test_a_step_of_em_is_one_pass():
 def test_threads_and_engines_change_no_byte(method, params, gaps):
     X = irregular("float64")
     X = with_gaps(X) if gaps else X
-    params = {**QUICK, **params}
-    one, two = method(n_jobs=1, **params).fit(leaves(X)), method(n_jobs=2, **params).fit(leaves(X))
-    assert_same_state(fitted_state(one), fitted_state(two))
-    with using(Travelling()):
-        far = method(n_jobs=2, **params).fit(leaves(X))
-    assert_same_state(fitted_state(one), fitted_state(far))
+    assert_same_bytes_everywhere(method, {**QUICK, **params}, X)
 
 
 @each_method

@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.rows.engines import Stream, run_task
+from lowland._core.rows.arrays import array_rows
+from lowland._core.rows.engines import Stream, run_task, using
+from lowland._core.rows.table import Rows
+from support.states import assert_same_state, fitted_state
 
-__all__ = ["Travelling", "irregular", "relative_gap", "with_gaps"]
+__all__ = [
+    "Travelling",
+    "assert_same_bytes_everywhere",
+    "irregular",
+    "leaves",
+    "relative_gap",
+    "with_gaps",
+]
 
 
 class Travelling(Stream):
@@ -22,6 +32,11 @@ class Travelling(Stream):
             sent = pickle.dumps((job.tasks[place], job.work, job.argument(place), *job.steps))
             results[place] = pickle.dumps(run_task(*pickle.loads(sent)))
         yield from (pickle.loads(results[place]) for place in sorted(results))
+
+
+def leaves(X: Any, task_rows: int = 64) -> Rows:
+    """A table in several tasks of one leaf each."""
+    return array_rows(X, task_rows=task_rows)
 
 
 def irregular(kind: str, n: int = 403) -> Any:
@@ -56,3 +71,13 @@ def relative_gap(found: Any, expected: Any) -> float:
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     assert found.shape == expected.shape
     return float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
+
+
+def assert_same_bytes_everywhere(method: type, params: dict[str, Any], X: np.ndarray) -> None:
+    """The fit to leaves has the same bytes for 1 and 2 threads, and when its jobs travel."""
+    one = method(n_jobs=1, **params).fit(leaves(X))
+    two = method(n_jobs=2, **params).fit(leaves(X))
+    assert_same_state(fitted_state(one), fitted_state(two))
+    with using(Travelling()):
+        far = method(n_jobs=2, **params).fit(leaves(X))
+    assert_same_state(fitted_state(one), fitted_state(far))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 
-__all__ = ["Passes", "frame_rows", "labeled_rows", "suited", "target_for"]
+__all__ = ["Passes", "frame_rows", "labeled_rows", "suited", "target_for", "write_in_groups"]
 
 TASK_ROWS = 37  # several tasks, the last one shorter, and a tree of more than one level
 
@@ -89,3 +90,15 @@ def suited(method: type, n: int) -> dict[str, Any]:
         found |= {"n_nodes": 5, "n_basis": 3, "max_iter": 5}
     known = method.parameters()  # type: ignore[attr-defined]
     return {"n_components" if "n_components" in known else "n_features": 2, **found}
+
+
+def write_in_groups(frame: pl.DataFrame, path: Path) -> Path:
+    """Write a small file in several row groups or batches, in the format of its suffix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        frame.write_parquet(path, row_group_size=12)
+    elif path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_ipc(path, record_batch_size=12)
+    return path
