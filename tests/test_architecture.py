@@ -33,6 +33,7 @@ FLOORS = [
         "neighbors",
     },
     {"metrics", "plot", "io"},
+    {"trust"},
     {"report", "distributed"},
     {"study"},
     {"cli"},

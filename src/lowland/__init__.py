@@ -26,6 +26,7 @@ _MODULES = (
         "report",
         "selection",
         "study",
+        "trust",
     ),
 )
 _FUNCTIONS = {

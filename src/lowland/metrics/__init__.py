@@ -22,11 +22,15 @@ from lowland.metrics.components import chance_shares, elbow
 from lowland.metrics.concentration import DistanceConcentration, distance_concentration
 from lowland.metrics.coranking import RnxCurve, coranking_matrix, rnx_auc, rnx_curve
 from lowland.metrics.dimension import Dimension, intrinsic_dimension
+from lowland.metrics.grouping.gaps import Gap
+from lowland.metrics.grouping.hills import islands
+from lowland.metrics.grouping.stability import IslandStability
 from lowland.metrics.hubness import Hubness, hubness
 from lowland.metrics.kruskal import kruskal_stress1
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
 from lowland.metrics.linear import explained_variance, reconstruction_error
 from lowland.metrics.matching import match_accuracy, match_rank, match_ranks
+from lowland.metrics.pointwise.home import PointHome
 from lowland.metrics.quality import quality
 from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
 from lowland.metrics.recall import lcmc, neighbor_recall
@@ -50,8 +54,11 @@ __all__ = [
     "Comparison",
     "Dimension",
     "DistanceConcentration",
+    "Gap",
     "Hubness",
+    "IslandStability",
     "Measured",
+    "PointHome",
     "Quality",
     "QualityRow",
     "RankErrors",
@@ -67,6 +74,7 @@ __all__ = [
     "explained_variance",
     "hubness",
     "intrinsic_dimension",
+    "islands",
     "knn_accuracy",
     "kruskal_stress1",
     "lcmc",

@@ -7,7 +7,6 @@ files in ``templates/``. The page needs no network.
 """
 
 from lowland.report.advice import Advice, advise
-from lowland.report.clusters import density_clusters
 from lowland.report.foreign import make_report
 from lowland.report.page import render, write_report
 from lowland.report.summary import Card, Input, Map, Measure, Summary
@@ -20,7 +19,6 @@ __all__ = [
     "Measure",
     "Summary",
     "advise",
-    "density_clusters",
     "make_report",
     "render",
     "write_report",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland.report.clusters import density_clusters
+from lowland.metrics import islands
 from lowland.report.summary import Map, Summary
 
 __all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
@@ -61,7 +61,7 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
             "low": [float(low) for low in -middle / reach],
             "sides": [float(side / reach) for side in sides],
         }
-    clusters = density_clusters(Y)
+    clusters = islands(Y)
     names = [f"cluster {number}" for number in range(1, int(clusters.max()) + 1)]
     return {
         "title": entry["title"],

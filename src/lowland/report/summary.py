@@ -11,6 +11,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.trust.result import Plateau, Trust
 
 __all__ = [
     "AlignedSet",
@@ -18,11 +19,13 @@ __all__ = [
     "Card",
     "Found",
     "HeldOut",
+    "Images",
     "Input",
     "Map",
     "Measure",
     "Streamed",
     "Summary",
+    "Values",
     "check_summary",
 ]
 
@@ -78,6 +81,21 @@ class Map(TypedDict):
     facts: Mapping[str, Any]  # n_connected_components, explained_variance_ratio, ...
     pictures: Mapping[str, bytes]  # PNG by caption
     sides: NotRequired[Sequence[float] | None]  # of a map that is a torus, from 0 to each side
+    trust: NotRequired[Trust | None]  # where the map can be believed
+    plateau: NotRequired[Plateau | None]  # maps for several values of one parameter
+
+
+class Values(TypedDict):
+    """Numbers of the table, for comparing selected rows with the rest."""
+
+    names: Sequence[str]
+    numbers: np.ndarray  # (n, p), NaN where missing
+
+
+class Images(TypedDict):
+    """What the rows look like, where they are images."""
+
+    pixels: np.ndarray  # uint8, (n, height, width) or (n, height, width, 3)
 
 
 class AlignedSet(TypedDict):
@@ -142,6 +160,9 @@ class Summary(TypedDict):
     color: NotRequired[str | None]  # the label that colors the map when the page opens
     alignment: NotRequired[Alignment | None]  # if the rows come from several tables
     streamed: NotRequired[Streamed | None]  # if the table was read leaf by leaf
+    values: NotRequired[Values | None]
+    neighbors: NotRequired[np.ndarray | None]  # (n, k) nearest rows in the data, -1 for none
+    images: NotRequired[Images | None]
 
 
 def check_summary(summary: Mapping[str, Any]) -> None:

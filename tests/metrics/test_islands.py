@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland.errors import DataError
-from lowland.report import density_clusters
+from lowland.metrics import islands
 from support.cases import each
 
 
@@ -33,7 +33,7 @@ def agreement(found, truth):
 @pytest.mark.parametrize("n", [400, 5000, 70_000])
 def test_separate_groups_are_found(n, d):
     Y, group = blobs(n, d, SPREAD)
-    found = density_clusters(Y)
+    found = islands(Y)
     assert found.max() == len(SPREAD)
     assert agreement(found, group) > 0.93
     assert (found == 0).mean() < 0.06
@@ -43,12 +43,12 @@ def test_separate_groups_are_found(n, d):
 @each("n", [200, 2000, 50_000])
 @each("seed", [0, 1, 2])
 def test_one_group_stays_one(n, d, seed):
-    found = density_clusters(blobs(n, d, [[0, 0, 0]], seed)[0])
+    found = islands(blobs(n, d, [[0, 0, 0]], seed)[0])
     assert found.max() == 1
 
 
 def test_a_flat_square_is_not_broken_up():
-    found = density_clusters(np.random.default_rng(0).uniform(size=(20_000, 2)))
+    found = islands(np.random.default_rng(0).uniform(size=(20_000, 2)))
     assert np.bincount(found).max() > 0.9 * 20_000
 
 
@@ -56,7 +56,7 @@ def test_a_ring_around_a_group_is_its_own_cluster():
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 6000)
     ring = np.column_stack([np.cos(angle), np.sin(angle)]) * rng.normal(12, 0.5, 6000)[:, None]
-    found = density_clusters(np.vstack([rng.normal(size=(3000, 2)), ring]))
+    found = islands(np.vstack([rng.normal(size=(3000, 2)), ring]))
     inner, outer = np.bincount(found[:3000]).argmax(), np.bincount(found[3000:]).argmax()
     assert inner != outer
     assert (found[3000:] == inner).sum() == 0
@@ -65,48 +65,48 @@ def test_a_ring_around_a_group_is_its_own_cluster():
 
 def test_clusters_are_numbered_by_size():
     Y = np.vstack([blobs(size, 2, [[20 * i, 0]], i)[0] for i, size in enumerate((100, 700, 300))])
-    found = density_clusters(Y)
+    found = islands(Y)
     assert [np.bincount(part).argmax() for part in np.split(found, [100, 800])] == [3, 1, 2]
 
 
 def test_position_scale_order_and_precision_do_not_matter():
     Y, _ = blobs(3000, 2, SPREAD)
-    found = density_clusters(Y)
-    assert np.array_equal(density_clusters(Y), found)
+    found = islands(Y)
+    assert np.array_equal(islands(Y), found)
     # A power of two keeps every digit, so that no point changes its cell.
-    assert np.array_equal(density_clusters(1024 * Y), found)
+    assert np.array_equal(islands(1024 * Y), found)
     order = np.random.default_rng(1).permutation(len(Y))
-    assert np.array_equal(density_clusters(Y[order]), found[order])
-    assert (density_clusters(Y.astype(np.float32)) == found).mean() > 0.999
-    assert (density_clusters(Y + 100.0) == found).mean() > 0.999
+    assert np.array_equal(islands(Y[order]), found[order])
+    assert (islands(Y.astype(np.float32)) == found).mean() > 0.999
+    assert (islands(Y + 100.0) == found).mean() > 0.999
 
 
 def test_a_far_outlier_does_not_hide_the_groups():
     Y, group = blobs(5000, 2, SPREAD)
-    found = density_clusters(np.vstack([Y, [[1e6, 1e6]]]))
+    found = islands(np.vstack([Y, [[1e6, 1e6]]]))
     assert found[-1] == 0
     assert agreement(found[:-1], group) > 0.93
 
 
 @pytest.mark.parametrize("Y", [np.zeros((500, 2)), np.ones((1, 3)), np.arange(15.0)[:, None]])
 def test_a_map_without_density_is_one_cluster(Y):
-    assert (density_clusters(Y) == 1).all()
+    assert (islands(Y) == 1).all()
 
 
 def test_points_on_few_places_are_grouped_by_place():
     place = np.arange(900) % 3
-    found = density_clusters(10.0 * place[:, None])
+    found = islands(10.0 * place[:, None])
     assert agreement(found, place) == 1
 
 
 def test_more_dimensions_are_refused():
     with pytest.raises(DataError, match="1, 2 or 3 dimensions, not 4"):
-        density_clusters(np.zeros((50, 4)))
+        islands(np.zeros((50, 4)))
 
 
 def test_a_million_points_are_grouped_as_well():
     Y, group = blobs(1_000_000, 2, SPREAD)
-    assert agreement(density_clusters(Y), group) > 0.95
+    assert agreement(islands(Y), group) > 0.95
 
 
 @pytest.mark.parametrize("shape", [(200,), (60, 45), (20, 15, 12)])
@@ -114,7 +114,7 @@ def test_a_million_points_are_grouped_as_well():
 def test_the_smoothing_is_a_gaussian_filter(shape, width):
     from scipy.ndimage import gaussian_filter
 
-    from lowland.report.clusters import _smooth
+    from lowland.metrics.grouping.hills import _smooth
 
     counts = np.random.default_rng(0).poisson(0.3, shape)
     expected = gaussian_filter(counts.astype(np.float64), width, mode="constant", truncate=3.0)

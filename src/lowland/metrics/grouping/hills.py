@@ -9,7 +9,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.threads import limit_blas
 
-__all__ = ["density_clusters"]
+__all__ = ["islands"]
 
 # Cells along the longest axis, by dimension: finer than any hill of interest, but not slow.
 CELLS = {1: 2048, 2: 384, 3: 72}
@@ -21,7 +21,7 @@ DEPTH = 3.0  # depth of a valley between two clusters, in standard errors
 SPARSE = 0.03  # points below this share of the height of their hill belong to no cluster
 
 
-def density_clusters(Y: np.ndarray) -> np.ndarray:
+def islands(Y: np.ndarray) -> np.ndarray:
     """Basins of the density f(y) = sum_i K_s(y - y_i): 1, 2, ... by size, 0 for sparse points.
 
     From each cell of a grid, follow the highest neighboring cell until a hilltop; cells with the
@@ -36,7 +36,7 @@ def density_clusters(Y: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> left, right = np.random.default_rng(0).normal(size=(2, 500, 2))
-    >>> found = density_clusters(np.vstack([left, right + [12, 0]]))
+    >>> found = islands(np.vstack([left, right + [12, 0]]))
     >>> [int((found == cluster).sum() > 450) for cluster in (1, 2)], int(found.max())
     ([1, 1], 2)
     """

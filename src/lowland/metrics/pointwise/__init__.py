@@ -1,0 +1,1 @@
+"""Measures of each point: what its neighborhood has lost and gained."""

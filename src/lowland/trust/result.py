@@ -1,0 +1,167 @@
+"""What is known about where a map can be believed: one object, its sentences and its table."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland.metrics.grouping.gaps import Gap
+from lowland.metrics.grouping.stability import IslandStability
+from lowland.metrics.pointwise.home import KINDS, PointHome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Chance",
+    "Contrast",
+    "Island",
+    "OtherMap",
+    "Plateau",
+    "Sentence",
+    "Stability",
+    "Trust",
+]
+
+
+class Sentence(NamedTuple):
+    """One answer: the question by name, how serious the answer is, and the answer.
+
+    ``question`` is "points", "gaps", "merged", "stability", "chance" or "contrast"; ``level`` is
+    "fine", "caution" or "serious".
+    """
+
+    question: str
+    level: str
+    text: str
+
+
+class Island(NamedTuple):
+    """A density cluster of the map: its number from 1, its rows, and what the data say of it."""
+
+    number: int
+    rows: int
+    center: np.ndarray  # of its rows in the map, (q,)
+    inner: Gap | None  # the test of its most likely split; verdict "real": it holds two groups
+    stability: IslandStability | None  # None without refits
+
+
+class OtherMap(NamedTuple):
+    """A map of some rows, turned and scaled to resemble the map in question."""
+
+    title: str
+    rows: np.ndarray  # (m,) row numbers, ascending
+    coordinates: np.ndarray  # (m, q)
+
+
+class Stability(NamedTuple):
+    """How much of the map comes again in refits on parts of the rows, with other seeds."""
+
+    points: np.ndarray  # (n,) share of 15 map neighbors that two refits share; NaN if not measured
+    agreement: float  # mean of the points
+    chance: float  # of two unrelated maps
+    islands: list[IslandStability]
+    refits: list[OtherMap]
+
+
+class Chance(NamedTuple):
+    """The map beside one of data without structure that have the same principal variances."""
+
+    recall: float  # share of data neighbors kept by a refit of as many rows
+    null_recall: float
+    n_islands: int  # of that refit
+    null_islands: int
+    share_above: float  # of points that keep more neighbors than 95 % of the null's points
+    null: OtherMap
+
+
+class Contrast(NamedTuple):
+    """Whether islands are separate in the data, and whether large distances and sizes are kept.
+
+    NaN where there are too few islands, or too few rows.
+    """
+
+    silhouette: float  # mean silhouette of the islands in the data
+    centers: float  # Spearman correlation of distances between island centers, data and map
+    radii: float  # correlation of the logarithms of local radii, data and map
+
+
+class Plateau(NamedTuple):
+    """Maps for several values of one parameter: which values show the data, and not chance."""
+
+    parameter: str
+    values: list[float]
+    excess: list[float]  # recall of the map minus recall of the map of data without structure
+    overlap: list[float]  # share of map neighbors that maps of two halves of the rows share
+    on_plateau: list[bool]
+    default: float  # the value that the method takes by itself
+    recommended: float  # the default if it lies on the plateau
+    sentence: str
+    maps: list[OtherMap]  # one for each value, of the same rows
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trust:
+    """Where a map can be believed; :func:`lowland.trust.trust` returns one.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n, q)
+        The map.
+    points : PointHome
+        For each point: ``missing``, ``strangers``, ``home``, ``spread`` and ``kind``.
+    islands : list of Island
+        The density clusters of the map, largest first.
+    island_of : ndarray of shape (n,)
+        The island of each point, 0 for points outside of all.
+    gaps : list of Gap
+        The tested gaps between neighboring islands.
+    stability : Stability or None
+        None without refits.
+    chance : Chance or None
+        None without refits.
+    contrast : Contrast
+    sentences : list of Sentence
+        At most six, one for each question.
+    reasons : dict of str to str
+        Why a part is missing: by its name, such as "stability".
+    """
+
+    coordinates: np.ndarray
+    points: PointHome
+    islands: list[Island]
+    island_of: np.ndarray
+    gaps: list[Gap]
+    stability: Stability | None
+    chance: Chance | None
+    contrast: Contrast
+    sentences: list[Sentence]
+    reasons: dict[str, str]
+
+    def worst(self, most: int = 50) -> np.ndarray:
+        """Rows of the misplaced points, the farthest from home first, at most ``most``."""
+        points = self.points
+        rows = np.flatnonzero(points.kind == KINDS.index("misplaced"))
+        away = np.linalg.norm(self.coordinates[rows] - points.home[rows], axis=1)
+        return rows[np.argsort(-away, kind="stable")][:most]
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per point, as in ``trust.csv``."""
+        import polars as pl
+
+        points, q = self.points, self.coordinates.shape[1]
+        kinds = np.array([*KINDS, None], dtype=object)
+        found: dict[str, Any] = {
+            "missing": points.missing,
+            "strangers": points.strangers,
+            "kind": kinds[points.kind].tolist(),
+        }
+        found |= {
+            f"home_{'xyz'[axis] if q <= 3 else axis + 1}": points.home[:, axis] for axis in range(q)
+        }
+        found["island"] = self.island_of
+        if self.stability is not None:
+            found["stability"] = self.stability.points
+        return pl.DataFrame(found, nan_to_null=True)
