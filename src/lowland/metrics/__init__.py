@@ -22,15 +22,23 @@ from lowland.metrics.components import chance_shares, elbow
 from lowland.metrics.concentration import DistanceConcentration, distance_concentration
 from lowland.metrics.coranking import RnxCurve, coranking_matrix, rnx_auc, rnx_curve
 from lowland.metrics.dimension import Dimension, intrinsic_dimension
-from lowland.metrics.grouping.gaps import Gap
+from lowland.metrics.grouping.gaps import Gap, gap_test
 from lowland.metrics.grouping.hills import islands
-from lowland.metrics.grouping.stability import IslandStability
+from lowland.metrics.grouping.splits import inner_gaps
+from lowland.metrics.grouping.stability import IslandStability, island_stability
 from lowland.metrics.hubness import Hubness, hubness
 from lowland.metrics.kruskal import kruskal_stress1
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
 from lowland.metrics.linear import explained_variance, reconstruction_error
 from lowland.metrics.matching import match_accuracy, match_rank, match_ranks
-from lowland.metrics.pointwise.home import PointHome
+from lowland.metrics.pointwise.agreement import MapAgreement, map_agreement
+from lowland.metrics.pointwise.home import PointHome, point_home
+from lowland.metrics.pointwise.missing import (
+    chance_of_missing,
+    missing_neighbors,
+    missing_p_values,
+    strangers,
+)
 from lowland.metrics.quality import quality
 from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
 from lowland.metrics.recall import lcmc, neighbor_recall
@@ -57,6 +65,7 @@ __all__ = [
     "Gap",
     "Hubness",
     "IslandStability",
+    "MapAgreement",
     "Measured",
     "PointHome",
     "Quality",
@@ -66,25 +75,33 @@ __all__ = [
     "SelectionCurve",
     "ShepardDiagram",
     "barnes_hut_cost",
+    "chance_of_missing",
     "chance_shares",
     "continuity",
     "coranking_matrix",
     "distance_concentration",
     "elbow",
     "explained_variance",
+    "gap_test",
     "hubness",
+    "inner_gaps",
     "intrinsic_dimension",
+    "island_stability",
     "islands",
     "knn_accuracy",
     "kruskal_stress1",
     "lcmc",
+    "map_agreement",
     "match_accuracy",
     "match_rank",
     "match_ranks",
     "mean_relative_rank_errors",
+    "missing_neighbors",
+    "missing_p_values",
     "neighbor_recall",
     "neighborhood_hit",
     "point_continuity",
+    "point_home",
     "point_stress",
     "point_trust",
     "quality",
@@ -99,5 +116,6 @@ __all__ = [
     "shepard_correlation",
     "shepard_diagram",
     "silhouette",
+    "strangers",
     "trustworthiness",
 ]

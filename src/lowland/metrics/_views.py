@@ -60,6 +60,7 @@ class View:
         self.metric, self.params = metric, params
         self.kept_bytes = kept_bytes
         self.whole = Work.of(X, metric).whole
+        self.approximate = False  # whether neighbors of very many rows may be found approximately
         self._near: Near | None = None
         self._shared = _Shared()
 
@@ -82,7 +83,7 @@ class View:
         self._near = Near(graph.indices[self.rows], graph.distances[self.rows])
 
     def nearest(self, k: int, monitor: Monitor) -> Near:
-        """The k nearest other rows of every measured row, exact."""
+        """The k nearest other rows of every measured row; exact unless ``approximate`` is set."""
         if self._near is None or self._near.indices.shape[1] < k:
             self._near = self._search(k, monitor)
         return self._near.first(k)
@@ -102,7 +103,8 @@ class View:
         if not self.sampled:
             # "auto" is approximate for very many rows, unless there are few enough columns for
             # a tree.
-            method = "auto" if self.X.shape[1] <= PRUNED_COLUMNS else "exact"
+            any_way = self.approximate or self.X.shape[1] <= PRUNED_COLUMNS
+            method = "auto" if any_way else "exact"
             graph = neighbor_graph(self.X, k, method=method, monitor=monitor, **known)
             return Near(graph.indices, graph.distances)
         found = neighbor_query(self.X, self.X[self.rows], k + 1, monitor=monitor, **known)

@@ -1,0 +1,54 @@
+"""Distances in the data of single pairs of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.validation import is_sparse
+from lowland._engines.distances.directions import Directions
+from lowland._engines.distances.metric_rows import true_distances
+from lowland._engines.distances.sparse_rows import row_squares, unit_rows
+from lowland._engines.linalg.blocks import row_blocks
+from lowland.metrics._views import GraphView, View
+
+__all__ = ["pair_distances"]
+
+BLOCK_VALUES = 1 << 21
+
+
+def pair_distances(view: View, one: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+    """d(x_a, x_b) of pairs of rows of one table; None where this kind of distance has no formula.
+
+    Euclidean, squared Euclidean, cosine and correlation distances of dense rows, the first of
+    sparse rows, and given distances. O(pairs times columns), in blocks.
+    """
+    if isinstance(view, GraphView):
+        return None
+    X, metric = view.X, view.metric
+    squared = is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine")
+    dense = not is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
+    if metric != "precomputed" and not (squared or dense):
+        return None
+    if metric == "precomputed":
+        return None if is_sparse(X) else np.asarray(X[one, other], dtype=np.float64)
+    found = np.empty(len(one))
+    for part in row_blocks(len(one), max(1, BLOCK_VALUES // X.shape[1])):
+        squares = _squares(X[one[part]], X[other[part]], metric)
+        found[part] = true_distances(squares, metric)
+    return found
+
+
+def _squares(A: Any, B: Any, metric: str) -> np.ndarray:
+    """|a_i - b_i|^2 of rows, or of their directions."""
+    if is_sparse(A):
+        if metric == "cosine":
+            A, B = unit_rows(A), unit_rows(B)
+        A, B = A.astype(np.float64), B.astype(np.float64)
+        products = np.asarray(A.multiply(B).sum(axis=1)).ravel()
+        return np.maximum(row_squares(A) + row_squares(B) - 2 * products, 0)
+    if metric in ("cosine", "correlation"):
+        A, B = Directions.of(A, metric)[0], Directions.of(B, metric)[0]
+    apart = np.asarray(A, dtype=np.float64) - B
+    return np.einsum("ij,ij->i", apart, apart)

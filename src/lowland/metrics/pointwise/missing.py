@@ -1,0 +1,283 @@
+"""Missing neighbors and strangers: what the neighborhood of each point has lost and gained."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from lowland._core.constraints import Integer
+from lowland._core.errors import ParameterError
+from lowland._core.wording import shown
+from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.neighbors.duplicates import equal_in_graph
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland.metrics._comparison import Comparison, positions
+from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._rows import all_rows, spread
+from lowland.metrics._views import Near
+from lowland.metrics.pointwise._pair_distances import pair_distances
+
+__all__ = [
+    "NEIGHBORS",
+    "Neighborhoods",
+    "chance_of_missing",
+    "map_distances",
+    "missing_neighbors",
+    "missing_p_values",
+    "strangers",
+]
+
+NEIGHBORS = 15  # k: the neighbors that are looked for
+LISTED = 75  # length of the neighbor lists; a neighbor a little farther away is no error
+SHARE = 0.01  # of the rows: how far "near" reaches in a large table
+BLOCK_ROWS = 16_384
+SLACK = 1 + 1e-6  # of a radius: the same distance, rounded in another order, lies within it
+
+
+def missing_neighbors(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int = NEIGHBORS,
+    reach: int | None = None,
+    **options: Unpack[ComparisonKeywords],
+) -> np.ndarray:
+    """m_i = share of the k nearest of i in the data that are not among its K nearest in the map.
+
+    High where a point was separated from its neighbors: it is misplaced, or its neighborhood is
+    torn. The mean over a random map is 1 - K / (n - 1), see :func:`chance_of_missing`. Unlike
+    :func:`point_continuity`, it needs only two neighbor lists, whatever the number of rows.
+
+    Cost: that of the neighbors in the data and in the map, then O(n k).
+
+    Parameters
+    ----------
+    X, Y : the data (or a NeighborGraph) and the map, or a :class:`Comparison` as X alone
+    n_neighbors : int, default=15
+        k; at most a quarter of the other rows are taken.
+    reach : int or None, default=None
+        K; None is 75, or 1 % of the rows if that is more: in a large map, the 75 nearest of a
+        point are a spot that no eye resolves. At most a quarter of the other rows are taken, but
+        at least k.
+    **options
+        ``metric``, ``graph`` and others, see :class:`Comparison`. All rows are measured unless
+        ``sample`` says otherwise; rows that are not measured are NaN.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0 is best.
+
+    Notes
+    -----
+    Ties are no errors: of rows at equal distances any may be the k nearest, in the data and in the
+    map, and the choice that is best for the map counts. Above 200 000 rows the neighbors in the
+    data are found approximately. Lists have 75 neighbors; if K is larger, the radius of the K
+    nearest is that of the 75 nearest times (K / 75)^(1/d), d being the dimension of the map, or
+    that of the data near a point (the median over all rows).
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> Y = X[:, 2:].copy()
+    >>> Y[[0, 149]] = Y[[149, 0]]                  # two points are swapped
+    >>> found = missing_neighbors(X, Y)
+    >>> found[[0, 149]], bool(found[1:149].mean() < 0.2)
+    (array([1., 1.]), True)
+    """
+    near = Neighborhoods.of(X, Y, n_neighbors, reach, options)
+    return spread(near.compared, near.missing())
+
+
+def strangers(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int = NEIGHBORS,
+    reach: int | None = None,
+    **options: Unpack[ComparisonKeywords],
+) -> np.ndarray:
+    """s_i = share of the k nearest of i in the map that are not among its K nearest in the data.
+
+    High where the map shows a point among rows that are unlike it: groups are laid over one
+    another. The counterpart of :func:`missing_neighbors`, with the same parameters and cost.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> bool(strangers(X, X[:, 2:]).mean() < 0.2 < strangers(X, X[:, :1]).mean())
+    True
+    """
+    near = Neighborhoods.of(X, Y, n_neighbors, reach, options)
+    return spread(near.compared, near.strangers())
+
+
+class Neighborhoods(NamedTuple):
+    """The nearest of every measured row, in the data and in the map."""
+
+    compared: Comparison
+    k: int
+    reach: int  # K; the lists are shorter if it is large
+    in_data: Near
+    in_map: Near
+    equal: np.ndarray | None  # the group of equal rows of each row; None if all are different
+
+    @classmethod
+    def of(
+        cls, X: Any, Y: Any, k: int, reach: int | None, options: ComparisonKeywords
+    ) -> Neighborhoods:
+        """Both lists; k and K are lowered to a quarter of the other rows."""
+        compared = all_rows(X, Y, options)
+        n = compared.n
+        for asked in (k, reach):
+            if asked is not None and not Integer(1).allows(asked):
+                name = "n_neighbors" if asked is k else "reach"
+                raise ParameterError(
+                    f"{name}={shown(asked)} is not allowed; expected an integer >= 1."
+                )
+        quarter = max(1, (n - 1) // 4)
+        k = min(k, quarter)
+        reach = max(k, min(max(LISTED, int(SHARE * n)) if reach is None else reach, quarter))
+        listed = max(k, min(reach, LISTED))
+        compared.data.approximate = True
+        with compared.options.working() as monitor:
+            in_data = compared.data.nearest(listed, monitor)
+            in_map = compared.map.nearest(listed, monitor)
+        equal = None
+        if not compared.data.sampled:
+            groups = equal_in_graph(NeighborGraph(*in_data, n, "euclidean"))
+            equal = None if groups is None else groups.group
+        return cls(compared, k, reach, in_data, in_map, equal)
+
+    @property
+    def chance(self) -> float:
+        """The mean of both measures in a random map."""
+        return chance_of_missing(self.compared.n, self.reach)
+
+    def missing(self) -> np.ndarray:
+        """For each measured row, the share of data neighbors that are far away in the map."""
+        rows, Y = self.compared.rows, self.compared.map.table
+        radii = self.in_map.distances[:, -1] * self._wider(Y.shape[1]) * SLACK
+        found = np.empty(len(rows))
+        for block in row_blocks(len(rows), BLOCK_ROWS):
+            nearest = self._nearest(self.in_data, block)
+            ids = self.in_data.indices[block, : nearest.shape[1]]
+            kept = map_distances(Y, rows[block], ids) <= radii[block, None]
+            hits = (kept & nearest).sum(axis=1)
+            if self.equal is not None:
+                hits = np.maximum(hits, self._equal_hits(block))
+            found[block] = 1 - np.minimum(hits, self.k) / self.k
+        return found
+
+    def strangers(self) -> np.ndarray:
+        """For each measured row, the share of map neighbors that are far away in the data."""
+        rows = self.compared.rows
+        radii = self.in_data.distances[:, -1] * self._wider(self._data_dimension()) * SLACK
+        found = np.empty(len(rows))
+        for block in row_blocks(len(rows), BLOCK_ROWS):
+            nearest = self._nearest(self.in_map, block)
+            ids = self.in_map.indices[block, : nearest.shape[1]]
+            listed = self.in_data.indices[block]
+            known = positions(ids, listed) < listed.shape[1]
+            if self.equal is not None:
+                known |= self.equal[ids] == self.equal[rows[block]][:, None]
+            self._add_as_near(known, rows[block], ids, radii[block], block)
+            hits = (known & nearest).sum(axis=1)
+            found[block] = 1 - np.minimum(hits, self.k) / self.k
+        return found
+
+    def _nearest(self, near: Near, block: slice) -> np.ndarray:
+        """Which entries of the lists are among the k nearest, all ties with the last included.
+
+        Columns beyond the last such entry are left out: without ties these are all but k.
+        """
+        distances = near.distances[block]
+        found = distances <= distances[:, self.k - 1, None]
+        return found[:, : int(found.sum(axis=1).max(initial=self.k))]
+
+    def _equal_hits(self, block: slice) -> np.ndarray:
+        """How many of the nearest in the map are equal rows, where those in the data are."""
+        assert self.equal is not None
+        own = self.equal[self.compared.rows[block]]
+        same = (self.equal[self.in_map.indices[block]] == own[:, None]).sum(axis=1)
+        return np.where(self.in_data.distances[block, self.k - 1] == 0, same, 0)
+
+    def _add_as_near(
+        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray, block: slice
+    ) -> None:
+        """Mark partners that are within the radius in the data, though not in the list."""
+        distances = self.in_data.distances[block]
+        # A list that reaches K is complete, except where values recur, as in surveys: there, rows
+        # beyond its end may be as near as its last.
+        incomplete = np.full(len(rows), self.reach > distances.shape[1])
+        if distances.shape[1] > 1:
+            incomplete |= distances[:, -1] == distances[:, -2]
+        which, place = np.nonzero(~known & incomplete[:, None])
+        apart = pair_distances(self.compared.data, rows[which], ids[which, place])
+        if apart is not None:
+            known[which, place] = apart <= radii[which]
+
+    def _wider(self, dimension: float) -> float:
+        """The radius of the K nearest, relative to that of the listed."""
+        return (self.reach / self.in_data.indices.shape[1]) ** (1 / dimension)
+
+    def _data_dimension(self) -> float:
+        """d of the data near a point: the number of rows within a radius r grows like r^d."""
+        inner, outer = self.in_data.distances[:, self.k - 1], self.in_data.distances[:, -1]
+        growing = (inner > 0) & (outer > inner)
+        if not growing.any():
+            return float("inf")
+        ratio = self.in_data.indices.shape[1] / self.k
+        slope = np.log(ratio) / np.log(outer[growing] / inner[growing])
+        return max(1.0, float(np.median(slope)))
+
+
+def map_distances(Y: np.ndarray, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Distances in the map from each row to its partners (m, k)."""
+    squares = np.zeros(ids.shape)
+    for axis in range(Y.shape[1]):
+        along = Y[:, axis].astype(np.float64)
+        squares += (along[ids] - along[rows][:, None]) ** 2
+    return np.sqrt(squares)
+
+
+def chance_of_missing(n: int, reach: int) -> float:
+    """1 - K / (n - 1): the mean of both measures in a random map of n rows.
+
+    >>> chance_of_missing(1501, 75)
+    0.95
+    """
+    return 1 - min(reach, n - 1) / (n - 1)
+
+
+def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) -> np.ndarray:
+    """P(as few or fewer missing in a random map): the number kept is hypergeometric.
+
+        P(H >= h) = sum_{j >= h} C(K, j) C(n - 1 - K, k - j) / C(n - 1, k),   h = k (1 - m_i)
+
+    Small where a point keeps more of its neighbors than chance explains; NaN stays NaN.
+
+    Examples
+    --------
+    >>> missing_p_values(np.array([1.0, 14 / 15, 0.0]), 1000, 15, 75).round(3)
+    array([1.   , 0.692, 0.   ])
+    """
+    from scipy.special import gammaln
+
+    def log_choose(a: Any, b: Any) -> Any:
+        return gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(a - b + 1.0)
+
+    hits = np.arange(n_neighbors + 1)
+    possible = (hits <= reach) & (n_neighbors - hits <= n - 1 - reach)
+    log = np.full(len(hits), -np.inf)
+    j = hits[possible]
+    log[possible] = (
+        log_choose(reach, j)
+        + log_choose(n - 1 - reach, n_neighbors - j)
+        - log_choose(n - 1, n_neighbors)
+    )
+    tail = np.minimum(np.cumsum(np.exp(log)[::-1])[::-1], 1.0)
+    known = np.isfinite(missing)
+    kept = np.rint(n_neighbors * (1 - np.where(known, missing, 0.0))).astype(int)
+    return np.where(known, tail[kept], np.nan)
