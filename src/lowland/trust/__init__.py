@@ -3,6 +3,8 @@
 :func:`trust` takes the data and a map of any tool.
 """
 
+from lowland.trust.null_data import component_scores, null_rows
+from lowland.trust.plateau import parameter_plateau, perplexity_plateau
 from lowland.trust.result import (
     Chance,
     Contrast,
@@ -14,4 +16,17 @@ from lowland.trust.result import (
     Trust,
 )
 
-__all__ = ["Chance", "Contrast", "Island", "OtherMap", "Plateau", "Sentence", "Stability", "Trust"]
+__all__ = [
+    "Chance",
+    "Contrast",
+    "Island",
+    "OtherMap",
+    "Plateau",
+    "Sentence",
+    "Stability",
+    "Trust",
+    "component_scores",
+    "null_rows",
+    "parameter_plateau",
+    "perplexity_plateau",
+]

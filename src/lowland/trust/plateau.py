@@ -1,0 +1,373 @@
+"""Which values of a parameter show the data, and not chance: perplexity, number of neighbors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.base import Reducer
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.monitor import Monitor
+from lowland._core.random import generator
+from lowland._core.threads import resolve_n_jobs
+from lowland._core.validation import check_matrix
+from lowland._engines.linalg.procrustes import turned_like
+from lowland.metrics import Comparison
+from lowland.trust._plateau_checks import (
+    check_data,
+    check_fixed,
+    check_method,
+    check_rows,
+    check_seed,
+    check_values,
+    default_of,
+)
+from lowland.trust._plateau_words import plateau_sentence, value_text
+from lowland.trust.null_data import component_scores
+from lowland.trust.result import OtherMap, Plateau
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["parameter_plateau", "perplexity_plateau"]
+
+NEIGHBORS = 15
+PERPLEXITIES = (5.0, 15.0, 30.0, 50.0, 100.0)
+# A difference of half a neighbor of 15 is nothing that a person would see in a map.
+MARGIN = 0.5 / NEIGHBORS
+ERRORS = 2.0  # standard errors of a difference that may be chance
+ALIKE = 1.2  # a hundredth of the rows is tried if no other value is within this factor
+
+
+class _Rows(NamedTuple):
+    """The rows that maps are made of: all, without structure, and two parts that share rows."""
+
+    rows: np.ndarray  # (m,) numbers in X, ascending
+    data: np.ndarray  # (m, q) component scores
+    null: np.ndarray  # (m, q) each score permuted
+    parts: tuple[np.ndarray, np.ndarray]  # places in ``rows``, ascending
+    core: np.ndarray  # places that are in both
+
+
+class _Measured(NamedTuple):
+    """What is measured of one value, row by row, and its map."""
+
+    recall: np.ndarray  # (m,)
+    null_recall: np.ndarray  # (m,)
+    overlap: np.ndarray  # (size of the core,)
+    Y: np.ndarray
+
+    @property
+    def excess(self) -> float:
+        return float(self.recall.mean() - self.null_recall.mean())
+
+
+def perplexity_plateau(
+    X: Any,
+    values: Sequence[float] | None = None,
+    *,
+    rows: int = 5_000,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    like: Any = None,
+    **fixed: Any,
+) -> Plateau:
+    """The perplexities of t-SNE whose maps show as much of the data, and as surely, as the best.
+
+    See :func:`parameter_plateau`, of which this is the case ``TSNE``, ``"perplexity"``. For the
+    default values it takes about 25 times as long as one map of 5 000 rows: half a minute with two
+    cores.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR matrix of shape (n, p)
+        The rows, prepared as for a map: scaled, without missing values.
+    values : sequence of float or None, default=None
+        None tries 5, 15, 30, 50, 100 and a hundredth of the mapped rows, as far as a third of the
+        rows allows, and the default of t-SNE: 30, or a third of the rows if that is less.
+    rows, seed, n_jobs, verbose, like, **fixed
+        See :func:`parameter_plateau`.
+
+    Examples
+    --------
+    >>> from lowland.datasets import blobs
+    >>> found = perplexity_plateau(blobs(200, random_state=0).X, [2, 30], max_iter=300)
+    >>> found.values, found.recommended
+    ([2.0, 30.0], 30.0)
+    """
+    from lowland.neighbor.tsne import TSNE  # here: methods are imported on first use
+
+    X = check_data(X, n_jobs)
+    m = min(X.shape[0], check_rows(rows))
+    most = max(1.0, round((m - 1) / 3, 2))  # as 'lowland map' lowers the default of few rows
+    default = min(default_of(TSNE, "perplexity"), most)
+    if values is None:
+        tried = [value for value in (*PERPLEXITIES, default) if value <= most]
+        share = float(round(m / 100))
+        apart = all(max(share / value, value / share) > ALIKE for value in tried if share)
+        if PERPLEXITIES[0] <= share <= most and apart:
+            tried.append(share)
+        values = tried
+    return _plateau(
+        X, TSNE, "perplexity", values, default, rows, seed, n_jobs, verbose, like, fixed
+    )
+
+
+def parameter_plateau(
+    X: Any,
+    method: type[Reducer] | str,
+    parameter: str,
+    values: Sequence[float],
+    *,
+    rows: int = 5_000,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    like: Any = None,
+    **fixed: Any,
+) -> Plateau:
+    """The values of a parameter whose maps show as much of the data, and as surely, as the best.
+
+    Two numbers for each value: the *excess*, the share of the 15 nearest rows that the map keeps
+    minus the same share for data without structure (each principal component permuted by itself);
+    and the *overlap*, the share of 15 map neighbors that maps of two halves of the rows, which have
+    half of their rows in common, agree on. A value is on the plateau if both are within half a
+    neighbor of 15 of the best, plus twice the standard error of the difference. If the best excess
+    and the best overlap exclude each other, it is on the plateau if it is within half a neighbor
+    of the best compromise.
+
+    The default of the method is tried, too, and recommended if it lies on the plateau; else the
+    value of the plateau nearest to it, or the middle one if there is no default.
+
+    Each value costs two maps of ``rows`` rows and two of half as many.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR matrix of shape (n, p)
+        The rows, prepared as for a map. More than 50 columns are reduced to as many principal
+        components.
+    method : class or str
+        The method or its name, such as ``Isomap`` or ``"isomap"``.
+    parameter : str
+        A parameter of the method that is a number.
+    values : sequence of float
+        The values to try.
+    rows : int, default=5000
+        The largest number of rows to map; a sample is drawn if there are more.
+    seed : int, default=0
+        Of the sample, of the permutations and of the maps.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on their number.
+    verbose : bool, default=False
+        Show progress.
+    like : array of shape (n, q) or None, default=None
+        A map of all rows of X that the maps are turned to resemble; None: the first of them.
+    **fixed
+        Other parameters of the method.
+
+    Returns
+    -------
+    Plateau
+        Values ascending, with their excess, overlap and map; ``sentence`` says it in words.
+
+    Notes
+    -----
+    The number of rows matters: a perplexity, like a number of neighbors, covers another share of
+    another number of rows. What is found for a sample holds for maps of about as many rows.
+
+    Examples
+    --------
+    >>> from lowland.datasets import swiss_roll
+    >>> X = swiss_roll(300, random_state=0).X
+    >>> found = parameter_plateau(X, "isomap", "n_neighbors", [8, 60])
+    >>> found.values, found.default
+    ([8.0, 10.0, 60.0], 10.0)
+    """
+    cls = check_method(method)
+    default = default_of(cls, parameter)
+    X = check_data(X, n_jobs)
+    return _plateau(X, cls, parameter, values, default, rows, seed, n_jobs, verbose, like, fixed)
+
+
+def _plateau(
+    X: Any,
+    cls: type[Reducer],
+    parameter: str,
+    values: Any,
+    default: float,
+    rows: int,
+    seed: int,
+    n_jobs: int | None,
+    verbose: bool,
+    like: Any,
+    fixed: dict[str, Any],
+) -> Plateau:
+    tried = check_values(parameter, values, default)
+    check_fixed(cls, parameter, fixed)
+    seed = check_seed(seed)
+    some = _drawn(X, check_rows(rows), seed, resolve_n_jobs(n_jobs))
+    options = {**fixed, "n_jobs": n_jobs}
+    with (
+        Monitor(f"{cls.__name__} {parameter}", verbose=verbose) as monitor,
+        monitor.phase("maps", total=4 * len(tried)) as phase,
+    ):
+        compared = {"data": _compared(some.data, n_jobs), "null": _compared(some.null, n_jobs)}
+        found = []
+        for value in tried:
+            maps = _maps(cls, {parameter: value, **options}, some, seed)
+            Y, null_Y, one, other = (_reported(Z, phase) for Z in maps)
+            found.append(
+                _Measured(
+                    _recalls(compared["data"], Y),
+                    _recalls(compared["null"], null_Y),
+                    _overlaps(some, one, other, n_jobs),
+                    Y,
+                )
+            )
+    numbers_tried = [float(value) for value in tried]
+    on = _on_plateau(found)
+    best = _recommended(numbers_tried, on, default)
+    excess = [one.excess for one in found]
+    overlap = [float(one.overlap.mean()) for one in found]
+    noise = ERRORS * max(_error(one.recall) + _error(one.null_recall) for one in found)
+    return Plateau(
+        parameter,
+        numbers_tried,
+        excess,
+        overlap,
+        on,
+        default,
+        best,
+        plateau_sentence(
+            parameter, numbers_tried, excess, overlap, on, default, best, MARGIN + noise
+        ),
+        _turned(parameter, numbers_tried, found, some.rows, like, X.shape[0]),
+    )
+
+
+# --- rows and maps ----------------------------------------------------------------------------
+
+
+def _drawn(X: Any, most: int, seed: int, threads: int) -> _Rows:
+    """The rows of the maps. Two parts have m / 2 rows each, and m / 4 in common."""
+    n, rng = X.shape[0], generator(seed)
+    m = min(n, most)
+    rows = np.sort(rng.choice(n, m, replace=False)) if m < n else np.arange(n)
+    data = component_scores(X[rows], threads)
+    null = rng.permuted(data, axis=0)
+    order, quarter = rng.permutation(m), m // 4
+    core = np.sort(order[:quarter])
+    first, second = order[: 2 * quarter], np.r_[order[:quarter], order[2 * quarter : 3 * quarter]]
+    return _Rows(rows, data, null, (np.sort(first), np.sort(second)), core)
+
+
+def _maps(
+    cls: type[Reducer], parameters: dict[str, Any], some: _Rows, seed: int
+) -> Iterator[np.ndarray]:
+    """Maps of the data, of the null, and of the two parts; the last with a seed of its own."""
+    tables = [some.data, some.null, *(some.data[part] for part in some.parts)]
+    for table, its_seed in zip(tables, (seed, seed, seed, seed + 1), strict=True):
+        model = cls(**parameters, random_state=its_seed)
+        try:
+            Y = np.asarray(model.fit_transform(table), np.float64)
+        except ParameterError as error:
+            raise ParameterError(
+                f"{error} (the smallest of the compared maps have {len(some.parts[0])} rows)"
+            ) from error
+        if not np.isfinite(Y).all():
+            raise DataError(
+                f"{model!r} leaves rows out of the map; give a value that keeps all of them."
+            )
+        yield Y
+
+
+def _reported(Y: np.ndarray, phase: Any) -> np.ndarray:
+    phase.advance()
+    return Y
+
+
+def _turned(
+    parameter: str,
+    values: list[float],
+    found: list[_Measured],
+    rows: np.ndarray,
+    like: Any,
+    n: int,
+) -> list[OtherMap]:
+    reference = found[0].Y
+    if like is not None:
+        reference = check_matrix(like, owner="parameter_plateau", argument="like")
+        if len(reference) != n:
+            raise DataError(f"like has {len(reference)} rows, but X has {n}; give a map of X.")
+        reference = reference[rows]
+    return [
+        OtherMap(f"{parameter} {value_text(value)}", rows, turned_like(reference, one.Y))
+        for value, one in zip(values, found, strict=True)
+    ]
+
+
+# --- what is measured -------------------------------------------------------------------------
+
+
+def _compared(table: np.ndarray, n_jobs: int | None) -> Comparison:
+    """Neighbors of the rows, which are found once for all maps."""
+    return Comparison(table, table[:, :1], sample=None, n_jobs=n_jobs)
+
+
+def _recalls(compared: Comparison, Y: np.ndarray) -> np.ndarray:
+    """The share of each row's 15 nearest that are among its 15 nearest in the map."""
+    return compared.with_map(Y).overlaps(NEIGHBORS)[:, -1] / NEIGHBORS
+
+
+def _overlaps(some: _Rows, one: np.ndarray, other: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """For each row of both parts, the share of map neighbors in one map that are so in the other.
+
+    Neighbors among the common rows; 15, or a quarter of the rows if they are fewer than 60.
+    """
+    Ys = [
+        Y[np.searchsorted(part, some.core)]
+        for part, Y in zip(some.parts, (one, other), strict=True)
+    ]
+    k = min(NEIGHBORS, len(some.core) // 4)
+    return Comparison(*Ys, sample=None, n_jobs=n_jobs).overlaps(k)[:, -1] / k
+
+
+def _error(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def _on_plateau(found: list[_Measured]) -> list[bool]:
+    """Which values are as good as the best, up to what may be chance, and a margin.
+
+    The rows are the same for all values, so the errors are those of differences row by row.
+    """
+    best = max(found, key=lambda one: one.excess)
+    steady = max(found, key=lambda one: float(one.overlap.mean()))
+    short = []
+    for one in found:
+        error = math.hypot(
+            _error(best.recall - one.recall), _error(best.null_recall - one.null_recall)
+        )
+        by_excess = best.excess - one.excess - ERRORS * error
+        lost = steady.overlap - one.overlap
+        by_overlap = float(lost.mean()) - ERRORS * _error(lost)
+        short.append(max(by_excess, by_overlap, 0.0))
+    return [each <= min(short) + MARGIN for each in short]
+
+
+def _recommended(values: list[float], on: list[bool], default: float) -> float:
+    plateau = [value for value, there in zip(values, on, strict=True) if there]
+    if math.isnan(default):
+        return plateau[(len(plateau) - 1) // 2]
+    return min(plateau, key=lambda value: _away(value, default))
+
+
+def _away(value: float, default: float) -> float:
+    """How far a value is from the default: by their ratio, unless there is none."""
+    if value > 0 and default > 0:
+        return abs(math.log(value / default))
+    return abs(value - default)
