@@ -15,6 +15,7 @@ from lowland.trust.result import (
     Stability,
     Trust,
 )
+from lowland.trust.trusting import trust
 
 __all__ = [
     "Chance",
@@ -29,4 +30,5 @@ __all__ = [
     "null_rows",
     "parameter_plateau",
     "perplexity_plateau",
+    "trust",
 ]

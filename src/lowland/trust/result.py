@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.html import SHOWN_ROWS, html_table
+from lowland._core.wording import count
 from lowland.metrics.grouping.gaps import Gap
 from lowland.metrics.grouping.stability import IslandStability
 from lowland.metrics.pointwise.home import KINDS, PointHome
@@ -127,6 +129,8 @@ class Trust:
         At most six, one for each question.
     reasons : dict of str to str
         Why a part is missing: by its name, such as "stability".
+    neighbors : ndarray of shape (n, k)
+        The nearest rows of each row in the data.
     """
 
     coordinates: np.ndarray
@@ -139,6 +143,7 @@ class Trust:
     contrast: Contrast
     sentences: list[Sentence]
     reasons: dict[str, str]
+    neighbors: np.ndarray
 
     def worst(self, most: int = 50) -> np.ndarray:
         """Rows of the misplaced points, the farthest from home first, at most ``most``."""
@@ -165,3 +170,73 @@ class Trust:
         if self.stability is not None:
             found["stability"] = self.stability.points
         return pl.DataFrame(found, nan_to_null=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the values of single points and the maps, in plain values for JSON."""
+        points, stability, chance = self.points, self.stability, self.chance
+        return {
+            "sentences": [sentence._asdict() for sentence in self.sentences],
+            "points": {
+                **points.counts(),
+                "missing": _plain(np.nanmean(points.missing)),
+                "strangers": _plain(np.nanmean(points.strangers)),
+                "chance": points.chance,
+                "n_neighbors": points.n_neighbors,
+                "reach": points.reach,
+            },
+            "islands": [
+                {
+                    "island": island.number,
+                    "rows": island.rows,
+                    "center": island.center.tolist(),
+                    "inner": None if island.inner is None else _plain_gap(island.inner),
+                    "stability": None if island.stability is None else island.stability._asdict(),
+                }
+                for island in self.islands
+            ],
+            "gaps": [_plain_gap(gap) for gap in self.gaps],
+            "stability": None
+            if stability is None
+            else {
+                "agreement": stability.agreement,
+                "chance": stability.chance,
+                "maps": [
+                    {"title": each.title, "rows": len(each.rows)} for each in stability.refits
+                ],
+            },
+            "chance": None
+            if chance is None
+            else {name: value for name, value in chance._asdict().items() if name != "null"},
+            "contrast": {name: _plain(value) for name, value in self.contrast._asdict().items()},
+            "reasons": self.reasons,
+        }
+
+    def __repr__(self) -> str:
+        parts = [count(len(self.coordinates), "point"), count(len(self.islands), "island")]
+        parts.append(
+            "no refits" if self.stability is None else f"agreement {self.stability.agreement:.2f}"
+        )
+        return f"Trust({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """The sentences and the gaps, for notebooks."""
+        told = html_table(["question", "level", "answer"], self.sentences, repr(self))
+        rows = [
+            [f"{gap.one} and {gap.other}", gap.severed, gap.reference, gap.cut, gap.verdict]
+            for gap in self.gaps[:SHOWN_ROWS]
+        ]
+        if not rows:
+            return told
+        left = len(self.gaps) - len(rows)
+        headings = ["islands", "severed", "reference", "cut", "verdict"]
+        return told + html_table(headings, rows, "Gaps between islands", left_out=left)
+
+
+def _plain(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _plain_gap(gap: Gap) -> dict[str, Any]:
+    numbers = {name: _plain(getattr(gap, name)) for name in ("severed", "reference", "cut")}
+    return {**gap._asdict(), **numbers, "through": list(gap.through)}

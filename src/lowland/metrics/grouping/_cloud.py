@@ -43,6 +43,11 @@ class Cloud:
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
             self._axes = self._leading_axes()
 
+    @classmethod
+    def over(cls, X: Any, options: Options) -> Cloud:
+        """X itself if it is a cloud, else the cloud of a table."""
+        return X if isinstance(X, Cloud) else cls(X, options)
+
     def of(self, rows: np.ndarray) -> np.ndarray:
         """Coordinates of some rows, (m, p) in float64."""
         if not self._by_columns:

@@ -102,7 +102,8 @@ def gap_test(
     Notes
     -----
     At most 1000 rows of a pair are taken, and equal rows count once. Cost per pair: four neighbor
-    searches among 1000 rows or fewer, about 30 ms. Of data with more than 100 columns the 50 leading principal components are taken.
+    searches among 1000 rows or fewer, about 30 ms. Of data with more than 100 columns the 50
+    leading principal components are taken.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def gap_test(
     [(1, 2, 'not in the data'), (1, 3, 'real'), (2, 3, 'real')]
     """
     how = Options(**options)
-    cloud = Cloud(X, how)
+    cloud = Cloud.over(X, how)
     codes = checked_islands(islands, cloud.n)
     if pairs is None:
         found = _pairs(codes, Y, graph)

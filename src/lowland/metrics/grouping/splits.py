@@ -51,7 +51,7 @@ def inner_gaps(
     'real'
     """
     how = Options(**options)
-    cloud = Cloud(X, how)
+    cloud = Cloud.over(X, how)
     codes = checked_islands(islands, cloud.n)
     seed = int(how.rng.integers(2**31))
     found = {}

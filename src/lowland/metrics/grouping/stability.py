@@ -96,7 +96,7 @@ def _judged(island: int, values: np.ndarray, rows: int) -> IslandStability:
     variance = float(values.var(ddof=1)) if m > 1 else 0.0
     # Counting error of one index, and Student's 95 % quantile for few values.
     variance += mean * (1 - mean) / rows
-    reach = _student(m - 1) * np.sqrt(2 * variance / m)
+    reach = _student(m - 1) * float(np.sqrt(2 * variance / m))
     low, high = max(0.0, mean - reach), min(1.0, mean + reach)
     verdict = "stable" if mean > STABLE else "unstable" if mean < UNSTABLE else "doubtful"
     return IslandStability(island, mean, low, high, verdict)

@@ -1,0 +1,178 @@
+"""One sentence for each question about a map, for people who read nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lowland._core.wording import count
+from lowland.metrics import Gap
+from lowland.metrics.pointwise.home import PointHome
+from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability
+
+__all__ = ["QUESTIONS", "sentences_about"]
+
+QUESTIONS = ("points", "gaps", "merged", "stability", "chance", "contrast")
+FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to fear; above, serious
+FEW_MISPLACED = 0.005
+STABLE_POINTS, UNSTABLE_POINTS = 0.4, 0.2  # agreement of refits
+NO_EXCESS = 0.05  # recall beyond chance that is nothing
+LOW_SILHOUETTE = 0.05
+LOW_CORRELATION = 0.5
+NAMED = 4  # gaps and islands that a sentence names
+
+
+def sentences_about(
+    points: PointHome,
+    islands: list[Island],
+    island_of: np.ndarray,
+    gaps: list[Gap],
+    stability: Stability | None,
+    chance: Chance | None,
+    contrast: Contrast,
+) -> list[Sentence]:
+    """The answers that are known, in the order of the questions."""
+    found = [_about_points(points), _about_gaps(gaps, islands)]
+    found += _about_merged(islands)
+    if stability is not None:
+        found.append(_about_stability(stability))
+    if chance is not None:
+        found.append(_about_chance(chance))
+    found += _about_contrast(contrast, gaps)
+    return found
+
+
+def _about_points(points: PointHome) -> Sentence:
+    counts = points.counts()
+    n = sum(counts.values())
+    bad = n - counts["fine"]
+    level = "fine"
+    if bad > FEW * n or counts["misplaced"] > FEW_MISPLACED * n:
+        level = "serious" if bad > MANY * n else "caution"
+    if not bad:
+        return Sentence("points", level, f"All {n:,} points lie among their neighbors.")
+    told = {
+        "misplaced": "misplaced",
+        "torn": "torn from most of them",
+        "pressed": "pressed among rows that are unlike them",
+    }
+    parts = [f"{counts[kind]:,} {words}" for kind, words in told.items() if counts[kind]]
+    verb = "does" if bad == 1 else "do"
+    share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
+    text = f"Of {n:,} points, {bad:,} ({share}) {verb} not lie among their neighbors: "
+    return Sentence("points", level, f"{text}{_joined(parts)}.")
+
+
+def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
+    if len(islands) < 2:
+        what = "one island" if islands else "no island"
+        return Sentence("gaps", "fine", f"The map shows {what}, and no gaps.")
+    kinds = {kind: [gap for gap in gaps if gap.verdict == kind] for kind in GAP_WORDS}
+    parts = [
+        f"{len(found)} {GAP_WORDS[kind][len(found) > 1]}{_named(found) if kind != 'real' else ''}"
+        for kind, found in kinds.items()
+        if found
+    ]
+    level = "serious" if kinds["not in the data"] else "caution" if kinds["unclear"] else "fine"
+    of = "The gap" if len(gaps) == 1 else f"Of {len(gaps)} gaps"
+    if len(gaps) == 1:
+        word = GAP_WORDS[gaps[0].verdict][0]
+        return Sentence("gaps", level, f"{of} between the two islands {word}.")
+    return Sentence("gaps", level, f"{of} between {len(islands)} islands, {_joined(parts)}.")
+
+
+GAP_WORDS = {
+    "real": ("is in the data", "are in the data"),
+    "not in the data": ("is not in the data", "are not in the data"),
+    "unclear": ("is unclear", "are unclear"),
+    "bridged": ("is bridged by other islands", "are bridged by other islands"),
+}
+
+
+def _about_merged(islands: list[Island]) -> Iterator[Sentence]:
+    tested = [island for island in islands if island.inner is not None]
+    merged = [island.number for island in tested if island.inner.verdict == "real"]  # type: ignore[union-attr]
+    if merged:
+        which = _numbers(merged)
+        verb = "holds" if len(merged) == 1 else "hold"
+        each = "" if len(merged) == 1 else " each"
+        text = f"{which} {verb} two groups{each} that the data separate and the map does not."
+        yield Sentence("merged", "caution", text)
+    elif tested:
+        yield Sentence("merged", "fine", "No island holds two groups that the data separate.")
+
+
+def _about_stability(stability: Stability) -> Sentence:
+    share = stability.agreement
+    level = "fine" if share >= STABLE_POINTS else "caution"
+    if share < max(UNSTABLE_POINTS, 2 * stability.chance):
+        level = "serious"
+    others = count(len(stability.refits), "other map")
+    rows = min(len(other.rows) for other in stability.refits)
+    text = (
+        f"Maps made again agree on {share:.0%} of a point's neighbors "
+        f"(unrelated maps: {stability.chance:.1%}; {others} of {rows:,} rows)"
+    )
+    kinds: dict[str, list[int]] = {}
+    for island in stability.islands:
+        kinds.setdefault(island.verdict, []).append(island.island)
+    if stability.islands:
+        stable, total = len(kinds.get("stable", ())), len(stability.islands)
+        text += f"; {stable} of {total} islands {'comes' if stable == 1 else 'come'} again"
+        if "unstable" in kinds:
+            gone = kinds["unstable"]
+            text += f", {_numbers(gone).lower()} {'does' if len(gone) == 1 else 'do'} not"
+            level = "serious" if level == "serious" else "caution"
+    return Sentence("stability", level, f"{text}.")
+
+
+def _about_chance(chance: Chance) -> Sentence:
+    excess = chance.recall - chance.null_recall
+    level = "fine" if excess > 2 * NO_EXCESS else "caution" if excess > NO_EXCESS else "serious"
+    more = f"{chance.share_above:.0%} of the points keep more than chance"
+    seen = f"{chance.n_islands} and {chance.null_islands}"
+    text = (
+        f"The map keeps {chance.recall:.0%} of the neighbors, a map of data without structure "
+        f"{chance.null_recall:.0%} (islands: {seen}); {more}."
+    )
+    return Sentence("chance", level, text)
+
+
+def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
+    if not np.isfinite(contrast.silhouette):
+        return
+    parts, level = [], "fine"
+    low = contrast.silhouette < LOW_SILHOUETTE
+    if low and any(gap.verdict == "real" for gap in gaps):
+        level = "caution"
+    kind = "hardly more distant from one another than within" if low else "separate"
+    parts.append(f"In the data the islands are {kind} (silhouette {contrast.silhouette:.2f})")
+    if np.isfinite(contrast.centers):
+        believed = contrast.centers >= LOW_CORRELATION
+        level = level if believed else "caution"
+        word = "follow" if believed else "do not follow"
+        parts.append(
+            f"distances between islands {word} those in the data (Spearman {contrast.centers:.2f})"
+        )
+    yield Sentence("contrast", level, "; ".join(parts) + ".")
+
+
+def _named(gaps: list[Gap]) -> str:
+    """The islands of the first gaps: `` (1 and 11, 2 and 4, ...)``."""
+    shown = [f"{gap.one} and {gap.other}" for gap in gaps[:NAMED]]
+    return f" ({', '.join(shown)}{', ...' if len(gaps) > NAMED else ''})"
+
+
+def _numbers(islands: list[int]) -> str:
+    """``Island 3``, ``Islands 3 and 5``, ``Islands 1, 2, 4, 5 and 3 more``."""
+    if len(islands) == 1:
+        return f"Island {islands[0]}"
+    names = [str(number) for number in islands]
+    if len(names) > NAMED + 1:
+        names = [*names[:NAMED], f"{len(names) - NAMED} more"]
+    return f"Islands {_joined(names)}"
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
