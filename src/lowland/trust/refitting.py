@@ -102,7 +102,7 @@ def turned(
     title: str, rows: np.ndarray, map_of_rows: np.ndarray, reference: np.ndarray
 ) -> OtherMap:
     """A map rotated, reflected and scaled to resemble another map of the same rows."""
-    aligned = turned_like(reference, Y)
+    aligned = turned_like(reference, map_of_rows)
     return OtherMap(title, rows, aligned[:, : reference.shape[1]])
 
 
