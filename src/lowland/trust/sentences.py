@@ -50,8 +50,10 @@ def _about_points(points: PointHome) -> Sentence:
     level = "fine"
     if bad > FEW * n or counts["misplaced"] > FEW_MISPLACED * n:
         level = "serious" if bad > MANY * n else "caution"
+    sampled = n < len(points.kind)
+    named = "points of a sample" if sampled else "points"
     if not bad:
-        return Sentence("points", level, f"All {n:,} points lie among their neighbors.")
+        return Sentence("points", level, f"All {n:,} {named} lie among their neighbors.")
     told = {
         "misplaced": "misplaced",
         "torn": "torn from most of them",
@@ -60,7 +62,7 @@ def _about_points(points: PointHome) -> Sentence:
     parts = [f"{counts[kind]:,} {words}" for kind, words in told.items() if counts[kind]]
     verb = "does" if bad == 1 else "do"
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
-    text = f"Of {n:,} points, {bad:,} ({share}) {verb} not lie among their neighbors: "
+    text = f"Of {n:,} {named}, {bad:,} ({share}) {verb} not lie among their neighbors: "
     return Sentence("points", level, f"{text}{_joined(parts)}.")
 
 
