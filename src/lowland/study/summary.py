@@ -11,6 +11,7 @@ from lowland.io import Table
 from lowland.report.measures import Measures
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
+from lowland.trust import Trust
 
 __all__ = [
     "axis_shares",
@@ -72,6 +73,7 @@ def summarize(
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
     labels = {name: table.labels[name] for name in table.labels.columns}
+    judged = next((each for each in maps if each.get("trust") is not None), None)
     if color is not None and color not in labels:
         labels[color] = table.column(color)
     return {
@@ -92,6 +94,7 @@ def summarize(
         "labels": {name: values.to_list() for name, values in labels.items()},
         "color": color,
         "maps": maps,
+        "neighbors": None if judged is None else judged["trust"].neighbors,
     }
 
 
@@ -126,7 +129,7 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
     }
 
 
-def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
+def map_entry(fit: Fit, measures: Measures, trust: Trust | None = None) -> dict[str, Any]:
     """The entry of the summary for one map."""
     losses = getattr(fit.estimator, "loss_history_", None)
     return {
@@ -136,6 +139,7 @@ def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
         "loss_history": None if losses is None else [float(loss) for loss in losses],
         "pictures": {},
         "sides": sides_of(fit),
+        "trust": trust,
     }
 
 
