@@ -15,6 +15,7 @@ from lowland.trust.result import (
     Stability,
     Trust,
 )
+from lowland.trust.tsne_scores import perturbation_score, singularity_score
 
 __all__ = [
     "Chance",
@@ -29,4 +30,6 @@ __all__ = [
     "null_rows",
     "parameter_plateau",
     "perplexity_plateau",
+    "perturbation_score",
+    "singularity_score",
 ]
