@@ -54,7 +54,7 @@ def describe_table(
         The table, as in :func:`make_map`.
     perplexity : bool, default=False
         Compare perplexities of t-SNE on at most 5 000 rows, by
-        :func:`lowland.trust.perplexity_plateau`; takes about 25 times as long as one such map. The
+        :func:`lowland.trust.perplexity_plateau`; takes about 20 times as long as one such map. The
         result has the key ``perplexity``: for each value how many neighbors are kept beyond chance
         (``excess``) and how well maps of two halves agree (``overlap``), and a ``sentence``.
     seed : int, default=0
