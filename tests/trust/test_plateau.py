@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland import TSNE, Isomap
+from lowland import PCA, TSNE, Isomap
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.metrics import neighbor_recall
 from lowland.trust import component_scores, parameter_plateau, perplexity_plateau
 from lowland.trust._plateau_words import plateau_sentence
-from lowland.trust.plateau import MARGIN, _Measured, _on_plateau
+from lowland.trust.plateau import MARGIN, _drawn, _Measured, _on_plateau
 from support.cases import each
 
 
@@ -115,6 +115,34 @@ def test_any_method_and_its_integers():
     assert math.isnan(without.default)
     assert without.recommended == 20.0
     assert without.sentence.endswith("take 20.")
+
+
+def test_excess_and_overlap_are_those_of_a_naive_count():
+    """One value by hand: four maps of PCA, neighbors by sorting all distances."""
+    X = clusters(120)
+    found = parameter_plateau(X, "pca", "n_components", [2], seed=9)
+    some = _drawn(X, 5_000, 9, 1)
+    one, other = some.parts
+    assert len(one) == len(other) == 60
+    assert np.array_equal(np.intersect1d(one, other), some.core)
+    assert len(some.core) == 30
+
+    def nearest(Z: np.ndarray, k: int) -> list[set[int]]:
+        D = np.linalg.norm(Z[:, None] - Z[None], axis=2)
+        np.fill_diagonal(D, np.inf)
+        return [set(row[:k]) for row in np.argsort(D, axis=1).tolist()]
+
+    def agreement(Z: np.ndarray, Y: np.ndarray, k: int) -> float:
+        pairs = zip(nearest(Z, k), nearest(Y, k), strict=True)
+        return float(np.mean([len(a & b) / k for a, b in pairs]))
+
+    def mapped(Z: np.ndarray) -> np.ndarray:
+        return PCA(2).fit_transform(Z)
+
+    recalls = [agreement(Z, mapped(Z), 15) for Z in (some.data, some.null)]
+    assert found.excess == [pytest.approx(recalls[0] - recalls[1], abs=1e-12)]
+    shared = [mapped(some.data[part])[np.isin(part, some.core)] for part in some.parts]
+    assert found.overlap == [pytest.approx(agreement(*shared, 7), abs=1e-12)]
 
 
 # --- the rule ---------------------------------------------------------------------------------
