@@ -16,6 +16,7 @@ from lowland.trust.result import (
     Trust,
 )
 from lowland.trust.trusting import trust
+from lowland.trust.tsne_scores import perturbation_score, singularity_score
 
 __all__ = [
     "Chance",
@@ -30,5 +31,7 @@ __all__ = [
     "null_rows",
     "parameter_plateau",
     "perplexity_plateau",
+    "perturbation_score",
+    "singularity_score",
     "trust",
 ]

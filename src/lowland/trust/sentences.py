@@ -128,15 +128,21 @@ def _about_stability(stability: Stability) -> Sentence:
 
 
 def _about_chance(chance: Chance) -> Sentence:
+    """Neighbors kept beyond chance, or islands that chance does not make: one of them suffices."""
     excess = chance.recall - chance.null_recall
-    level = "fine" if excess > 2 * NO_EXCESS else "caution" if excess > NO_EXCESS else "serious"
-    more = f"{chance.share_above:.0%} of the points keep more than chance"
-    seen = f"{chance.n_islands} and {chance.null_islands}"
+    shows_islands = chance.n_islands > chance.null_islands
+    level = "fine" if excess > NO_EXCESS or shows_islands else "serious"
     text = (
         f"The map keeps {chance.recall:.0%} of the neighbors, a map of data without structure "
-        f"{chance.null_recall:.0%} (islands: {seen}); {more}."
+        f"{chance.null_recall:.0%} (islands: {chance.n_islands} and {chance.null_islands})"
     )
-    return Sentence("chance", level, text)
+    if excess > NO_EXCESS:
+        text += f"; {chance.share_above:.0%} of the points keep more than chance"
+    elif shows_islands:
+        text += "; within an island, the order of the points is chance"
+    else:
+        text += ": what it shows may be chance"
+    return Sentence("chance", level, f"{text}.")
 
 
 def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
