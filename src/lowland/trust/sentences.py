@@ -18,7 +18,7 @@ FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to f
 FEW_MISPLACED = 0.005
 STABLE_POINTS, UNSTABLE_POINTS = 0.4, 0.2  # agreement of refits
 NO_EXCESS = 0.05  # recall beyond chance that is nothing
-LOW_SILHOUETTE = 0.05
+LOW_SILHOUETTE, CLEAR_SILHOUETTE = 0.05, 0.25
 LOW_CORRELATION = 0.5
 NAMED = 4  # gaps and islands that a sentence names
 
@@ -54,14 +54,18 @@ def _about_points(points: PointHome) -> Sentence:
         return Sentence("points", level, f"All {n:,} points lie among their neighbors.")
     told = {
         "misplaced": "misplaced",
-        "torn": "torn from most of them",
+        "torn": "torn from most of their neighbors",
         "pressed": "pressed among rows that are unlike them",
     }
-    parts = [f"{counts[kind]:,} {words}" for kind, words in told.items() if counts[kind]]
-    verb = "does" if bad == 1 else "do"
+    kinds = [kind for kind in told if counts[kind]]
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
-    text = f"Of {n:,} points, {bad:,} ({share}) {verb} not lie among their neighbors: "
-    return Sentence("points", level, f"{text}{_joined(parts)}.")
+    if len(kinds) == 1:
+        verb = "is" if bad == 1 else "are"
+        text = f"{bad:,} of {n:,} points ({share}) {verb} {told[kinds[0]]}."
+        return Sentence("points", level, text)
+    parts = _joined([f"{counts[kind]:,} {told[kind]}" for kind in kinds])
+    text = f"Of {n:,} points, {bad:,} ({share}) are not where they belong: {parts}."
+    return Sentence("points", level, text)
 
 
 def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
@@ -75,11 +79,15 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
         if found
     ]
     level = "serious" if kinds["not in the data"] else "caution" if kinds["unclear"] else "fine"
-    of = "The gap" if len(gaps) == 1 else f"Of {len(gaps)} gaps"
     if len(gaps) == 1:
         word = GAP_WORDS[gaps[0].verdict][0]
-        return Sentence("gaps", level, f"{of} between the two islands {word}.")
-    return Sentence("gaps", level, f"{of} between {len(islands)} islands, {_joined(parts)}.")
+        between = "the two islands" if len(islands) == 2 else "neighboring islands"
+        return Sentence("gaps", level, f"The gap between {between} {word}.")
+    between = f"{len(gaps)} gaps between {len(islands)} islands"
+    if len(parts) == 1:
+        words = GAP_WORDS[gaps[0].verdict][1]
+        return Sentence("gaps", level, f"All {between} {words}.")
+    return Sentence("gaps", level, f"Of {between}, {_joined(parts)}.")
 
 
 GAP_WORDS = {
@@ -153,6 +161,8 @@ def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
     if low and any(gap.verdict == "real" for gap in gaps):
         level = "caution"
     kind = "hardly more distant from one another than within" if low else "separate"
+    if LOW_SILHOUETTE <= contrast.silhouette < CLEAR_SILHOUETTE:
+        kind = "somewhat separate"
     parts.append(f"In the data the islands are {kind} (silhouette {contrast.silhouette:.2f})")
     if np.isfinite(contrast.centers):
         believed = contrast.centers >= LOW_CORRELATION
