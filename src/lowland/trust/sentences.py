@@ -85,8 +85,9 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
         return Sentence("gaps", level, f"The gap between {between} {word}.")
     between = f"{len(gaps)} gaps between {len(islands)} islands"
     if len(parts) == 1:
-        words = GAP_WORDS[gaps[0].verdict][1]
-        return Sentence("gaps", level, f"All {between} {words}.")
+        if kinds["not in the data"]:
+            return Sentence("gaps", level, f"None of the {between} is in the data.")
+        return Sentence("gaps", level, f"All {between} {GAP_WORDS[gaps[0].verdict][1]}.")
     return Sentence("gaps", level, f"Of {between}, {_joined(parts)}.")
 
 
