@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lowland.cli import options, table_options
 from lowland.cli.console import Console, aligned, listing
@@ -18,6 +20,13 @@ def info_command(
     sources: options.Inputs,
     *,
     table: table_options.Table,
+    perplexity: Annotated[
+        bool,
+        typer.Option(
+            "--perplexity",
+            help="Compare perplexities of t-SNE on at most 5 000 rows, which takes some 20 maps.",
+        ),
+    ] = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -37,7 +46,15 @@ def info_command(
         found_table = read(data, choices)
         for note in found_table.notes:
             console.note(note)
-        found = {"command": "info", **description_of(found_table, choices, seed, jobs)}
+        described = description_of(
+            found_table,
+            choices,
+            seed,
+            jobs,
+            perplexity=perplexity,
+            verbose=console.shows_progress,
+        )
+        found = {"command": "info", **described}
         if found["refused"]:
             console.note(f"'lowland map' refuses this table as it is: {found['refused']}")
     console.result(lines(found), found)
@@ -76,7 +93,26 @@ def lines(found: dict[str, Any]) -> list[str]:
                 "" if method["fits"] else "more than there is",
             ]
         )
-    return [*told, "estimates, right within a factor of about 3:", *aligned(cells)]
+    told += ["estimates, right within a factor of about 3:", *aligned(cells)]
+    return [*told, *_perplexity_lines(found["perplexity"])] if "perplexity" in found else told
+
+
+def _perplexity_lines(found: dict[str, Any]) -> list[str]:
+    """One line for each perplexity, and the sentence."""
+    cells = [["perplexity", "neighbors kept beyond chance", "agreement of two halves", ""]]
+    cells += [
+        [
+            f"{one['perplexity']:g}",
+            f"{one['excess']:.2f}",
+            f"{one['overlap']:.2f}",
+            "on the plateau" if one["on_plateau"] else "",
+        ]
+        for one in found["values"]
+    ]
+    if not found["values"]:
+        return [found["sentence"]]
+    title = f"maps of {found['rows_mapped']} rows by t-SNE:"
+    return [title, *aligned(cells), found["sentence"]]
 
 
 def _role_lines(roles: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from lowland.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.preparation.preparation import Preparation
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.study._perplexity import perplexities_of, without_perplexities
 from lowland.study.summary import table_facts
 from lowland.study.tables._refusal import why_refused
 from lowland.study.tables.categories import frame_of, take_part
@@ -33,7 +34,13 @@ ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and con
 
 @takes_table_options((*READING, "categories"))
 def describe_table(
-    data: Any, *, table: TableOptions, seed: int = 0, n_jobs: int | None = None
+    data: Any,
+    *,
+    table: TableOptions,
+    perplexity: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> dict[str, Any]:
     """Size, missing values, dimensions of a table, and which methods fit and how long they take.
 
@@ -45,10 +52,17 @@ def describe_table(
     ----------
     data : path, data frame, array, sparse matrix or Dataset
         The table, as in :func:`make_map`.
+    perplexity : bool, default=False
+        Compare perplexities of t-SNE on at most 5 000 rows, by
+        :func:`lowland.trust.perplexity_plateau`; takes about 20 times as long as one such map. The
+        result has the key ``perplexity``: for each value how many neighbors are kept beyond chance
+        (``excess``) and how well maps of two halves agree (``overlap``), and a ``sentence``.
     seed : int, default=0
-        Seed of the sample of rows.
+        Seed of the sample of rows, and of the maps for ``perplexity``.
     n_jobs : int or None, default=None
         Threads; None uses all cores.
+    verbose : bool, default=False
+        Show the progress of the maps for ``perplexity``.
 
     Examples
     --------
@@ -57,11 +71,18 @@ def describe_table(
     (150, {'90%': 1, '95%': 2, '99%': 3})
     """
     options = dataclasses.replace(table, missing_distances=True).for_data(data)
-    return description_of(read(data, options), options, seed, n_jobs)
+    found = read(data, options)
+    return description_of(found, options, seed, n_jobs, perplexity=perplexity, verbose=verbose)
 
 
 def description_of(
-    table: Table, options: TableOptions, seed: int, n_jobs: int | None
+    table: Table,
+    options: TableOptions,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    perplexity: bool = False,
+    verbose: bool = False,
 ) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
     facts = {
@@ -73,6 +94,11 @@ def description_of(
     }
     if options.distances:
         nothing = {"taking_part": [], "choices": [], "refused": None}
+        if perplexity:
+            facts["perplexity"] = without_perplexities(
+                "Perplexities are not compared on distances: data without structure, which they "
+                "are compared with, are made from the columns of a table."
+            )
         return {**facts, **nothing, **_of_distances(table, seed, n_jobs)}
     part = take_part(table, options)
     facts["refused"] = why_refused(table, options, part.names)
@@ -90,6 +116,8 @@ def description_of(
         missing="mean" if missing.any() else "refuse", dates=part.dates or None
     )
     X = preparation.fit_transform(frame)
+    if perplexity:
+        facts["perplexity"] = perplexities_of(X, bool(missing.any()), seed, n_jobs, verbose)
     return {
         **facts,
         "labels": [name for name in part.table.labels.columns if name not in part.names],

@@ -18,6 +18,7 @@ from lowland.trust.result import (
     Trust,
 )
 from lowland.trust.trusting import trust, with_refits
+from lowland.trust.tsne_scores import perturbation_score, singularity_score
 
 __all__ = [
     "Chance",
@@ -34,6 +35,8 @@ __all__ = [
     "null_rows",
     "parameter_plateau",
     "perplexity_plateau",
+    "perturbation_score",
+    "singularity_score",
     "trust",
     "with_refits",
 ]

@@ -33,8 +33,8 @@ def plateau_sentence(
     if max(excess) <= noise:
         text = (
             "No tried value keeps more of the nearest rows than it would of data without structure "
-            f"(excess at most {_share(max(excess))}): which rows of a group are side by side is "
-            f"chance. {what} {'are' if several else 'is'} steadiest between halves of the rows"
+            f"(excess at most {_share(max(excess))}), which tells nothing of its groups. {what} "
+            f"{'are' if several else 'is'} steadiest between halves of the rows"
         )
     else:
         shown = [one for one, there in zip(excess, on, strict=True) if there]

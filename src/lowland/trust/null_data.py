@@ -1,9 +1,13 @@
-"""Data without structure that have the spectrum and the marginal distributions of a table.
+"""Data without structure that have the principal variances and the tails of a table.
 
-The null of every comparison with chance: the principal component scores of the rows, each column
-permuted by itself. The variance and the distribution along every principal axis are those of the
-data; what rows have in common beyond that, such as clusters and curves, is gone. Permuting the
-columns of the table itself would flatten the spectrum, and such a null is too easy to beat.
+The null of every comparison with chance is an elliptical cloud: the principal component scores of
+the rows, each divided by its deviation, are replaced by vectors in random directions whose lengths
+are those of the rows in another order. The variance along every principal axis and the share of
+outlying rows are those of the data; clusters and curves are gone.
+
+Two other nulls are worse. Permuting the columns of the table flattens its spectrum, and such a null
+is too easy to beat. Permuting each component score keeps the hills of its distribution: of data
+with three clusters it makes a grid of more than three.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes
 
-__all__ = ["MOST_COMPONENTS", "component_scores", "null_rows"]
+__all__ = ["MOST_COMPONENTS", "component_scores", "null_rows", "without_structure"]
 
 MOST_COMPONENTS = 50  # as many as neighbor methods reduce wider tables to
 
@@ -71,23 +75,36 @@ def component_scores(X: Any, threads: int = 1, most: int = MOST_COMPONENTS) -> n
 
 
 def null_rows(X: Any, rng: np.random.Generator, threads: int = 1) -> np.ndarray:
-    """Rows without structure: each principal component score of X, permuted by itself.
+    """Rows without structure: :func:`without_structure` of the principal component scores of X.
 
-    They are in the coordinates of :func:`component_scores`, which gives the rows to compare with:
-    a map of these and a map of those differ only by what the components have in common.
+    They are in the coordinates of :func:`component_scores`, which gives the rows to compare with.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, p), finite, float32 or float64
     rng : Generator
-        Of the permutations.
+        Of the directions.
     threads : int, default=1
 
     Examples
     --------
-    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
-    >>> null = null_rows(X, np.random.default_rng(1))
-    >>> np.sort(null, axis=0).round(3).ravel().tolist()
-    [-2.121, -0.707, 0.707, 2.121]
+    >>> X = np.random.default_rng(0).normal(size=(500, 3)) * [5.0, 2.0, 1.0]
+    >>> null_rows(X, np.random.default_rng(1)).std(axis=0).round(0)
+    array([5., 2., 1.])
     """
-    return rng.permuted(component_scores(X, threads), axis=0)
+    return without_structure(component_scores(X, threads), rng)
+
+
+def without_structure(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """z_i = s * r_p(i) u_i, with random unit vectors u, lengths r of the scaled rows, permuted.
+
+    ``scores`` are uncorrelated columns of mean 0, s their deviations. A single column has no
+    directions to draw; it becomes a Gaussian one.
+    """
+    deviation = scores.std(axis=0, dtype=np.float64)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    Z = rng.standard_normal(scores.shape)
+    if scores.shape[1] > 1:
+        lengths = np.linalg.norm(scores / scale, axis=1)
+        Z *= (rng.permutation(lengths) / np.linalg.norm(Z, axis=1))[:, None]
+    return (Z * deviation).astype(scores.dtype)

@@ -14,7 +14,7 @@ from lowland._engines.linalg.procrustes import turned_like
 from lowland.metrics import islands
 from lowland.metrics._options import Options
 from lowland.metrics.grouping._cloud import Cloud
-from lowland.trust.null_data import MOST_COMPONENTS, component_scores, null_rows
+from lowland.trust.null_data import MOST_COMPONENTS, component_scores, null_rows, without_structure
 from lowland.trust.result import OtherMap
 
 __all__ = [
@@ -83,10 +83,10 @@ class RefitRows:
         return component_scores(self.X[rows], self.options.threads) if self._wide else self.X[rows]
 
     def null_of(self, rows: np.ndarray, rng: np.random.Generator) -> Any:
-        """As many rows with the same principal variances and marginals, without structure."""
+        """As many rows with the same principal variances and tails, without structure."""
         if not self.distances:
             return null_rows(self.X[rows], rng, self.options.threads)
-        Z = rng.permuted(Cloud(self.X, self.options).of(rows), axis=0)
+        Z = without_structure(Cloud(self.X, self.options).of(rows), rng)
         squares = (Z**2).sum(axis=1)
         D2 = np.maximum(squares[:, None] + squares - 2 * Z @ Z.T, 0.0)
         np.fill_diagonal(D2, 0.0)

@@ -69,7 +69,7 @@ class Stability(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """The map beside one of data without structure that have the same principal variances."""
+    """A refit beside a map of data without structure that have the same principal variances."""
 
     recall: float  # share of data neighbors kept by a refit of as many rows
     null_recall: float

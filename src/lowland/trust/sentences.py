@@ -18,7 +18,7 @@ FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to f
 FEW_MISPLACED = 0.005
 STABLE_POINTS, UNSTABLE_POINTS = 0.4, 0.2  # agreement of refits
 NO_EXCESS = 0.05  # recall beyond chance that is nothing
-LOW_SILHOUETTE = 0.05
+LOW_SILHOUETTE, CLEAR_SILHOUETTE = 0.05, 0.25
 LOW_CORRELATION = 0.5
 NAMED = 4  # gaps and islands that a sentence names
 
@@ -56,14 +56,18 @@ def _about_points(points: PointHome) -> Sentence:
         return Sentence("points", level, f"All {n:,} {named} lie among their neighbors.")
     told = {
         "misplaced": "misplaced",
-        "torn": "torn from most of them",
+        "torn": "torn from most of their neighbors",
         "pressed": "pressed among rows that are unlike them",
     }
-    parts = [f"{counts[kind]:,} {words}" for kind, words in told.items() if counts[kind]]
-    verb = "does" if bad == 1 else "do"
+    kinds = [kind for kind in told if counts[kind]]
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
-    text = f"Of {n:,} {named}, {bad:,} ({share}) {verb} not lie among their neighbors: "
-    return Sentence("points", level, f"{text}{_joined(parts)}.")
+    if len(kinds) == 1:
+        verb = "is" if bad == 1 else "are"
+        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {told[kinds[0]]}."
+        return Sentence("points", level, text)
+    parts = _joined([f"{counts[kind]:,} {told[kind]}" for kind in kinds])
+    text = f"Of {n:,} {named}, {bad:,} ({share}) are not where they belong: {parts}."
+    return Sentence("points", level, text)
 
 
 def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
@@ -77,11 +81,16 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
         if found
     ]
     level = "serious" if kinds["not in the data"] else "caution" if kinds["unclear"] else "fine"
-    of = "The gap" if len(gaps) == 1 else f"Of {len(gaps)} gaps"
     if len(gaps) == 1:
         word = GAP_WORDS[gaps[0].verdict][0]
-        return Sentence("gaps", level, f"{of} between the two islands {word}.")
-    return Sentence("gaps", level, f"{of} between {len(islands)} islands, {_joined(parts)}.")
+        between = "the two islands" if len(islands) == 2 else "neighboring islands"
+        return Sentence("gaps", level, f"The gap between {between} {word}.")
+    between = f"{len(gaps)} gaps between {len(islands)} islands"
+    if len(parts) == 1:
+        if kinds["not in the data"]:
+            return Sentence("gaps", level, f"None of the {between} is in the data.")
+        return Sentence("gaps", level, f"All {between} {GAP_WORDS[gaps[0].verdict][1]}.")
+    return Sentence("gaps", level, f"Of {between}, {_joined(parts)}.")
 
 
 GAP_WORDS = {
@@ -130,15 +139,21 @@ def _about_stability(stability: Stability) -> Sentence:
 
 
 def _about_chance(chance: Chance) -> Sentence:
+    """Neighbors kept beyond chance, or islands that chance does not make: one of them suffices."""
     excess = chance.recall - chance.null_recall
-    level = "fine" if excess > 2 * NO_EXCESS else "caution" if excess > NO_EXCESS else "serious"
-    more = f"{chance.share_above:.0%} of the points keep more than chance"
-    seen = f"{chance.n_islands} and {chance.null_islands}"
+    shows_islands = chance.n_islands > chance.null_islands
+    level = "fine" if excess > NO_EXCESS or shows_islands else "serious"
     text = (
         f"The map keeps {chance.recall:.0%} of the neighbors, a map of data without structure "
-        f"{chance.null_recall:.0%} (islands: {seen}); {more}."
+        f"{chance.null_recall:.0%} (islands: {chance.n_islands} and {chance.null_islands})"
     )
-    return Sentence("chance", level, text)
+    if excess > NO_EXCESS:
+        text += f"; {chance.share_above:.0%} of the points keep more than chance"
+    elif shows_islands:
+        text += "; within an island, the order of the points is chance"
+    else:
+        text += ": what it shows may be chance"
+    return Sentence("chance", level, f"{text}.")
 
 
 def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
@@ -149,6 +164,8 @@ def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
     if low and any(gap.verdict == "real" for gap in gaps):
         level = "caution"
     kind = "hardly more distant from one another than within" if low else "separate"
+    if LOW_SILHOUETTE <= contrast.silhouette < CLEAR_SILHOUETTE:
+        kind = "somewhat separate"
     parts.append(f"In the data the islands are {kind} (silhouette {contrast.silhouette:.2f})")
     if np.isfinite(contrast.centers):
         believed = contrast.centers >= LOW_CORRELATION

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.threads import limit_blas
+
 __all__ = [
     "EigenPairs",
     "exponent_of",
@@ -66,11 +68,13 @@ def lapack_pairs(A: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.n
     """
     import scipy.linalg  # here: importing it takes longer than small maps take
 
-    if first > 0 or last < len(A) - 1:
-        values, vectors = scipy.linalg.eigh(A, subset_by_index=[first, last], check_finite=False)
-        if len(values) == last - first + 1:
-            return values, vectors
-    values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    with limit_blas(1):  # after the import: an open block does not bound a library loaded inside it
+        if first > 0 or last < len(A) - 1:
+            some = [first, last]
+            values, vectors = scipy.linalg.eigh(A, subset_by_index=some, check_finite=False)
+            if len(values) == last - first + 1:
+                return values, vectors
+        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
     return values[first : last + 1], vectors[:, first : last + 1]
 
 
@@ -84,7 +88,8 @@ def _arpack(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray] | None
 
     start = np.random.default_rng(0).standard_normal(A.shape[0])
     try:
-        values, vectors = scipy.sparse.linalg.eigsh(A, n_pairs, which="LA", v0=start)
+        with limit_blas(1):
+            values, vectors = scipy.sparse.linalg.eigsh(A, n_pairs, which="LA", v0=start)
     except scipy.sparse.linalg.ArpackError:
         return None
     residual = np.abs(A @ vectors - vectors * values).max()
