@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland.study._shared import SharedWork
 from lowland.study.fitting import Fit, FitOptions, lowered
 from lowland.trust import RefitPart
 
@@ -50,13 +49,12 @@ class Again:
 
 
 def make_again(
-    shared: SharedWork, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
+    X: Any, distances: bool, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
 ) -> tuple[Again | None, str]:
-    """What makes the map again; or why it cannot be made."""
+    """What makes the map of rows X again, as the method got them; or why it cannot be made."""
     if fit.stopped:
         return None, "the map was stopped before it was finished"
-    assert shared.seen is not None
-    X, n = shared.seen.X, len(fit.Y)
+    n = len(fit.Y)
     parameters: dict[str, Any] = {}
     for name, value in given.items():
         if name in SKIPPED:
@@ -70,7 +68,6 @@ def make_again(
             )
         parameters[name] = value
     estimator = fit.estimator
-    distances = shared.prepared.distances
     parameters["n_components"] = fit.Y.shape[1]
     if "metric" in type(estimator).parameters():
         parameters["metric"] = estimator.metric  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ class Seen(NamedTuple):
 
     X: Any
     graph: NeighborGraph | None
+    metric: Any
 
 
 class SharedWork:
@@ -37,7 +38,7 @@ class SharedWork:
         self._reduced: dict[int, tuple[np.ndarray, PCA]] = {}
         self._scores: np.ndarray | None = None
         self.graph: NeighborGraph | None = None  # of the prepared table, if a method computed it
-        self.seen: Seen | None = None
+        self._all_seen: list[Seen] = []
 
     def reduced(self, n_columns: int) -> tuple[np.ndarray, PCA]:
         """The scores of the rows on the first principal axes, and the fitted PCA."""
@@ -52,12 +53,30 @@ class SharedWork:
         self, estimator: Any, X: Any, Y: np.ndarray, graph: NeighborGraph | None
     ) -> None:
         """Keep the graph of the whole table, and its PCA map unless the axes were rescaled."""
-        self.seen = Seen(X, graph)
+        metric = self.prepared.metric
+        self._all_seen.append(Seen(X, graph, getattr(estimator, "metric", metric)))
         if X is self.prepared.X and getattr(estimator, "metric", None) == "euclidean":
             self.graph = self.graph or graph
         plain = type(estimator) is PCA and not (estimator.whiten or estimator.scale)
         if plain and X is self.prepared.X:
             self._keep(np.asarray(Y))
+
+    @property
+    def seen(self) -> Seen:
+        """What the last method got."""
+        return self._all_seen[-1]
+
+    def common(self) -> Seen:
+        """What several methods are compared by: the fewest columns that one of them got.
+
+        With the longest neighbor lists that a method found in these columns.
+        """
+        X = min((seen.X for seen in self._all_seen), key=lambda X: X.shape[1])
+        metric = self.prepared.metric
+        graphs = [seen.graph for seen in self._all_seen if seen.X is X and seen.metric == metric]
+        known = [graph for graph in graphs if graph is not None]
+        longest = max(known, key=lambda graph: graph.n_neighbors, default=None)
+        return Seen(X, longest, metric)
 
     def pca_map(self, n_components: int) -> np.ndarray | None:
         """The PCA map of the table; None if no step of the run has computed it."""

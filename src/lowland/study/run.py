@@ -85,7 +85,7 @@ def run_map(
             judged = judge_fit(source, fit, options.fit, seconds, keeper)
         if options.check:
             judged = check_fit(
-                *(judged, source, shared, fit, parameters, y, options.fit, keeper, stages)
+                *(judged, source, shared.seen.X, fit, parameters, y, options.fit, keeper, stages)
             )
     return MapResult(
         *(prepared, fit, measures),

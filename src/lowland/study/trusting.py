@@ -65,7 +65,6 @@ class Source:
     def of(cls, shared: SharedWork, fit: Fit) -> Source:
         """What the method saw: after PCA the scores, and the neighbors that it found itself."""
         prepared, seen = shared.prepared, shared.seen
-        assert seen is not None
         log: list[str] = []
         metric, params = prepared.metric, None
         own = getattr(fit.estimator, "metric", None)
@@ -138,7 +137,7 @@ def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
 def check_fit(
     judged: Judged,
     source: Source,
-    shared: SharedWork,
+    X: Any,
     fit: Fit,
     given: dict[str, Any],
     y: Any,
@@ -146,11 +145,15 @@ def check_fit(
     keeper: Keeper,
     stages: Stages,
 ) -> Judged:
-    """Add refits to what is known of a map; if they fail or are stopped, it stays as it is."""
+    """Add refits to what is known of a map; if they fail or are stopped, it stays as it is.
+
+    X has the rows as the method got them.
+    """
     found = judged.trust
     if found is None:
         return judged
-    again, reason = make_again(shared, fit, given, y, options)
+    distances = source.metric == "precomputed"
+    again, reason = make_again(X, distances, fit, given, y, options)
     if again is None:
         return judged._replace(trust=_without_refits(found, reason))
 
