@@ -16,6 +16,8 @@ from lowland._core.errors import DataError
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary
+from lowland.trust import Trust, affordable_rows, trust
+from lowland.trust.trusting import FEWEST_ROWS
 
 __all__ = ["foreign_map", "is_class_column", "make_report"]
 
@@ -34,7 +36,7 @@ def make_report(
     metric: Any = "euclidean",
     n_jobs: int | None = None,
 ) -> str:
-    """Measure a map that any tool has made, and write a report about it.
+    """Measure and judge a map that any tool has made, and write a report about it.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ def make_report(
         measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
     except (DataError, MemoryError) as error:  # the map itself is still of use
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)
+    judged = _judged(X, Y, metric, n_jobs)
     title = title or f"a map of {len(Y)} rows"
     names = column_names(X)
     summary = Summary(
@@ -106,7 +109,8 @@ def make_report(
         dropped_rows=[],
         ids=np.arange(len(Y)) if ids is None else ids,
         labels=columns,
-        maps=[foreign_map("map", Y, measures)],
+        maps=[foreign_map("map", Y, measures, judged)],
+        neighbors=None if judged is None else judged.neighbors,
         color=color or next(iter(columns), None),
     )
     page = render(summary)
@@ -115,7 +119,19 @@ def make_report(
     return page
 
 
-def foreign_map(title: str, Y: np.ndarray, measures: Measures) -> Map:
+def _judged(X: Any, Y: np.ndarray, metric: Any, n_jobs: int | None) -> Trust | None:
+    """Where the map can be believed; None if it cannot be judged."""
+    if len(Y) < FEWEST_ROWS:
+        return None
+    try:
+        most = affordable_rows(X, metric)
+        return trust(X, Y, metric=metric, most_points=most, n_jobs=n_jobs)
+    except (DataError, MemoryError) as error:
+        warnings.warn(f"the points of the map were not judged: {error}", stacklevel=3)
+        return None
+
+
+def foreign_map(title: str, Y: np.ndarray, measures: Measures, judged: Trust | None = None) -> Map:
     """The entry of a summary for a map about whose making nothing is known."""
     return {
         "name": "map",
@@ -139,6 +155,7 @@ def foreign_map(title: str, Y: np.ndarray, measures: Measures) -> Map:
         "loss_history": None,
         "facts": {},
         "pictures": {},
+        "trust": judged,
     }
 
 

@@ -80,12 +80,13 @@ def run_map(
 
         with stages.timed("measuring"):
             measures = keeper.attempt("measures", measured, NOT_MEASURED)
-        source = Source.of(shared, fit)
+        seen = shared.seen
+        source = Source.of(seen.X, seen.graph, prepared, fit)
         with stages.timed("judging"):
             judged = judge_fit(source, fit, options.fit, seconds, keeper)
         if options.check:
             judged = check_fit(
-                *(judged, source, shared.seen.X, fit, parameters, y, options.fit, keeper, stages)
+                *(judged, source, seen.X, fit, parameters, y, options.fit, keeper, stages)
             )
     return MapResult(
         *(prepared, fit, measures),

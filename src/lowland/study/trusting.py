@@ -13,10 +13,10 @@ from lowland.io import Table
 from lowland.neighbors import NeighborGraph
 from lowland.study._keeping import STOPPED, Keeper
 from lowland.study._refits import make_again
-from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions
 from lowland.study.summary import sides_of
+from lowland.study.tables.preparing import Prepared
 from lowland.trust import Trust, affordable_rows, trust, with_refits
 from lowland.trust.trusting import FEWEST_ROWS
 
@@ -29,6 +29,7 @@ __all__ = [
     "Source",
     "check_fit",
     "judge_fit",
+    "judge_foreign",
     "judge_map",
     "trust_frame",
     "why_not_judged",
@@ -62,23 +63,21 @@ class Source:
     log: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, shared: SharedWork, fit: Fit) -> Source:
+    def of(cls, X: Any, graph: NeighborGraph | None, prepared: Prepared, fit: Fit) -> Source:
         """What the method saw: after PCA the scores, and the neighbors that it found itself."""
-        prepared, seen = shared.prepared, shared.seen
         log: list[str] = []
         metric, params = prepared.metric, None
         own = getattr(fit.estimator, "metric", None)
         if not prepared.distances and own not in (None, "precomputed"):
             metric, params = own, fit.estimator.metric_params  # type: ignore[attr-defined]
             if own not in ("euclidean", prepared.metric):
-                name = own if isinstance(own, str) else "the given"
+                name = own if isinstance(own, str) else "given"
                 log.append(f"points are judged by their neighbors in the {name} distance")
-        X = prepared.measured_rows if seen.X is prepared.X else seen.X
-        if seen.X is not prepared.X:
+        if X is not prepared.X:
             log.append(f"points are judged by their neighbors in the {X.shape[1]} columns of PCA")
-        graph = seen.graph
         if graph is not None and (prepared.has_gaps or graph.metric != metric):
             graph = None
+        X = prepared.measured_rows if X is prepared.X else X
         return cls(X, metric, params, graph, tuple(log))
 
     @functools.cached_property
@@ -120,6 +119,13 @@ def judge_map(
     if most is not None:
         log = (*log, f"{most:,} of {len(Y):,} points are judged, as time and memory allow")
     return Judged(found, "", log)
+
+
+def judge_foreign(prepared: Prepared, Y: np.ndarray, n_jobs: int | None) -> Judged:
+    """Judge a map that any tool has made of prepared rows, for a page about it."""
+    source = Source(prepared.measured_rows, prepared.metric)
+    reason = why_not_judged(Y, None, source)
+    return Judged(None, reason) if reason else judge_map(source, Y, 0, n_jobs, None)
 
 
 def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
