@@ -255,6 +255,18 @@ def test_a_refit_that_fails_keeps_what_is_known(groups, monkeypatch):
     assert result.trust.reasons == dict.fromkeys(PARTS, "too many rows.")
 
 
+def test_a_judgment_that_fails_says_why(monkeypatch):
+    monkeypatch.setattr("lowland.study.trusting.trust", failing)
+    with pytest.warns(UserWarning, match="were not judged: the lists need 37 GB; the map is kept"):
+        result = make_map("iris", "pca")
+    assert result.trust is None
+    assert result.quality is not None
+    found = result.to_dict()
+    assert found["not_judged"] == "the lists need 37 GB."
+    assert found["not_made"] == {"points": "the lists need 37 GB."}
+    assert sum("not judged" in line for line in result.log) == 1
+
+
 def test_a_comparison_judges_all_maps_by_the_same_neighbors(tmp_path, monkeypatch):
     X = np.vstack([np.random.default_rng(i).standard_normal((60, 60)) + 3 * i for i in range(3)])
     searched = []
