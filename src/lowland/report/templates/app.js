@@ -8,10 +8,13 @@ class App {
     this.points = new Points(packed);
     this.layers = []; // what is painted over the points: objects with paint(context, panel)
     this.painter = this.makePainter();
+    this.easel = new Easel(this);
     this.tool = "move";
     this.hovered = this.pinned = -1;
     this.selection = null;
     this.hidden = new Set();
+    this.visible = new Uint8Array(this.points.n).fill(1); // 1 for each point that is shown
+    this.restyle();
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
@@ -44,6 +47,7 @@ class App {
     const cloud = this.points.clouds[Number(figure.dataset.map)];
     const panel = new Panel(figure, cloud, this);
     this.panels.push(panel);
+    this.easel.add(panel);
     if (figure.dataset.measure === undefined) return;
     const column = cloud.measures[Number(figure.dataset.measure)];
     this.fixed.push({ panel, column, legend: figure.querySelector(".legend") });
@@ -84,24 +88,42 @@ class App {
     this.recolor();
   }
 
+  /** Colorings are kept for each column until the page becomes light or dark. */
+  restyle() {
+    this.theme = new Theme();
+    this.colorings = new Map();
+  }
+
+  coloringOf(column) {
+    if (!this.colorings.has(column)) this.colorings.set(column, makeColoring(column, this.theme, this.points.n));
+    return this.colorings.get(column);
+  }
+
   recolor() {
-    const theme = new Theme();
     const columns = this.choices[this.chosen][1];
-    const made = new Map();
-    for (const column of columns) if (!made.has(column)) made.set(column, makeColoring(column, theme));
-    const colorings = columns.map((column) => made.get(column));
-    [this.coloring] = colorings;
-    const own = new Map(this.fixed.map(({ panel, column }) => [panel, makeColoring(column, theme)]));
+    this.coloring = this.coloringOf(columns[0]);
+    this.updateVisible();
+    const own = new Map(this.fixed.map(({ panel, column }) => [panel, column]));
     for (const panel of this.panels) {
-      const shared = colorings[this.points.clouds.indexOf(panel.cloud)];
-      panel.recolor(own.get(panel) ?? shared, theme);
+      const shared = columns[this.points.clouds.indexOf(panel.cloud)];
+      panel.recolor(this.coloringOf(own.has(panel) ? own.get(panel) : shared), this.theme);
     }
     fillLegend(byId("legend"), this.coloring, this);
-    for (const { panel, legend } of this.fixed) fillLegend(legend, own.get(panel));
+    for (const { column, legend } of this.fixed) fillLegend(legend, this.coloringOf(column));
+  }
+
+  /** The one place that decides which points are shown; everything else asks `visible`. */
+  updateVisible() {
+    const { visible, hidden } = this;
+    const { slots } = this.coloring;
+    visible.fill(1);
+    if (!hidden.size) return;
+    const isShown = Uint8Array.from({ length: 256 }, (_, slot) => (hidden.has(slot) ? 0 : 1));
+    for (let i = 0; i < visible.length; i++) visible[i] &= isShown[slots[i]];
   }
 
   isVisible(point) {
-    return !this.hidden.size || !this.hidden.has(this.coloring.slots[point]);
+    return this.visible[point] === 1;
   }
 
   /** The legend is made anew at each click, so a double click has to be noticed here. */
@@ -180,7 +202,10 @@ class App {
     onClick("clear", () => this.select(null));
     onClick("export", () => download("selection.csv", this.points.csv(this.selection)));
     onClick("copy", () => this.copyCommand());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.restyle();
+      this.recolor();
+    });
   }
 
   /** Where the clipboard is closed to pages, the text is at least marked. */

@@ -1,4 +1,5 @@
-// Two painters with one duty, paint(panel): WebGL for speed, a plain canvas where there is no WebGL.
+// Two painters with one duty: WebGL for speed, a plain canvas where there is no WebGL.
+// A picture is begun, parts of the points are added to it, and it is shown whenever a part is done.
 
 const FADED = 0.25; // opacity of the copies of a torus, relative to its points
 
@@ -34,6 +35,24 @@ const FRAGMENT = `
     gl_FragColor = vec4(tint.rgb * alpha, alpha);
   }`;
 
+const FEWEST = 5000; // points that are painted in any case
+const WORTH_TIMING = 20000; // with fewer points, the time says nothing about the next ones
+
+/** How many points can be painted in a given time, as learned from the last parts. */
+class Pace {
+  constructor() {
+    this.perMillisecond = 4000; // until something is known; a graphics card paints more
+  }
+  count(milliseconds) {
+    return Math.max(FEWEST, Math.floor(this.perMillisecond * milliseconds));
+  }
+  learn(count, milliseconds) {
+    if (count < WORTH_TIMING && milliseconds < 8) return;
+    const measured = count / Math.max(milliseconds, 0.1);
+    this.perMillisecond += (measured < this.perMillisecond ? 0.7 : 0.4) * (measured - this.perMillisecond);
+  }
+}
+
 /**
  * One WebGL context paints all panels, one after the other, and each is copied to the panel's own
  * canvas: browsers allow few contexts, and a copied picture can be printed.
@@ -41,13 +60,19 @@ const FRAGMENT = `
 class WebGLPainter {
   constructor(onLost) {
     this.canvas = document.createElement("canvas");
-    const options = { antialias: false, premultipliedAlpha: true };
+    const options = { antialias: false, premultipliedAlpha: true, preserveDrawingBuffer: true };
     this.gl = this.canvas.getContext("webgl", options);
     if (!this.gl) throw new Error("the browser has no WebGL");
     this.canvas.addEventListener("webglcontextlost", onLost);
     this.program = this.link();
+    this.at = {};
+    for (const name of ["rotation", "center", "scale", "paper", "size", "depth", "opacity"]) {
+      this.at[name] = this.gl.getUniformLocation(this.program, name);
+    }
+    this.pixel = new Uint8Array(4);
     this.positions = new Map();
     this.colors = new Map();
+    this.pace = new Pace();
   }
 
   link() {
@@ -67,9 +92,9 @@ class WebGLPainter {
     return program;
   }
 
-  paint(panel) {
+  begin(panel) {
     const { gl } = this;
-    const [width, height] = [panel.canvas.width, panel.canvas.height];
+    const { width, height } = panel.canvas;
     if (this.canvas.width < width || this.canvas.height < height) {
       this.canvas.width = Math.max(this.canvas.width, width);
       this.canvas.height = Math.max(this.canvas.height, height);
@@ -81,32 +106,46 @@ class WebGLPainter {
     if (isDeep) gl.enable(gl.DEPTH_TEST);
     else gl.disable(gl.DEPTH_TEST);
     this.setUniforms(panel, isDeep);
-    this.bind("position", 3, gl.FLOAT, false, this.positionBuffer(panel.cloud));
+    this.bind("position", panel.cloud.stride, gl.FLOAT, false, this.positionBuffer(panel.cloud));
     this.bind("color", 4, gl.UNSIGNED_BYTE, true, this.colorBuffer(panel));
-    gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
-    const at = (name) => gl.getUniformLocation(this.program, name);
-    gl.uniform1f(at("opacity"), FADED * panel.opacity);
-    for (const [right, up] of panel.cloud.copies) {
-      gl.uniform2f(at("center"), panel.view.center[0] - right, panel.view.center[1] - up);
-      gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
+  }
+
+  /** Paint the places from first to last; of a torus, faded copies too. */
+  add(panel, first, last) {
+    const { gl, at } = this;
+    const { center } = panel.view;
+    gl.drawArrays(gl.POINTS, first, last - first);
+    if (panel.cloud.torus) {
+      gl.uniform1f(at.opacity, FADED * panel.opacity);
+      for (const [right, up] of panel.cloud.copies) {
+        gl.uniform2f(at.center, center[0] - right, center[1] - up);
+        gl.drawArrays(gl.POINTS, first, last - first);
+      }
+      gl.uniform1f(at.opacity, panel.opacity);
+      gl.uniform2f(at.center, ...center);
     }
+    // Reading a pixel waits until all is painted: without it, nothing could be timed.
+    if (last - first >= WORTH_TIMING) gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, this.pixel);
+  }
+
+  show(panel) {
+    const { width, height } = panel.canvas;
     panel.context.clearRect(0, 0, width, height);
     panel.context.drawImage(this.canvas, 0, this.canvas.height - height, width, height, 0, 0, width, height);
   }
 
   setUniforms(panel, isDeep) {
-    const { gl, program } = this;
-    const at = (name) => gl.getUniformLocation(program, name);
+    const { gl, at } = this;
     const { view } = panel;
     const [r, [scaleX, scaleY]] = [view.rotation, view.scale];
     const byColumns = [r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8]];
-    gl.uniformMatrix3fv(at("rotation"), false, byColumns);
-    gl.uniform2f(at("center"), ...view.center);
-    gl.uniform2f(at("scale"), (2 * scaleX) / view.width, (2 * scaleY) / view.height);
-    gl.uniform3f(at("paper"), ...panel.theme.paper.map((value) => value / 255));
-    gl.uniform1f(at("size"), panel.pointSize * panel.ratio);
-    gl.uniform1f(at("opacity"), panel.opacity);
-    gl.uniform1f(at("depth"), isDeep ? 1 : 0);
+    gl.uniformMatrix3fv(at.rotation, false, byColumns);
+    gl.uniform2f(at.center, ...view.center);
+    gl.uniform2f(at.scale, (2 * scaleX) / view.width, (2 * scaleY) / view.height);
+    gl.uniform3f(at.paper, ...panel.theme.paper.map((value) => value / 255));
+    gl.uniform1f(at.size, panel.pointSize * panel.ratio);
+    gl.uniform1f(at.opacity, panel.opacity);
+    gl.uniform1f(at.depth, isDeep ? 1 : 0);
   }
 
   bind(name, size, type, normalized, buffer) {
@@ -120,20 +159,22 @@ class WebGLPainter {
   /** Coordinates are sent once for each map, in the order of painting. */
   positionBuffer(cloud) {
     if (!this.positions.has(cloud)) {
-      const ordered = new Float32Array(3 * cloud.n);
-      cloud.order.forEach((point, place) => {
-        ordered.set(cloud.positions.subarray(3 * point, 3 * point + 3), 3 * place);
-      });
+      const { coordinates, stride, order } = cloud;
+      const ordered = new Float32Array(coordinates.length);
+      for (let place = 0, at = 0; place < order.length; place++) {
+        for (let k = 0, from = stride * order[place]; k < stride; k++) ordered[at++] = coordinates[from++];
+      }
       this.positions.set(cloud, this.upload(this.gl.createBuffer(), ordered));
     }
     return this.positions.get(cloud);
   }
 
+  /** Colors are sent again only when they have changed. */
   colorBuffer(panel) {
     const kept = this.colors.get(panel);
-    if (kept?.colors === panel.colors) return kept.buffer;
+    if (kept?.version === panel.version) return kept.buffer;
     const buffer = this.upload(kept?.buffer ?? this.gl.createBuffer(), panel.colors);
-    this.colors.set(panel, { buffer, colors: panel.colors });
+    this.colors.set(panel, { buffer, version: panel.version });
     return buffer;
   }
 
@@ -145,30 +186,103 @@ class WebGLPainter {
   }
 }
 
-const MOST_WHILE_MOVING = 20000;
+const PAIR = 0x00ff00ff; // two of the four channels of a pixel, computed with at once
 
-/** The same picture without WebGL, more slowly: squares, and fewer of them while the map moves. */
-class CanvasPainter {
-  paint(panel) {
-    const { context, cloud, view, colors, ratio } = panel;
-    context.clearRect(0, 0, panel.canvas.width, panel.canvas.height);
-    const size = Math.max(1, panel.pointSize * ratio);
-    const flat = view.flat;
-    const [scaleX, scaleY] = view.scale;
-    const count = panel.isMoving ? Math.min(cloud.n, MOST_WHILE_MOVING) : cloud.n;
-    for (const [right, up] of [[0, 0], ...cloud.copies]) {
-      const opacity = right || up ? FADED * panel.opacity : panel.opacity;
-      for (let place = 0; place < count; place++) {
-        const alpha = colors[4 * place + 3];
-        if (!alpha) continue;
-        const point = cloud.order[place];
-        const left = (view.width / 2 + (flat[2 * point] + right - view.center[0]) * scaleX) * ratio;
-        const top = (view.height / 2 - (flat[2 * point + 1] + up - view.center[1]) * scaleY) * ratio;
-        context.globalAlpha = (opacity * alpha) / 255;
-        context.fillStyle = cssColor(colors.subarray(4 * place, 4 * place + 3));
-        context.fillRect(left - size / 2, top - size / 2, size, size);
-      }
+/** The pixels of a disc of this diameter, and how much of 256 is covered. */
+function discStamp(size) {
+  const side = Math.max(1, Math.round(size));
+  const middle = (side - 1) / 2;
+  const [xs, ys, covers] = [[], [], []];
+  for (let y = 0; y < side; y++) {
+    for (let x = 0; x < side; x++) {
+      const beyond = Math.hypot(x - middle, y - middle) + 0.5 - size / 2;
+      const cover = size < 2.5 ? 256 : Math.round(256 * Math.min(Math.max(1 - beyond, 0), 1));
+      if (!cover) continue;
+      xs.push(x);
+      ys.push(y);
+      covers.push(cover);
     }
-    context.globalAlpha = 1;
+  }
+  return { side, xs: Int32Array.from(xs), ys: Int32Array.from(ys), covers: Uint16Array.from(covers) };
+}
+
+/** The same picture without WebGL: discs are blended into an array of pixels. */
+class CanvasPainter {
+  constructor() {
+    this.pace = new Pace();
+  }
+
+  begin(panel) {
+    const { width, height } = panel.canvas;
+    if (this.image?.width !== width || this.image?.height !== height) {
+      this.image = new ImageData(width, height);
+      this.pixels = new Uint32Array(width * height); // with colors multiplied by alpha
+    }
+    this.pixels.fill(0);
+    this.stamp = discStamp(Math.max(1, panel.pointSize * panel.ratio));
+  }
+
+  add(panel, first, last) {
+    for (const [right, up] of [[0, 0], ...panel.cloud.copies]) {
+      const opacity = right || up ? FADED * panel.opacity : panel.opacity;
+      this.addCopy(panel, first, last, right, up, opacity);
+    }
+  }
+
+  addCopy({ cloud, view, colors, ratio, canvas }, first, last, right, up, opacity) {
+    const { side } = this.stamp;
+    const { coordinates: p, stride, order } = cloud;
+    const { width, height } = canvas;
+    const [a, b, c, d, e, f] = view.rotation;
+    const [perX, perY] = view.scale.map((scale) => scale * ratio);
+    const left = (view.width * ratio - side) / 2 + (right - view.center[0]) * perX + 0.5;
+    const top = (view.height * ratio - side) / 2 - (up - view.center[1]) * perY + 0.5;
+    for (let place = first; place < last; place++) {
+      const color = colors[place];
+      if (color >>> 24 === 0) continue;
+      const at = stride * order[place];
+      let [x, y] = [p[at], p[at + 1]];
+      if (stride === 3) [x, y] = [a * x + b * y + c * p[at + 2], d * x + e * y + f * p[at + 2]];
+      const [column, row] = [Math.floor(left + x * perX), Math.floor(top - y * perY)];
+      if (column <= -side || row <= -side || column >= width || row >= height) continue;
+      this.blend(column, row, width, height, color, ((color >>> 24) * opacity * 256) / 255);
+    }
+  }
+
+  /** One disc over what is there; alpha goes up to 256. */
+  blend(column, row, width, height, color, alpha) {
+    const { pixels } = this;
+    const { xs, ys, covers } = this.stamp;
+    for (let k = 0; k < xs.length; k++) {
+      const [x, y] = [column + xs[k], row + ys[k]];
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      const at = y * width + x;
+      const share = (alpha * covers[k]) >> 8;
+      const rest = 256 - share;
+      const under = pixels[at];
+      const redBlue = (Math.imul(color & PAIR, share) + Math.imul(under & PAIR, rest)) >>> 8;
+      const greenAlpha = Math.imul(((color >>> 8) & 255) | 0xff0000, share) + Math.imul((under >>> 8) & PAIR, rest);
+      pixels[at] = (redBlue & PAIR) | (greenAlpha & ~PAIR);
+    }
+  }
+
+  /** A canvas wants colors that are not multiplied by alpha. */
+  show(panel) {
+    const { pixels, image } = this;
+    const shown = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < pixels.length; i++) {
+      const pixel = pixels[i];
+      const alpha = pixel >>> 24;
+      if (!alpha || alpha === 255) {
+        shown[i] = pixel;
+        continue;
+      }
+      const factor = 255 / alpha;
+      const red = Math.min((pixel & 255) * factor, 255);
+      const green = Math.min(((pixel >>> 8) & 255) * factor, 255);
+      const blue = Math.min(((pixel >>> 16) & 255) * factor, 255);
+      shown[i] = red | (green << 8) | (blue << 16) | (alpha << 24);
+    }
+    panel.context.putImageData(image, 0, 0);
   }
 }
