@@ -29,6 +29,7 @@ SCRIPTS = (
     "view.js",
     "spatial.js",
     "painters.js",
+    "raster.js",
     "easel.js",
     "panel.js",
     "sidebar.js",

@@ -28,8 +28,7 @@ class App {
       return new WebGLPainter((event) => {
         event.preventDefault();
         this.say("The map is drawn without WebGL, which is slower: the graphics card was lost.");
-        this.painter = new CanvasPainter();
-        for (const panel of this.panels) panel.paint();
+        this.easel.paintWith(new CanvasPainter());
       });
     } catch (error) {
       this.say(`The map is drawn without WebGL, which is slower: ${error.message}.`);

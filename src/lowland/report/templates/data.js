@@ -184,6 +184,17 @@ class Cloud {
     this.extent = this.measureExtent();
   }
 
+  /** The coordinates in the order of painting. */
+  get ordered() {
+    if (this.reordered) return this.reordered;
+    const { coordinates, stride, order } = this;
+    const ordered = new Float32Array(coordinates.length);
+    for (let place = 0, at = 0; place < order.length; place++) {
+      for (let k = 0, from = stride * order[place]; k < stride; k++) ordered[at++] = coordinates[from++];
+    }
+    return (this.reordered = ordered);
+  }
+
   /** How far the copies of a torus lie from it: in each direction that has a side, both ways. */
   get copies() {
     if (!this.torus) return [];

@@ -1,5 +1,5 @@
-// Two painters with one duty: WebGL for speed, a plain canvas where there is no WebGL.
-// A picture is begun, parts of the points are added to it, and it is shown whenever a part is done.
+// The painter for graphics cards. raster.js has one that needs none, with the same duties: a picture is
+// begun, parts of the points are added to it, and it is shown whenever a part is done.
 
 const FADED = 0.25; // opacity of the copies of a torus, relative to its points
 
@@ -34,24 +34,6 @@ const FRAGMENT = `
     float alpha = tint.a * opacity * cover;
     gl_FragColor = vec4(tint.rgb * alpha, alpha);
   }`;
-
-const FEWEST = 5000; // points that are painted in any case
-const WORTH_TIMING = 20000; // with fewer points, the time says nothing about the next ones
-
-/** How many points can be painted in a given time, as learned from the last parts. */
-class Pace {
-  constructor() {
-    this.perMillisecond = 4000; // until something is known; a graphics card paints more
-  }
-  count(milliseconds) {
-    return Math.max(FEWEST, Math.floor(this.perMillisecond * milliseconds));
-  }
-  learn(count, milliseconds) {
-    if (count < WORTH_TIMING && milliseconds < 8) return;
-    const measured = count / Math.max(milliseconds, 0.1);
-    this.perMillisecond += (measured < this.perMillisecond ? 0.7 : 0.4) * (measured - this.perMillisecond);
-  }
-}
 
 /**
  * One WebGL context paints all panels, one after the other, and each is copied to the panel's own
@@ -158,14 +140,7 @@ class WebGLPainter {
 
   /** Coordinates are sent once for each map, in the order of painting. */
   positionBuffer(cloud) {
-    if (!this.positions.has(cloud)) {
-      const { coordinates, stride, order } = cloud;
-      const ordered = new Float32Array(coordinates.length);
-      for (let place = 0, at = 0; place < order.length; place++) {
-        for (let k = 0, from = stride * order[place]; k < stride; k++) ordered[at++] = coordinates[from++];
-      }
-      this.positions.set(cloud, this.upload(this.gl.createBuffer(), ordered));
-    }
+    if (!this.positions.has(cloud)) this.positions.set(cloud, this.upload(this.gl.createBuffer(), cloud.ordered));
     return this.positions.get(cloud);
   }
 
@@ -186,103 +161,3 @@ class WebGLPainter {
   }
 }
 
-const PAIR = 0x00ff00ff; // two of the four channels of a pixel, computed with at once
-
-/** The pixels of a disc of this diameter, and how much of 256 is covered. */
-function discStamp(size) {
-  const side = Math.max(1, Math.round(size));
-  const middle = (side - 1) / 2;
-  const [xs, ys, covers] = [[], [], []];
-  for (let y = 0; y < side; y++) {
-    for (let x = 0; x < side; x++) {
-      const beyond = Math.hypot(x - middle, y - middle) + 0.5 - size / 2;
-      const cover = size < 2.5 ? 256 : Math.round(256 * Math.min(Math.max(1 - beyond, 0), 1));
-      if (!cover) continue;
-      xs.push(x);
-      ys.push(y);
-      covers.push(cover);
-    }
-  }
-  return { side, xs: Int32Array.from(xs), ys: Int32Array.from(ys), covers: Uint16Array.from(covers) };
-}
-
-/** The same picture without WebGL: discs are blended into an array of pixels. */
-class CanvasPainter {
-  constructor() {
-    this.pace = new Pace();
-  }
-
-  begin(panel) {
-    const { width, height } = panel.canvas;
-    if (this.image?.width !== width || this.image?.height !== height) {
-      this.image = new ImageData(width, height);
-      this.pixels = new Uint32Array(width * height); // with colors multiplied by alpha
-    }
-    this.pixels.fill(0);
-    this.stamp = discStamp(Math.max(1, panel.pointSize * panel.ratio));
-  }
-
-  add(panel, first, last) {
-    for (const [right, up] of [[0, 0], ...panel.cloud.copies]) {
-      const opacity = right || up ? FADED * panel.opacity : panel.opacity;
-      this.addCopy(panel, first, last, right, up, opacity);
-    }
-  }
-
-  addCopy({ cloud, view, colors, ratio, canvas }, first, last, right, up, opacity) {
-    const { side } = this.stamp;
-    const { coordinates: p, stride, order } = cloud;
-    const { width, height } = canvas;
-    const [a, b, c, d, e, f] = view.rotation;
-    const [perX, perY] = view.scale.map((scale) => scale * ratio);
-    const left = (view.width * ratio - side) / 2 + (right - view.center[0]) * perX + 0.5;
-    const top = (view.height * ratio - side) / 2 - (up - view.center[1]) * perY + 0.5;
-    for (let place = first; place < last; place++) {
-      const color = colors[place];
-      if (color >>> 24 === 0) continue;
-      const at = stride * order[place];
-      let [x, y] = [p[at], p[at + 1]];
-      if (stride === 3) [x, y] = [a * x + b * y + c * p[at + 2], d * x + e * y + f * p[at + 2]];
-      const [column, row] = [Math.floor(left + x * perX), Math.floor(top - y * perY)];
-      if (column <= -side || row <= -side || column >= width || row >= height) continue;
-      this.blend(column, row, width, height, color, ((color >>> 24) * opacity * 256) / 255);
-    }
-  }
-
-  /** One disc over what is there; alpha goes up to 256. */
-  blend(column, row, width, height, color, alpha) {
-    const { pixels } = this;
-    const { xs, ys, covers } = this.stamp;
-    for (let k = 0; k < xs.length; k++) {
-      const [x, y] = [column + xs[k], row + ys[k]];
-      if (x < 0 || y < 0 || x >= width || y >= height) continue;
-      const at = y * width + x;
-      const share = (alpha * covers[k]) >> 8;
-      const rest = 256 - share;
-      const under = pixels[at];
-      const redBlue = (Math.imul(color & PAIR, share) + Math.imul(under & PAIR, rest)) >>> 8;
-      const greenAlpha = Math.imul(((color >>> 8) & 255) | 0xff0000, share) + Math.imul((under >>> 8) & PAIR, rest);
-      pixels[at] = (redBlue & PAIR) | (greenAlpha & ~PAIR);
-    }
-  }
-
-  /** A canvas wants colors that are not multiplied by alpha. */
-  show(panel) {
-    const { pixels, image } = this;
-    const shown = new Uint32Array(image.data.buffer);
-    for (let i = 0; i < pixels.length; i++) {
-      const pixel = pixels[i];
-      const alpha = pixel >>> 24;
-      if (!alpha || alpha === 255) {
-        shown[i] = pixel;
-        continue;
-      }
-      const factor = 255 / alpha;
-      const red = Math.min((pixel & 255) * factor, 255);
-      const green = Math.min(((pixel >>> 8) & 255) * factor, 255);
-      const blue = Math.min(((pixel >>> 16) & 255) * factor, 255);
-      shown[i] = red | (green << 8) | (blue << 16) | (alpha << 24);
-    }
-    panel.context.putImageData(image, 0, 0);
-  }
-}
