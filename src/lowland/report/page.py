@@ -33,6 +33,8 @@ SCRIPTS = (
     "easel.js",
     "panel.js",
     "sidebar.js",
+    "contours.js",
+    "filter.js",
     "app.js",
 )
 MOST_LISTED = 200  # dropped rows and features

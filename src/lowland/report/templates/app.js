@@ -19,6 +19,8 @@ class App {
     this.panels = [];
     this.fixed = [];
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
+    this.contours = new Contours(this);
+    this.filters = new Filters(this);
     this.listen();
     this.chooseColor(this.firstChoice());
   }
@@ -109,20 +111,36 @@ class App {
     }
     fillLegend(byId("legend"), this.coloring, this);
     for (const { column, legend } of this.fixed) fillLegend(legend, this.coloringOf(column));
+    this.filters.show();
+    this.contours.forget();
+    this.tellSelection();
   }
 
   /** The one place that decides which points are shown; everything else asks `visible`. */
   updateVisible() {
     const { visible, hidden } = this;
-    const { slots } = this.coloring;
-    visible.fill(1);
+    visible.set(this.filters.passed);
     if (!hidden.size) return;
+    const { slots } = this.coloring;
     const isShown = Uint8Array.from({ length: 256 }, (_, slot) => (hidden.has(slot) ? 0 : 1));
     for (let i = 0; i < visible.length; i++) visible[i] &= isShown[slots[i]];
   }
 
   isVisible(point) {
     return this.visible[point] === 1;
+  }
+
+  /** The points that the legend counts: also those of entries that it hides. */
+  countedPoints() {
+    const { selection } = this;
+    const { passed } = this.filters;
+    return selection ? passed.map((value, point) => value & selection[point]) : passed;
+  }
+
+  /** 1 for each point that is selected and shown; without a selection, for each that is shown. */
+  shownSelection() {
+    const { selection } = this;
+    return selection ? this.visible.map((value, point) => value & selection[point]) : this.visible;
   }
 
   /** The legend is made anew at each click, so a double click has to be noticed here. */
@@ -163,12 +181,17 @@ class App {
 
   /** 1 for each selected point; null, or nothing selected, shows all points again. */
   select(chosen) {
-    const count = chosen ? chosen.reduce((sum, value) => sum + value, 0) : 0;
+    const count = chosen ? countOf(chosen) : 0;
     this.selection = count ? chosen : null;
     byId("selection").hidden = !chosen;
     byId("export").hidden = !count;
-    byId("selected").textContent = `${count} of ${this.points.n} points selected`;
     this.recolor();
+  }
+
+  tellSelection() {
+    const [shown, all] = this.selection ? [countOf(this.shownSelection()), countOf(this.selection)] : [0, 0];
+    const hidden = all > shown ? `, ${all - shown} more hidden` : "";
+    byId("selected").textContent = `${shown} of ${this.points.n} points selected${hidden}`;
   }
 
   find(text) {
@@ -179,7 +202,7 @@ class App {
     }
     const found = this.points.find(text);
     this.select(found);
-    this.pin(found.indexOf(1));
+    this.pin(found.findIndex((is, point) => is && this.isVisible(point)));
   }
 
   setTool(tool) {
@@ -199,7 +222,7 @@ class App {
     onClick("zoom-out", () => this.panels.forEach((panel) => panel.zoom(0.8)));
     onClick("reset", () => this.panels.forEach((panel) => panel.reset()));
     onClick("clear", () => this.select(null));
-    onClick("export", () => download("selection.csv", this.points.csv(this.selection)));
+    onClick("export", () => download("selection.csv", this.points.csv(this.shownSelection())));
     onClick("copy", () => this.copyCommand());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.restyle();

@@ -16,7 +16,7 @@ function fillLegend(place, coloring, app = null) {
     place.append(...rampLegend(coloring));
     return;
   }
-  const counts = coloring.entries.length ? coloring.counts(app.selection) : [];
+  const counts = coloring.entries.length ? coloring.counts(app.countedPoints()) : [];
   coloring.entries.forEach((entry, slot) => {
     const button = element("button", "entry");
     button.type = "button";
