@@ -189,6 +189,28 @@ def measure(browser: Any, path: Path, webgl: bool) -> dict[str, float]:
     found["lasso, handled"], found["lasso, first frame"] = lasso["handled"], lasso["shown"]
     page.mouse.up()
     page.click("#clear")
+    whole.wait_for()
+    found["contours, shown"] = run(
+        """
+        const note = document.getElementById("contours-note");
+        const drawn = async () => { do await next(); while (note.hidden); };
+        return (await timed(() => document.getElementById("contours").click(), drawn)).shown;"""
+    )
+    page.click("#contours")
+    page.wait_for_timeout(500)
+    page.select_option("#filter-column", label="number")
+    histogram = page.locator(".histogram").first
+    histogram.scroll_into_view_if_needed()
+    box = histogram.bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 20)
+    page.mouse.down()
+    frames = run("""
+        const canvas = document.querySelector(".histogram");
+        const box = canvas.getBoundingClientRect();
+        return moving((k) => canvas.dispatchEvent(new PointerEvent("pointermove", {
+          clientX: box.left + box.width * (.6 + .2 * Math.sin(k / 8)), pointerId: 1 })));""")
+    page.mouse.up()
+    found["frame while brushing, median"] = statistics.median(frames)
     page.close()
     return found
 

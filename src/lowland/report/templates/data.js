@@ -91,8 +91,9 @@ class NumberColumn {
   format(value, digits) {
     return shortNumber(value, digits);
   }
+  /** Texts of numbers are only made if one of them could fit. */
   matches(wanted) {
-    if (!/\d|missing/.test(wanted)) return () => false;
+    if (!/^[-+.:e\d\s]+$/.test(wanted) && !"missing".includes(wanted)) return () => false;
     return (point) => this.text(point).toLowerCase().includes(wanted);
   }
   /** Least and largest value that is not missing or infinite, and how many are missing. */

@@ -55,8 +55,9 @@ class RangeFilter {
 
   makeEnds() {
     const ends = element("div", "ends");
-    const { low, high } = this.column.range;
-    const shown = low === high ? [low] : [low, (low + high) / 2, high];
+    const { low, high, isWhole } = this.column.range;
+    const middle = isWhole ? Math.round((low + high) / 2) : (low + high) / 2;
+    const shown = low === high ? [low] : [low, middle, high];
     for (const value of shown) ends.append(element("span", "", this.column.format(value, 3)));
     return ends;
   }

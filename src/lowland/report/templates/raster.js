@@ -4,15 +4,16 @@
 const PAIR = 0x00ff00ff; // two of the four channels of a pixel, computed with at once
 const SIZES = 9; // of discs in three dimensions, from those farthest away to the nearest
 
-/** The pixels of a disc of this diameter, and how much of 256 is covered. */
+/** The pixels of a disc of this diameter, and how much of 256 is covered: what the shader does. */
 function makeStamp(size, width) {
   const side = Math.max(1, Math.round(size));
   const middle = (side - 1) / 2;
   const [xs, ys, covers] = [[], [], []];
   for (let y = 0; y < side; y++) {
     for (let x = 0; x < side; x++) {
-      const beyond = Math.hypot(x - middle, y - middle) + 0.5 - size / 2;
-      const cover = size < 2.5 ? 256 : Math.round(256 * Math.min(Math.max(1 - beyond, 0), 1));
+      const radius = (2 * Math.hypot(x - middle, y - middle)) / size;
+      const edge = Math.min(Math.max(1 - (1 - radius) * (size / 2), 0), 1);
+      const cover = size < 2.5 ? 256 : Math.round(256 * (1 - edge * edge * (3 - 2 * edge)));
       if (!cover) continue;
       xs.push(x);
       ys.push(y);
