@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Packed", "pack_array", "pack_places", "pack_values", "separate"]
+__all__ = ["LARGEST_FLOAT32", "Packed", "pack_array", "pack_places", "pack_values", "separate"]
 
 FINEST = 2**24 - 1  # steps of a coordinate: 0.13 pixels at zoom 2000 in a panel of 1000 pixels
 LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 STEPS = 2**16 - 2  # of compact numbers; code 0 is missing
 OWN_ELEMENT = 2**16  # characters; longer arrays get an element of their own in the page
 
@@ -56,10 +57,12 @@ def pack_values(values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
             return _codes(values, is_missing, low, 1.0, size)
         if compact and 0 < span < np.inf:
             return _codes(values, is_missing, low, span / STEPS, 2)
-        if is_whole and max(-low, high) > LARGEST_EXACT:
-            return {"values": pack_array(values, "<f8"), "bytes": 8}
-    with np.errstate(over="ignore"):
-        return {"values": pack_array(values, "<f4"), "bytes": 4}
+    finite = np.abs(known[np.isfinite(known)])
+    largest = float(finite.max(initial=0.0))
+    is_whole = bool((finite == np.round(finite)).all())
+    needs_more = largest > LARGEST_FLOAT32 or (is_whole and largest > LARGEST_EXACT)
+    size = 8 if needs_more else 4
+    return {"values": pack_array(values, f"<f{size}"), "bytes": size}
 
 
 def _code_size(span: float) -> int:

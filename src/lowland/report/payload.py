@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowland.metrics import islands
-from lowland.report.arrays import pack_array, pack_places, pack_values
+from lowland.report.arrays import LARGEST_FLOAT32, pack_array, pack_places, pack_values
 from lowland.report.summary import Map, Summary
 from lowland.report.times import as_times, pack_times
 
@@ -142,15 +142,19 @@ def pack_column(
     else:
         chosen = list(values) if rows is None else [values[row] for row in rows.tolist()]
     numbers = as_numbers(chosen)
-    if numbers is not None:
-        distinct = np.unique(numbers[np.isfinite(numbers)])
-        whole = bool((distinct == np.round(distinct)).all())
-        if distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES):
-            return pack_numbers(name, numbers)
+    if numbers is not None and is_continuum(numbers):
+        return pack_numbers(name, numbers)
     times = None if numbers is not None else as_times(chosen)
     if times is not None and np.unique(times.milliseconds).size > FEW_CATEGORIES:
         return pack_times(name, times)
     return pack_categories(name, chosen)
+
+
+def is_continuum(numbers: np.ndarray) -> bool:
+    """Whether numbers have so many different values that they need a continuous scale."""
+    distinct = np.unique(numbers[np.isfinite(numbers)])
+    whole = bool((distinct == np.round(distinct)).all())
+    return distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES)
 
 
 def as_numbers(values: Any) -> np.ndarray | None:
@@ -170,15 +174,19 @@ def as_numbers(values: Any) -> np.ndarray | None:
 
 def pack_numbers(name: str, values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
     """Numbers with the range of the color scale; values beyond it get the color of its end."""
-    finite = values[np.isfinite(values)]
-    low, high = np.quantile(finite, [0.02, 0.98]) if finite.size else (0.0, 1.0)
-    return {
-        "name": name,
-        "kind": "number",
-        **pack_values(values, compact=compact),
-        "low": float(low),
-        "high": float(high),
-    }
+    low, high = color_range(values[np.isfinite(values)])
+    packed = pack_values(values, compact=compact)
+    return {"name": name, "kind": "number", **packed, "low": low, "high": high}
+
+
+def color_range(finite: np.ndarray) -> tuple[float, float]:
+    """Quantiles that are the ends of a color scale."""
+    if not finite.size:
+        return 0.0, 1.0
+    largest = float(np.abs(finite).max())
+    unit = largest if largest > LARGEST_FLOAT32 else 1.0  # differences of huge numbers overflow
+    low, high = np.quantile(finite / unit, [0.02, 0.98])
+    return float(unit * low), float(unit * high)
 
 
 def pack_categories(name: str, values: Any) -> dict[str, Any]:

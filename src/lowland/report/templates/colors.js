@@ -48,11 +48,6 @@ class Coloring {
     return this.colors[this.slots[point]];
   }
 
-  /** Red, green, blue and alpha 0 of each slot as the bytes of one number. */
-  get table() {
-    return Uint32Array.from(this.colors, ([red, green, blue]) => red | (green << 8) | (blue << 16));
-  }
-
   /** How many points each entry has, of those that are chosen (all if null). */
   counts(chosen) {
     const counts = new Uint32Array(256);
@@ -135,13 +130,19 @@ function makeColoring(column, theme, n) {
   return column.kind === "category" ? new CategoryColoring(column, theme) : new NumberColoring(column, theme);
 }
 
+/** Red, green, blue and alpha 0 as the bytes of one number. */
+function colorBytes([red, green, blue]) {
+  return red | (green << 8) | (blue << 16);
+}
+
 /** Colors in the order of painting; alpha is 0 for hidden and `dimmed` for unselected points. */
 function fillColors(target, order, coloring, visible, selection, dimmed) {
-  const { slots, table } = coloring;
+  const { slots } = coloring;
+  const table = slots && Uint32Array.from(coloring.colors, colorBytes);
   const [full, pale] = [0xff000000, dimmed << 24];
   for (let place = 0; place < target.length; place++) {
     const point = order[place];
     const alpha = !visible[point] ? 0 : selection && !selection[point] ? pale : full;
-    target[place] = table[slots[point]] | alpha;
+    target[place] = (slots ? table[slots[point]] : colorBytes(coloring.colorOf(point))) | alpha;
   }
 }

@@ -4,7 +4,7 @@ const CONTOUR_CELLS = 256; // along the longer side of the map
 const ENCLOSED = [0.1, 0.25, 0.5, 0.75, 0.95]; // shares of the points inside of the lines
 const KERNEL_SHARE = 0.01; // of the points, under the smoothing kernel of the median point ...
 const KERNEL_FEWEST = 10; // ... but at least so many
-const SAMPLE = 20000; // points, of which the frame of the density is found
+const FRAME_SAMPLE = 20000; // points, of which the frame of the density is found
 const DENSITY_STEPS = 4096; // for finding the height of a line
 const DENSITY_DEPTH = 12; // natural logarithms below the highest density; the rest counts as 0
 
@@ -75,17 +75,17 @@ class DensityGrid {
         grid[row * columns + column] = counts[from + wrap(column, inside)];
       }
     }
-    const weights = gaussian(this.sigma);
-    return smooth(smooth(grid, columns, rows, 1, columns, weights), rows, columns, columns, 1, weights);
+    const weights = gaussianWeights(this.sigma);
+    return smoothed(smoothed(grid, columns, rows, 1, columns, weights), rows, columns, columns, 1, weights);
   }
 }
 
 /** The period of a torus, or where the chosen points lie; far outliers would make the cells too large. */
 function sideOf({ torus, coordinates: p, order, n }, chosen, axis) {
   if (torus) return [torus.low[axis], torus.low[axis] + torus.sides[axis]];
-  const sample = new Float32Array(Math.min(n, SAMPLE));
+  const sample = new Float32Array(Math.min(n, FRAME_SAMPLE));
   let size = 0;
-  for (let place = 0; place < n && size < SAMPLE; place++) {
+  for (let place = 0; place < n && size < FRAME_SAMPLE; place++) {
     if (chosen[order[place]]) sample[size++] = p[2 * order[place] + axis];
   }
   if (!size) return [-1, 1];
@@ -103,7 +103,7 @@ function medianOfPoints(counts, total) {
   return 1;
 }
 
-function gaussian(sigma) {
+function gaussianWeights(sigma) {
   const reach = Math.ceil(3 * sigma);
   const weights = Float32Array.from({ length: reach + 1 }, (_, k) => Math.exp(-0.5 * (k / sigma) ** 2));
   const sum = 2 * weights.reduce((all, weight) => all + weight, 0) - weights[0];
@@ -111,18 +111,18 @@ function gaussian(sigma) {
 }
 
 /** Along lines of `length` cells that are `step` apart in memory; the lines begin `next` apart. */
-function smooth(grid, length, lines, step, next, weights) {
-  const smoothed = new Float32Array(grid.length);
+function smoothed(grid, length, lines, step, next, weights) {
+  const result = new Float32Array(grid.length);
   const reach = weights.length - 1;
   for (let line = 0; line < lines; line++) {
     for (let place = 0; place < length; place++) {
       const value = grid[line * next + place * step];
       if (value === 0) continue;
       const [first, last] = [Math.max(place - reach, 0), Math.min(place + reach, length - 1)];
-      for (let k = first; k <= last; k++) smoothed[line * next + k * step] += value * weights[k < place ? place - k : k - place];
+      for (let k = first; k <= last; k++) result[line * next + k * step] += value * weights[k < place ? place - k : k - place];
     }
   }
-  return smoothed;
+  return result;
 }
 
 /** Heights above which the given shares of the points lie. */

@@ -1,8 +1,8 @@
 // The points of the page, unpacked from base64: payload.py and arrays.py describe the format.
 
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
-const EXACT = 2 ** 24; // whole numbers up to here are exact in a Float32Array
-const FINEST = 2 ** 24 - 1; // steps of a coordinate
+const WHOLE_FLOAT32 = 2 ** 24; // whole numbers up to here are exact in a Float32Array
+const PLACE_STEPS = 2 ** 24 - 1; // of a coordinate
 
 /** Bytes of a base64 text; recent browsers have a decoder that is ten times as fast as atob. */
 function fromBase64(text) {
@@ -25,7 +25,7 @@ function unpackNumbers(packed) {
   const { offset, step } = packed;
   const codes = unpack(packed.codes, "u" + packed.bytes);
   const largest = Math.abs(offset) + 2 ** (8 * packed.bytes) * step;
-  const values = Number.isInteger(step) && largest > EXACT ? new Float64Array(codes.length) : new Float32Array(codes.length);
+  const values = Number.isInteger(step) && largest > WHOLE_FLOAT32 ? new Float64Array(codes.length) : new Float32Array(codes.length);
   for (let i = 0; i < codes.length; i++) values[i] = codes[i] ? offset + (codes[i] - 1) * step : NaN;
   return values;
 }
@@ -35,7 +35,7 @@ function unpackPlaces(text) {
   const bytes = unpack(text, "u1");
   const places = new Float32Array(bytes.length / 3);
   for (let i = 0, at = 0; i < places.length; i++, at += 3) {
-    places[i] = ((bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16)) * 2) / FINEST - 1;
+    places[i] = ((bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16)) * 2) / PLACE_STEPS - 1;
   }
   return places;
 }
@@ -86,31 +86,34 @@ class NumberColumn {
   }
   text(point) {
     const value = this.values[point];
-    return this.format(this.decimals < 20 ? Number(value.toFixed(this.decimals)) : value, 5);
-  }
-  format(value, digits) {
-    return shortNumber(value, digits);
+    return shortNumber(this.decimals < 20 ? Number(value.toFixed(this.decimals)) : value);
   }
   /** Texts of numbers are only made if one of them could fit. */
   matches(wanted) {
     if (!/^[-+.:e\d\s]+$/.test(wanted) && !"missing".includes(wanted)) return () => false;
     return (point) => this.text(point).toLowerCase().includes(wanted);
   }
-  /** Least and largest value that is not missing or infinite, and how many are missing. */
-  get range() {
-    if (this.measured) return this.measured;
-    let [low, high, missing, isWhole] = [Infinity, -Infinity, 0, true];
-    for (const value of this.values) {
-      if (value !== value) missing++;
-      else if (value - value === 0) {
-        if (value < low) low = value;
-        if (value > high) high = value;
-        if (isWhole && value !== Math.round(value)) isWhole = false;
-      }
+}
+
+/** Least and largest value that is not missing or infinite, how many are missing, and if all are whole. */
+function rangeOf(column) {
+  if (column.measuredRange) return column.measuredRange;
+  let [low, high, missing, isWhole] = [Infinity, -Infinity, 0, true];
+  for (const value of column.values) {
+    if (value !== value) missing++;
+    else if (value - value === 0) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+      if (isWhole && value !== Math.round(value)) isWhole = false;
     }
-    if (low > high) [low, high] = [0, 1];
-    return (this.measured = { low, high, missing, isWhole });
   }
+  if (low > high) [low, high] = [0, 1];
+  return (column.measuredRange = { low, high, missing, isWhole });
+}
+
+/** A value of a column of numbers or times, in few characters. */
+function formatValue(column, value, digits) {
+  return column.format ? column.format(value) : shortNumber(value, digits);
 }
 
 const DAY = 86400000; // milliseconds
@@ -137,7 +140,7 @@ class TimeColumn extends NumberColumn {
   format(value) {
     const text = new Date(Math.round(value)).toISOString().replace("T", " ");
     const [day, clock] = text.split(" ");
-    const { low, high } = this.range;
+    const { low, high } = rangeOf(this);
     const span = high - low;
     if (span > 2000 * DAY) return day.slice(0, -6);
     if (span > 90 * DAY) return day.slice(0, -3);
@@ -177,12 +180,24 @@ class Cloud {
     this.order = order;
     this.dimensions = packed.dimensions;
     this.stride = Math.max(this.dimensions, 2);
-    const places = unpackPlaces(packed.coordinates);
+    const places = packed.places ?? unpackPlaces(packed.coordinates);
     this.coordinates = this.dimensions === 1 ? this.spread(places) : places;
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
     this.torus = packed.torus;
     this.extent = this.measureExtent();
+  }
+
+  /** Three coordinates for each point, whatever the dimensions are; made when a layer asks for them. */
+  get positions() {
+    if (this.stride === 3) return this.coordinates;
+    if (this.threefold) return this.threefold;
+    this.threefold = new Float32Array(3 * this.n);
+    for (let i = 0; i < this.n; i++) {
+      this.threefold[3 * i] = this.coordinates[2 * i];
+      this.threefold[3 * i + 1] = this.coordinates[2 * i + 1];
+    }
+    return this.threefold;
   }
 
   /** The coordinates in the order of painting. */
@@ -255,13 +270,13 @@ class Points {
     return where + column.name.replaceAll("_", " ");
   }
 
-  /** Every column by which points can be chosen: [name, column]. */
+  /** Every column by which points can be chosen, labels first: [name, column]. */
   filterColumns() {
-    const ofTable = [...this.columns, ...(this.values ?? [])].map((column) => [column.name, column]);
+    const labels = this.columns.map((column) => [column.name, column]);
     const ofMaps = this.clouds.flatMap((cloud) =>
-      [cloud.clusters, ...cloud.measures].map((column) => [this.nameIn(cloud, column), column]),
+      [cloud.clusters, ...cloud.measures, ...(cloud.trust?.columns ?? [])].map((column) => [this.nameIn(cloud, column), column]),
     );
-    return [...ofTable, ...ofMaps];
+    return [...labels, ...ofMaps];
   }
 
   /** Name and value of all that is known about a point. */

@@ -1,14 +1,14 @@
 // Who is painted when: a moving panel first and only as much as keeps it moving, then the rest.
 
-const MOVING = 16; // milliseconds of painting in a frame while something moves
-const RESTING = 40; // the same while the picture is completed, twice as much for each next part ...
-const LONGEST = 200; // ... up to here: so long a movement may have to wait
-const ALWAYS = 50000; // points; larger panels are painted only where they can be seen
+const MOVING_TIME = 16; // milliseconds of painting in a frame while something moves
+const RESTING_TIME = 40; // the same while the picture is completed, twice as much for each next part ...
+const LONGEST_PART = 200; // ... up to here: so long a movement may have to wait
+const PAINTED_ANYWHERE = 50000; // points; larger panels are painted only where they can be seen
 
-const FEWEST = 5000; // points that are painted in any case
+const FEWEST_PAINTED = 5000; // points that are painted in any case
 const WORTH_TIMING = 20000; // points; the time of fewer says nothing about the next ones
-const SLOW = 3000; // points in a millisecond; a processor that needs no WebGL paints more
-const SLOW_PARTS = 4; // in a row, of which the first may have waited for something else
+const SLOW_PAINTING = 3000; // points in a millisecond; a processor that needs no WebGL paints more
+const SLOW_IN_A_ROW = 4; // in a row, of which the first may have waited for something else
 
 /** How many points can be painted in a given time, as learned from the last parts. */
 class Pace {
@@ -17,16 +17,16 @@ class Pace {
     this.slowParts = 0;
   }
   count(milliseconds) {
-    return Math.max(FEWEST, Math.floor(this.perMillisecond * milliseconds));
+    return Math.max(FEWEST_PAINTED, Math.floor(this.perMillisecond * milliseconds));
   }
   learn(count, milliseconds) {
     if (count < WORTH_TIMING && milliseconds < 8) return;
     const measured = count / Math.max(milliseconds, 0.1);
     this.perMillisecond += (measured < this.perMillisecond ? 0.7 : 0.4) * (measured - this.perMillisecond);
-    this.slowParts = measured < SLOW ? this.slowParts + 1 : 0;
+    this.slowParts = measured < SLOW_PAINTING ? this.slowParts + 1 : 0;
   }
   get isSlow() {
-    return this.slowParts >= SLOW_PARTS;
+    return this.slowParts >= SLOW_IN_A_ROW;
   }
 }
 
@@ -34,13 +34,13 @@ class Easel {
   constructor(app) {
     this.app = app;
     this.begun = null; // the panel whose picture the painter holds
-    this.patience = RESTING;
+    this.patience = RESTING_TIME;
     this.seen = new IntersectionObserver((entries) => this.noteSeen(entries));
     window.addEventListener("beforeprint", () => this.finish());
   }
 
   add(panel) {
-    panel.isSeen = panel.cloud.n <= ALWAYS;
+    panel.isSeen = panel.cloud.n <= PAINTED_ANYWHERE;
     if (!panel.isSeen) this.seen.observe(panel.frame);
   }
 
@@ -72,15 +72,15 @@ class Easel {
   paintFrame() {
     const { waiting } = this;
     const moving = waiting.filter((panel) => panel.isMoving).length;
-    this.patience = moving ? RESTING : Math.min(2 * this.patience, LONGEST);
-    const end = performance.now() + (moving ? MOVING : this.patience);
+    this.patience = moving ? RESTING_TIME : Math.min(2 * this.patience, LONGEST_PART);
+    const end = performance.now() + (moving ? MOVING_TIME : this.patience);
     for (const [number, panel] of waiting.entries()) {
       const left = end - performance.now();
       if (number >= Math.max(moving, 1) && left <= 0) break;
-      this.paintPart(panel, moving ? Math.max(left, MOVING / moving) : left);
+      this.paintPart(panel, moving ? Math.max(left, MOVING_TIME / moving) : left);
     }
     if (this.waiting.some((panel) => !panel.isMoving)) this.ask();
-    else this.patience = RESTING;
+    else this.patience = RESTING_TIME;
   }
 
   paintPart(panel, milliseconds) {

@@ -7,7 +7,7 @@ const GRIP = 6; // pixels from the edge of a range, within which the edge is mea
 /** Bins of a range of numbers: whole numbers of a small range have one each. */
 class Bins {
   constructor(column) {
-    const { low, high, isWhole } = column.range;
+    const { low, high, isWhole } = rangeOf(column);
     const step = column.kind === "time" ? column.step : 1;
     const values = (high - low) / step + 1;
     const hasOneEach = isWhole && values <= MOST_BINS;
@@ -55,10 +55,10 @@ class RangeFilter {
 
   makeEnds() {
     const ends = element("div", "ends");
-    const { low, high, isWhole } = this.column.range;
+    const { low, high, isWhole } = rangeOf(this.column);
     const middle = isWhole ? Math.round((low + high) / 2) : (low + high) / 2;
     const shown = low === high ? [low] : [low, middle, high];
-    for (const value of shown) ends.append(element("span", "", this.column.format(value, 3)));
+    for (const value of shown) ends.append(element("span", "", formatValue(this.column, value, 3)));
     return ends;
   }
 
@@ -80,7 +80,7 @@ class RangeFilter {
   }
 
   makeMissing() {
-    const { missing } = this.column.range;
+    const { missing } = rangeOf(this.column);
     if (!missing) return [];
     this.missingBox = element("input");
     this.missingBox.type = "checkbox";
@@ -94,7 +94,7 @@ class RangeFilter {
   }
 
   get isActive() {
-    const { low, high } = this.column.range;
+    const { low, high } = rangeOf(this.column);
     return this.from > low || this.to < high || !this.keepsMissing;
   }
 
@@ -105,7 +105,7 @@ class RangeFilter {
 
   /** An empty field is no bound; bounds in the wrong order are exchanged. */
   type(side, value) {
-    const { low, high } = this.column.range;
+    const { low, high } = rangeOf(this.column);
     if (side === "from") this.from = Number.isNaN(value) ? low : value;
     else this.to = Number.isNaN(value) ? high : value;
     if (this.from > this.to) [this.from, this.to] = [this.to, this.from];
@@ -115,7 +115,7 @@ class RangeFilter {
 
   /** A range asks for known values; the box brings the missing ones back. */
   noteMissing() {
-    const { low, high } = this.column.range;
+    const { low, high } = rangeOf(this.column);
     const isWhole = this.from <= low && this.to >= high;
     if (!this.wasRange || isWhole) this.keepsMissing = isWhole;
     this.wasRange = !isWhole;
@@ -123,7 +123,8 @@ class RangeFilter {
 
   /** Leave in the mask only what passes. */
   pass(mask) {
-    const { values, range } = this.column;
+    const { values } = this.column;
+    const range = rangeOf(this.column);
     const from = this.from <= range.low ? -Infinity : this.from;
     const to = this.to >= range.high ? Infinity : this.to;
     const missing = this.keepsMissing ? 1 : 0;
@@ -178,7 +179,7 @@ class RangeFilter {
 
   /** Whole numbers and days stay whole; other numbers get no more digits than a pixel is worth. */
   toValue(x, round) {
-    const { low, high, isWhole } = this.column.range;
+    const { low, high, isWhole } = rangeOf(this.column);
     const span = this.bins.high - this.bins.low;
     const value = this.bins.low + (x / this.canvas.clientWidth) * span;
     const step = this.column.kind === "time" ? this.column.step : isWhole ? 1 : 10 ** Math.floor(Math.log10(span / 500));
@@ -207,7 +208,7 @@ class RangeFilter {
   }
 
   showRange(context, theme, height) {
-    const { low, high } = this.column.range;
+    const { low, high } = rangeOf(this.column);
     const left = this.from <= low ? 0 : this.toPixel(this.from);
     const right = this.to >= high ? this.canvas.clientWidth : this.toPixel(this.to);
     context.globalAlpha = 0.12;
@@ -306,13 +307,18 @@ class Filters {
     this.app = app;
     this.list = [];
     this.passed = new Uint8Array(app.points.n).fill(1);
-    this.choices = app.points.filterColumns();
+    // Of the table, there may be many columns: they come last.
+    const ofTable = (app.values ?? []).map((column) => [column.name, column]);
+    this.choices = [...app.points.filterColumns(), ...ofTable];
     const select = byId("filter-column");
+    const table = element("optgroup");
+    table.label = "columns of the table";
     this.choices.forEach(([name], number) => {
       const option = element("option", "", name);
       option.value = number;
-      select.append(option);
+      (number < this.choices.length - ofTable.length ? select : table).append(option);
     });
+    if (ofTable.length) select.append(table);
     select.addEventListener("change", () => {
       if (select.value) this.add(Number(select.value));
       select.value = "";

@@ -2,7 +2,7 @@
 // times as fast as a software emulation of a graphics card.
 
 const PAIR = 0x00ff00ff; // two of the four channels of a pixel, computed with at once
-const SIZES = 9; // of discs in three dimensions, from those farthest away to the nearest
+const DISC_SIZES = 9; // of discs in three dimensions, from those farthest away to the nearest
 
 /** The pixels of a disc of this diameter, and how much of 256 is covered: what the shader does. */
 function makeStamp(size, width) {
@@ -25,7 +25,7 @@ function makeStamp(size, width) {
 }
 
 /** One color over another; `share` of 256 is the upper one's, and a pixel's colors are multiplied by alpha. */
-function over(color, under, share) {
+function blended(color, under, share) {
   const rest = 256 - share;
   const redBlue = (Math.imul(color & PAIR, share) + Math.imul(under & PAIR, rest)) >>> 8;
   const greenAlpha = Math.imul(((color >>> 8) & 255) | 0xff0000, share) + Math.imul((under >>> 8) & PAIR, rest);
@@ -47,7 +47,7 @@ class CanvasPainter {
     this.pixels.fill(0);
     if (isDeep) this.nearest = new Float32Array(width * height).fill(-Infinity);
     const size = panel.pointSize * panel.ratio;
-    const sizes = isDeep ? Array.from({ length: SIZES }, (_, k) => size * (0.7 + (0.6 * k) / (SIZES - 1))) : [size];
+    const sizes = isDeep ? Array.from({ length: DISC_SIZES }, (_, k) => size * (0.7 + (0.6 * k) / (DISC_SIZES - 1))) : [size];
     this.stamps = sizes.map((each) => makeStamp(each, width));
   }
 
@@ -90,7 +90,7 @@ class CanvasPainter {
       const isWhole = column >= 0 && row >= 0 && column + side <= width && row + side <= height;
       if (isWhole) {
         for (let k = 0; k < size; k++) {
-          pixels[at + offsets[k]] = over(color, pixels[at + offsets[k]], (alpha * covers[k]) >> 8);
+          pixels[at + offsets[k]] = blended(color, pixels[at + offsets[k]], (alpha * covers[k]) >> 8);
         }
       } else this.addPartly(stamp, column, at, color, alpha, width);
     }
@@ -102,7 +102,7 @@ class CanvasPainter {
     for (let k = 0; k < xs.length; k++) {
       const [x, pixel] = [column + xs[k], at + offsets[k]];
       if (x < 0 || x >= width || pixel < 0 || pixel >= pixels.length) continue;
-      pixels[pixel] = over(color, pixels[pixel], (alpha * covers[k]) >> 8);
+      pixels[pixel] = blended(color, pixels[pixel], (alpha * covers[k]) >> 8);
     }
   }
 
@@ -113,24 +113,24 @@ class CanvasPainter {
     const { ordered } = panel.cloud;
     const { rotation: r } = panel.view;
     const [left, top, perX, perY] = this.frame(panel, 0, 0);
-    const [paper] = new Uint32Array(Uint8Array.of(...panel.theme.paper, 0).buffer);
+    const paper = colorBytes(panel.theme.paper);
     const factor = (panel.opacity * 256) / 255;
     for (let place = first; place < last; place++) {
       const color = panel.colors[place];
       if (color >>> 24 === 0) continue;
       const [x, y, z] = [ordered[3 * place], ordered[3 * place + 1], ordered[3 * place + 2]];
       const depth = r[6] * x + r[7] * y + r[8] * z;
-      const { side, xs, offsets, covers } = stamps[Math.min(Math.max(Math.round(((depth + 1) / 2) * (SIZES - 1)), 0), SIZES - 1)];
+      const { side, xs, offsets, covers } = stamps[Math.min(Math.max(Math.round(((depth + 1) / 2) * (DISC_SIZES - 1)), 0), DISC_SIZES - 1)];
       const column = Math.floor(left + (r[0] * x + r[1] * y + r[2] * z) * perX + (1 - side) / 2);
       const row = Math.floor(top - (r[3] * x + r[4] * y + r[5] * z) * perY + (1 - side) / 2);
       const haze = Math.min(Math.max(0.25 - 0.35 * depth, 0), 0.6);
-      const tint = over(paper, color | 0xff000000, (haze * 256) | 0);
+      const tint = blended(paper, color | 0xff000000, (haze * 256) | 0);
       for (let k = 0; k < xs.length; k++) {
         const [across, at] = [column + xs[k], row * width + column + offsets[k]];
         if (across < 0 || across >= width || at < 0 || at >= pixels.length) continue;
         if (covers[k] <= 128 || nearest[at] > depth) continue;
         nearest[at] = depth;
-        pixels[at] = over(tint, pixels[at], ((color >>> 24) * factor * covers[k]) >> 8);
+        pixels[at] = blended(tint, pixels[at], ((color >>> 24) * factor * covers[k]) >> 8);
       }
     }
   }

@@ -36,7 +36,7 @@ function rampLegend(coloring) {
   bar.style.background = `linear-gradient(to right, ${stops.map(cssColor).join(", ")})`;
   const ends = element("div", "ends");
   const middle = (column.low + column.high) / 2;
-  for (const value of [column.low, middle, column.high]) ends.append(element("span", "", column.format(value, 3)));
+  for (const value of [column.low, middle, column.high]) ends.append(element("span", "", formatValue(column, value, 3)));
   return [bar, ends];
 }
 
