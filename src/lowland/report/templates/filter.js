@@ -99,7 +99,7 @@ class RangeFilter {
   }
 
   clear() {
-    ({ low: this.from, high: this.to } = this.column.range);
+    ({ low: this.from, high: this.to } = rangeOf(this.column));
     this.keepsMissing = true;
   }
 
@@ -124,9 +124,11 @@ class RangeFilter {
   /** Leave in the mask only what passes. */
   pass(mask) {
     const { values } = this.column;
-    const range = rangeOf(this.column);
-    const from = this.from <= range.low ? -Infinity : this.from;
-    const to = this.to >= range.high ? Infinity : this.to;
+    const { low, high } = rangeOf(this.column);
+    // A typed 2.9 means the value that is shown as 2.9, however many bits it has.
+    const asStored = values instanceof Float32Array ? Math.fround : Number;
+    const from = this.from <= low ? -Infinity : asStored(this.from);
+    const to = this.to >= high ? Infinity : asStored(this.to);
     const missing = this.keepsMissing ? 1 : 0;
     for (let i = 0; i < mask.length; i++) {
       const value = values[i];
