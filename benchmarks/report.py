@@ -206,9 +206,9 @@ def measure(browser: Any, path: Path, webgl: bool) -> dict[str, float]:
     page.mouse.down()
     frames = run("""
         const canvas = document.querySelector(".histogram");
-        const box = canvas.getBoundingClientRect();
+        const { left, width } = canvas.getBoundingClientRect();
         return moving((k) => canvas.dispatchEvent(new PointerEvent("pointermove", {
-          clientX: box.left + box.width * (.6 + .2 * Math.sin(k / 8)), pointerId: 1 })));""")
+          clientX: left + width * (.6 + .2 * Math.sin(k / 8)), pointerId: 1 })));""")
     page.mouse.up()
     found["frame while brushing, median"] = statistics.median(frames)
     page.close()

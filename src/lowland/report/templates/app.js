@@ -1,6 +1,7 @@
 // The page: one state (color, hidden categories, selection, hovered and pinned point) for all panels.
 
 const DOUBLE_CLICK = 400; // milliseconds
+const MOST_EMULATED = 2000; // points for WebGL without a graphics card
 const byId = (id) => document.getElementById(id);
 
 class App {
@@ -25,13 +26,15 @@ class App {
     this.chooseColor(this.firstChoice());
   }
 
+  /** WebGL on a graphics card; for few points, also where a program stands in for it. */
   makePainter() {
     try {
-      return new WebGLPainter((event) => {
+      const painter = new WebGLPainter((event) => {
         event.preventDefault();
         this.say("The map is drawn without WebGL, which is slower: the graphics card was lost.");
         this.easel.paintWith(new CanvasPainter());
       });
+      return painter.isEmulated && this.points.n > MOST_EMULATED ? new CanvasPainter() : painter;
     } catch (error) {
       this.say(`The map is drawn without WebGL, which is slower: ${error.message}.`);
       return new CanvasPainter();

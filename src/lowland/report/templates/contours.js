@@ -204,7 +204,7 @@ class Contours {
   toggle() {
     this.isOn = !this.isOn;
     byId("contours").setAttribute("aria-pressed", String(this.isOn));
-    this.forget();
+    this.renew();
   }
 
   /** The points that are shown have changed. */

@@ -8,12 +8,12 @@ const PAINTED_ANYWHERE = 50000; // points; larger panels are painted only where 
 const FEWEST_PAINTED = 5000; // points that are painted in any case
 const WORTH_TIMING = 20000; // points; the time of fewer says nothing about the next ones
 const SLOW_PAINTING = 3000; // points in a millisecond; a processor that needs no WebGL paints more
-const SLOW_IN_A_ROW = 4; // in a row, of which the first may have waited for something else
+const SLOW_IN_A_ROW = 3; // parts, of which the first may have waited for something else
 
 /** How many points can be painted in a given time, as learned from the last parts. */
 class Pace {
   constructor() {
-    this.perMillisecond = 4000; // until something is known; a graphics card paints more
+    this.perMillisecond = 1000; // until something is known; a graphics card paints far more
     this.slowParts = 0;
   }
   count(milliseconds) {

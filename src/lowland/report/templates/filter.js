@@ -337,7 +337,7 @@ class Filters {
       known.card.querySelector("input, button.bar")?.focus();
       return;
     }
-    const onChange = () => this.ask();
+    const onChange = () => this.apply();
     const { app } = this;
     const filter =
       column.kind === "category"
@@ -359,13 +359,13 @@ class Filters {
     remove.setAttribute("aria-label", `Remove the filter by ${filter.name}`);
     filter.clearButton.addEventListener("click", () => {
       filter.clear();
-      this.ask();
+      this.apply();
     });
     remove.addEventListener("click", () => {
       this.list = this.list.filter((other) => other !== filter);
       card.remove();
       byId("filter-column").focus();
-      this.ask();
+      this.apply();
     });
     head.append(element("strong", "", filter.name), filter.clearButton, remove);
     card.append(head, filter.body);
@@ -374,19 +374,15 @@ class Filters {
 
   clear() {
     for (const filter of this.list) filter.clear();
-    this.ask();
+    this.apply();
   }
 
-  /** Apply at the next frame, however fast the pointer moves. */
-  ask() {
-    if (this.isAsked) return;
-    this.isAsked = true;
-    requestAnimationFrame(() => {
-      this.isAsked = false;
-      this.passed.fill(1);
-      for (const filter of this.list) if (filter.isActive) filter.pass(this.passed);
-      this.app.recolor();
-    });
+  /** While a range is dragged, fewer points are painted, as in a map that moves. */
+  apply() {
+    this.passed.fill(1);
+    for (const filter of this.list) if (filter.isActive) filter.pass(this.passed);
+    this.app.recolor();
+    for (const panel of this.app.panels) panel.stir();
   }
 
   /** The histograms, and how many points are left. */

@@ -57,6 +57,15 @@ class WebGLPainter {
     this.pace = new Pace();
   }
 
+  /** Whether a program stands in for the graphics card. Chrome tells only in an extension. */
+  get isEmulated() {
+    const { gl } = this;
+    let name = gl.getParameter(gl.RENDERER);
+    const extension = name.startsWith("WebKit") && gl.getExtension("WEBGL_debug_renderer_info");
+    if (extension) name = gl.getParameter(extension.UNMASKED_RENDERER_WEBGL);
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+  }
+
   link() {
     const { gl } = this;
     const program = gl.createProgram();

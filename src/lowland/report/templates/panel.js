@@ -12,7 +12,8 @@ class Panel {
     this.frame = figure.querySelector(".canvas");
     this.canvas = this.addCanvas();
     this.overlay = this.addCanvas();
-    this.context = this.canvas.getContext("2d");
+    const isInMemory = app.painter instanceof CanvasPainter; // where it puts its pixels
+    this.context = this.canvas.getContext("2d", { willReadFrequently: isInMemory });
     this.pointers = new Map();
     this.lasso = null;
     this.isMoving = false;
