@@ -104,7 +104,7 @@ def open_page(browser, tmp_path):
     pages = []
     complaints, requests = [], []
 
-    def open_it(summary, webgl=True, **options):
+    def open_it(summary, webgl=True, script="", **options):
         path = tmp_path / "report.html"
         write_report(summary, path)
         options = {"viewport": {"width": 1200, "height": 900}, **options}
@@ -115,6 +115,7 @@ def open_page(browser, tmp_path):
         page.on("request", lambda request: requests.append(request.url))
         if not webgl:
             page.add_init_script(WITHOUT_WEBGL)
+        page.add_init_script(script)
         page.goto(path.as_uri())
         settle(page)
         return page

@@ -15,6 +15,7 @@ import numpy as np
 
 from lowland.report import wording
 from lowland.report.advice import advise
+from lowland.report.arrays import separate
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
@@ -28,8 +29,12 @@ SCRIPTS = (
     "view.js",
     "spatial.js",
     "painters.js",
+    "raster.js",
+    "easel.js",
     "panel.js",
     "sidebar.js",
+    "contours.js",
+    "filter.js",
     "app.js",
 )
 MOST_LISTED = 200  # dropped rows and features
@@ -62,9 +67,10 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 def render(summary: Summary) -> str:
     """The page as text; :func:`write_report` writes it.
 
-    Cost O(n); at most 100 000 points are embedded.
+    Cost O(n); at most 1 000 000 points are embedded.
     """
     check_summary(summary)
+    data, arrays = separate(pack(summary))
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
     advice = advise(summary)
@@ -73,7 +79,9 @@ def render(summary: Summary) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=to_json(pack(summary)),
+        data=to_json(data),
+        arrays=arrays,
+        no_ids="omitted" in data["ids"],
         summary=summary,
         maps=[_map_view(entry) for entry in summary["maps"]],
         comparison=_comparison(summary["maps"]),
