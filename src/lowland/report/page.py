@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from lowland.report import wording
+from lowland.report._about_trust import TRUST_KINDS
 from lowland.report.advice import advise
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
+from lowland.report.trust_payload import pack_trust
+from lowland.report.trust_view import plateau_view, trust_view
 
 __all__ = ["render", "write_report"]
 
@@ -30,6 +33,10 @@ SCRIPTS = (
     "painters.js",
     "panel.js",
     "sidebar.js",
+    "trust_data.js",
+    "trust_colors.js",
+    "trust_layers.js",
+    "trust.js",
     "app.js",
 )
 MOST_LISTED = 200  # dropped rows and features
@@ -67,15 +74,16 @@ def render(summary: Summary) -> str:
     check_summary(summary)
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
-    advice = advise(summary)
+    # The verdict on top says what is in doubt about the trust of a map.
+    advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
     return _page(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=to_json(pack(summary)),
+        data=to_json(pack(summary) | pack_trust(summary)),
         summary=summary,
-        maps=[_map_view(entry) for entry in summary["maps"]],
+        maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
         comparison=_comparison(summary["maps"]),
         n=len(summary["ids"]),
         shown=min(len(summary["ids"]), MOST_POINTS),
@@ -131,10 +139,11 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _map_view(entry: Map) -> dict[str, Any]:
+def _map_view(entry: Map, number: int) -> dict[str, Any]:
     d = np.asarray(entry["coordinates"]).shape[1]
     return {
         **entry,
+        "number": number,
         "dimensions": d,
         "is_torus": entry.get("sides") is not None,
         "shown_dimensions": min(d, SHOWN_DIMENSIONS),
@@ -143,6 +152,8 @@ def _map_view(entry: Map) -> dict[str, Any]:
             for name, values in entry["per_point"].items()
         ],
         "quality": [_quality_view(name, measure) for name, measure in entry["quality"].items()],
+        "trust": trust_view(entry),
+        "plateau": plateau_view(entry),
         "facts": {_words(name): value for name, value in entry["facts"].items()},
         "loss": _curve(entry["loss_history"]),
         "pictures": {

@@ -13,7 +13,16 @@ import numpy as np
 from lowland.metrics import islands
 from lowland.report.summary import Map, Summary
 
-__all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
+__all__ = [
+    "MOST_POINTS",
+    "SHOWN_DIMENSIONS",
+    "display_rows",
+    "frame_of",
+    "pack",
+    "pack_array",
+    "pack_codes",
+    "to_json",
+]
 
 MOST_POINTS = 100_000  # a browser still moves this many smoothly
 SHOWN_DIMENSIONS = 3
@@ -46,14 +55,21 @@ def display_rows(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
 
 
+def frame_of(Y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """The middle of a map and the largest coordinate from there, which is 1 on the page.
+
+    Centered before the conversion to float32, so that a map far from the origin stays precise.
+    """
+    Y = np.asarray(Y, dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    middle = Y.min(axis=0) / 2 + Y.max(axis=0) / 2
+    reach = float(np.abs(Y[rows] - middle).max())
+    return middle, reach if reach > 0 else 1.0
+
+
 def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
     """Coordinates, measures of each point, and clusters."""
     Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
-    # Centered before the conversion to float32, so that a map far from the origin stays precise.
-    middle = Y.min(axis=0) / 2 + Y.max(axis=0) / 2
-    centered = Y[rows] - middle
-    reach = np.abs(centered).max()
-    reach = reach if reach > 0 else 1.0
+    middle, reach = frame_of(Y, rows)
     sides = entry.get("sides")
     torus = None
     if sides is not None and Y.shape[1] <= TILED_DIMENSIONS:
@@ -66,7 +82,7 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
     return {
         "title": entry["title"],
         "dimensions": Y.shape[1],
-        "coordinates": pack_array(centered / reach, "<f4"),
+        "coordinates": pack_array((Y[rows] - middle) / reach, "<f4"),
         "torus": torus,
         "measures": [
             pack_numbers(name, np.asarray(values, dtype=np.float64)[rows])

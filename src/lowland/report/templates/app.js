@@ -6,6 +6,7 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(packed) {
     this.points = new Points(packed);
+    addTrust(this.points.clouds, packed);
     this.painter = this.makePainter();
     this.tool = "move";
     this.hovered = this.pinned = -1;
@@ -14,6 +15,8 @@ class App {
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
+    this.layers = [];
+    this.trust = new TrustPart(this);
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
     this.listen();
     this.chooseColor(this.firstChoice());
@@ -41,10 +44,12 @@ class App {
   /** A panel of the distortion section has a color of its own; the others share the chosen one. */
   addPanel(figure) {
     const cloud = this.points.clouds[Number(figure.dataset.map)];
-    const panel = new Panel(figure, cloud, this);
+    const part = cloud.trust?.parts.get(figure.dataset.part);
+    const panel = part ? new Panel(figure, part, appOfPart(this, part)) : new Panel(figure, cloud, this);
     this.panels.push(panel);
-    if (figure.dataset.measure === undefined) return;
-    const column = cloud.measures[Number(figure.dataset.measure)];
+    this.trust.add(figure, panel);
+    const column = ownColumn(figure.dataset, cloud);
+    if (column === undefined) return;
     this.fixed.push({ panel, column, legend: figure.querySelector(".legend") });
   }
 
@@ -61,6 +66,10 @@ class App {
     for (const name of measures) {
       const byMap = clouds.map((cloud) => cloud.measures.find((measure) => measure.name === name));
       choices.push([name.replaceAll("_", " "), byMap]);
+    }
+    const trusts = new Set(clouds.flatMap((cloud) => cloud.trust?.choices.map(({ name }) => name) ?? []));
+    for (const name of trusts) {
+      choices.push([name, clouds.map((cloud) => cloud.trust?.choices.find((column) => column.name === name))]);
     }
     choices.push(["one color", everywhere(null)]);
     choices.forEach(([name], number) => {
@@ -92,11 +101,12 @@ class App {
     [this.coloring] = colorings;
     const own = new Map(this.fixed.map(({ panel, column }) => [panel, makeColoring(column, theme)]));
     for (const panel of this.panels) {
-      const shared = colorings[this.points.clouds.indexOf(panel.cloud)];
-      panel.recolor(own.get(panel) ?? shared, theme);
+      const { parent } = panel.cloud;
+      const shared = colorings[this.points.clouds.indexOf(parent ?? panel.cloud)];
+      panel.recolor(own.get(panel) ?? (parent ? coloringOfPart(shared, panel.cloud) : shared), theme);
     }
     fillLegend(byId("legend"), this.coloring, this);
-    for (const { panel, legend } of this.fixed) fillLegend(legend, own.get(panel));
+    for (const { panel, legend } of this.fixed) if (legend) fillLegend(legend, own.get(panel), this);
   }
 
   isVisible(point) {

@@ -15,6 +15,7 @@ class Theme {
     this.categories = colors("--categories");
     this.ramp = colors("--ramp");
     this.trust = colors("--trust");
+    this.kinds = ["--fine", "--misplaced", "--torn", "--pressed"].map((name) => colors(name)[0]);
     [this.plain] = colors("--accent");
     [this.missing] = colors("--missing");
     [this.paper] = colors("--paper");
@@ -39,7 +40,7 @@ class CategoryColoring {
     }
     this.entries = codes.map((code, slot) => ({
       label: column.names[code],
-      color: theme.categories[slot % theme.categories.length],
+      color: theme[column.palette]?.[code - 1] ?? theme.categories[slot % theme.categories.length],
     }));
     const slotOfCode = new Uint8Array(column.names.length).fill(255);
     codes.forEach((code, slot) => (slotOfCode[code] = slot));
@@ -112,5 +113,6 @@ class PlainColoring {
 
 function makeColoring(column, theme) {
   if (!column) return new PlainColoring(theme);
+  if (column.makeColoring) return column.makeColoring(theme);
   return column.kind === "category" ? new CategoryColoring(column, theme) : new NumberColoring(column, theme);
 }

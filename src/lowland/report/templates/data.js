@@ -69,7 +69,7 @@ class Cloud {
     this.n = n;
     this.order = order;
     this.dimensions = packed.dimensions;
-    this.positions = this.spread(unpack(packed.coordinates, "f4"));
+    this.positions = this.spread(packed.places ?? unpack(packed.coordinates, "f4"));
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
     this.torus = packed.torus;
@@ -132,7 +132,7 @@ class Points {
     const facts = this.columns.map((column) => [column.name, column.text(point)]);
     for (const cloud of this.clouds) {
       const where = this.clouds.length > 1 ? `${cloud.title}: ` : "";
-      for (const column of [...cloud.measures, cloud.clusters]) {
+      for (const column of [...cloud.measures, ...(cloud.trust?.columns ?? []), cloud.clusters]) {
         facts.push([where + column.name.replaceAll("_", " "), column.text(point)]);
       }
     }

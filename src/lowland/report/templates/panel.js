@@ -87,6 +87,7 @@ class Panel {
       context.arc(...this.view.toScreen(flat[2 * point], flat[2 * point + 1]), this.pointSize / 2 + 3, 0, 7);
       context.stroke();
     }
+    for (const layer of this.app.layers) layer.paint(context, this);
     if (this.lasso) this.paintLasso(context);
   }
 

@@ -1,0 +1,102 @@
+// Colors of missing x strangers, and the square legend that selects.
+
+/** A table of colors for the cells of a square; the last one is for points that are not measured. */
+class SquareColoring {
+  constructor(column, theme) {
+    this.column = column;
+    this.entries = [];
+    this.cells = column.cells;
+    const [fine, misplaced, torn, pressed] = theme.kinds;
+    const side = SquareColumn.SIDE;
+    const between = (one, other, share) => one.map((value, k) => value + (other[k] - value) * share);
+    this.table = Array.from({ length: side * side }, (_, cell) => {
+      const [missing, strangers] = [Math.floor(cell / side) / (side - 1), (cell % side) / (side - 1)];
+      const low = between(fine, pressed, strangers);
+      return between(low, between(torn, misplaced, strangers), missing).map(Math.round);
+    });
+    this.table.push(theme.missing);
+  }
+
+  colorOf(point) {
+    return this.table[this.cells[point]];
+  }
+
+  counts() {
+    const counts = new Uint32Array(this.table.length);
+    for (const cell of this.cells) counts[cell]++;
+    return counts;
+  }
+
+  fillLegend(place, app) {
+    place.append(squareLegend(this, place, app));
+  }
+}
+
+/** Points in the background of what is drawn over them. */
+const MUTED = {
+  makeColoring(theme) {
+    return { entries: [], colorOf: () => theme.missing };
+  },
+};
+
+/** A panel with a color of its own has a column for it; undefined if it shares the chosen color. */
+function ownColumn({ measure, trust, part }, cloud) {
+  if (measure !== undefined) return cloud.measures[Number(measure)];
+  if (trust === "square") return cloud.trust.square;
+  if (trust === "islands") return MUTED;
+  return part === "null" ? null : undefined;
+}
+
+/** A coloring for the points of a part. */
+function coloringOfPart(coloring, part) {
+  if (!part.points) return coloring;
+  return { entries: [], colorOf: (at) => coloring.colorOf(part.points[at]) };
+}
+
+const isPicked = (app, key) => app.picked?.key === key && app.picked.chosen === app.selection;
+
+/** Select the points of a button; a second click on it shows all points again. */
+function pickPoints(app, key, choose) {
+  const isSecond = isPicked(app, key);
+  app.picked = isSecond ? null : { key, chosen: choose() };
+  app.select(app.picked?.chosen ?? null);
+}
+
+const percentOf = (step) => `${(100 * step) / SquareColumn.SIDE}`;
+
+/** Rows from many missing to none, columns from no strangers to many; a cell selects its points. */
+function squareLegend(coloring, place, app) {
+  const side = SquareColumn.SIDE;
+  const counts = coloring.counts();
+  const grid = element("div", "cells");
+  grid.setAttribute("role", "group");
+  grid.setAttribute("aria-label", "Missing upwards, strangers to the right; each cell selects its points");
+  for (let down = side - 1; down >= 0; down--) {
+    for (let across = 0; across < side; across++) {
+      const cell = side * down + across;
+      const button = element("button", "cell");
+      button.type = "button";
+      button.disabled = !counts[cell];
+      button.style.background = cssColor(coloring.table[cell]);
+      const range = (step) => `${percentOf(step)} to ${percentOf(step + 1)} %`;
+      button.title = `${range(down)} missing, ${range(across)} strangers: ${counts[cell]} points`;
+      button.setAttribute("aria-label", button.title);
+      const key = `cell ${coloring.column.map} ${cell}`;
+      button.setAttribute("aria-pressed", String(isPicked(app, key)));
+      button.addEventListener("click", () => {
+        pickPoints(app, key, () => coloring.cells.map((other) => Number(other === cell)));
+        // The legend was made anew.
+        const position = [...grid.children].indexOf(button);
+        place.querySelectorAll(".cell")[position]?.focus();
+      });
+      grid.append(button);
+    }
+  }
+  const square = element("div", "square");
+  square.append(
+    element("span", "up", "missing, 0 to 100 % →"),
+    grid,
+    element("span", "along", "strangers, 0 to 100 % →"),
+  );
+  return square;
+}
