@@ -6,6 +6,7 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(packed) {
     this.points = new Points(packed);
+    this.layers = []; // what is painted over the points: objects with paint(context, panel)
     addTrust(this.points.clouds, packed);
     this.painter = this.makePainter();
     this.tool = "move";
@@ -15,7 +16,6 @@ class App {
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
-    this.layers = [];
     this.trust = new TrustPart(this);
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
     this.listen();

@@ -15,7 +15,7 @@ class Theme {
     this.categories = colors("--categories");
     this.ramp = colors("--ramp");
     this.trust = colors("--trust");
-    this.kinds = ["--fine", "--misplaced", "--torn", "--pressed"].map((name) => colors(name)[0]);
+    this.kinds = ["fine", "misplaced", "torn", "pressed"].map((kind) => colors(`--kind-${kind}`)[0]);
     [this.plain] = colors("--accent");
     [this.missing] = colors("--missing");
     [this.paper] = colors("--paper");

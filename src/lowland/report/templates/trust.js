@@ -64,9 +64,9 @@ class TrustPart {
   /** Islands may have names that say what is special about them. */
   nameIslands(button) {
     const { pick, map, value } = button.dataset;
-    const names = this.app.points.clouds[Number(map)].islandNames;
-    if (pick !== "islands" || !names) return;
-    const known = value.split(" ").map((number) => names[number - 1]).filter(Boolean);
+    if (pick !== "islands") return;
+    const cloud = this.app.points.clouds[Number(map)];
+    const known = value.split(" ").map((number) => islandName(cloud, Number(number))).filter(Boolean);
     if (known.length) button.after(element("small", "names-of", known.join(" and ")));
   }
 }

@@ -1,29 +1,29 @@
 // Colors of missing x strangers, and the square legend that selects.
 
-/** A table of colors for the cells of a square; the last one is for points that are not measured. */
+/** A slot for each cell of the square; the last one is for points that are not measured. */
 class SquareColoring {
   constructor(column, theme) {
     this.column = column;
     this.entries = [];
-    this.cells = column.cells;
+    this.slots = column.cells;
     const [fine, misplaced, torn, pressed] = theme.kinds;
     const side = SquareColumn.SIDE;
     const between = (one, other, share) => one.map((value, k) => value + (other[k] - value) * share);
-    this.table = Array.from({ length: side * side }, (_, cell) => {
+    this.colors = Array.from({ length: side * side }, (_, cell) => {
       const [missing, strangers] = [Math.floor(cell / side) / (side - 1), (cell % side) / (side - 1)];
       const low = between(fine, pressed, strangers);
       return between(low, between(torn, misplaced, strangers), missing).map(Math.round);
     });
-    this.table.push(theme.missing);
+    this.colors.push(theme.missing);
   }
 
   colorOf(point) {
-    return this.table[this.cells[point]];
+    return this.colors[this.slots[point]];
   }
 
   counts() {
-    const counts = new Uint32Array(this.table.length);
-    for (const cell of this.cells) counts[cell]++;
+    const counts = new Uint32Array(this.colors.length);
+    for (const cell of this.slots) counts[cell]++;
     return counts;
   }
 
@@ -77,14 +77,14 @@ function squareLegend(coloring, place, app) {
       const button = element("button", "cell");
       button.type = "button";
       button.disabled = !counts[cell];
-      button.style.background = cssColor(coloring.table[cell]);
+      button.style.background = cssColor(coloring.colors[cell]);
       const range = (step) => `${percentOf(step)} to ${percentOf(step + 1)} %`;
       button.title = `${range(down)} missing, ${range(across)} strangers: ${counts[cell]} points`;
       button.setAttribute("aria-label", button.title);
       const key = `cell ${coloring.column.map} ${cell}`;
       button.setAttribute("aria-pressed", String(isPicked(app, key)));
       button.addEventListener("click", () => {
-        pickPoints(app, key, () => coloring.cells.map((other) => Number(other === cell)));
+        pickPoints(app, key, () => coloring.slots.map((other) => Number(other === cell)));
         // The legend was made anew.
         const position = [...grid.children].indexOf(button);
         place.querySelectorAll(".cell")[position]?.focus();

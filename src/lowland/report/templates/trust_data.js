@@ -38,6 +38,11 @@ class SquareColumn {
   }
 }
 
+/** What sets an island apart, where it has a name. */
+function islandName(cloud, number) {
+  return cloud.names?.[number - 1]?.[0] ?? "";
+}
+
 /** A map of some of the rows; `points` says which, or is null where the rows mean nothing. */
 class PartCloud extends Cloud {
   constructor(packed, parent) {
@@ -45,7 +50,8 @@ class PartCloud extends Cloud {
     const places = Float32Array.from(steps, (step) => (2 * step) / 65535 - 1);
     const n = packed.dimensions ? places.length / packed.dimensions : 0;
     const nothing = { name: "", missing: "", names: [], codes: "", bytes: 1 };
-    super({ ...packed, places, measures: [], clusters: nothing, torus: null }, n, shuffledOrder(n));
+    const rest = { measures: [], clusters: nothing, names: [], torus: null };
+    super({ ...packed, ...rest, places }, n, shuffledOrder(n));
     this.parent = parent;
     this.points = packed.points === null ? null : unpack(packed.points, "u4");
     this.placeOf = new Map(Array.from(this.points ?? [], (point, place) => [point, place]));
@@ -97,8 +103,9 @@ function addTrust(clouds, packed) {
 }
 
 /**
- * The page as a panel of a part sees it: points are numbered as in the part. Everything else is
- * inherited, so that a panel of a part is a panel like any other.
+ * The page as a panel of a part sees it: points are numbered as in the part, and layers, which know
+ * the points of whole maps, are not painted. Everything else is inherited, so that a panel of a part
+ * is a panel like any other.
  */
 function appOfPart(app, part) {
   const { points, placeOf } = part;
@@ -110,6 +117,7 @@ function appOfPart(app, part) {
     return found;
   };
   return Object.create(app, {
+    layers: { value: [] },
     hovered: { get: () => place(app.hovered) },
     pinned: { get: () => place(app.pinned) },
     selection: { get: () => app.selection && points && points.map((at) => app.selection[at]) },

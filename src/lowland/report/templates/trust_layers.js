@@ -30,7 +30,6 @@ class ArrowLayer {
       context.globalAlpha = selection && !selection[point] ? 0.15 : 1;
       this.paintArrow(context, panel, ...this.ends(panel.cloud, point, start, home));
     }
-    context.globalAlpha = 1;
   }
 
   /** In one dimension, the height of a point means nothing, so its arrow keeps it. */
@@ -64,7 +63,6 @@ class ArrowLayer {
       context.lineTo(neckX + half * y, neckY - half * x);
       context.fill();
     }
-    context.strokeStyle = panel.theme.ink;
   }
 }
 
@@ -129,7 +127,7 @@ class IslandLayer {
     context.textBaseline = "middle";
     context.font = `600 ${radius}px system-ui, sans-serif`;
     context.fillText(String(number), x, y + 0.5);
-    const name = panel.cloud.islandNames?.[number - 1];
+    const name = islandName(panel.cloud, number);
     if (name) this.paintName(context, paper, panel.theme.ink, name, x, y + radius + 10);
   }
 
