@@ -38,9 +38,10 @@ class SquareColumn {
   }
 }
 
-/** What sets an island apart, where it has a name. */
+/** What sets an island apart; the last name of each is its number. */
 function islandName(cloud, number) {
-  return cloud.names?.[number - 1]?.[0] ?? "";
+  const names = cloud.names?.[number - 1] ?? [];
+  return names.length > 1 ? names[0] : "";
 }
 
 /** A map of some of the rows; `points` says which, or is null where the rows mean nothing. */
