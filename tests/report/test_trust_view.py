@@ -200,7 +200,8 @@ def test_shares_arrows_and_islands_are_in_the_units_of_the_packed_map(summary, q
     check(summary, Y)
     trust = summary["maps"][0]["trust"]
     shown = min(q, 3)
-    places = unpacked(pack(summary)["maps"][0]["coordinates"], "<f4").reshape(N, shown)
+    thirds = unpacked(pack(summary)["maps"][0]["coordinates"], "u1").reshape(-1, 3).astype(int)
+    places = (thirds @ [1, 2**8, 2**16] * (2 / (2**24 - 1)) - 1).reshape(N, shown)
     packed = pack_trust(summary)["trust"][0]
     for name in ("missing", "strangers"):
         codes = unpacked(packed["points"][name], "<u1")

@@ -16,6 +16,7 @@ import numpy as np
 from lowland.report import wording
 from lowland.report._about_trust import TRUST_KINDS
 from lowland.report.advice import advise
+from lowland.report.arrays import separate
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
@@ -31,8 +32,12 @@ SCRIPTS = (
     "view.js",
     "spatial.js",
     "painters.js",
+    "raster.js",
+    "easel.js",
     "panel.js",
     "sidebar.js",
+    "contours.js",
+    "filter.js",
     "trust_data.js",
     "trust_colors.js",
     "trust_layers.js",
@@ -69,9 +74,10 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 def render(summary: Summary) -> str:
     """The page as text; :func:`write_report` writes it.
 
-    Cost O(n); at most 100 000 points are embedded.
+    Cost O(n); at most 1 000 000 points are embedded.
     """
     check_summary(summary)
+    data, arrays = separate(pack(summary) | pack_trust(summary))
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
     # The verdict on top says what is in doubt about the trust of a map.
@@ -81,7 +87,9 @@ def render(summary: Summary) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=to_json(pack(summary) | pack_trust(summary)),
+        data=to_json(data),
+        arrays=arrays,
+        no_ids="omitted" in data["ids"],
         summary=summary,
         maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
         comparison=_comparison(summary["maps"]),

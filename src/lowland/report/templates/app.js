@@ -9,15 +9,20 @@ class App {
     this.layers = []; // what is painted over the points: objects with paint(context, panel)
     addTrust(this.points.clouds, packed);
     this.painter = this.makePainter();
+    this.easel = new Easel(this);
     this.tool = "move";
     this.hovered = this.pinned = -1;
     this.selection = null;
     this.hidden = new Set();
+    this.visible = new Uint8Array(this.points.n).fill(1); // 1 for each point that is shown
+    this.restyle();
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
     this.trust = new TrustPart(this);
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
+    this.contours = new Contours(this);
+    this.filters = new Filters(this);
     this.listen();
     this.chooseColor(this.firstChoice());
   }
@@ -27,8 +32,7 @@ class App {
       return new WebGLPainter((event) => {
         event.preventDefault();
         this.say("The map is drawn without WebGL, which is slower: the graphics card was lost.");
-        this.painter = new CanvasPainter();
-        for (const panel of this.panels) panel.paint();
+        this.easel.paintWith(new CanvasPainter());
       });
     } catch (error) {
       this.say(`The map is drawn without WebGL, which is slower: ${error.message}.`);
@@ -47,6 +51,7 @@ class App {
     const part = cloud.trust?.parts.get(figure.dataset.part);
     const panel = part ? new Panel(figure, part, appOfPart(this, part)) : new Panel(figure, cloud, this);
     this.panels.push(panel);
+    this.easel.add(panel);
     this.trust.add(figure, panel);
     const column = ownColumn(figure.dataset, cloud);
     if (column === undefined) return;
@@ -92,25 +97,60 @@ class App {
     this.recolor();
   }
 
+  /** Colorings are kept for each column until the page becomes light or dark. */
+  restyle() {
+    this.theme = new Theme();
+    this.colorings = new Map();
+  }
+
+  coloringOf(column) {
+    if (!this.colorings.has(column)) this.colorings.set(column, makeColoring(column, this.theme, this.points.n));
+    return this.colorings.get(column);
+  }
+
   recolor() {
-    const theme = new Theme();
     const columns = this.choices[this.chosen][1];
-    const made = new Map();
-    for (const column of columns) if (!made.has(column)) made.set(column, makeColoring(column, theme));
-    const colorings = columns.map((column) => made.get(column));
-    [this.coloring] = colorings;
-    const own = new Map(this.fixed.map(({ panel, column }) => [panel, makeColoring(column, theme)]));
+    this.coloring = this.coloringOf(columns[0]);
+    this.updateVisible();
+    const own = new Map(this.fixed.map(({ panel, column }) => [panel, column]));
     for (const panel of this.panels) {
       const { parent } = panel.cloud;
-      const shared = colorings[this.points.clouds.indexOf(parent ?? panel.cloud)];
-      panel.recolor(own.get(panel) ?? (parent ? coloringOfPart(shared, panel.cloud) : shared), theme);
+      const shared = columns[this.points.clouds.indexOf(parent ?? panel.cloud)];
+      const coloring = this.coloringOf(own.has(panel) ? own.get(panel) : shared);
+      panel.recolor(parent ? coloringOfPart(coloring, panel.cloud) : coloring, this.theme);
     }
     fillLegend(byId("legend"), this.coloring, this);
-    for (const { panel, legend } of this.fixed) if (legend) fillLegend(legend, own.get(panel), this);
+    for (const { column, legend } of this.fixed) if (legend) fillLegend(legend, this.coloringOf(column), this);
+    this.filters.show();
+    this.contours.forget();
+    this.tellSelection();
+  }
+
+  /** The one place that decides which points are shown; everything else asks `visible`. */
+  updateVisible() {
+    const { visible, hidden } = this;
+    visible.set(this.filters.passed);
+    if (!hidden.size) return;
+    const { slots } = this.coloring;
+    const isShown = Uint8Array.from({ length: 256 }, (_, slot) => (hidden.has(slot) ? 0 : 1));
+    for (let i = 0; i < visible.length; i++) visible[i] &= isShown[slots[i]];
   }
 
   isVisible(point) {
-    return !this.hidden.size || !this.hidden.has(this.coloring.slots[point]);
+    return this.visible[point] === 1;
+  }
+
+  /** The points that the legend counts: also those of entries that it hides. */
+  countedPoints() {
+    const { selection } = this;
+    const { passed } = this.filters;
+    return selection ? passed.map((value, point) => value & selection[point]) : passed;
+  }
+
+  /** 1 for each point that is selected and shown; without a selection, for each that is shown. */
+  shownSelection() {
+    const { selection } = this;
+    return selection ? this.visible.map((value, point) => value & selection[point]) : this.visible;
   }
 
   /** The legend is made anew at each click, so a double click has to be noticed here. */
@@ -151,12 +191,17 @@ class App {
 
   /** 1 for each selected point; null, or nothing selected, shows all points again. */
   select(chosen) {
-    const count = chosen ? chosen.reduce((sum, value) => sum + value, 0) : 0;
+    const count = chosen ? countOf(chosen) : 0;
     this.selection = count ? chosen : null;
     byId("selection").hidden = !chosen;
     byId("export").hidden = !count;
-    byId("selected").textContent = `${count} of ${this.points.n} points selected`;
     this.recolor();
+  }
+
+  tellSelection() {
+    const [shown, all] = this.selection ? [countOf(this.shownSelection()), countOf(this.selection)] : [0, 0];
+    const hidden = all > shown ? `, ${all - shown} more hidden` : "";
+    byId("selected").textContent = `${shown} of ${this.points.n} points selected${hidden}`;
   }
 
   find(text) {
@@ -167,7 +212,7 @@ class App {
     }
     const found = this.points.find(text);
     this.select(found);
-    this.pin(found.indexOf(1));
+    this.pin(found.findIndex((is, point) => is && this.isVisible(point)));
   }
 
   setTool(tool) {
@@ -187,9 +232,12 @@ class App {
     onClick("zoom-out", () => this.panels.forEach((panel) => panel.zoom(0.8)));
     onClick("reset", () => this.panels.forEach((panel) => panel.reset()));
     onClick("clear", () => this.select(null));
-    onClick("export", () => download("selection.csv", this.points.csv(this.selection)));
+    onClick("export", () => download("selection.csv", this.points.csv(this.shownSelection())));
     onClick("copy", () => this.copyCommand());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.restyle();
+      this.recolor();
+    });
   }
 
   /** Where the clipboard is closed to pages, the text is at least marked. */

@@ -1,6 +1,7 @@
 // From a column to a color for each point, and to the entries of a legend.
 
 const MOST_ENTRIES = 20;
+const SHADES = 255; // of a ramp; the slot after them is that of missing values
 
 function parseColor(text) {
   const value = parseInt(text.trim().slice(1), 16);
@@ -20,6 +21,7 @@ class Theme {
     [this.missing] = colors("--missing");
     [this.paper] = colors("--paper");
     this.ink = style.getPropertyValue("--ink").trim();
+    this.faint = style.getPropertyValue("--faint").trim();
   }
 }
 
@@ -27,10 +29,43 @@ function cssColor([red, green, blue]) {
   return `rgb(${red}, ${green}, ${blue})`;
 }
 
-/** A slot (entry of the legend) for each point; the rarest of many categories share one. */
-class CategoryColoring {
+/**
+ * Every coloring has a slot for each point and a color for each slot, so that a million points are
+ * colored by looking up.
+ */
+class Coloring {
+  constructor(entries, colors, makeSlots) {
+    this.entries = entries; // of the legend, one for each of the first slots
+    this.colors = colors;
+    this.makeSlots = makeSlots;
+  }
+
+  /** Made when they are first asked for: a panel far down the page may never be looked at. */
+  get slots() {
+    return (this.made ??= this.makeSlots());
+  }
+
+  colorOf(point) {
+    return this.colors[this.slots[point]];
+  }
+
+  /** Red, green, blue and alpha 0 of each slot as the bytes of one number. */
+  get table() {
+    return Uint32Array.from(this.colors, ([red, green, blue]) => red | (green << 8) | (blue << 16));
+  }
+
+  /** How many points each entry has, of those that are chosen (all if null). */
+  counts(chosen) {
+    const counts = new Uint32Array(256);
+    const { slots } = this;
+    for (let i = 0; i < slots.length; i++) if (!chosen || chosen[i]) counts[slots[i]]++;
+    return counts;
+  }
+}
+
+/** A slot for each of the largest categories; the rarest of many share one. */
+class CategoryColoring extends Coloring {
   constructor(column, theme) {
-    this.column = column;
     const counts = new Uint32Array(column.names.length);
     for (const code of column.codes) counts[code]++;
     let codes = [...counts.keys()].filter((code) => code > 0 && counts[code] > 0);
@@ -38,81 +73,77 @@ class CategoryColoring {
       const largest = codes.sort((a, b) => counts[b] - counts[a]).slice(0, MOST_ENTRIES - 1);
       codes = largest.sort((a, b) => a - b);
     }
-    this.entries = codes.map((code, slot) => ({
+    const entries = codes.map((code, slot) => ({
       label: column.names[code],
       color: theme[column.palette]?.[code - 1] ?? theme.categories[slot % theme.categories.length],
     }));
     const slotOfCode = new Uint8Array(column.names.length).fill(255);
     codes.forEach((code, slot) => (slotOfCode[code] = slot));
-    this.addRest(slotOfCode, counts, theme);
-    this.slots = Uint8Array.from(column.codes, (code) => slotOfCode[code]);
+    CategoryColoring.addRest(entries, slotOfCode, counts, column, theme);
+    super(entries, entries.map((entry) => entry.color), () => {
+      const { codes: all } = column;
+      const slots = new Uint8Array(all.length);
+      for (let i = 0; i < slots.length; i++) slots[i] = slotOfCode[all[i]];
+      return slots;
+    });
+    this.column = column;
   }
 
   /** Grey entries at the end: other categories, and missing ones. */
-  addRest(slotOfCode, counts, theme) {
+  static addRest(entries, slotOfCode, counts, column, theme) {
     const others = [...counts.keys()].filter((code) => code > 0 && counts[code] && slotOfCode[code] === 255);
     if (others.length) {
-      others.forEach((code) => (slotOfCode[code] = this.entries.length));
-      this.entries.push({ label: `${others.length} others`, color: theme.missing });
+      others.forEach((code) => (slotOfCode[code] = entries.length));
+      entries.push({ label: `${others.length} others`, color: theme.missing });
     }
     if (counts[0]) {
-      slotOfCode[0] = this.entries.length;
-      this.entries.push({ label: this.column.names[0], color: theme.missing });
+      slotOfCode[0] = entries.length;
+      entries.push({ label: column.names[0], color: theme.missing });
     }
   }
+}
 
-  colorOf(point) {
-    return this.entries[this.slots[point]].color;
-  }
+function between(stops, share) {
+  const place = share * (stops.length - 1);
+  const left = Math.min(Math.floor(place), stops.length - 2);
+  return stops[left].map((value, channel) => Math.round(value + (stops[left + 1][channel] - value) * (place - left)));
+}
 
-  /** How many points each entry has, of those that are chosen (all if null). */
-  counts(chosen) {
-    const counts = this.entries.map(() => 0);
-    for (let i = 0; i < this.slots.length; i++) if (!chosen || chosen[i]) counts[this.slots[i]]++;
-    return counts;
+/** The shade of each value: 0 at low and below, SHADES - 1 at high and above, SHADES if missing. */
+function shadesOf(values, low, high) {
+  const shades = new Uint8Array(values.length);
+  const factor = (SHADES - 1) / (high - low || 1);
+  for (let i = 0; i < shades.length; i++) {
+    const place = (values[i] - low) * factor;
+    shades[i] = place !== place ? SHADES : place <= 0 ? 0 : place >= SHADES - 1 ? SHADES - 1 : place + 0.5;
   }
+  return shades;
 }
 
 /** A color between low and high; beyond them, the last. */
-class NumberColoring {
+class NumberColoring extends Coloring {
   constructor(column, theme) {
+    const stops = column.isTrust ? theme.trust : theme.ramp;
+    const colors = Array.from({ length: SHADES }, (_, shade) => between(stops, shade / (SHADES - 1)));
+    super([], [...colors, theme.missing], () => shadesOf(column.values, column.low, column.high));
     this.column = column;
-    this.entries = [];
-    this.missing = theme.missing;
-    this.stops = column.isTrust ? theme.trust : theme.ramp;
-    const steps = 256;
-    this.table = Array.from({ length: steps }, (_, step) => this.between(step / (steps - 1)));
-    this.width = column.high - column.low || 1;
-  }
-
-  between(share) {
-    const place = share * (this.stops.length - 1);
-    const left = Math.min(Math.floor(place), this.stops.length - 2);
-    return this.stops[left].map((value, channel) =>
-      Math.round(value + (this.stops[left + 1][channel] - value) * (place - left)),
-    );
-  }
-
-  colorOf(point) {
-    const value = this.column.values[point];
-    if (Number.isNaN(value)) return this.missing;
-    const share = Math.min(Math.max((value - this.column.low) / this.width, 0), 1);
-    return this.table[Math.round(share * 255)];
+    this.stops = stops;
   }
 }
 
-class PlainColoring {
-  constructor(theme) {
-    this.entries = [];
-    this.color = theme.plain;
-  }
-  colorOf() {
-    return this.color;
-  }
-}
-
-function makeColoring(column, theme) {
-  if (!column) return new PlainColoring(theme);
-  if (column.makeColoring) return column.makeColoring(theme);
+function makeColoring(column, theme, n) {
+  if (!column) return new Coloring([], [theme.plain], () => new Uint8Array(n));
+  if (column.makeColoring) return column.makeColoring(theme, n);
   return column.kind === "category" ? new CategoryColoring(column, theme) : new NumberColoring(column, theme);
+}
+
+/** Colors in the order of painting; alpha is 0 for hidden and `dimmed` for unselected points. */
+function fillColors(target, order, coloring, visible, selection, dimmed) {
+  const { slots, table } = coloring;
+  const [full, pale] = [0xff000000, dimmed << 24];
+  for (let place = 0; place < target.length; place++) {
+    const point = order[place];
+    const alpha = !visible[point] ? 0 : selection && !selection[point] ? pale : full;
+    target[place] = table[slots[point]] | alpha;
+  }
 }

@@ -20,7 +20,7 @@ function fillLegend(place, coloring, app = null) {
     place.append(...rampLegend(coloring));
     return;
   }
-  const counts = coloring.entries.length ? coloring.counts(app.selection) : [];
+  const counts = coloring.entries.length ? coloring.counts(app.countedPoints()) : [];
   coloring.entries.forEach((entry, slot) => {
     const button = element("button", "entry");
     button.type = "button";
@@ -40,7 +40,7 @@ function rampLegend(coloring) {
   bar.style.background = `linear-gradient(to right, ${stops.map(cssColor).join(", ")})`;
   const ends = element("div", "ends");
   const middle = (column.low + column.high) / 2;
-  for (const value of [column.low, middle, column.high]) ends.append(element("span", "", shortNumber(value, 3)));
+  for (const value of [column.low, middle, column.high]) ends.append(element("span", "", column.format(value, 3)));
   return [bar, ends];
 }
 

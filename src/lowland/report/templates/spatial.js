@@ -1,75 +1,97 @@
 // Which point is under the cursor, and which points are inside a lasso.
 
+const BANDS = 1024; // of the height of a lasso
+
 /** A grid over the flat positions: each cell lists its points. */
 class GridIndex {
   constructor(flat) {
     this.flat = flat;
     const n = flat.length / 2;
-    this.side = Math.max(1, Math.min(512, Math.ceil(Math.sqrt(n))));
-    [this.lowX, this.highX, this.lowY, this.highY] = [Infinity, -Infinity, Infinity, -Infinity];
+    const side = (this.side = Math.max(1, Math.min(1024, Math.ceil(Math.sqrt(n)))));
+    let [lowX, highX, lowY, highY] = [Infinity, -Infinity, Infinity, -Infinity];
     for (let i = 0; i < 2 * n; i += 2) {
-      this.lowX = Math.min(this.lowX, flat[i]);
-      this.highX = Math.max(this.highX, flat[i]);
-      this.lowY = Math.min(this.lowY, flat[i + 1]);
-      this.highY = Math.max(this.highY, flat[i + 1]);
+      const [x, y] = [flat[i], flat[i + 1]];
+      if (x < lowX) lowX = x;
+      if (x > highX) highX = x;
+      if (y < lowY) lowY = y;
+      if (y > highY) highY = y;
     }
-    this.starts = new Uint32Array(this.side * this.side + 1);
-    for (let i = 0; i < n; i++) this.starts[this.cellOf(i) + 1]++;
-    for (let cell = 0; cell < this.side * this.side; cell++) this.starts[cell + 1] += this.starts[cell];
+    [this.lowX, this.lowY] = [lowX, lowY];
+    this.perX = highX > lowX ? side / (highX - lowX) : 0;
+    this.perY = highY > lowY ? side / (highY - lowY) : 0;
+    const cells = new Uint32Array(n);
+    const starts = (this.starts = new Uint32Array(side * side + 1));
+    for (let i = 0; i < n; i++) {
+      const column = Math.min(((flat[2 * i] - lowX) * this.perX) | 0, side - 1);
+      const row = Math.min(((flat[2 * i + 1] - lowY) * this.perY) | 0, side - 1);
+      cells[i] = row * side + column;
+      starts[cells[i] + 1]++;
+    }
+    for (let cell = 0; cell < side * side; cell++) starts[cell + 1] += starts[cell];
+    const next = starts.slice();
     this.members = new Uint32Array(n);
-    const next = this.starts.slice();
-    for (let i = 0; i < n; i++) this.members[next[this.cellOf(i)]++] = i;
+    for (let i = 0; i < n; i++) this.members[next[cells[i]]++] = i;
   }
 
-  along(value, low, high) {
-    const share = high > low ? (value - low) / (high - low) : 0;
-    return Math.min(Math.max(Math.floor(share * this.side), 0), this.side - 1);
-  }
-
-  cellOf(point) {
-    const column = this.along(this.flat[2 * point], this.lowX, this.highX);
-    return this.along(this.flat[2 * point + 1], this.lowY, this.highY) * this.side + column;
+  along(value, low, per) {
+    return Math.min(Math.max(Math.floor((value - low) * per), 0), this.side - 1);
   }
 
   /** The nearest visible point at most `reach` pixels away, or -1. */
-  nearest(x, y, [scaleX, scaleY], reach, isVisible) {
+  nearest(x, y, [scaleX, scaleY], reach, visible) {
     const [reachX, reachY] = [reach / scaleX, reach / scaleY];
-    const [left, right] = [x - reachX, x + reachX].map((value) => this.along(value, this.lowX, this.highX));
-    const [bottom, top] = [y - reachY, y + reachY].map((value) => this.along(value, this.lowY, this.highY));
+    const [left, right] = [x - reachX, x + reachX].map((value) => this.along(value, this.lowX, this.perX));
+    const [bottom, top] = [y - reachY, y + reachY].map((value) => this.along(value, this.lowY, this.perY));
     let [best, shortest] = [-1, reach * reach];
     for (let row = bottom; row <= top; row++) {
-      const first = this.starts[row * this.side + left];
       const last = this.starts[row * this.side + right + 1];
-      for (let k = first; k < last; k++) {
+      for (let k = this.starts[row * this.side + left]; k < last; k++) {
         const i = this.members[k];
-        const squared = ((this.flat[2 * i] - x) * scaleX) ** 2 + ((this.flat[2 * i + 1] - y) * scaleY) ** 2;
-        if (squared < shortest && isVisible(i)) [best, shortest] = [i, squared];
+        const [dx, dy] = [(this.flat[2 * i] - x) * scaleX, (this.flat[2 * i + 1] - y) * scaleY];
+        const squared = dx * dx + dy * dy;
+        if (squared < shortest && visible[i]) [best, shortest] = [i, squared];
       }
     }
     return best;
   }
 }
 
-/** Even-odd rule: a ray from an inside point crosses the outline an odd number of times. */
-function isInside(polygon, x, y) {
-  let inside = false;
+/** The edges of a polygon by band of height, so that a point is compared with few of them. */
+function bandedEdges(polygon, bottom, perBand) {
+  const bands = Array.from({ length: BANDS }, () => []);
   for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
-    const [[xi, yi], [xj, yj]] = [polygon[i], polygon[j]];
-    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+    const [[x1, y1], [x2, y2]] = [polygon[j], polygon[i]];
+    const [first, last] = [Math.min(y1, y2), Math.max(y1, y2)].map((y) =>
+      Math.min(Math.floor((y - bottom) * perBand), BANDS - 1),
+    );
+    for (let band = first; band <= last; band++) bands[band].push(x1, y1, x2, y2);
+  }
+  return bands.map((edges) => Float64Array.from(edges));
+}
+
+/** Even-odd rule: a ray from an inside point crosses the outline an odd number of times. */
+function isInside(edges, x, y) {
+  let inside = false;
+  for (let k = 0; k < edges.length; k += 4) {
+    const [y1, y2] = [edges[k + 1], edges[k + 3]];
+    if (y1 > y !== y2 > y && x < ((edges[k] - edges[k + 2]) * (y - y2)) / (y1 - y2) + edges[k + 2]) inside = !inside;
   }
   return inside;
 }
 
 /** 1 for each visible point inside the polygon, given in map coordinates. */
-function pointsInside(flat, polygon, isVisible) {
+function pointsInside(flat, polygon, visible) {
   const xs = polygon.map(([x]) => x);
   const ys = polygon.map(([, y]) => y);
   const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const perBand = top > bottom ? BANDS / (top - bottom) : 0;
+  const bands = bandedEdges(polygon, bottom, perBand);
   const chosen = new Uint8Array(flat.length / 2);
   for (let i = 0; i < chosen.length; i++) {
     const [x, y] = [flat[2 * i], flat[2 * i + 1]];
-    if (x < left || x > right || y < bottom || y > top || !isVisible(i)) continue;
-    chosen[i] = isInside(polygon, x, y) ? 1 : 0;
+    if (x < left || x > right || y < bottom || y > top || !visible[i]) continue;
+    const band = Math.min(Math.floor((y - bottom) * perBand), BANDS - 1);
+    chosen[i] = isInside(bands[band], x, y) ? 1 : 0;
   }
   return chosen;
 }

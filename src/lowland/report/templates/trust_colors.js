@@ -1,30 +1,17 @@
 // Colors of missing x strangers, and the square legend that selects.
 
 /** A slot for each cell of the square; the last one is for points that are not measured. */
-class SquareColoring {
+class SquareColoring extends Coloring {
   constructor(column, theme) {
-    this.column = column;
-    this.entries = [];
-    this.slots = column.cells;
     const [fine, misplaced, torn, pressed] = theme.kinds;
     const side = SquareColumn.SIDE;
-    const between = (one, other, share) => one.map((value, k) => value + (other[k] - value) * share);
-    this.colors = Array.from({ length: side * side }, (_, cell) => {
+    const mix = (one, other, share) => one.map((value, k) => value + (other[k] - value) * share);
+    const colors = Array.from({ length: side * side }, (_, cell) => {
       const [missing, strangers] = [Math.floor(cell / side) / (side - 1), (cell % side) / (side - 1)];
-      const low = between(fine, pressed, strangers);
-      return between(low, between(torn, misplaced, strangers), missing).map(Math.round);
+      return mix(mix(fine, pressed, strangers), mix(torn, misplaced, strangers), missing).map(Math.round);
     });
-    this.colors.push(theme.missing);
-  }
-
-  colorOf(point) {
-    return this.colors[this.slots[point]];
-  }
-
-  counts() {
-    const counts = new Uint32Array(this.colors.length);
-    for (const cell of this.slots) counts[cell]++;
-    return counts;
+    super([], [...colors, theme.missing], () => column.cells);
+    this.column = column;
   }
 
   fillLegend(place, app) {
@@ -34,8 +21,8 @@ class SquareColoring {
 
 /** Points in the background of what is drawn over them. */
 const MUTED = {
-  makeColoring(theme) {
-    return { entries: [], colorOf: () => theme.missing };
+  makeColoring(theme, n) {
+    return new Coloring([], [theme.missing], () => new Uint8Array(n));
   },
 };
 
@@ -48,9 +35,8 @@ function ownColumn({ measure, trust, part }, cloud) {
 }
 
 /** A coloring for the points of a part. */
-function coloringOfPart(coloring, part) {
-  if (!part.points) return coloring;
-  return { entries: [], colorOf: (at) => coloring.colorOf(part.points[at]) };
+function coloringOfPart({ colors, slots }, { points, n }) {
+  return new Coloring([], colors, () => (points ? Uint8Array.from(points, (at) => slots[at]) : new Uint8Array(n)));
 }
 
 const isPicked = (app, key) => app.picked?.key === key && app.picked.chosen === app.selection;

@@ -3,14 +3,14 @@
 const NOT_MEASURED = 255;
 
 /** Shares from 0 to 1, one byte each. */
-class ShareColumn {
+class ShareColumn extends NumberColumn {
   constructor(name, packed, isTrust = false) {
-    this.name = name;
-    this.kind = "number";
-    this.isTrust = isTrust;
+    super({ name, low: 0, high: 1 }, isTrust);
     this.codes = unpack(packed, "u1");
-    this.values = Float32Array.from(this.codes, (code) => (code === NOT_MEASURED ? NaN : code / (NOT_MEASURED - 1)));
-    [this.low, this.high] = [0, 1];
+  }
+  get values() {
+    const share = (code) => (code === NOT_MEASURED ? NaN : code / (NOT_MEASURED - 1));
+    return (this.unpacked ??= Float32Array.from(this.codes, share));
   }
   text(point) {
     const code = this.codes[point];
@@ -122,6 +122,7 @@ function appOfPart(app, part) {
     hovered: { get: () => place(app.hovered) },
     pinned: { get: () => place(app.pinned) },
     selection: { get: () => app.selection && points && points.map((at) => app.selection[at]) },
+    visible: { get: () => (points ? points.map((at) => app.visible[at]) : new Uint8Array(part.n).fill(1)) },
     isVisible: { value: (at) => !points || app.isVisible(points[at]) },
     hover: { value: (at, ...cursor) => app.hover(point(at), ...cursor) },
     pin: { value: (at) => app.pin(point(at)) },
