@@ -10,6 +10,7 @@ import numpy as np
 
 from lowland.report._about_alignment import about_alignment
 from lowland.report._about_rows import about_rows
+from lowland.report._about_trust import about_trust
 from lowland.report.payload import SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
@@ -58,6 +59,10 @@ def advise(summary: Summary) -> list[Advice]:
 
 
 Found = Iterator[tuple[str, bool, str]]
+
+
+def _trust(entry: Map, n: int) -> Found:
+    yield from about_trust(entry.get("trust"))
 
 
 def _stopped(entry: Map, n: int) -> Found:
@@ -235,6 +240,7 @@ def _more_dimensions(entry: Map, n: int) -> Found:
 
 
 RULES: tuple[Any, ...] = (
+    _trust,
     _stopped,
     _collapsed,
     _low_quality,

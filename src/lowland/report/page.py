@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from lowland.report import wording
+from lowland.report._about_trust import TRUST_KINDS
 from lowland.report.advice import advise
 from lowland.report.arrays import separate
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
+from lowland.report.trust_payload import pack_trust
+from lowland.report.trust_view import plateau_view, trust_view
 
 __all__ = ["render", "write_report"]
 
@@ -35,6 +38,10 @@ SCRIPTS = (
     "sidebar.js",
     "contours.js",
     "filter.js",
+    "trust_data.js",
+    "trust_colors.js",
+    "trust_layers.js",
+    "trust.js",
     "app.js",
 )
 MOST_LISTED = 200  # dropped rows and features
@@ -70,10 +77,11 @@ def render(summary: Summary) -> str:
     Cost O(n); at most 1 000 000 points are embedded.
     """
     check_summary(summary)
-    data, arrays = separate(pack(summary))
+    data, arrays = separate(pack(summary) | pack_trust(summary))
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
-    advice = advise(summary)
+    # The verdict on top says what is in doubt about the trust of a map.
+    advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
     return _page(
         style=style,
         style_hash=_hash(style),
@@ -83,7 +91,7 @@ def render(summary: Summary) -> str:
         arrays=arrays,
         no_ids="omitted" in data["ids"],
         summary=summary,
-        maps=[_map_view(entry) for entry in summary["maps"]],
+        maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
         comparison=_comparison(summary["maps"]),
         n=len(summary["ids"]),
         shown=min(len(summary["ids"]), MOST_POINTS),
@@ -139,10 +147,11 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _map_view(entry: Map) -> dict[str, Any]:
+def _map_view(entry: Map, number: int) -> dict[str, Any]:
     d = np.asarray(entry["coordinates"]).shape[1]
     return {
         **entry,
+        "number": number,
         "dimensions": d,
         "is_torus": entry.get("sides") is not None,
         "shown_dimensions": min(d, SHOWN_DIMENSIONS),
@@ -151,6 +160,8 @@ def _map_view(entry: Map) -> dict[str, Any]:
             for name, values in entry["per_point"].items()
         ],
         "quality": [_quality_view(name, measure) for name, measure in entry["quality"].items()],
+        "trust": trust_view(entry),
+        "plateau": plateau_view(entry),
         "facts": {_words(name): value for name, value in entry["facts"].items()},
         "loss": _curve(entry["loss_history"]),
         "pictures": {

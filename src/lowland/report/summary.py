@@ -11,7 +11,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.trust.result import Plateau, Trust
+from lowland.trust.result import OtherMap, Plateau, Trust
 
 __all__ = [
     "AlignedSet",
@@ -208,6 +208,57 @@ def _check_map(entry: Mapping[str, Any], n: int, place: str) -> None:
     if not np.isfinite(Y).all():
         row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
         raise DataError(f"{place}['coordinates'] holds NaN or infinity, first in row {row}.")
+    if entry.get("trust") is not None:
+        _check_trust(entry["trust"], Y, f"{place}['trust']")
+    if entry.get("plateau") is not None:
+        _check_plateau(entry["plateau"], n, f"{place}['plateau']")
+
+
+def _check_trust(trust: Trust, Y: np.ndarray, place: str) -> None:
+    """Homes and centers are drawn in the map, so that they have to be about this very map."""
+    n = len(Y)
+    for name in ("missing", "strangers", "home", "kind"):
+        _check_length(getattr(trust.points, name), n, f"{place}.points.{name}")
+    _check_length(trust.island_of, n, f"{place}.island_of")
+    made = np.asarray(trust.coordinates)
+    width = float(np.ptp(Y, axis=0).max())
+    if made.shape != Y.shape or not np.allclose(made, Y, rtol=0.0, atol=1e-4 * width):
+        raise DataError(
+            f"{place}.coordinates differ from the coordinates of the map: check the map after it "
+            "was turned or scaled, or turn both alike."
+        )
+    others: list[OtherMap] = []
+    if trust.stability is not None:
+        _check_length(trust.stability.points, n, f"{place}.stability.points")
+        others += trust.stability.refits
+    if trust.chance is not None:
+        others.append(trust.chance.null)
+    _check_others(others, n, place)
+
+
+def _check_plateau(plateau: Plateau, n: int, place: str) -> None:
+    for name in ("excess", "overlap", "on_plateau"):
+        if len(getattr(plateau, name)) != len(plateau.values):
+            raise DataError(
+                f"{place}.{name} has {len(getattr(plateau, name))} entries, but there are "
+                f"{len(plateau.values)} values."
+            )
+    _check_others(plateau.maps, n, place)
+
+
+def _check_others(others: Sequence[OtherMap], n: int, place: str) -> None:
+    for other in others:
+        rows = np.asarray(other.rows)
+        if len(rows) != len(other.coordinates):
+            raise DataError(
+                f"the map {other.title!r} of {place} has {len(rows)} rows, but coordinates of "
+                f"{len(other.coordinates)}."
+            )
+        if len(rows) and not 0 <= rows.min() <= rows.max() < n:
+            raise DataError(
+                f"the map {other.title!r} of {place} has rows from {rows.min()} to {rows.max()}, "
+                f"but there are {n} ids."
+            )
 
 
 def _check_alignment(alignment: Mapping[str, Any], n: int) -> None:

@@ -8,6 +8,7 @@ class App {
   constructor(packed) {
     this.points = new Points(packed);
     this.layers = []; // what is painted over the points: objects with paint(context, panel)
+    addTrust(this.points.clouds, packed);
     this.painter = this.makePainter();
     this.easel = new Easel(this);
     this.tool = "move";
@@ -19,6 +20,7 @@ class App {
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
+    this.trust = new TrustPart(this);
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
     this.contours = new Contours(this);
     this.filters = new Filters(this);
@@ -49,11 +51,13 @@ class App {
   /** A panel of the distortion section has a color of its own; the others share the chosen one. */
   addPanel(figure) {
     const cloud = this.points.clouds[Number(figure.dataset.map)];
-    const panel = new Panel(figure, cloud, this);
+    const part = cloud.trust?.parts.get(figure.dataset.part);
+    const panel = part ? new Panel(figure, part, appOfPart(this, part)) : new Panel(figure, cloud, this);
     this.panels.push(panel);
     this.easel.add(panel);
-    if (figure.dataset.measure === undefined) return;
-    const column = cloud.measures[Number(figure.dataset.measure)];
+    this.trust.add(figure, panel);
+    const column = ownColumn(figure.dataset, cloud);
+    if (column === undefined) return;
     this.fixed.push({ panel, column, legend: figure.querySelector(".legend") });
   }
 
@@ -70,6 +74,10 @@ class App {
     for (const name of measures) {
       const byMap = clouds.map((cloud) => cloud.measures.find((measure) => measure.name === name));
       choices.push([name.replaceAll("_", " "), byMap]);
+    }
+    const trusts = new Set(clouds.flatMap((cloud) => cloud.trust?.choices.map(({ name }) => name) ?? []));
+    for (const name of trusts) {
+      choices.push([name, clouds.map((cloud) => cloud.trust?.choices.find((column) => column.name === name))]);
     }
     choices.push(["one color", everywhere(null)]);
     choices.forEach(([name], number) => {
@@ -109,11 +117,13 @@ class App {
     this.updateVisible();
     const own = new Map(this.fixed.map(({ panel, column }) => [panel, column]));
     for (const panel of this.panels) {
-      const shared = columns[this.points.clouds.indexOf(panel.cloud)];
-      panel.recolor(this.coloringOf(own.has(panel) ? own.get(panel) : shared), this.theme);
+      const { parent } = panel.cloud;
+      const shared = columns[this.points.clouds.indexOf(parent ?? panel.cloud)];
+      const coloring = this.coloringOf(own.has(panel) ? own.get(panel) : shared);
+      panel.recolor(parent ? coloringOfPart(coloring, panel.cloud) : coloring, this.theme);
     }
     fillLegend(byId("legend"), this.coloring, this);
-    for (const { column, legend } of this.fixed) fillLegend(legend, this.coloringOf(column));
+    for (const { column, legend } of this.fixed) if (legend) fillLegend(legend, this.coloringOf(column), this);
     this.filters.show();
     this.contours.forget();
     this.tellSelection();

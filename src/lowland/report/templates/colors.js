@@ -16,6 +16,7 @@ class Theme {
     this.categories = colors("--categories");
     this.ramp = colors("--ramp");
     this.trust = colors("--trust");
+    this.kinds = ["fine", "misplaced", "torn", "pressed"].map((kind) => colors(`--kind-${kind}`)[0]);
     [this.plain] = colors("--accent");
     [this.missing] = colors("--missing");
     [this.paper] = colors("--paper");
@@ -69,7 +70,7 @@ class CategoryColoring extends Coloring {
     }
     const entries = codes.map((code, slot) => ({
       label: column.names[code],
-      color: theme.categories[slot % theme.categories.length],
+      color: theme[column.palette]?.[code - 1] ?? theme.categories[slot % theme.categories.length],
     }));
     const slotOfCode = new Uint8Array(column.names.length).fill(255);
     codes.forEach((code, slot) => (slotOfCode[code] = slot));
@@ -127,6 +128,7 @@ class NumberColoring extends Coloring {
 
 function makeColoring(column, theme, n) {
   if (!column) return new Coloring([], [theme.plain], () => new Uint8Array(n));
+  if (column.makeColoring) return column.makeColoring(theme, n);
   return column.kind === "category" ? new CategoryColoring(column, theme) : new NumberColoring(column, theme);
 }
 

@@ -283,7 +283,7 @@ class Points {
   describe(point) {
     const facts = this.columns.map((column) => [column.name, column.text(point)]);
     for (const cloud of this.clouds) {
-      for (const column of [...cloud.measures, cloud.clusters]) {
+      for (const column of [...cloud.measures, ...(cloud.trust?.columns ?? []), cloud.clusters]) {
         facts.push([this.nameIn(cloud, column), column.text(point)]);
       }
     }

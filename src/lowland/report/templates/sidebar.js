@@ -12,6 +12,10 @@ function element(tag, className, text) {
 /** Categories as buttons that hide and show, or a bar from low to high. */
 function fillLegend(place, coloring, app = null) {
   place.replaceChildren();
+  if (coloring.fillLegend) {
+    coloring.fillLegend(place, app);
+    return;
+  }
   if (coloring instanceof NumberColoring) {
     place.append(...rampLegend(coloring));
     return;
