@@ -28,14 +28,14 @@ class ArrowLayer {
     for (const { point, start, home } of panel.cloud.trust.arrows) {
       if (point >= 0 && !this.app.isVisible(point)) continue;
       context.globalAlpha = selection && !selection[point] ? 0.15 : 1;
-      this.paintArrow(context, panel, ...this.ends(panel.cloud, point, start, home));
+      this.paintArrow(context, panel, ...this.ends(panel, point, start, home));
     }
   }
 
   /** In one dimension, the height of a point means nothing, so its arrow keeps it. */
-  ends(cloud, point, start, home) {
+  ends({ cloud, view }, point, start, home) {
     if (cloud.dimensions > 1) return [start, nearestCopy(cloud, start, home)];
-    const height = point >= 0 ? cloud.positions[3 * point + 1] : 0;
+    const height = point >= 0 ? view.flat[2 * point + 1] : 0;
     const [x] = nearestCopy(cloud, [start[0], 0], home);
     return [[start[0], height], [x, height]];
   }
