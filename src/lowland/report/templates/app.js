@@ -6,6 +6,7 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(packed) {
     this.points = new Points(packed);
+    this.layers = []; // what is painted over the points: objects with paint(context, panel)
     this.painter = this.makePainter();
     this.tool = "move";
     this.hovered = this.pinned = -1;

@@ -72,13 +72,18 @@ class Panel {
     });
   }
 
-  /** Rings around the hovered and the pinned point, and the lasso. */
+  /** The layers, rings around the hovered and the pinned point, and the lasso. */
   paintOverlay() {
     const context = this.overlay.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.view.width, this.view.height);
     context.strokeStyle = this.theme.ink;
     if (this.cloud.torus) this.paintFrame(context);
+    for (const layer of this.app.layers) {
+      context.save();
+      layer.paint(context, this);
+      context.restore();
+    }
     for (const [point, width] of [[this.app.pinned, 2.5], [this.app.hovered, 1.5]]) {
       if (point < 0) continue;
       const flat = this.view.flat;
