@@ -15,9 +15,10 @@ import numpy as np
 
 from lowland.report import wording
 from lowland.report.advice import advise
-from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
+from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
+from lowland.report.viewer_data import pack_page, viewer_notes
 
 __all__ = ["render", "write_report"]
 
@@ -30,6 +31,11 @@ SCRIPTS = (
     "painters.js",
     "panel.js",
     "sidebar.js",
+    "values.js",
+    "thumbnails.js",
+    "neighbors.js",
+    "selection.js",
+    "names.js",
     "app.js",
 )
 MOST_LISTED = 200  # dropped rows and features
@@ -68,12 +74,15 @@ def render(summary: Summary) -> str:
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
     advice = advise(summary)
+    packed = pack_page(summary)
     return _page(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=to_json(pack(summary)),
+        data=to_json(packed),
+        viewer_notes=viewer_notes(packed),
+        has_neighbors=packed["neighbors"] is not None,
         summary=summary,
         maps=[_map_view(entry) for entry in summary["maps"]],
         comparison=_comparison(summary["maps"]),

@@ -23,6 +23,7 @@ FEW_CATEGORIES = 10  # the same for other numbers
 LONGEST_TEXT = 200  # characters of a label; ids are never shortened
 MOST_IN_NATURAL_ORDER = 1000  # categories; more are sorted as plain text
 LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def pack(summary: Summary) -> dict[str, Any]:
@@ -67,6 +68,8 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
         "title": entry["title"],
         "dimensions": Y.shape[1],
         "coordinates": pack_array(centered / reach, "<f4"),
+        "origin": [float(value) for value in middle],
+        "reach": float(reach),
         "torus": torus,
         "measures": [
             pack_numbers(name, np.asarray(values, dtype=np.float64)[rows])
@@ -93,12 +96,16 @@ def pack_column(
     else:
         chosen = list(values) if rows is None else [values[row] for row in rows.tolist()]
     numbers = as_numbers(chosen)
-    if numbers is not None:
-        distinct = np.unique(numbers[np.isfinite(numbers)])
-        whole = bool((distinct == np.round(distinct)).all())
-        if distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES):
-            return pack_numbers(name, numbers)
+    if numbers is not None and is_continuum(numbers):
+        return pack_numbers(name, numbers)
     return pack_categories(name, chosen)
+
+
+def is_continuum(numbers: np.ndarray) -> bool:
+    """Whether numbers have so many different values that they need a continuous scale."""
+    distinct = np.unique(numbers[np.isfinite(numbers)])
+    whole = bool((distinct == np.round(distinct)).all())
+    return distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES)
 
 
 def as_numbers(values: Any) -> np.ndarray | None:
@@ -119,20 +126,29 @@ def as_numbers(values: Any) -> np.ndarray | None:
 def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
     """Numbers with the range of the color scale; values beyond it get the color of its end."""
     finite = values[np.isfinite(values)]
-    low, high = np.quantile(finite, [0.02, 0.98]) if finite.size else (0.0, 1.0)
+    low, high = color_range(finite)
+    largest = float(np.abs(finite).max(initial=0.0))
     whole = bool((finite == np.round(finite)).all())
-    exact = whole and finite.size and np.abs(finite).max() > LARGEST_EXACT
-    kind = "<f8" if exact else "<f4"
-    with np.errstate(over="ignore"):
-        packed = pack_array(values, kind)
+    exact = largest > LARGEST_FLOAT32 or (whole and largest > LARGEST_EXACT)
+    packed = pack_array(values, "<f8" if exact else "<f4")
     return {
         "name": name,
         "kind": "number",
         "values": packed,
         "bytes": 8 if exact else 4,
-        "low": float(low),
-        "high": float(high),
+        "low": low,
+        "high": high,
     }
+
+
+def color_range(finite: np.ndarray) -> tuple[float, float]:
+    """Quantiles that are the ends of a color scale."""
+    if not finite.size:
+        return 0.0, 1.0
+    largest = float(np.abs(finite).max())
+    unit = largest if largest > LARGEST_FLOAT32 else 1.0  # differences of huge numbers overflow
+    low, high = np.quantile(finite / unit, [0.02, 0.98])
+    return float(unit * low), float(unit * high)
 
 
 def pack_categories(name: str, values: Any) -> dict[str, Any]:
@@ -163,6 +179,11 @@ def pack_codes(
         "codes": pack_array(codes, f"<u{size}"),
         "bytes": size,
     }
+
+
+def unpack_codes(column: Mapping[str, Any]) -> np.ndarray:
+    """The codes that :func:`pack_codes` packed."""
+    return np.frombuffer(base64.b64decode(column["codes"]), dtype=f"<u{column['bytes']}")
 
 
 def label_text(value: Any) -> str | None:

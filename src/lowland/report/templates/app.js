@@ -12,10 +12,15 @@ class App {
     this.hovered = this.pinned = -1;
     this.selection = null;
     this.hidden = new Set();
+    this.values = (packed.values?.columns ?? []).map((column) => new ValueColumn(column));
+    this.thumbnails = new Thumbnails(packed.images);
+    this.neighbors = new Neighbors(this, packed.neighbors);
+    this.chosenRows = new Selection(this);
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
+    this.names = new Names(this);
     this.listen();
     this.chooseColor(this.firstChoice());
   }
@@ -64,11 +69,15 @@ class App {
       choices.push([name.replaceAll("_", " "), byMap]);
     }
     choices.push(["one color", everywhere(null)]);
-    choices.forEach(([name], number) => {
+    for (const column of this.values) choices.push([column.name, everywhere(column)]);
+    const table = element("optgroup");
+    table.label = "columns of the table";
+    choices.forEach(([name, [column]], number) => {
       const option = element("option", "", name);
       option.value = number;
-      byId("color").append(option);
+      (column instanceof ValueColumn ? table : byId("color")).append(option);
     });
+    if (this.values.length) byId("color").append(table);
     return choices;
   }
 
@@ -98,6 +107,7 @@ class App {
     }
     fillLegend(byId("legend"), this.coloring, this);
     for (const { panel, legend } of this.fixed) fillLegend(legend, own.get(panel));
+    this.chosenRows.offerShown(this.hidden.size > 0 && this.hidden.size < this.coloring.entries.length);
   }
 
   isVisible(point) {
@@ -130,13 +140,15 @@ class App {
     if (point < 0 && this.hovered < 0) return;
     const changed = point !== this.hovered;
     this.hovered = point;
-    showTip(byId("tip"), this.points, point, left, top);
+    const picture = point < 0 || left === undefined ? null : this.thumbnails.picture(point, this.points.id(point));
+    showTip(byId("tip"), this.points, point, left, top, picture);
     if (changed) for (const panel of this.panels) if (panel.theme) panel.paintOverlay();
   }
 
   pin(point) {
     this.pinned = point;
-    byId("details").replaceChildren(...(point < 0 ? [] : factRows(this.points, point)));
+    byId("details").replaceChildren(...(point < 0 ? [] : pointDetails(this, point)));
+    this.neighbors.show(point);
     for (const panel of this.panels) panel.paintOverlay();
   }
 
@@ -148,6 +160,7 @@ class App {
     byId("export").hidden = !count;
     byId("selected").textContent = `${count} of ${this.points.n} points selected`;
     this.recolor();
+    this.chosenRows.show(this.selection);
   }
 
   find(text) {
@@ -178,7 +191,7 @@ class App {
     onClick("zoom-out", () => this.panels.forEach((panel) => panel.zoom(0.8)));
     onClick("reset", () => this.panels.forEach((panel) => panel.reset()));
     onClick("clear", () => this.select(null));
-    onClick("export", () => download("selection.csv", this.points.csv(this.selection)));
+    onClick("export", () => this.chosenRows.export());
     onClick("copy", () => this.copyCommand());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
   }

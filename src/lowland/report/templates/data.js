@@ -72,6 +72,9 @@ class Cloud {
     this.positions = this.spread(unpack(packed.coordinates, "f4"));
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
+    this.names = packed.names;
+    this.origin = packed.origin;
+    this.reach = packed.reach;
     this.torus = packed.torus;
     this.extent = this.measureExtent();
   }
@@ -151,15 +154,5 @@ class Points {
       found[i] = texts.some((entry) => entry.toLowerCase().includes(wanted)) ? 1 : 0;
     }
     return found;
-  }
-
-  /** Ids and labels of the chosen points as a CSV file (RFC 4180). */
-  csv(chosen) {
-    const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const lines = [["id", ...this.columns.map((column) => column.name)]];
-    for (let i = 0; i < this.n; i++) {
-      if (chosen[i]) lines.push([this.id(i), ...this.columns.map((column) => column.text(i))]);
-    }
-    return lines.map((line) => line.map(quote).join(",") + "\r\n").join("");
   }
 }
