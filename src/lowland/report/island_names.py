@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -166,7 +167,7 @@ def _add_numbers(
         for column in np.argsort(-size, kind="stable")[:MOST_NUMBERS]:
             if size[column] >= LEAST_DIFFERENCE:
                 word = "high" if difference[column] > 0 else "low"
-                text = _shortened(f"{word} {names[column].replace('_', ' ')}")
+                text = _shortened(f"{word} {_without_unit(names[column])}")
                 found[island - 1].append((float(size[column]), text))
 
 
@@ -178,6 +179,12 @@ def _category_name(label: str, text: str) -> str:
         if text not in ("True", "False"):
             return _shortened(text)
     return _shortened(f"{label.replace('_', ' ')} {text}")
+
+
+def _without_unit(name: str) -> str:
+    """The name of a column without what stands in brackets at its end: "petal length (cm)"."""
+    bare = re.sub(r"\s*(\([^()]*\)|\[[^][]*\])\s*$", "", name).replace("_", " ")
+    return bare if bare.strip() else name
 
 
 def _shortened(text: str) -> str:

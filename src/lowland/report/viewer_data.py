@@ -64,6 +64,10 @@ def pack_page(summary: Summary) -> dict[str, Any]:
     for entry in packed["maps"]:
         found = island_names(unpack_codes(entry["clusters"]), labels, numbers)
         entry["names"] = [[*names[:-1][: MOST_NAMES - 1], names[-1]] for names in found]
+        entry["clusters"]["names"] = [
+            f"{cluster}: {names[0]}" if len(names) > 1 else cluster
+            for cluster, names in zip(entry["clusters"]["names"], found, strict=True)
+        ]
     return packed
 
 

@@ -1,6 +1,8 @@
 // Names of the islands of a map, written over it: the largest first, more where there is room.
 
-const LONGEST_NAME = 34; // characters on the map
+const LONGEST_NAME = 34; // characters on the map,
+const SHORT_NAME = 20; // and on one that is narrower
+const NARROW = 420; // than so many pixels
 const NAME_SAMPLE = 400; // points of an island that its middle is found from
 const SECOND_LINE = 2.5; // zoom from which the second name is written, too
 const APART = 5; // pixels between names
@@ -50,16 +52,18 @@ class Names {
     const { flat } = view;
     const islands = this.of(panel.cloud);
     const taken = [];
+    const [largest, longest] = view.width < NARROW ? [1, SHORT_NAME] : [4, LONGEST_NAME];
     for (const island of islands) {
       if (!island.members.some((point) => this.app.isVisible(point))) continue;
       const [left, top] = view.toScreen(flat[2 * island.middle], flat[2 * island.middle + 1]);
       if (left < 0 || top < 0 || left > view.width || top > view.height) continue;
-      const size = 12 + Math.round(4 * Math.sqrt(island.count / islands[0].count));
-      const lines = [{ text: cutName(island.names[0]), size, weight: 650 }];
+      const size = 12 + Math.round(largest * Math.sqrt(island.count / islands[0].count));
+      const lines = [{ text: cutName(island.names[0], longest), size, weight: 650 }];
       if (view.zoom >= SECOND_LINE && island.names.length > 2) {
-        lines.push({ text: cutName(island.names[1]), size: 12, weight: 400 });
+        lines.push({ text: cutName(island.names[1], longest), size: 12, weight: 400 });
       }
-      const box = this.fit(context, lines, left, top, view, taken) ?? this.fit(context, lines.slice(0, 1), left, top, view, taken);
+      const place = [left, top, view, taken];
+      const box = this.fit(context, lines, ...place) ?? this.fit(context, lines.slice(0, 1), ...place);
       if (!box) continue;
       taken.push(box);
       writeName(context, box, panel.theme);
@@ -104,9 +108,9 @@ function middleOf(cloud, members) {
 
 const fontOf = ({ size, weight }) => `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
 
-function cutName(text) {
+function cutName(text, most) {
   const letters = [...text];
-  return letters.length <= LONGEST_NAME ? text : letters.slice(0, LONGEST_NAME - 1).join("") + "…";
+  return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
 }
 
 /** Text with a halo in the color of the paper, readable over points of any color. */

@@ -89,11 +89,13 @@ class Neighbors {
     const { points, thumbnails } = this.app;
     const table = element("table", "near-rows");
     const heading = element("tr");
-    const names = ["", ...(thumbnails.any ? [""] : []), "id", ...points.columns.map((column) => column.name)];
-    for (const name of names) heading.append(element("th", "", name));
+    for (const name of ["", ...(thumbnails.any ? [""] : []), "id"]) heading.append(element("th", "", name));
     for (const cloud of clouds) {
-      heading.append(element("th", "number", clouds.length > 1 ? cloud.title : "in the map"));
+      const cell = element("th", "number", clouds.length > 1 ? cloud.title : "in the map");
+      cell.title = "rank in the map";
+      heading.append(cell);
     }
+    for (const column of points.columns) heading.append(element("th", "", column.name));
     heading.firstChild.title = "rank in the data";
     const body = element("tbody");
     for (const link of this.links) body.append(this.row(link, clouds));
@@ -117,13 +119,14 @@ class Neighbors {
     button.type = "button";
     button.title = "Show this point and its neighbors";
     id.append(button);
-    row.append(id, ...points.columns.map((column) => element("td", "", column.text(link.point))));
+    row.append(id);
     for (const cloud of clouds) {
       const isNear = this.isNear(link, cloud);
       const cell = element("td", `number ${isNear ? "near" : "torn"}`, `${link.ranks.get(cloud)}`);
       cell.title = isNear ? "near in the map" : "torn away in the map";
       row.append(cell);
     }
+    row.append(...points.columns.map((column) => element("td", "", column.text(link.point))));
     row.addEventListener("click", () => this.app.pin(link.point));
     row.addEventListener("pointerenter", () => this.app.hover(link.point));
     row.addEventListener("pointerleave", () => this.app.hover(-1));

@@ -1,9 +1,9 @@
 // The selected points: what sets them apart, their rows in a table, and a file with all columns.
 
 const MOST_BARS = 12;
-const ROWS_AT_A_TIME = 200;
+const ROWS_AT_A_TIME = 60; // more are added when one scrolls to the end
 const MOST_TABLE_COLUMNS = 30; // of numbers; the file has all
-const FEW_SELECTED = 5;
+const LONGEST_BAR = 4; // standard deviations; the numbers tell what is more
 const collator = new Intl.Collator(undefined, { numeric: true });
 
 class Selection {
@@ -36,25 +36,29 @@ class Selection {
     this.points = [];
     for (let i = 0; i < chosen.length; i++) if (chosen[i]) this.points.push(i);
     const differences = differencesOf(this.app, chosen);
-    this.showBars(differences.slice(0, MOST_BARS));
+    this.showBars(differences);
     this.columns = this.tableColumns(differences);
     this.sorted = null;
     this.showTable();
   }
 
-  showBars(differences) {
+  /** Of m differences of groups that do not differ, the largest is about sqrt(2 ln 2m) errors. */
+  showBars(all) {
+    const differences = all.slice(0, MOST_BARS);
     const rest = this.app.points.n - this.points.length;
-    byId("apart-note").textContent = this.aboutBars(differences.length, rest);
+    const chance = Math.sqrt(2 * Math.log(2 * all.length) * (1 / this.points.length + 1 / rest));
+    byId("apart-note").textContent = this.aboutBars(differences, rest, chance);
     const finite = differences.map(({ difference }) => Math.abs(difference)).filter(Number.isFinite);
-    const longest = Math.max(1, ...finite);
-    byId("apart").replaceChildren(...differences.map((one) => differenceBar(one, longest)));
+    const longest = Math.min(Math.max(1, ...finite), LONGEST_BAR);
+    byId("apart").replaceChildren(...differences.map((one) => differenceBar(one, longest, chance)));
   }
 
-  aboutBars(count, rest) {
+  aboutBars(differences, rest, chance) {
     if (!rest) return "All points are selected: there is no rest to compare with.";
-    if (!count) return "No column differs between the selected points and the rest.";
-    const few = this.points.length < FEW_SELECTED ? " So few points differ from the rest by chance, too." : "";
-    return `Mean of the selection minus mean of the rest, in standard deviations.${few}`;
+    if (!differences.length) return "No column differs between the selected points and the rest.";
+    const isPale = differences.some(({ difference }) => Math.abs(difference) < chance);
+    const pale = isPale ? " Pale: no more than the largest difference that chance gives." : "";
+    return `Mean of the selection minus mean of the rest, in standard deviations.${pale}`;
   }
 
   /** Id and labels, then the columns that differ most, then others while there is room. */
@@ -154,8 +158,8 @@ class Selection {
 }
 
 /** One difference: its name, a bar to the right (higher) or to the left (lower), and the number. */
-function differenceBar({ name, difference, inside, outside }, longest) {
-  const row = element("div", "bar");
+function differenceBar({ name, difference, inside, outside }, longest, chance) {
+  const row = element("div", Math.abs(difference) < chance ? "bar pale" : "bar");
   row.title = `${name}\nselection: ${inside}\nrest: ${outside}`;
   const track = element("div", "track");
   const fill = element("i", difference > 0 ? "higher" : "lower");
@@ -228,8 +232,9 @@ function exportColumns(app) {
   }
   for (const cloud of points.clouds) {
     const where = several ? `${cloud.title} ` : "";
-    add(`${where}cluster`, "_map", (i) => guarded(cloud.clusters.text(i)));
-    add(`${where}island`, "_map", (i) => guarded(cloud.names[cloud.clusters.codes[i] - 1]?.[0] ?? ""));
+    const { codes } = cloud.clusters;
+    add(`${where}cluster`, "_map", (i) => (codes[i] ? `cluster ${codes[i]}` : "sparse"));
+    add(`${where}cluster name`, "_map", (i) => (codes[i] ? guarded(cloud.names[codes[i] - 1][0]) : ""));
     for (const column of cloud.measures) add(where + column.name, "_map", number(column.values));
   }
   return columns;

@@ -128,7 +128,9 @@ function numberDifference(name, column, chosen) {
   const sums = new TwoSums(column, chosen);
   const { difference } = sums;
   if (difference === null) return [];
-  const [inside, outside] = [0, 1].map((side) => shortNumber(sums.mean(side), 4));
+  const means = (digits) => [0, 1].map((side) => shortNumber(sums.mean(side), digits));
+  let [inside, outside] = means(4);
+  for (let digits = 5; inside === outside && digits < 10; digits++) [inside, outside] = means(digits);
   return [{ name, column, difference, inside, outside }];
 }
 
