@@ -415,6 +415,11 @@ def test_islands_have_names_that_can_be_put_away(page):
     assert page.evaluate(NEAR_COLOR, [0, [0x1D, 0x24, 0x30]]) == 0
     page.click("#names")
     assert page.evaluate(NEAR_COLOR, [0, [0x1D, 0x24, 0x30]]) == before
+    group = pages.quarters(page)[2]
+    page.mouse.move(group["x"] - 15, group["y"] - 15)
+    page.mouse.wheel(0, -1000)
+    assert written(page) == ["left"]  # although its middle is out of sight
+    page.click("#reset")
     page.locator("#legend .entry", has_text="left").click()
     assert "left" not in written(page)  # nothing of it is shown
     page.wait_for_timeout(450)

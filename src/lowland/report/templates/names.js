@@ -5,6 +5,7 @@ const SHORT_NAME = 20; // and on one that is narrower
 const NARROW = 420; // than so many pixels
 const NAME_SAMPLE = 400; // points of an island that its middle is found from
 const SECOND_LINE = 2.5; // zoom from which the second name is written, too
+const LEAST_SEEN = 0.1; // share of an island
 const APART = 5; // pixels between names
 
 class Names {
@@ -49,21 +50,19 @@ class Names {
   paint(context, panel) {
     if (!this.isOn || panel.cloud.names.length < 2 || panel.frame.closest("#map") === null) return;
     const { view } = panel;
-    const { flat } = view;
     const islands = this.of(panel.cloud);
     const taken = [];
     const [largest, longest] = view.width < NARROW ? [1, SHORT_NAME] : [4, LONGEST_NAME];
     for (const island of islands) {
       if (!island.members.some((point) => this.app.isVisible(point))) continue;
-      const [left, top] = view.toScreen(flat[2 * island.middle], flat[2 * island.middle + 1]);
-      if (left < 0 || top < 0 || left > view.width || top > view.height) continue;
+      const place = this.placeOf(island, view);
+      if (!place) continue;
       const size = 12 + Math.round(largest * Math.sqrt(island.count / islands[0].count));
       const lines = [{ text: cutName(island.names[0], longest), size, weight: 650 }];
       if (view.zoom >= SECOND_LINE && island.names.length > 2) {
         lines.push({ text: cutName(island.names[1], longest), size: 12, weight: 400 });
       }
-      const place = [left, top, view, taken];
-      const box = this.fit(context, lines, ...place) ?? this.fit(context, lines.slice(0, 1), ...place);
+      const box = this.fit(context, lines, place, view, taken) ?? this.fit(context, lines.slice(0, 1), place, view, taken);
       if (!box) continue;
       taken.push(box);
       writeName(context, box, panel.theme);
@@ -72,8 +71,20 @@ class Names {
     panel.frame.dataset.names = taken.map((box) => box.lines[0].text).join("|");
   }
 
+  /** The middle of an island on the screen, or of the part of it that is seen; null if hardly any is. */
+  placeOf(island, view) {
+    const { flat } = view;
+    const at = (point) => view.toScreen(flat[2 * point], flat[2 * point + 1]);
+    const isSeen = ([left, top]) => left >= 0 && top >= 0 && left <= view.width && top <= view.height;
+    const middle = at(island.middle);
+    if (isSeen(middle)) return middle;
+    const seen = island.members.map(at).filter(isSeen);
+    if (seen.length < LEAST_SEEN * island.members.length) return null;
+    return [0, 1].map((axis) => seen.map((place) => place[axis]).sort((a, b) => a - b)[Math.floor(seen.length / 2)]);
+  }
+
   /** The box of some lines around a place, moved inside of the frame; null if it would touch another. */
-  fit(context, lines, left, top, view, taken) {
+  fit(context, lines, [left, top], view, taken) {
     let [width, height] = [0, 0];
     for (const line of lines) {
       context.font = fontOf(line);
