@@ -72,7 +72,7 @@ class Cloud {
     this.positions = this.spread(unpack(packed.coordinates, "f4"));
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
-    this.names = packed.names;
+    this.names = packed.names ?? [];
     this.origin = packed.origin;
     this.reach = packed.reach;
     this.torus = packed.torus;

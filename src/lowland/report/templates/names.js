@@ -48,7 +48,7 @@ class Names {
   }
 
   paint(context, panel) {
-    if (!this.isOn || panel.cloud.names.length < 2 || panel.frame.closest("#map") === null) return;
+    if (!this.isOn || panel.frame.closest("#map") === null || panel.cloud.names.length < 2) return;
     const { view } = panel;
     const islands = this.of(panel.cloud);
     const taken = [];

@@ -50,7 +50,7 @@ class Neighbors {
 
   /** Torn lines are dashed, too: not everybody tells red from green. */
   paint(context, panel) {
-    if (!this.links.length) return;
+    if (!this.links[0]?.ranks.has(panel.cloud)) return; // nothing pinned, or no map of all points
     const style = getComputedStyle(document.documentElement);
     for (const isNear of [true, false]) {
       context.strokeStyle = style.getPropertyValue(isNear ? "--near" : "--torn");

@@ -64,12 +64,12 @@ class Selection {
   /** Id and labels, then the columns that differ most, then others while there is room. */
   tableColumns(differences) {
     const { points, values } = this.app;
-    const id = { name: "id", text: (i) => points.id(i), key: (i) => points.ids[i] };
+    const id = { name: "id", text: (i) => points.id(i), key: (i) => points.id(i) };
     const labels = points.columns.map((column) => ({
       name: column.name,
-      isNumber: column.kind === "number",
+      isNumber: column.kind !== "category",
       text: (i) => column.text(i),
-      key: column.kind === "number" ? (i) => column.values[i] : (i) => (column.codes[i] ? column.text(i) : NaN),
+      key: column.kind === "category" ? (i) => (column.codes[i] ? column.text(i) : NaN) : (i) => column.values[i],
     }));
     const differing = differences.map(({ column }) => column).filter((column) => column instanceof ValueColumn);
     const ordered = [...new Set([...differing, ...values])];
