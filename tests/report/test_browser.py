@@ -247,8 +247,11 @@ def test_the_lasso_selects_and_the_export_holds_what_was_selected(open_page, cor
     with page.expect_download() as download:
         page.click("#export")
     rows = list(csv.reader(io.StringIO(download.value.path().read_text(), newline="")))
-    assert rows[0] == ["id", "side", "height", HOSTILE]
-    assert [row[:3] for row in rows[1:]] == [['say "a"', "left", "5"], ["c, or not", "left", "1"]]
+    assert rows[0][:6] == ["id", "x", "y", "side", "height", HOSTILE]
+    assert [row[:5] for row in rows[1:]] == [
+        ['say "a"', "-1", "1", "left", "5"],
+        ["c, or not", "-1", "-1", "left", "1"],
+    ]
     after = quarters(page)
     assert after[0]["n"] == found[0]["n"]
     assert after[1]["n"] == 0  # too pale to count

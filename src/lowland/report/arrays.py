@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST_FLOAT32", "Packed", "pack_array", "pack_places", "pack_values", "separate"]
+__all__ = ["LARGEST_FLOAT32", "Packed", "pack_array", "pack_places", "pack_values", "separate", "unpack_array"]
 
 FINEST = 2**24 - 1  # steps of a coordinate: 0.13 pixels at zoom 2000 in a panel of 1000 pixels
 LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
@@ -24,6 +24,11 @@ def pack_array(values: np.ndarray, dtype: str) -> Packed:
     """Little-endian bytes in base64."""
     raw = np.ascontiguousarray(values, dtype=dtype).data
     return Packed(base64.b64encode(raw).decode("ascii"))
+
+
+def unpack_array(packed: str, dtype: str) -> np.ndarray:
+    """The array that :func:`pack_array` packed."""
+    return np.frombuffer(base64.b64decode(packed), dtype=dtype)
 
 
 def pack_places(places: np.ndarray) -> Packed:

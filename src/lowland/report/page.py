@@ -17,11 +17,12 @@ from lowland.report import wording
 from lowland.report._about_trust import TRUST_KINDS
 from lowland.report.advice import advise
 from lowland.report.arrays import separate
-from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
+from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
 from lowland.report.trust_payload import pack_trust
 from lowland.report.trust_view import plateau_view, trust_view
+from lowland.report.viewer_data import pack_page, viewer_notes
 
 __all__ = ["render", "write_report"]
 
@@ -38,6 +39,11 @@ SCRIPTS = (
     "sidebar.js",
     "contours.js",
     "filter.js",
+    "values.js",
+    "thumbnails.js",
+    "neighbors.js",
+    "selection.js",
+    "names.js",
     "trust_data.js",
     "trust_colors.js",
     "trust_layers.js",
@@ -77,7 +83,9 @@ def render(summary: Summary) -> str:
     Cost O(n); at most 1 000 000 points are embedded.
     """
     check_summary(summary)
-    data, arrays = separate(pack(summary) | pack_trust(summary))
+    packed = pack_page(summary) | pack_trust(summary)
+    notes, has_neighbors = viewer_notes(packed), packed["neighbors"] is not None
+    data, arrays = separate(packed)
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
     # The verdict on top says what is in doubt about the trust of a map.
@@ -90,6 +98,8 @@ def render(summary: Summary) -> str:
         data=to_json(data),
         arrays=arrays,
         no_ids="omitted" in data["ids"],
+        viewer_notes=notes,
+        has_neighbors=has_neighbors,
         summary=summary,
         maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
         comparison=_comparison(summary["maps"]),

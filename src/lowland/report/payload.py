@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowland.metrics import islands
-from lowland.report.arrays import LARGEST_FLOAT32, pack_array, pack_places, pack_values
+from lowland.report.arrays import LARGEST_FLOAT32, pack_array, pack_places, pack_values, unpack_array
 from lowland.report.summary import Map, Summary
 from lowland.report.times import as_times, pack_times
 
@@ -89,6 +89,8 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
         "title": entry["title"],
         "dimensions": Y.shape[1],
         "coordinates": pack_places((Y[rows] - middle) / reach),
+        "origin": [float(value) for value in middle],
+        "reach": float(reach),
         "torus": torus,
         "measures": [
             pack_numbers(
@@ -227,6 +229,11 @@ def pack_codes(
         "codes": pack_array(codes, f"<u{size}"),
         "bytes": size,
     }
+
+
+def unpack_codes(column: Mapping[str, Any]) -> np.ndarray:
+    """The codes that :func:`pack_codes` packed."""
+    return unpack_array(column["codes"], f"<u{column['bytes']}")
 
 
 def label_text(value: Any) -> str | None:

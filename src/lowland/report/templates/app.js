@@ -15,6 +15,10 @@ class App {
     this.hovered = this.pinned = -1;
     this.selection = null;
     this.hidden = new Set();
+    this.values = (packed.values?.columns ?? []).map((column) => new ValueColumn(column));
+    this.thumbnails = new Thumbnails(packed.images);
+    this.neighbors = new Neighbors(this, packed.neighbors);
+    this.chosenRows = new Selection(this);
     this.visible = new Uint8Array(this.points.n).fill(1); // 1 for each point that is shown
     this.restyle();
     this.choices = this.colorChoices();
@@ -24,6 +28,7 @@ class App {
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
     this.contours = new Contours(this);
     this.filters = new Filters(this);
+    this.names = new Names(this);
     this.listen();
     this.chooseColor(this.firstChoice());
   }
@@ -80,11 +85,15 @@ class App {
       choices.push([name, clouds.map((cloud) => cloud.trust?.choices.find((column) => column.name === name))]);
     }
     choices.push(["one color", everywhere(null)]);
-    choices.forEach(([name], number) => {
+    for (const column of this.values) choices.push([column.name, everywhere(column)]);
+    const table = element("optgroup");
+    table.label = "columns of the table";
+    choices.forEach(([name, [column]], number) => {
       const option = element("option", "", name);
       option.value = number;
-      byId("color").append(option);
+      (column instanceof ValueColumn ? table : byId("color")).append(option);
     });
+    if (this.values.length) byId("color").append(table);
     return choices;
   }
 
@@ -126,6 +135,7 @@ class App {
     for (const { column, legend } of this.fixed) if (legend) fillLegend(legend, this.coloringOf(column), this);
     this.filters.show();
     this.contours.forget();
+    this.chosenRows.offerShown(this.hidden.size > 0 && this.hidden.size < this.coloring.entries.length);
     this.tellSelection();
   }
 
@@ -182,13 +192,15 @@ class App {
     if (point < 0 && this.hovered < 0) return;
     const changed = point !== this.hovered;
     this.hovered = point;
-    showTip(byId("tip"), this.points, point, left, top);
+    const picture = point < 0 || left === undefined ? null : this.thumbnails.picture(point, this.points.id(point));
+    showTip(byId("tip"), this.points, point, left, top, picture);
     if (changed) for (const panel of this.panels) if (panel.theme) panel.paintOverlay();
   }
 
   pin(point) {
     this.pinned = point;
-    byId("details").replaceChildren(...(point < 0 ? [] : factRows(this.points, point)));
+    byId("details").replaceChildren(...(point < 0 ? [] : pointDetails(this, point)));
+    this.neighbors.show(point);
     for (const panel of this.panels) panel.paintOverlay();
   }
 
@@ -205,6 +217,7 @@ class App {
     const [shown, all] = this.selection ? [countOf(this.shownSelection()), countOf(this.selection)] : [0, 0];
     const hidden = all > shown ? `, ${all - shown} more hidden` : "";
     byId("selected").textContent = `${shown} of ${this.points.n} points selected${hidden}`;
+    this.chosenRows.show(shown ? this.shownSelection() : null);
   }
 
   find(text) {
@@ -235,7 +248,7 @@ class App {
     onClick("zoom-out", () => this.panels.forEach((panel) => panel.zoom(0.8)));
     onClick("reset", () => this.panels.forEach((panel) => panel.reset()));
     onClick("clear", () => this.select(null));
-    onClick("export", () => download("selection.csv", this.points.csv(this.shownSelection())));
+    onClick("export", () => this.chosenRows.export());
     onClick("copy", () => this.copyCommand());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.restyle();

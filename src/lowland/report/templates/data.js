@@ -184,6 +184,9 @@ class Cloud {
     this.coordinates = this.dimensions === 1 ? this.spread(places) : places;
     this.measures = packed.measures.map((measure) => new NumberColumn(measure, true));
     this.clusters = new CategoryColumn(packed.clusters);
+    this.names = packed.names ?? [];
+    this.origin = packed.origin;
+    this.reach = packed.reach;
     this.torus = packed.torus;
     this.extent = this.measureExtent();
   }
@@ -302,15 +305,5 @@ class Points {
       found[i] = this.id(i).toLowerCase().includes(wanted) || matches.some((fits) => fits(i)) ? 1 : 0;
     }
     return found;
-  }
-
-  /** Ids and labels of the chosen points as a CSV file (RFC 4180). */
-  csv(chosen) {
-    const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const lines = [["id", ...this.columns.map((column) => column.name)]];
-    for (let i = 0; i < this.n; i++) {
-      if (chosen[i]) lines.push([this.id(i), ...this.columns.map((column) => column.text(i))]);
-    }
-    return lines.map((line) => line.map(quote).join(",") + "\r\n").join("");
   }
 }
