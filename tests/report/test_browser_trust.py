@@ -120,6 +120,7 @@ def test_arrows_lead_home_and_can_be_switched(open_page, summary):
     assert button.get_attribute("aria-pressed") == "false"
     assert painted(page, SQUARE, start, home) == 0
     # On the map itself they are off at first.
+    page.click("#names")  # names of islands lie over the points, too
     button = page.locator("#map [data-arrows]")
     box = page.locator(f"{MAP} .canvas").bounding_box()
     start, home = on_panel([Y[row], trust.points.home[row]], Y, box)
@@ -263,21 +264,20 @@ def test_arrows_and_graph_turn_with_a_map_of_three_dimensions(open_page, summary
     overlay = """(figure) => {
         PANEL
         const { data, width } = pixelsOf(figure, 1);
-        let [n, x] = [0, 0];
-        for (let at = 3; at < data.length; at += 4) {
-          if (data[at] > 128) [n, x] = [n + 1, x + (at >> 2) % width];
-        }
-        return [n, x / n / width];
+        const places = [];
+        for (let at = 3; at < data.length; at += 4) if (data[at] > 128) places.push(at >> 2);
+        return places;
     }""".replace("PANEL", PANEL)
     for figure in (SQUARE, GRAPH):
         before = page.evaluate(overlay, figure)
-        assert before[0] > 200
+        assert len(before) > 200
         page.focus(f"{figure} .canvas")
         for _ in range(8):
             page.keyboard.press("ArrowLeft")
         pages.settle(page)
         after = page.evaluate(overlay, figure)
-        assert abs(after[1] - before[1]) > 0.01
+        # arrows, edges and texts have moved: hardly any of them covers what it covered before
+        assert len(set(before) & set(after)) < 0.5 * len(before)
         page.keyboard.press("0")
         pages.settle(page)
         assert page.evaluate(overlay, figure) == before

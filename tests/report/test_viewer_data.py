@@ -37,6 +37,9 @@ def unpacked(text, dtype):
 def column_values(column):
     if "levels" in column:
         return unpacked(column["levels"], "<f8")[unpacked(column["codes"], "<u1")]
+    if "codes" in column:
+        codes = unpacked(column["codes"], f"<u{column['bytes']}").astype(np.float64)
+        return np.where(codes > 0, column["offset"] + (codes - 1) * column["step"], np.nan)
     return unpacked(column["values"], f"<f{column['bytes']}").astype(np.float64)
 
 

@@ -94,6 +94,7 @@ def make_trust(Y, refits=True, misplaced=4):
             Sentence("contrast", "fine", "The islands are separate in the data."),
         ],
         reasons={} if refits else {"stability": "refits were not asked for", "chance": "No null."},
+        neighbors=np.empty((n, 0), int),
     )
 
 

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from lowland.metrics import islands
-from lowland.report.arrays import LARGEST_FLOAT32, pack_array, pack_places, pack_values, unpack_array
+from lowland.report.arrays import (
+    LARGEST_FLOAT32,
+    pack_array,
+    pack_places,
+    pack_values,
+    unpack_array,
+)
 from lowland.report.summary import Map, Summary
 from lowland.report.times import as_times, pack_times
 
