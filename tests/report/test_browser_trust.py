@@ -269,9 +269,10 @@ def test_arrows_and_graph_turn_with_a_map_of_three_dimensions(open_page, summary
         return places;
     }""".replace("PANEL", PANEL)
     for figure in (SQUARE, GRAPH):
+        page.focus(f"{figure} .canvas")  # into the window: panels out of sight are painted later
+        pages.settle(page)
         before = page.evaluate(overlay, figure)
         assert len(before) > 200
-        page.focus(f"{figure} .canvas")
         for _ in range(8):
             page.keyboard.press("ArrowLeft")
         pages.settle(page)
