@@ -3,7 +3,7 @@
 const CONTOUR_CELLS = 256; // along the longer side of the map
 const ENCLOSED = [0.1, 0.25, 0.5, 0.75, 0.95]; // shares of the points inside of the lines
 const KERNEL_SHARE = 0.01; // of the points, under the smoothing kernel of the median point ...
-const KERNEL_FEWEST = 10; // ... but at least so many
+const KERNEL_FEWEST = 2; // ... but at least so many times the root of their number, or lines are ragged
 const FRAME_SAMPLE = 20000; // points, of which the frame of the density is found
 const DENSITY_STEPS = 4096; // for finding the height of a line
 const DENSITY_DEPTH = 12; // natural logarithms below the highest density; the rest counts as 0
@@ -33,11 +33,11 @@ class DensityGrid {
   }
 
   /**
-   * Standard deviation in cells, as for the clusters: the kernel of the median point covers 1 % of the
-   * points. They are counted in boxes of 1, 2, 4, ... cells; between these, the count is a power law.
+   * Standard deviation in cells: the kernel of the median point covers 1 % of the points, as for the
+   * clusters, or more of few points. They are counted in boxes of 1, 2, 4, ... cells; between these, the count is a power law.
    */
   kernelWidth() {
-    const wanted = Math.max(KERNEL_SHARE * this.total, KERNEL_FEWEST);
+    const wanted = Math.max(KERNEL_SHARE * this.total, KERNEL_FEWEST * Math.sqrt(this.total));
     let [columns, rows] = this.inner;
     let counts = this.counts;
     let [side, median] = [1, medianOfPoints(counts, this.total)];
