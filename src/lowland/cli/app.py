@@ -22,6 +22,7 @@ from lowland.cli.methods_command import methods_command
 from lowland.cli.score_command import score_command
 from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
+from lowland.cli.trust_command import trust_command
 
 __all__ = ["run"]
 
@@ -69,6 +70,9 @@ app.command("compare", cls=PlainCommand, short_help="Map a table by several meth
 )
 app.command("align", cls=AlignCommand, short_help="Put several tables into one map.")(align_command)
 app.command("score", cls=PlainCommand, short_help="Measure a map made by any tool.")(score_command)
+app.command("trust", cls=PlainCommand, short_help="Judge where a map can be believed.")(
+    trust_command
+)
 app.command("info", cls=PlainCommand, short_help="Describe a table.")(info_command)
 app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)
 app.command("methods", cls=PlainCommand, short_help="List the methods, or show one.")(

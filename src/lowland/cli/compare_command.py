@@ -90,12 +90,14 @@ def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
     """The table for a person."""
     from lowland.study.comparing.result import SHOWN, alike
 
-    cells = [["method", "seconds", "peak MB", *(name.replace("_", " ") for name in SHOWN)]]
+    names = [name.replace("_", " ") for name in SHOWN]
+    cells = [["method", "seconds", "peak MB", *names, "gaps not in data"]]
     for row in found["methods"]:
         seconds = "-" if row["seconds"] is None else f"{row['seconds']:.2f}"
         peak = "-" if row["peak_mb"] is None else str(row["peak_mb"])
         numbers = [_with_error(row[name], row[f"{name}_error"]) for name in SHOWN]
-        cells.append([row["method"], seconds, peak, *numbers])
+        false = "-" if row["gaps"] is None else f"{row['gaps_not_in_data']} of {row['gaps']}"
+        cells.append([row["method"], seconds, peak, *numbers, false])
     first, *rest = found["preparation"]
     shown = {"table": files.table, "picture": files.picture, "report": files.report}
     return [

@@ -12,6 +12,7 @@ from lowland.cli import options, table_options
 from lowland.cli.console import Console
 from lowland.cli.failures import after_writing, resumable
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
+from lowland.cli.trust_lines import trust_lines
 
 if TYPE_CHECKING:
     from lowland.study import MapResult
@@ -66,6 +67,14 @@ def map_command(
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Measure the map and write a report.")
     ] = True,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Make the map again, of parts of the rows and of data without structure, to see "
+            "what is stable and what is chance.",
+        ),
+    ] = False,
     engine: options.Engine = options.Engines.AUTO,
     scheduler: options.Scheduler = None,
     sample: options.Sample = None,
@@ -92,6 +101,9 @@ def map_command(
     Columns of numbers are reduced; columns of text and dates are labels and stay beside the map.
 
     A table larger than memory is read leaf by leaf. Its map is a folder of Parquet files.
+
+    The lines marked ok, caution or serious say where the map can be believed; trust.csv says it of
+    each point.
 
     Every parameter of the method is an option too, such as --perplexity 50:
     'lowland methods METHOD' lists them.
@@ -120,12 +132,17 @@ def map_command(
         folder,
         file_format=written_as,
         report=report,
+        trust=report,
         copy_of=copied,
         pictures=picture_names(cls),
     )
+    if check and not report:
+        raise ParameterError(
+            "--check: a map that is not measured is not checked; drop --no-report."
+        )
     stream = StreamOptions(engine.value, scheduler, sample, resume, refine, COMMAND_LINE)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
-    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient)
+    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient, check)
     data, home = options.as_data(sources), Home(folder, resume=resume, force=force)
     choice = choose(data, cls, run, stream)
     if choice.streamed:
@@ -152,7 +169,7 @@ def map_command(
             files = result.write_files(files, force=force, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
-        console.result(lines(result, files), found)
+        console.result(lines(result, files, check), found)
     return STOPPED if result.stopped_early or result.not_made else 0
 
 
@@ -174,7 +191,7 @@ def format_like(source: str) -> str:
     return "parquet" if Path(source).suffix.lower() == ".parquet" else "csv"
 
 
-def lines(result: MapResult, files: MapFiles) -> list[str]:
+def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
     """A short summary for a person."""
     from lowland._core.wording import count
 
@@ -198,6 +215,7 @@ def lines(result: MapResult, files: MapFiles) -> list[str]:
         *(f"  {line}" for line in rest),
         f"{type(result.estimator).__name__}: {'; '.join(made)}",
         *quality_lines(result),
+        *trust_lines(result.trust, reasons=check),
         *(f"  {kind:<{width}} {path}" for kind, path in written.items()),
     ]
 

@@ -17,6 +17,8 @@ from lowland._core.validation import is_sparse
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary, Values
+from lowland.trust import Trust, affordable_rows, trust
+from lowland.trust.trusting import FEWEST_ROWS
 
 __all__ = ["foreign_map", "is_class_column", "make_report"]
 
@@ -35,7 +37,7 @@ def make_report(
     metric: Any = "euclidean",
     n_jobs: int | None = None,
 ) -> str:
-    """Measure a map that any tool has made, and write a report about it.
+    """Measure and judge a map that any tool has made, and write a report about it.
 
     Parameters
     ----------
@@ -90,6 +92,7 @@ def make_report(
         measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
     except (DataError, MemoryError) as error:  # the map itself is still of use
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)
+    judged = _judged(X, Y, metric, n_jobs)
     title = title or f"a map of {len(Y)} rows"
     names = column_names(X)
     summary = Summary(
@@ -107,7 +110,8 @@ def make_report(
         dropped_rows=[],
         ids=np.arange(len(Y)) if ids is None else ids,
         labels=columns,
-        maps=[foreign_map("map", Y, measures)],
+        maps=[foreign_map("map", Y, measures, judged)],
+        neighbors=None if judged is None else judged.neighbors,
         color=color or next(iter(columns), None),
         values=None if metric == "precomputed" else table_values(X),
     )
@@ -128,7 +132,19 @@ def table_values(X: Any) -> Values | None:
     return {"names": names.tolist(), "numbers": numbers}
 
 
-def foreign_map(title: str, Y: np.ndarray, measures: Measures) -> Map:
+def _judged(X: Any, Y: np.ndarray, metric: Any, n_jobs: int | None) -> Trust | None:
+    """Where the map can be believed; None if it cannot be judged."""
+    if len(Y) < FEWEST_ROWS:
+        return None
+    try:
+        most = affordable_rows(X, metric)
+        return trust(X, Y, metric=metric, most_points=most, n_jobs=n_jobs)
+    except (DataError, MemoryError) as error:
+        warnings.warn(f"the points of the map were not judged: {error}", stacklevel=3)
+        return None
+
+
+def foreign_map(title: str, Y: np.ndarray, measures: Measures, judged: Trust | None = None) -> Map:
     """The entry of a summary for a map about whose making nothing is known."""
     return {
         "name": "map",
@@ -152,6 +168,7 @@ def foreign_map(title: str, Y: np.ndarray, measures: Measures) -> Map:
         "loss_history": None,
         "facts": {},
         "pictures": {},
+        "trust": judged,
     }
 
 

@@ -20,12 +20,14 @@ from lowland.study.scoring import MapScore, score_map
 from lowland.study.selecting import Selection, select_columns
 from lowland.study.streaming.placing import PlacedParts
 from lowland.study.streaming.result import StreamedMap
+from lowland.study.trusting_maps import MapTrust, trust_map
 
 __all__ = [
     "AlignedTables",
     "MapComparison",
     "MapResult",
     "MapScore",
+    "MapTrust",
     "PlacedParts",
     "PlacedRows",
     "Selection",
@@ -37,4 +39,5 @@ __all__ = [
     "place_rows",
     "score_map",
     "select_columns",
+    "trust_map",
 ]

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["ShownComparison", "frame_html", "picture_html", "ranking_html"]
+    from lowland.trust import Trust
+
+__all__ = ["ShownComparison", "frame_html", "picture_html", "ranking_html", "sentences_html"]
 
 NOTEBOOK_DPI = 72
 
@@ -27,6 +29,11 @@ def frame_html(frame: pl.DataFrame, caption: str) -> str:
     """The first rows of a data frame."""
     left_out = max(0, frame.height - SHOWN_ROWS)
     return html_table(frame.columns, frame.head(SHOWN_ROWS).iter_rows(), caption, left_out=left_out)
+
+
+def sentences_html(trust: Trust) -> str:
+    """Where a map can be believed, one sentence for each question."""
+    return html_table(["question", "", "answer"], trust.sentences)
 
 
 def ranking_html(ranking: Sequence[dict[str, Any]], caption: str) -> str:

@@ -16,6 +16,8 @@ Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
 LACKS = {
     "measures": "the map was not measured",
+    "trust": "the points of the map were not judged",
+    "check": "the map was not made again, so that stability and chance are not known",
     "held_out": "the alignment was not tried on held-out pairs",
     "labels": "the picture of the labels was not drawn",
     "picture": "the picture was not drawn",

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 __all__ = ["STAGES", "Stages"]
 
-STAGES = ("reading", "preparing", "fitting", "measuring", "drawing", "writing")
+STAGES = (
+    *("reading", "preparing", "fitting", "measuring", "judging", "checking", "drawing", "writing"),
+)
 # Rows that are read leaf by leaf are placed after the fit.
 EVERY = (*STAGES[:3], "placing", *STAGES[3:])
 

@@ -35,8 +35,8 @@ class Writing(NamedTuple):
     ) -> MapFiles:
         """Write the given files, which lie in one folder; the result has those written.
 
-        ``writers`` write the files beside the map, by kind; ``draw`` a picture by its name, before
-        the report, which shows it, too.
+        ``writers`` write the files beside the map, by kind, or leave them out; ``draw`` a picture
+        by its name, before the report, which shows it, too.
         """
         check_suffix(files.map)
         keeper = self.keeper
@@ -60,4 +60,10 @@ class Writing(NamedTuple):
                     work = functools.partial(write, place)
                     keeper.attempt(kind, work, None, path=place, patient=kind == "model")
             absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
+            planned = {kind: getattr(files, kind) for kind in writers}
+            absent += [
+                kind
+                for kind, path in planned.items()
+                if path is not None and not by_name[path.name].exists()
+            ]
         return files.without([*keeper.lost, *absent])

@@ -26,6 +26,7 @@ __all__ = [
     "FitOptions",
     "first_class",
     "fit_method",
+    "lowered",
     "make_estimator",
     "pca_columns",
     "pca_log",
@@ -183,6 +184,20 @@ def _defaults(
     if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
         found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
         log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
+    return found
+
+
+def lowered(cls: type[Reducer], n: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as far as n rows allow them, where a map of more rows was asked for."""
+    found = dict(given)
+    field = cls.parameters().get("perplexity")
+    if field is not None and isinstance(found.get("perplexity", field.default), int | float):
+        most = max(1.0, round((n - 1) / 3, 2))
+        found["perplexity"] = min(found.get("perplexity", field.default), most)
+    for name, most in {"n_neighbors": n - 1, "landmarks": n, "n_landmarks": n}.items():
+        value = found.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            found[name] = min(value, most)
     return found
 
 

@@ -31,6 +31,7 @@ def make_map(
     pca: int | str = "auto",
     orient: Any = None,
     measure: bool = True,
+    check: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -65,7 +66,11 @@ def make_map(
         joined by id, which the map is turned to match (Procrustes). Distances in the map stay as
         they are, and the model places new rows in the turned map.
     measure : bool, default=True
-        Whether to measure the map.
+        Whether to measure the map, and to judge where it can be believed.
+    check : bool, default=False
+        Whether to make the map again, three times of parts of the rows with other seeds and once of
+        data without structure: ``trust`` then tells what is stable and what is chance. This takes
+        about as long as the map.
     seed : int, default=0
         Seed of everything random.
     n_jobs : int or None, default=None
@@ -107,12 +112,16 @@ def make_map(
     table, color = table.naming(color, "color")
     stream = StreamOptions(engine, scheduler, sample)
     shown = {"seed": seed, "pca": pca, "scale": table.scale, **parameters}
-    shown |= {"engine": engine, "scheduler": scheduler, "sample": sample}
+    shown |= {"check": check, "engine": engine, "scheduler": scheduler, "sample": sample}
     if orient is not None:
         shown["orient"] = orient if isinstance(orient, str | dict) else np.array([orient], object)
     command = _call(data, cls, shown)
     fit = FitOptions(seed, n_jobs, verbose, str(pca))
-    options = RunOptions(table, fit, color, measure, command, orient=orient)
+    if check and not measure:
+        raise ParameterError(
+            "check=True: a map that is not measured is not checked; leave one out."
+        )
+    options = RunOptions(table, fit, color, measure, command, orient=orient, check=check)
     choice = choose(data, cls, options, stream)
     return make_by_choice(choice, data, cls, given, options, stream)
 
@@ -134,7 +143,7 @@ def _call(data: Any, cls: type[Reducer], given: dict[str, Any]) -> str:
     if is_path(data):
         source = repr([str(path) for path in data] if isinstance(data, list | tuple) else str(data))
     method = repr(registry.snake_case(cls.__name__))
-    usual = {"seed": 0, "pca": "auto", "scale": "auto", "engine": "auto"}
+    usual = {"seed": 0, "pca": "auto", "scale": "auto", "check": False, "engine": "auto"}
     usual |= {"scheduler": None, "sample": None}
     shown = [
         f"{name}={'...' if isinstance(value, np.ndarray) else repr(value)}"

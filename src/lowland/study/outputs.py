@@ -17,6 +17,7 @@ class MapFiles(NamedTuple):
     report: Path | None
     model: Path | None
     h5ad: Path | None = None
+    trust: Path | None = None
     pictures: tuple[Path, ...] = ()  # of the method, beside that of the map
 
     @classmethod
@@ -26,11 +27,13 @@ class MapFiles(NamedTuple):
         *,
         file_format: str = "csv",
         report: bool = True,
+        trust: bool = False,
         copy_of: str = "",
         pictures: Iterable[str] = (),
     ) -> MapFiles:
         """All files of a map in one folder; the format of the map is "csv" or "parquet".
 
+        ``trust`` says whether there may be a table about the points, in the same format.
         ``copy_of`` names the H5AD file that a copy is made of, if any, and ``pictures`` those that
         the method may have (:func:`lowland.study.method_pictures.picture_names`).
         """
@@ -40,6 +43,7 @@ class MapFiles(NamedTuple):
             folder / "report.html" if report else None,
             folder / "model.lowland",
             folder / f"{result_stem(copy_of)}.h5ad" if copy_of else None,
+            folder / f"trust.{file_format}" if trust else None,
             tuple(folder / f"{name}.png" for name in pictures),
         )
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from lowland._core.base import Reducer
 from lowland._core.errors import ParameterError
-from lowland.io import check_free, map_frame, staged_outputs
+from lowland.io import check_free, map_frame, staged_outputs, write_frame
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
-from lowland.study._display import picture_html
+from lowland.study._display import picture_html, sentences_html
 from lowland.study._keeping import Keeper
 from lowland.study._stages import STAGES, Stages
 from lowland.study._writing import Writing
@@ -32,6 +32,8 @@ from lowland.study.summary import (
     variance_shares,
 )
 from lowland.study.tables.preparing import Prepared
+from lowland.study.trusting import NOT_JUDGED, Judged, trust_frame
+from lowland.trust import Trust
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +60,9 @@ class MapResult:
         there were any. ``model.transform`` takes the columns of the original table.
     quality : Quality or None
         The quality table; None if the map was not measured or could not be.
+    trust : lowland.trust.Trust or None
+        Where the map can be believed, point by point and island by island; None if the map was not
+        measured or could not be judged, such as one of fewer than 10 rows.
     log : list of str
         Every decision about the data, in order.
     dropped_rows : list
@@ -67,11 +72,11 @@ class MapResult:
     stopped_early : bool
         Whether Ctrl-C stopped the optimization.
     seconds : dict
-        Seconds by stage: reading, preparing, fitting, measuring, drawing, writing. A stage that
-        has not run yet is left out.
+        Seconds by stage: reading, preparing, fitting, measuring, judging, checking, drawing,
+        writing. A stage that has not run yet is left out.
     not_made : dict of str to str
-        Parts that could not be made after the map was finished ("measures", "picture", "report",
-        "model"), and why. The map itself is never lost.
+        Parts that could not be made after the map was finished ("measures", "trust", "check",
+        "picture", "report", "model"), and why. The map itself is never lost.
     """
 
     def __init__(
@@ -80,12 +85,14 @@ class MapResult:
         fit: Fit,
         measures: Measures,
         *,
+        judged: Judged = NOT_JUDGED,
         color: str | None,
         command: str,
         stages: Stages,
         keeper: Keeper | None = None,
     ) -> None:
         self._prepared, self._fit, self._measures = prepared, fit, measures
+        self._judged = judged
         self._command, self._stages = command, stages
         self._keeper = keeper or Keeper()
         self._pictures = MethodPictures(prepared, fit, color, self._keeper)
@@ -110,6 +117,10 @@ class MapResult:
     @property
     def quality(self) -> Quality | None:
         return self._measures.table
+
+    @property
+    def trust(self) -> Trust | None:
+        return self._judged.trust
 
     @property
     def log(self) -> list[str]:
@@ -184,9 +195,9 @@ class MapResult:
         Returns
         -------
         MapFiles
-            The paths that were written: ``map``, ``picture``, ``report``, ``model`` and ``h5ad``;
-            None for a file that was not. ``pictures`` are those that only some methods have, such
-            as the U-matrix of a self-organizing map.
+            The paths that were written: ``map``, ``picture``, ``report``, ``model``, ``trust`` (a
+            table with one row per point) and ``h5ad``; None for a file that was not. ``pictures``
+            are those that only some methods have, such as the U-matrix of a self-organizing map.
         """
         if into not in (None, "obsm"):
             raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
@@ -195,6 +206,7 @@ class MapResult:
             Path(folder),
             file_format=file_format,
             report=report,
+            trust=True,
             copy_of=source if into else "",
             pictures=self._pictures.names,
         )
@@ -210,6 +222,7 @@ class MapResult:
             "picture": self._draw,
             "report": self.report,
             "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
+            "trust": functools.partial(self._write_trust, raw_text=raw_text),
         }
         how = Writing(self._keeper, self._stages, force, raw_text)
         return how.write(files, self.map, writers, self._pictures.write)
@@ -221,9 +234,15 @@ class MapResult:
         with self._stages.timed("drawing"):
             save_figure(figure, path)
 
+    def _write_trust(self, path: Path, raw_text: bool) -> None:
+        if self.trust is not None:
+            with self._stages.timed("writing"):
+                write_frame(trust_frame(self._prepared.table, self.trust), path, raw_text=raw_text)
+
     def _later_log(self) -> list[str]:
         """What was decided after the preparation, and what could not be made."""
-        return [*self._fit.log, *self._keeper.log()]
+        judged = self._judged if "trust" not in self._keeper.lost else NOT_JUDGED
+        return [*self._fit.log, *judged.lines(), *self._keeper.log()]
 
     def write_h5ad(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a copy of the H5AD file that the map was made of, with the map in it.
@@ -249,7 +268,7 @@ class MapResult:
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
-        entry = map_entry(self._fit, self._measures)
+        entry = map_entry(self._fit, self._measures, self.trust)
         if self._pictures:
             with self._stages.timed("drawing"):
                 entry["pictures"] = self._pictures.for_report()
@@ -272,6 +291,8 @@ class MapResult:
             "seconds": fit.seconds,
             "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
             "quality": None if self.quality is None else self.quality.to_dict(),
+            "trust": None if self.trust is None else self.trust.to_dict(),
+            "not_judged": self._judged.reason or None,
             "notes": [*table.notes, *self._prepared.cautions],
             "not_made": self.not_made,
         }
@@ -284,8 +305,9 @@ class MapResult:
         return f"MapResult({text})"
 
     def _repr_html_(self) -> str:
-        """The picture and the quality table, for notebooks."""
+        """The picture, where it can be believed, and the quality table, for notebooks."""
         figure = self.picture()
         with self._stages.timed("drawing"):
             shown = picture_html(figure, repr(self))
+        shown += "" if self.trust is None else sentences_html(self.trust)
         return shown + ("" if self.quality is None else self.quality._repr_html_())

@@ -20,6 +20,7 @@ from lowland.study.orienting import orientation_goal, turned
 from lowland.study.result import MapResult
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read
+from lowland.study.trusting import NOT_JUDGED, Source, check_fit, judge_fit
 
 __all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
 
@@ -41,6 +42,7 @@ class RunOptions:
     command: str = ""  # reproduces the run; shown in the report
     note: Callable[[str], None] = ignore  # told what a person should know while the run goes on
     orient: Any = None  # see ``orientation_goal``
+    check: bool = False  # whether the map is made again, to see what is stable and what is chance
 
 
 def run_map(
@@ -68,18 +70,27 @@ def run_map(
         fit = turned(fit, goal, options.note)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    keeper, measures = Keeper(), NOT_MEASURED
+    keeper, measures, judged = Keeper(), NOT_MEASURED, NOT_JUDGED
     if options.measure:
+        # the estimate, not the measured time: the same run measures the same rows everywhere
+        seconds = cls.estimate(*prepared.X.shape).seconds
 
         def measured() -> Measures:
-            # the estimate, not the measured time: the same run measures the same rows everywhere
-            seconds = cls.estimate(*prepared.X.shape).seconds
             return measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
 
         with stages.timed("measuring"):
             measures = keeper.attempt("measures", measured, NOT_MEASURED)
+        seen = shared.seen
+        source = Source.of(seen.X, seen.graph, prepared, fit)
+        with stages.timed("judging"):
+            judged = judge_fit(source, fit, options.fit, seconds, keeper)
+        if options.check:
+            judged = check_fit(
+                *(judged, source, seen.X, fit, parameters, y, options.fit, keeper, stages)
+            )
     return MapResult(
         *(prepared, fit, measures),
+        judged=judged,
         color=color,
         command=options.command,
         stages=stages,

@@ -24,6 +24,7 @@ from lowland.study.summary import summarize
 from lowland.study.tables.options import ENTRIES, TableOptions, takes_table_options
 from lowland.study.tables.preparing import Prepared, prepare
 from lowland.study.tables.preparing import read as read_data
+from lowland.study.trusting import judge_foreign
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,11 +64,14 @@ class MapScore(NamedTuple):
         """Write a report about the map, one HTML file."""
         from lowland.report import write_report
 
-        entry = foreign_map(Path(self.map_name).name, self.coordinates, self.measures)
+        judged = judge_foreign(self.prepared, self.coordinates, None)
+        name = Path(self.map_name).name
+        entry = foreign_map(name, self.coordinates, self.measures, judged.trust)
         color = first_class(self.prepared.table)
         command = command or "lowland.study.score_map(data, coordinates)"
         with staged_outputs([Path(path)], force=force) as [staged]:
-            write_report(summarize(self.prepared, [entry], self.notes, command, color), staged)
+            log = [*self.notes, *judged.lines()]
+            write_report(summarize(self.prepared, [entry], log, command, color), staged)
 
 
 @takes_table_options([name for name in ENTRIES if name != "target"])

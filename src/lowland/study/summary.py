@@ -13,6 +13,7 @@ from lowland.study._pixels import pixels_of
 from lowland.study._viewer import images_of, values_of
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
+from lowland.trust import Trust
 
 __all__ = [
     "axis_shares",
@@ -74,6 +75,7 @@ def summarize(
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
     labels = {name: table.labels[name] for name in table.labels.columns}
+    judged = next((each for each in maps if each.get("trust") is not None), None)
     if color is not None and color not in labels:
         labels[color] = table.column(color)
     pixels = pixels_of(prepared)
@@ -97,6 +99,7 @@ def summarize(
         "maps": maps,
         "values": values_of(prepared, pixels),
         "images": images_of(prepared, pixels),
+        "neighbors": None if judged is None else judged["trust"].neighbors,
     }
 
 
@@ -131,7 +134,7 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
     }
 
 
-def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
+def map_entry(fit: Fit, measures: Measures, trust: Trust | None = None) -> dict[str, Any]:
     """The entry of the summary for one map."""
     losses = getattr(fit.estimator, "loss_history_", None)
     return {
@@ -141,6 +144,7 @@ def map_entry(fit: Fit, measures: Measures) -> dict[str, Any]:
         "loss_history": None if losses is None else [float(loss) for loss in losses],
         "pictures": {},
         "sides": sides_of(fit),
+        "trust": trust,
     }
 
 

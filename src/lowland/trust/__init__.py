@@ -3,8 +3,10 @@
 :func:`trust` takes the data and a map of any tool.
 """
 
+from lowland.trust.affordable import affordable_rows
 from lowland.trust.null_data import component_scores, null_rows
 from lowland.trust.plateau import parameter_plateau, perplexity_plateau
+from lowland.trust.refitting import RefitPart
 from lowland.trust.result import (
     Chance,
     Contrast,
@@ -15,7 +17,7 @@ from lowland.trust.result import (
     Stability,
     Trust,
 )
-from lowland.trust.trusting import trust
+from lowland.trust.trusting import trust, with_refits
 from lowland.trust.tsne_scores import perturbation_score, singularity_score
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "Island",
     "OtherMap",
     "Plateau",
+    "RefitPart",
     "Sentence",
     "Stability",
     "Trust",
+    "affordable_rows",
     "component_scores",
     "null_rows",
     "parameter_plateau",
@@ -34,4 +38,5 @@ __all__ = [
     "perturbation_score",
     "singularity_score",
     "trust",
+    "with_refits",
 ]

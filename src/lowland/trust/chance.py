@@ -6,7 +6,7 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland.metrics import Comparison
-from lowland.trust.refitting import MakeMap, RefitRows, islands_of, refit, turned
+from lowland.trust.refitting import MakeMap, RefitPart, RefitRows, islands_of, refit, turned
 from lowland.trust.result import Chance, OtherMap
 
 __all__ = ["chance_of_map"]
@@ -28,7 +28,8 @@ def chance_of_map(
     data = source.of(rows)
     with monitor.phase("chance", total=1) as phase:
         null = source.null_of(rows, np.random.default_rng([seed, 2]))
-        null_map = refit(make_map, null, seed + 4, first_map.shape[1])
+        part = RefitPart(rows, is_null=True)
+        null_map = refit(make_map, null, seed + 4, first_map.shape[1], part)
         phase.advance(1)
     kept, null_kept = (_kept(source, X, Y) for X, Y in ((data, first_map), (null, null_map)))
     limit = float(np.quantile(null_kept, QUANTILE))

@@ -70,4 +70,4 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
         ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
     if not all(np.ptp(rank) > 0 for rank in ranks):
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

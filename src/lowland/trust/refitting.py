@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from lowland.trust.result import OtherMap
 __all__ = [
     "ISLAND_DIMENSIONS",
     "MakeMap",
+    "RefitPart",
     "RefitRows",
     "islands_of",
     "refit",
@@ -26,13 +28,20 @@ __all__ = [
     "turned",
 ]
 
-MakeMap = Callable[[Any, int], Any]  # rows and a seed -> coordinates
+MakeMap = Callable[..., Any]  # rows and a seed, or these and a RefitPart -> coordinates
 
 MOST_ROWS = 10_000
 SMALL = 2_000  # up to here a refit takes no time that anybody would notice
 LARGE_SHARE, SMALL_SHARE = 1 / 6, 3 / 4
 DISTANCE_ROWS = 2_000  # of a matrix of distances
 ISLAND_DIMENSIONS = 3  # dimensions of a map in which islands are found
+
+
+class RefitPart(NamedTuple):
+    """Which rows a map is made of."""
+
+    rows: np.ndarray  # their numbers, ascending
+    is_null: bool  # whether the data only resemble these rows, but are without structure
 
 
 def refit_rows(n: int) -> int:
@@ -84,9 +93,9 @@ class RefitRows:
         return np.sqrt((D2 + D2.T) / 2)
 
 
-def refit(make_map: MakeMap, X: Any, seed: int, columns: int) -> np.ndarray:
+def refit(make_map: MakeMap, X: Any, seed: int, columns: int, part: RefitPart) -> np.ndarray:
     """The map that ``make_map`` makes, checked."""
-    Y = np.asarray(make_map(X, seed))
+    Y = np.asarray(make_map(X, seed, part) if _takes_part(make_map) else make_map(X, seed))
     if Y.ndim != 2 or Y.shape[0] != X.shape[0] or Y.shape[1] < 1 or Y.dtype.kind not in "fiu":
         raise ParameterError(
             f"make_map returned an array of shape {Y.shape} and type {Y.dtype} for {X.shape[0]} "
@@ -109,3 +118,13 @@ def turned(
 def islands_of(Y: np.ndarray) -> np.ndarray:
     """The islands of a map, by its first three dimensions."""
     return islands(Y[:, :ISLAND_DIMENSIONS])
+
+
+def _takes_part(make_map: MakeMap) -> bool:
+    """Whether a function has a third argument without a default."""
+    try:
+        given = inspect.signature(make_map).parameters.values()
+    except (TypeError, ValueError):  # of some functions that are not written in Python
+        return False
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.kind in plain and each.default is each.empty for each in given) >= 3

@@ -130,7 +130,8 @@ class Trust:
     reasons : dict of str to str
         Why a part is missing: by its name, such as "stability".
     neighbors : ndarray of shape (n, k)
-        The nearest rows of each row in the data.
+        The nearest rows of each row in the data; -1 for a row that was not judged. Those of a
+        sample are the nearest within the sample.
     """
 
     coordinates: np.ndarray
@@ -178,6 +179,7 @@ class Trust:
             "sentences": [sentence._asdict() for sentence in self.sentences],
             "points": {
                 **points.counts(),
+                "judged": int((points.kind >= 0).sum()),
                 "missing": _plain(np.nanmean(points.missing)),
                 "strangers": _plain(np.nanmean(points.strangers)),
                 "chance": points.chance,

@@ -50,8 +50,10 @@ def _about_points(points: PointHome) -> Sentence:
     level = "fine"
     if bad > FEW * n or counts["misplaced"] > FEW_MISPLACED * n:
         level = "serious" if bad > MANY * n else "caution"
+    sampled = n < len(points.kind)
+    named = "points of a sample" if sampled else "points"
     if not bad:
-        return Sentence("points", level, f"All {n:,} points lie among their neighbors.")
+        return Sentence("points", level, f"All {n:,} {named} lie among their neighbors.")
     told = {
         "misplaced": "misplaced",
         "torn": "torn from most of their neighbors",
@@ -61,10 +63,10 @@ def _about_points(points: PointHome) -> Sentence:
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
     if len(kinds) == 1:
         verb = "is" if bad == 1 else "are"
-        text = f"{bad:,} of {n:,} points ({share}) {verb} {told[kinds[0]]}."
+        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {told[kinds[0]]}."
         return Sentence("points", level, text)
     parts = _joined([f"{counts[kind]:,} {told[kind]}" for kind in kinds])
-    text = f"Of {n:,} points, {bad:,} ({share}) are not where they belong: {parts}."
+    text = f"Of {n:,} {named}, {bad:,} ({share}) are not where they belong: {parts}."
     return Sentence("points", level, text)
 
 

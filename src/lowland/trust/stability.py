@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland.metrics import IslandStability, island_stability, map_agreement
-from lowland.trust.refitting import MakeMap, RefitRows, islands_of, refit, turned
+from lowland.trust.refitting import MakeMap, RefitPart, RefitRows, islands_of, refit, turned
 from lowland.trust.result import OtherMap, Stability
 
 __all__ = ["REFITS", "stability_of_others", "stability_of_refits"]
@@ -40,7 +40,8 @@ def stability_of_refits(
         for number in range(REFITS):
             own = rng.choice(rest, m - len(core), replace=False)
             rows = np.sort(np.concatenate([core, own]))
-            Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1])
+            part = RefitPart(rows, is_null=False)
+            Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1], part)
             first = Z if number == 0 else first
             maps.append((rows, Z))
             phase.advance(1)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.constraints import Integer, Null
+from lowland._core.errors import DataError, LowlandError, ParameterError
 from lowland._core.validation import check_matrix
+from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps
 from lowland.metrics._options import Options
 from lowland.metrics.grouping._cloud import Cloud
-from lowland.metrics.pointwise.home import homes
-from lowland.metrics.pointwise.missing import NEIGHBORS, Neighborhoods
+from lowland.trust._points import judged_points
 from lowland.trust.chance import chance_of_map
 from lowland.trust.contrast import contrast_of
 from lowland.trust.refitting import MakeMap, RefitRows, islands_of
@@ -22,7 +24,7 @@ from lowland.trust.result import Chance, Island, Stability, Trust
 from lowland.trust.sentences import sentences_about
 from lowland.trust.stability import stability_of_others, stability_of_refits
 
-__all__ = ["FEWEST_ROWS", "trust"]
+__all__ = ["FEWEST_ROWS", "NO_REFITS", "trust", "with_refits"]
 
 FEWEST_ROWS = 10
 FEWEST_REFITTED = 50  # rows; with fewer, parts of them say nothing
@@ -38,6 +40,7 @@ def trust(
     *,
     metric: Any = "euclidean",
     metric_params: dict[str, Any] | None = None,
+    most_points: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -61,7 +64,8 @@ def trust(
     make_map : callable, optional
         ``make_map(X, seed)`` makes a map of other rows in the same way. X has as many columns as
         the data, or their 50 leading principal components if the data have more columns or are
-        sparse; it is a matrix of distances if the data are.
+        sparse; it is a matrix of distances if the data are. A function of three arguments also
+        gets a :class:`RefitPart`: the numbers of the rows, and whether X is without structure.
     others : list of arrays of shape (n, q), optional
         Other maps of the same rows, such as those of other seeds: they tell what is stable, in
         place of refits.
@@ -69,6 +73,9 @@ def trust(
         Distance between rows of X.
     metric_params : dict, optional
         Arguments of the metric.
+    most_points : int or None, default=None
+        Of more points, a random sample is judged, by its neighbors within the sample; the others
+        have NaN and the kind -1. Islands and gaps are those of all points. None: all are judged.
     random_state : int, default=0
         Seed of samples and of refits.
     n_jobs : int or None, default=None
@@ -86,6 +93,7 @@ def trust(
     -----
     Cost without refits: the neighbors in the data and in the map, and about 50 ms per island. A
     refit takes 3/4 of few rows, 1/6 of many, at most 10 000; there are four with the null.
+    :func:`with_refits` adds them to what is known already.
 
     No diagnostic sees everything. t-SNE depends on squared distances only up to a constant and a
     scale: data with hardly any cluster structure can have the same map, which only ``contrast``
@@ -107,6 +115,11 @@ def trust(
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
     seed = _checked_seed(random_state)
+    if not (Null() | Integer(FEWEST_ROWS)).allows(most_points):
+        raise ParameterError(
+            f"most_points={shown(most_points)} is not allowed; expected an integer >= "
+            f"{FEWEST_ROWS}, or None."
+        )
     compared = Comparison(
         X, Y, metric=metric, metric_params=metric_params, sample=None, n_jobs=n_jobs
     )
@@ -116,66 +129,129 @@ def trust(
     if graph is not None:
         _use(compared, graph)
     Y = np.asarray(compared.map.table, dtype=np.float64)
-    near = Neighborhoods.of(compared, None, NEIGHBORS, None, {})
-    points = homes(near)
     island_of = islands_of(Y)
+    judged = judged_points(compared, options, most_points, seed)
     cloud = Cloud(compared.data.X, options)
     known = {"metric": metric, "metric_params": metric_params, "n_jobs": n_jobs}
-    linked = NeighborGraph(*near.in_data, n, "euclidean")
-    gaps = gap_test(cloud, island_of, Y, graph=linked, random_state=seed, **known)
+    linked = judged.island_pairs(Y, island_of)
+    gaps = gap_test(cloud, island_of, pairs=linked, random_state=seed, **known)
     inner = inner_gaps(cloud, island_of, random_state=seed, **known)
-    contrast = contrast_of(cloud, Y, island_of, near)
-    stability, chance, reasons = _refitted(
-        RefitRows(compared.data.X, options), Y, island_of, make_map, _checked(others, Y), seed
-    )
-    by_island = {each.island: each for each in stability.islands} if stability else {}
+    contrast = contrast_of(cloud, Y, island_of, judged.near)
     found = [
         Island(
             number,
             int((island_of == number).sum()),
             Y[island_of == number].mean(axis=0),
             inner.get(number),
-            by_island.get(number),
+            None,
         )
         for number in range(1, int(island_of.max(initial=0)) + 1)
     ]
-    parts = (points, found, island_of, gaps, stability, chance, contrast)
-    return Trust(Y, *parts, sentences_about(*parts), reasons, near.in_data.indices[:, : near.k])
+    reasons = {"stability": NO_REFITS, "chance": NO_REFITS}
+    parts = (judged.points, found, island_of, gaps, None, None, contrast)
+    made = Trust(Y, *parts, sentences_about(*parts), reasons, judged.neighbors)
+    if make_map is None and not others:
+        return made
+    return with_refits(
+        made,
+        compared.data.X,
+        make_map,
+        others,
+        metric=metric,
+        metric_params=metric_params,
+        random_state=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+
+
+def with_refits(
+    found: Trust,
+    X: Any,
+    make_map: MakeMap | None = None,
+    others: Sequence[Any] | None = None,
+    *,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Trust:
+    """What :func:`trust` has found, with stability and chance from refits or from other maps.
+
+    Parameters
+    ----------
+    found : Trust
+        Of the same map.
+    X, make_map, others, metric, metric_params, random_state, n_jobs, verbose
+        As in :func:`trust`.
+
+    Returns
+    -------
+    Trust
+
+    Examples
+    --------
+    >>> from lowland import PCA
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> found = trust(X, PCA(2).fit_transform(X))
+    >>> again = with_refits(found, X, lambda X, seed: PCA(2).fit_transform(X))
+    >>> found.stability is None, len(again.stability.refits), again.reasons
+    (True, 3, {})
+    """
+    options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
+    seed = _checked_seed(random_state)
+    source = RefitRows(options.checked(X, "X"), options)
+    Y, island_of = found.coordinates, found.island_of
+    if source.X.shape[0] != len(Y):
+        raise DataError(f"X has {source.X.shape[0]} rows, but the map has {len(Y)}.")
+    reasons = dict(found.reasons)
+    stability, chance = found.stability, found.chance
+    if others:
+        stability = stability_of_others(Y, island_of, _checked(others, Y), options.threads)
+        del reasons["stability"]
+    if make_map is not None:
+        refits, chance, why = _refitted(source, Y, island_of, make_map, seed)
+        stability = stability or refits
+        for part in ("stability", "chance"):
+            reasons.pop(part, None)
+        missing = {"stability": stability, "chance": chance}
+        reasons |= {part: why[part] for part, made in missing.items() if made is None}
+    by_island = {each.island: each for each in stability.islands} if stability else {}
+    islands = [each._replace(stability=by_island.get(each.number)) for each in found.islands]
+    parts = (found.points, islands, island_of, found.gaps, stability, chance, found.contrast)
+    return dataclasses.replace(
+        found,
+        islands=islands,
+        stability=stability,
+        chance=chance,
+        sentences=sentences_about(*parts),
+        reasons=reasons,
+    )
 
 
 def _refitted(
-    source: RefitRows,
-    Y: np.ndarray,
-    island_of: np.ndarray,
-    make_map: MakeMap | None,
-    others: list[np.ndarray],
-    seed: int,
+    source: RefitRows, Y: np.ndarray, island_of: np.ndarray, make_map: MakeMap, seed: int
 ) -> tuple[Stability | None, Chance | None, dict[str, str]]:
-    """What needs other maps, and why a part is missing."""
-    reasons: dict[str, str] = {}
-    stability: Stability | None = None
-    if others:
-        stability = stability_of_others(Y, island_of, others, source.options.threads)
-    if make_map is None:
-        reasons |= (
-            {"chance": NO_REFITS} if others else {"stability": NO_REFITS, "chance": NO_REFITS}
-        )
-        return stability, None, reasons
+    """What needs refits, and why a part of it is missing."""
     if not callable(make_map):
         raise ParameterError(
             f"make_map={make_map!r} is not allowed; expected a function of rows and a seed."
         )
     if len(Y) < FEWEST_REFITTED:
         few = f"{len(Y)} rows are too few to make maps of parts of them"
-        return stability, None, {"stability": few, "chance": few}
+        return None, None, {"stability": few, "chance": few}
     with source.options.working() as monitor:
         refits, first = stability_of_refits(source, Y, island_of, make_map, seed, monitor)
-        chance = None
         if source.no_null:
-            reasons["chance"] = source.no_null
-        else:
+            return refits, None, {"chance": source.no_null}
+        try:
             chance = chance_of_map(source, refits.refits[0], first, make_map, seed, monitor)
-    return stability or refits, chance, reasons
+        except LowlandError as error:  # what the method needs, such data may lack
+            why = f"data without structure could not be mapped: {str(error).rstrip('.')}"
+            return refits, None, {"chance": why}
+    return refits, chance, {}
 
 
 def _use(compared: Comparison, graph: NeighborGraph) -> None:

@@ -130,7 +130,10 @@ def gap_test(
     with limit_blas(1):
         for one, other in sorted(found):
             rng = np.random.default_rng([seed, one, other])
-            A, B = (cloud.of(rows) for rows in sampled(members[one], members[other], rng))
+            rows = sampled(members[one], members[other], rng)
+            # together: coordinates that are made of distances hold for the rows asked for only
+            both = cloud.of(np.concatenate(rows))
+            A, B = both[: len(rows[0])], both[len(rows[0]) :]
             gaps.append(gap_between(one, other, A, B, n_neighbors, rng, how.threads))
     return with_bridges(gaps, verdict_of)
 

@@ -15,9 +15,11 @@ from lowland.report.measures import Measures
 from lowland.study._display import ShownComparison
 from lowland.study._keeping import Keeper
 from lowland.study.comparing.entries import Entry
+from lowland.study.comparing.moving import moved
 from lowland.study.fitting import Fit
 from lowland.study.summary import map_entry, plain_value, sides_of, summarize
 from lowland.study.tables.preparing import Prepared
+from lowland.trust import Trust
 
 __all__ = ["SHOWN", "Attempt", "ComparisonFiles", "MapComparison", "alike"]
 
@@ -36,6 +38,8 @@ class Attempt(NamedTuple):
     measures: Measures
     reason: str = ""
     not_measured: str = ""  # why a map that was made has no measures
+    trust: Trust | None = None
+    not_judged: str = ""  # what failed, if something did
 
     @property
     def name(self) -> str:
@@ -130,8 +134,9 @@ class MapComparison(ShownComparison):
 
     @property
     def not_made(self) -> dict[str, str]:
-        measures = {f"measures of {a.name}": a.not_measured for a in self._attempts}
-        return {**{key: why for key, why in measures.items() if why}, **self._keeper.lost}
+        lost = {f"measures of {a.name}": a.not_measured for a in self._attempts}
+        lost |= {f"trust of {a.name}": a.not_judged for a in self._attempts}
+        return {**{key: why for key, why in lost.items() if why}, **self._keeper.lost}
 
     @property
     def stopped_early(self) -> bool:
@@ -207,6 +212,7 @@ class MapComparison(ShownComparison):
                     "failed": attempt.reason or None,
                     "not_measured": attempt.not_measured or None,
                     "quality": attempt.measures.table and attempt.measures.table.to_dict(),
+                    "trust": attempt.trust and attempt.trust.to_dict(),
                 }
                 for attempt in self._attempts
             ],
@@ -236,11 +242,13 @@ class MapComparison(ShownComparison):
         reference: np.ndarray | None = None
         entries = []
         for attempt, fit in self._made():
-            entry = {**map_entry(fit, attempt.measures), "title": attempt.entry.title}
+            trust = attempt.trust
+            entry = {**map_entry(fit, attempt.measures, trust), "title": attempt.entry.title}
             if reference is None:
                 reference = fit.Y
             elif fit.estimator._torus_sides() is None:
                 entry["coordinates"] = turned_like(reference, fit.Y)
+                entry["trust"] = None if trust is None else moved(trust, entry["coordinates"])
             entries.append(entry)
         return entries
 
@@ -250,6 +258,7 @@ class MapComparison(ShownComparison):
         log += [
             f"{a.name}: not measured: {a.not_measured}" for a, _ in self._made() if a.not_measured
         ]
+        log += [f"{a.name}: not judged: {a.not_judged}" for a, _ in self._made() if a.not_judged]
         return [*log, TURNED, *alike(self.disparities.to_dicts())] if len(self._made()) > 1 else log
 
 
@@ -281,6 +290,11 @@ def _row(attempt: Attempt) -> dict[str, Any]:
         "peak_mb": None if fit is None or fit.peak_bytes is None else fit.peak_bytes // 10**6,
     }
     measured = {} if table is None else {line.name: line.value for line in table}
+    found["gaps"] = found["gaps_not_in_data"] = None
+    if attempt.trust is not None:
+        gaps = attempt.trust.gaps
+        found["gaps"] = len(gaps)
+        found["gaps_not_in_data"] = sum(gap.verdict == "not in the data" for gap in gaps)
     for name in SHOWN:
         value = measured.get(name)
         found[name] = None if value is None else float(value)

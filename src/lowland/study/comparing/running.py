@@ -13,6 +13,7 @@ from lowland.study._keeping import STOPPED, Interrupted, Keeper, interruptible, 
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.comparing.entries import Entry, comparison_entries
+from lowland.study.comparing.judging import judged_attempts
 from lowland.study.comparing.result import Attempt, ComparisonFiles, MapComparison
 from lowland.study.fitting import FitOptions, fit_method, target_values
 from lowland.study.run import RunOptions, measure_fit, prepare_run
@@ -94,6 +95,8 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
     if not made:
         reasons = "; ".join(f"{attempt.name}: {attempt.reason}" for attempt in attempts)
         raise DataError(f"no method could do it: {reasons}")
+    if not ended:
+        attempts = judged_attempts(shared, attempts, options.fit)
     if ended:
         kept = ", ".join(attempt.name for attempt in made)
         options.note(f"the comparison was ended by Ctrl-C; these maps are kept: {kept}")

@@ -20,6 +20,7 @@ from lowland.study.result import MapResult
 from lowland.study.streaming.options import grouped
 from lowland.study.streaming.saving import MODEL, PARTS, PICTURE, REPORT, Home, Room
 from lowland.study.tables.preparing import Prepared
+from lowland.study.trusting import NOT_JUDGED, Judged
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,9 +54,9 @@ class StreamFacts(NamedTuple):
 class StreamedMap(MapResult):
     """A map of a table that was read leaf by leaf, made by :func:`make_map`.
 
-    ``map``, ``coordinates`` and the picture are those of a sample of rows; ``parts`` has the files
-    with the coordinates of all rows. ``model``, ``estimator``, ``quality`` and ``log`` are as in
-    :class:`MapResult`.
+    ``map``, ``coordinates``, ``trust`` and the picture are those of a sample of rows; ``parts`` has
+    the files with the coordinates of all rows. ``trust`` is not written as a table. ``model``,
+    ``estimator``, ``quality`` and ``log`` are as in :class:`MapResult`.
 
     Attributes
     ----------
@@ -77,6 +78,7 @@ class StreamedMap(MapResult):
         fit: Fit,
         measures: Measures,
         *,
+        judged: Judged = NOT_JUDGED,
         facts: StreamFacts,
         color: str | None,
         command: str,
@@ -84,7 +86,12 @@ class StreamedMap(MapResult):
         keeper: Keeper | None = None,
     ) -> None:
         super().__init__(
-            prepared, fit, measures, color=color, command=command, stages=stages, keeper=keeper
+            *(prepared, fit, measures),
+            judged=judged,
+            color=color,
+            command=command,
+            stages=stages,
+            keeper=keeper,
         )
         self._facts = facts
 

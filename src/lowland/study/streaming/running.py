@@ -24,6 +24,7 @@ from lowland.study._stages import Stages
 from lowland.study.fitting import Fit
 from lowland.study.run import RunOptions, choose_color, with_gower
 from lowland.study.streaming.fitting import FittedModel, fit_rows
+from lowland.study.streaming.judging import judge_sample
 from lowland.study.streaming.measuring import PCA_COLUMNS, measure_rows, measured_numbers
 from lowland.study.streaming.options import StreamOptions
 from lowland.study.streaming.refining import check_refinable, refine
@@ -41,6 +42,7 @@ from lowland.study.streaming.roles import (
 from lowland.study.streaming.saving import Home, Room, run_identity
 from lowland.study.streaming.unable import target_of
 from lowland.study.tables.preparing import Prepared
+from lowland.study.trusting import NOT_JUDGED
 
 __all__ = ["stream_map"]
 
@@ -123,7 +125,7 @@ def stream_map(
             log = [*log, moved]
             coordinates = _coordinates(parts, placed, task_rows)
         Y = np.ascontiguousarray(coordinates.take(table.looked.numbers).X)
-        measures = NOT_MEASURED
+        measures, judged = NOT_MEASURED, NOT_JUDGED
         if options.measure:
 
             def measured() -> Measures:
@@ -134,11 +136,18 @@ def stream_map(
     name = registry.snake_case(cls.__name__)
     seconds = fitted.seconds + stages.seconds.get("placing", 0.0)
     fit = Fit(*(name, _last(model), model, Y, seconds, fitted.peak_bytes, fitted.stopped, log))
+    if options.measure:
+        labels = table.prepared.table
+        y = None if table.target is None else labels.column(table.target).to_numpy()
+        judged = judge_sample(
+            *(table.prepared, fit, len(table.looked.rows), given, y, options, keeper, stages)
+        )
     facts = StreamFacts(
         stream.streamed_by, len(table.looked.rows), fitted.n_fitted, len(Y), parts, room
     )
     return StreamedMap(
         *(table.prepared, fit, measures),
+        judged=judged,
         facts=facts,
         color=table.color,
         command=options.command,
