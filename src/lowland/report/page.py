@@ -24,6 +24,7 @@ __all__ = ["render", "write_report"]
 
 # One script in several files; each uses only those before it.
 SCRIPTS = (
+    "columns.js",
     "data.js",
     "colors.js",
     "view.js",
@@ -34,6 +35,7 @@ SCRIPTS = (
     "panel.js",
     "sidebar.js",
     "contours.js",
+    "ranges.js",
     "filter.js",
     "app.js",
 )
