@@ -28,6 +28,7 @@ __all__ = ["render", "write_report"]
 
 # One script in several files; each uses only those before it.
 SCRIPTS = (
+    "columns.js",
     "data.js",
     "colors.js",
     "view.js",
@@ -38,6 +39,7 @@ SCRIPTS = (
     "panel.js",
     "sidebar.js",
     "contours.js",
+    "ranges.js",
     "filter.js",
     "values.js",
     "thumbnails.js",

@@ -108,7 +108,7 @@ class Panel {
       context.restore();
     }
     for (const [point, width] of [[this.app.pinned, 2.5], [this.app.hovered, 1.5]]) {
-      if (point < 0) continue;
+      if (point < 0 || !this.app.isVisible(point)) continue;
       const flat = this.view.flat;
       context.lineWidth = width;
       context.beginPath();
