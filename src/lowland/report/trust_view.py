@@ -137,9 +137,10 @@ def _numbers(gap: Gap) -> dict[str, Any]:
 
 
 def _words(gap: Gap) -> str:
-    if gap.verdict == "bridged":
+    if gap.through:
         islands = "island" if len(gap.through) == 1 else "islands"
-        return f"Connected through {islands} {listing(gap.through)}"
+        through = f"onnected through {islands} {listing(gap.through)}"
+        return f"C{through}" if gap.verdict == "bridged" else f"Unclear: perhaps c{through}"
     return {
         "real": "The gap is in the data",
         "not in the data": "Not in the data: the two belong together",

@@ -49,7 +49,7 @@ class Gap(NamedTuple):
     reference: float  # the same for a cut through one cloud of the same shape
     cut: float  # severed / reference
     verdict: str  # "real", "not in the data", "unclear" or "bridged"
-    through: tuple[int, ...] = ()  # islands that connect the two, where the verdict is "bridged"
+    through: tuple[int, ...] = ()  # islands of a chain that connects the two better than the gap
 
 
 def gap_test(

@@ -135,7 +135,8 @@ class App {
     for (const { column, legend } of this.fixed) if (legend) fillLegend(legend, this.coloringOf(column), this);
     this.filters.show();
     this.contours.forget();
-    this.chosenRows.offerShown(this.hidden.size > 0 && this.hidden.size < this.coloring.entries.length);
+    const shown = countOf(this.visible);
+    this.chosenRows.offerShown(shown > 0 && shown < this.points.n);
     this.tellSelection();
   }
 

@@ -13,14 +13,14 @@ class Selection {
     byId("select-shown").addEventListener("click", () => this.selectShown());
   }
 
-  /** The entries of the legend that are not hidden, as a selection. */
+  /** What neither the legend nor a filter hides, as a selection. */
   selectShown() {
     const chosen = new Uint8Array(this.app.points.n);
     for (let i = 0; i < chosen.length; i++) chosen[i] = this.app.isVisible(i) ? 1 : 0;
     this.app.select(chosen);
   }
 
-  /** After each click on the legend: offered only while something is hidden and something is not. */
+  /** Offered only while something is hidden and something is not. */
   offerShown(isSomeHidden) {
     byId("select-shown").hidden = !isSomeHidden;
   }
