@@ -207,7 +207,7 @@ def test_the_color_follows_the_choice(open_page, corners, webgl):
     assert near(best, (0xB3, 0xC3, 0xD6))
     assert near(unknown, (0xB9, 0xC0, 0xC8))
     options = page.locator("#color option").all_inner_texts()
-    assert options == ["side", "height", HOSTILE, "cluster", "trustworthiness", "one color"]
+    assert options == ["side", "height", HOSTILE, "island", "trustworthiness", "one color"]
 
 
 def test_a_column_named_script_stays_text(open_page, corners):
@@ -362,7 +362,7 @@ def test_maps_side_by_side_share_color_hover_and_selection(open_page, corners):
     assert page.evaluate(HAS_RINGS) == [True, True]
     circle(page, [one[0], one[2]], "shift")
     assert [quarter["n"] > 0 for quarter in quarters(page, 1)] == [False, True, False, True]
-    assert "clusters of mirrored" in page.locator("#color option").all_inner_texts()
+    assert "islands of mirrored" in page.locator("#color option").all_inner_texts()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

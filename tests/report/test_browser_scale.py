@@ -206,7 +206,7 @@ def test_typed_bounds_and_missing_values(open_page, ring):
 
 def test_several_filters_are_joined_by_and(open_page, ring):
     page = open_page(ring)
-    for name in ("third", "size", "cluster"):
+    for name in ("third", "size", "island"):
         page.select_option("#filter-column", label=name)
     rows = page.locator(".filter .bar")
     rows.nth(0).click()
@@ -270,7 +270,7 @@ def test_the_columns_that_can_be_filtered_are_all_that_the_page_knows(open_page,
     options = page.locator("#filter-column option").all_inner_texts()[1:]
     assert options == [
         *("half", "size", "day", "clock", "third"),
-        *("cluster", "trustworthiness", "continuity"),
+        *("island", "trustworthiness", "continuity"),
     ]
 
 

@@ -349,7 +349,7 @@ def test_the_exported_file_has_all_columns_and_runs_nothing(page, summary, tmp_p
     assert head[12:52] == [
         f"'{name}" if name[0] == "=" else name for name in summary["values"]["names"]
     ]
-    assert head[52:54] == ["t-SNE cluster", "t-SNE cluster name"]
+    assert head[52:54] == ["t-SNE island", "t-SNE island name"]
     assert len(rows) == 1 + N
     assert rows[-1][0] == f"'{FORMULA}"
     assert rows[1][11] == ""  # missing

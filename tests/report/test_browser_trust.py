@@ -165,7 +165,7 @@ def test_the_color_menu_offers_missing_and_kinds(open_page, checked):
     page = open_page(checked)
     options = page.locator("#color option").all_inner_texts()
     both = "missing \u00d7 strangers"
-    assert options == ["half", "cluster", both, "kind", "stability", "one color"]
+    assert options == ["half", "island", both, "kind", "stability", "one color"]
     page.select_option("#color", label=both)
     assert page.locator("#legend .cell").count() == 25
     page.locator("#legend .cell").nth(20).click()  # nothing missing, no strangers

@@ -317,7 +317,7 @@ def test_clusters_have_the_names_of_what_they_hold(summary):
     kinds = {names[0] for names in packed["names"]}
     assert kinds == {"red", "green", "blue"}
     for number, names in enumerate(packed["names"], start=1):
-        assert packed["clusters"]["names"][number - 1] == f"cluster {number}: {names[0]}"
+        assert packed["clusters"]["names"][number - 1] == f"island {number}: {names[0]}"
         assert names[-1] == f"island {number}"
 
 

@@ -79,7 +79,7 @@ def frame_of(Y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
-    """Coordinates, measures of each point, and clusters."""
+    """Coordinates, measures of each point, and islands."""
     Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
     middle, reach = frame_of(Y, rows)
     sides = entry.get("sides")
@@ -89,8 +89,8 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
             "low": [float(low) for low in -middle / reach],
             "sides": [float(side / reach) for side in sides],
         }
-    clusters = islands(Y)
-    names = [f"cluster {number}" for number in range(1, int(clusters.max()) + 1)]
+    codes = islands(Y)
+    names = [f"island {number}" for number in range(1, int(codes.max()) + 1)]
     return {
         "title": entry["title"],
         "dimensions": Y.shape[1],
@@ -104,7 +104,7 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
             )
             for name, values in entry["per_point"].items()
         ],
-        "clusters": pack_codes("cluster", clusters[rows], names, missing="sparse"),
+        "clusters": pack_codes("island", codes[rows], names, missing="sparse"),
     }
 
 

@@ -66,13 +66,13 @@ class App {
     this.fixed.push({ panel, column, legend: figure.querySelector(".legend") });
   }
 
-  /** Every label, the clusters and the measures of each map: [name, column by map]. */
+  /** Every label, the islands and the measures of each map: [name, column by map]. */
   colorChoices() {
     const { columns, clouds } = this.points;
     const everywhere = (column) => clouds.map(() => column);
     const choices = columns.map((column) => [column.name, everywhere(column)]);
     for (const cloud of clouds) {
-      const name = clouds.length > 1 ? `clusters of ${cloud.title}` : "cluster";
+      const name = clouds.length > 1 ? `islands of ${cloud.title}` : "island";
       choices.push([name, everywhere(cloud.clusters)]);
     }
     const measures = new Set(clouds.flatMap((cloud) => cloud.measures.map((measure) => measure.name)));

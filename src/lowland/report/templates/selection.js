@@ -237,8 +237,8 @@ function exportColumns(app) {
   for (const cloud of points.clouds) {
     const where = several ? `${cloud.title} ` : "";
     const { codes } = cloud.clusters;
-    add(`${where}cluster`, "_map", (i) => (codes[i] ? `cluster ${codes[i]}` : "sparse"));
-    add(`${where}cluster name`, "_map", (i) => (codes[i] ? guarded(cloud.names[codes[i] - 1][0]) : ""));
+    add(`${where}island`, "_map", (i) => (codes[i] ? `island ${codes[i]}` : "sparse"));
+    add(`${where}island name`, "_map", (i) => (codes[i] ? guarded(cloud.names[codes[i] - 1][0]) : ""));
     for (const column of cloud.measures) add(where + column.name, "_map", number(column.values));
   }
   return columns;
