@@ -126,7 +126,8 @@ def draw(name: str) -> tuple[Any, list[list[str]]]:
 def beside_null(found: Trust) -> Any:
     """The map, and the map of data without structure to compare it with."""
     from lowland.plot._figure import new_figure
-    from lowland.plot._points import draw_points, frame
+    from lowland.plot._points import frame, point_look
+    from lowland.plot.palettes import DARK_GREY
     from lowland.plot.trust import BESIDE, draw_trust, draw_trust_legend
 
     inches = 4.0
@@ -135,7 +136,7 @@ def beside_null(found: Trust) -> Any:
     assert found.chance is not None
     null = found.chance.null.coordinates
     frame(left, null)
-    draw_points(left, null, None, inches)
+    left.scatter(*null.T, c=DARK_GREY, **point_look(len(null), inches))  # no color has a meaning
     draw_trust(right, found, (0, 1), inches)
     left.set_title("data without structure", fontsize=10)
     right.set_title("the map", fontsize=10)
