@@ -25,7 +25,7 @@ class SquareColumn {
     this.map = map;
     this.name = "missing × strangers";
     const side = SquareColumn.SIDE;
-    const step = (code) => Math.min(Math.floor((code / (NOT_MEASURED - 1)) * side), side - 1);
+    const step = (code) => Math.min(Math.floor(((code + 0.5) / (NOT_MEASURED - 1)) * side), side - 1);
     this.cells = new Uint8Array(missing.codes.length);
     for (let i = 0; i < this.cells.length; i++) {
       const [down, across] = [missing.codes[i], strangers.codes[i]];
