@@ -91,7 +91,7 @@ def test_a_signal_at_any_time_ends_in_one_line_and_no_half_written_file(tmp_path
         assert not list(folder.rglob(".lowland*")), files
         if process.returncode == 0:  # it was done before
             assert err == ""
-            assert len(files) == 4
+            assert len(files) == 5
             continue
         if number == signal.SIGINT and process.returncode == 1:  # the map was made already
             assert err.startswith("lowland: warning: the ")
@@ -102,7 +102,7 @@ def test_a_signal_at_any_time_ends_in_one_line_and_no_half_written_file(tmp_path
         assert err.startswith(f"lowland: error: {word}; ")
         assert err.count("\n") == 1
         written = "results were written" in err
-        assert len(files) == (4 if written else 0)
+        assert len(files) == (5 if written else 0)
 
 
 def _await_python(process):

@@ -22,7 +22,9 @@ def test_a_bundled_data_set_gives_a_map_a_picture_a_report_and_a_model(run, tmp_
     assert outcome.code == 0
     assert outcome.err == ""
     folder = tmp_path / "lowland-out" / "digits-tsne"
-    assert sorted(contents(folder)) == ["map.csv", "map.png", "model.lowland", "report.html"]
+    assert sorted(contents(folder)) == [
+        "map.csv", "map.png", "model.lowland", "report.html", "trust.csv",
+    ]  # fmt: skip
     frame = pl.read_csv(folder / "map.csv")
     assert frame.columns == ["row", "x", "y", "class"]
     assert frame["row"].to_list() == list(range(1797))
@@ -124,6 +126,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
         "command", "input", "rows", "columns", "features", "labels", "id", "color", "method",
         "parameters", "dimensions", "explained_variance_ratio", "seconds", "outputs", "notes",
         "preparation", "dropped_rows", "stopped_early", "quality", "stages", "not_made",
+        "trust", "not_judged",
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
@@ -132,7 +135,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
     assert result["parameters"]["random_state"] == 7
     assert result["outputs"] == {
         "map": "out/map.csv", "picture": "out/map.png", "report": "out/report.html",
-        "model": "out/model.lowland",
+        "model": "out/model.lowland", "trust": "out/trust.csv",
     }  # fmt: skip
     assert len(result["explained_variance_ratio"]) == 2
     assert list(result["stages"]) == [

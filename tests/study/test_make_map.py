@@ -152,8 +152,9 @@ def test_distances_may_be_given_as_a_matrix():
 def test_wide_tables_are_reduced_by_pca_which_is_also_the_baseline():
     X = np.random.default_rng(0).standard_normal((90, 70)) * np.linspace(3, 1, 70)
     made = make_map(X, "tsne", max_iter=20, perplexity=5)
-    assert "reduced from 70 to 50 columns by PCA" in made.log[-1]
-    assert made.log[-1].endswith("(leave this out with pca='none')")
+    assert "reduced from 70 to 50 columns by PCA" in made.log[-2]
+    assert made.log[-2].endswith("(leave this out with pca='none')")
+    assert made.log[-1] == "points are judged by their neighbors in the 50 columns of PCA"
     expected = lowland.metrics.quality(X, lowland.PCA(2).fit_transform(X))
     found = made.quality["trustworthiness"].pca
     assert found == pytest.approx(expected["trustworthiness"].value, abs=1e-12)
@@ -188,7 +189,7 @@ def test_parameters_of_the_method_are_keywords():
 def test_the_files_are_all_written_or_none_if_the_map_cannot_be(result, tmp_path, monkeypatch):
     files = result.write(tmp_path / "out", file_format="parquet")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "map.parquet", "map.png", "model.lowland", "report.html",
+        "map.parquet", "map.png", "model.lowland", "report.html", "trust.parquet",
     ]  # fmt: skip
     assert pl.read_parquet(files.map).equals(result.map)
     with pytest.raises(DataError, match="exists already"):
@@ -213,10 +214,10 @@ def test_report_and_model_can_be_written_alone(result, tmp_path):
 
 def test_the_stages_are_timed_as_far_as_they_are_done(tmp_path):
     made = make_map("iris", "pca")
-    assert list(made.seconds) == ["reading", "preparing", "fitting", "measuring"]
+    assert list(made.seconds) == ["reading", "preparing", "fitting", "measuring", "judging"]
     made.write(tmp_path / "out")
     assert list(made.seconds) == [
-        "reading", "preparing", "fitting", "measuring", "drawing", "writing",
+        "reading", "preparing", "fitting", "measuring", "judging", "drawing", "writing",
     ]  # fmt: skip
     assert all(seconds > 0 for seconds in made.seconds.values())
 

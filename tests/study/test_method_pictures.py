@@ -179,7 +179,7 @@ def test_the_pictures_are_written_beside_the_map_and_shown_in_the_report(tmp_pat
     files = result.write(tmp_path / "out")
     assert names_in(tmp_path / "out") == [
         "component_planes.png", "hits.png", "labeled_units.png", "map.csv", "map.png",
-        "model.lowland", "report.html", "through_data.png", "u_matrix.png",
+        "model.lowland", "report.html", "through_data.png", "trust.csv", "u_matrix.png",
     ]  # fmt: skip
     assert sorted(path.name for path in files.paths()) == names_in(tmp_path / "out")
     assert files.named()["u_matrix"] == str(tmp_path / "out" / "u_matrix.png")

@@ -25,6 +25,7 @@ from support.cases import each
 TABLE = "height,width,depth\n" + "".join(
     f"{i * 1.5},{(i * 7) % 5},{(i * i) % 11}\n" for i in range(12)
 )
+FILES = ("map.csv", "map.png", "model.lowland", "report.html", "trust.csv")
 FAILURES = [
     MemoryLimitError("measuring needs 37 GB"),
     DataError("these distances cannot be measured."),
@@ -70,7 +71,7 @@ def test_a_measure_that_fails_leaves_map_model_picture_and_report(error, tmp_pat
     assert err.startswith("lowland: warning: the map was not measured: ")
     assert f"{reason}; the map is kept" in err
     assert err.count("\n") == 1
-    assert folder(tmp_path / "out") == ["map.csv", "map.png", "model.lowland", "report.html"]
+    assert folder(tmp_path / "out") == [*FILES]
     assert "out/model.lowland" in out
     page = html.unescape((tmp_path / "out" / "report.html").read_text())
     assert f"the map was not measured: {type(error).__name__}: {reason}" in page or (
@@ -90,7 +91,7 @@ def test_a_picture_or_report_that_fails_leaves_the_rest(part, file, tmp_path, ca
     out, err = capsys.readouterr()
     assert code == 1
     assert "ValueError: no ink; the map is kept" in err
-    left = {"map.csv", "map.png", "model.lowland", "report.html"} - {file}
+    left = {*FILES} - {file}
     assert set(folder(tmp_path / "out")) == left
     found = json.loads(out)
     assert {os.path.basename(path) for path in found["outputs"].values()} == left
@@ -107,7 +108,7 @@ def test_a_model_that_cannot_be_saved_leaves_the_map(table, monkeypatch, capsys)
     monkeypatch.setattr(lowland.PCA, "save", half)
     assert main(["map", "t.csv", "-m", "pca", "-o", "out"]) == 1
     assert "the model was not saved" in capsys.readouterr().err
-    assert folder(table / "out") == ["map.csv", "map.png", "report.html"]
+    assert folder(table / "out") == ["map.csv", "map.png", "report.html", "trust.csv"]
     assert pl.read_csv("out/map.csv").height == 12
 
 
@@ -115,7 +116,7 @@ def test_the_files_of_an_earlier_run_do_not_stay_beside_a_new_map(table, monkeyp
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q"]) == 0
     monkeypatch.setattr("lowland.report.write_report", failing(ValueError("no")))
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q", "--force"]) == 1
-    assert folder(table / "out") == ["map.csv", "map.png", "model.lowland"]
+    assert folder(table / "out") == ["map.csv", "map.png", "model.lowland", "trust.csv"]
 
 
 def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeypatch):
@@ -123,7 +124,7 @@ def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeyp
     before = (table / "out" / "map.csv").read_bytes()
     monkeypatch.setattr("lowland.study._writing.write_frame", failing(OSError(28, "No space left")))
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q", "--force"]) == 2
-    assert len(folder(table / "out")) == 4
+    assert len(folder(table / "out")) == 5
     assert (table / "out" / "map.csv").read_bytes() == before
 
 
@@ -141,7 +142,7 @@ def test_ctrl_c_while_files_are_written_keeps_map_and_model(table, monkeypatch, 
     monkeypatch.setattr("lowland.study.result.picture_of", interrupting)
     assert main(["map", "t.csv", "-m", "pca", "-o", "a"]) == 1
     assert "the picture was not drawn: it was stopped by Ctrl-C" in capsys.readouterr().err
-    assert folder(table / "a") == ["map.csv", "model.lowland", "report.html"]
+    assert folder(table / "a") == ["map.csv", "model.lowland", "report.html", "trust.csv"]
     monkeypatch.undo()
     monkeypatch.chdir(table)
     save = lowland.PCA.save

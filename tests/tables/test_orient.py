@@ -219,7 +219,7 @@ def test_the_command_turns_the_map_and_the_model(tmp_path, capsys, monkeypatch):
     how = ["--orient", "north=left,west=up", "--id", "name", "--scale", "none"]
     assert main(["map", "star.csv", "-m", "pca", *how, "-o", "out", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["preparation"][-1].startswith("turned")
+    assert found["preparation"][-2].startswith("turned")
     assert (
         main(["transform", "out/model.lowland", "star.csv", "--id", "name", "-o", "new.csv"]) == 0
     )

@@ -16,12 +16,13 @@ Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
 LACKS = {
     "measures": "the map was not measured",
-    "trust": "the points of the map were not judged",
+    "points": "the points of the map were not judged",
     "check": "the map was not made again, so that stability and chance are not known",
     "held_out": "the alignment was not tried on held-out pairs",
     "labels": "the picture of the labels was not drawn",
     "picture": "the picture was not drawn",
     "report": "the report was not written",
+    "trust": "the table of the points was not written",
     "h5ad": "the map was not added to a copy of the H5AD file",
     "model": "the model was not saved, so that new rows cannot be placed in this map",
 }

@@ -75,8 +75,8 @@ class MapResult:
         Seconds by stage: reading, preparing, fitting, measuring, judging, checking, drawing,
         writing. A stage that has not run yet is left out.
     not_made : dict of str to str
-        Parts that could not be made after the map was finished ("measures", "trust", "check",
-        "picture", "report", "model"), and why. The map itself is never lost.
+        Parts that could not be made after the map was finished ("measures", "points", "check",
+        "picture", "report", "trust", "model"), and why. The map itself is never lost.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class MapResult:
 
     def _later_log(self) -> list[str]:
         """What was decided after the preparation, and what could not be made."""
-        judged = self._judged if "trust" not in self._keeper.lost else NOT_JUDGED
+        judged = self._judged if "points" not in self._keeper.lost else NOT_JUDGED
         return [*self._fit.log, *judged.lines(), *self._keeper.log()]
 
     def write_h5ad(self, path: str | os.PathLike[str], *, force: bool = False) -> None:

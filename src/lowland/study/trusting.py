@@ -99,8 +99,8 @@ def judge_fit(
     def judged() -> Judged:
         return judge_map(source, fit.Y, options.seed, options.n_jobs, map_seconds)
 
-    found = keeper.attempt("trust", judged, NOT_JUDGED)
-    return found if found.trust else Judged(None, keeper.lost["trust"])
+    found = keeper.attempt("points", judged, NOT_JUDGED)
+    return found if found.trust else Judged(None, keeper.lost["points"])
 
 
 def judge_map(
