@@ -43,7 +43,7 @@ def advise(summary: Summary) -> list[Advice]:
     >>> from lowland.study import make_map
     >>> summary = make_map("digits", "pca").summary()
     >>> [caution.kind for caution in advise(summary) if caution.serious]
-    ['low trustworthiness', 'low explained variance']
+    ['misplaced points', 'fake gap', 'low trustworthiness', 'low explained variance']
     """
     streamed = summary.get("streamed")
     n = len(summary["ids"]) if streamed is None else streamed["rows"]
