@@ -244,8 +244,11 @@ def _refitted(
         return None, None, {"stability": few, "chance": few}
     with source.options.working() as monitor:
         refits, first = stability_of_refits(source, Y, island_of, make_map, seed, monitor)
-        if source.no_null:
-            return refits, None, {"chance": source.no_null}
+        no_null = source.no_null
+        if not source.distances and source.X.shape[1] <= Y.shape[1]:
+            no_null = "the data have no more columns than the map, which can keep any of them"
+        if no_null:
+            return refits, None, {"chance": no_null}
         try:
             chance = chance_of_map(source, refits.refits[0], first, make_map, seed, monitor)
         except LowlandError as error:  # what the method needs, such data may lack
