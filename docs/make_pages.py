@@ -21,6 +21,7 @@ from docstrings import cell, markdown, sections
 from make_engines_index import INDEX, engines_index
 from make_pictures import call
 from method_pages import abilities, details, method_page, name_of, table
+from trust_pictures import said_of
 
 from lowland._core import registry
 from lowland._core.base import Reducer
@@ -212,6 +213,12 @@ def alignment_class(name: str) -> str:
     return said + details(cls, "### ")
 
 
+def planted(name: str) -> str:
+    """What the program said of a map with a planted error when its picture was drawn."""
+    rows = [("ok" if level == "fine" else level, cell(text)) for level, text in said_of(name)]
+    return table(["", "what lowland says"], rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "readme-methods": readme_methods,
     "choices": choices,
@@ -225,7 +232,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "selectors": selectors,
 }
 # <!-- made: module.lowland.metrics -->
-MADE_FROM = {"command": command, "module": functions, "class": alignment_class}
+MADE_FROM = {
+    "command": command,
+    "module": functions,
+    "class": alignment_class,
+    "planted": planted,
+}
 
 
 def block(name: str) -> str:

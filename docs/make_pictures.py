@@ -3,19 +3,21 @@
     python docs/make_pictures.py            # those that are missing
     python docs/make_pictures.py tsne pca   # draw these again
     python docs/make_pictures.py lectures   # all of the lectures; or iris: those of one page
+    python docs/make_pictures.py trust      # maps with planted errors, and what is said of them
     python docs/make_pictures.py --all
 
 Every method is shown on the same three data sets, so that pages can be compared: the digits and
 the iris flowers, colored by class, and the swiss roll, colored by the length along its spiral.
 A map of one dimension is drawn above the classes, or above that length. The same pictures stand on
 the method's page and in the gallery. The pictures of a lecture are
-drawn by the code on its page.
+drawn by the code on its page, those of planted errors by trust_pictures.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple
 
 import lecture_pages
 import numpy as np
+import trust_pictures
 
 from lowland import TSNE, datasets, plot
 from lowland._core import registry
@@ -33,6 +36,7 @@ PICTURES = Path(__file__).parent / "pictures"
 # Parameters that differ from the defaults, for methods whose defaults show little on these tables.
 SETTINGS: dict[str, dict[str, Any]] = {"kernel_pca": {"gamma": "median"}}
 WIDEST = 1250  # pixels of a picture of a lecture
+TRUST_DPI = 90
 COLORS = 256  # of the PNG palette: half the bytes of 24-bit color
 
 
@@ -150,6 +154,17 @@ def draw_lecture(page: Path) -> None:
             shrink(lecture_pages.drawn(name, Path(place)), folder / f"{name}.png", WIDEST)
 
 
+def draw_trust() -> None:
+    """The maps with planted errors, and the sentences about them, in one run."""
+    trust_pictures.FOLDER.mkdir(exist_ok=True)
+    said = {}
+    for name in trust_pictures.PLANTS:
+        figure, said[name] = trust_pictures.draw(name)
+        write(figure, trust_pictures.FOLDER / f"{name}.png", TRUST_DPI)
+    text = json.dumps(said, indent=1, ensure_ascii=False)
+    trust_pictures.SENTENCES.write_text(f"{text}\n", encoding="utf-8")
+
+
 def is_drawn(page: Path) -> bool:
     """Whether all pictures of a lecture are there."""
     names = lecture_pages.pictures(page)
@@ -159,14 +174,15 @@ def is_drawn(page: Path) -> bool:
 def main(arguments: list[str] | None = None) -> None:
     """Draw what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="methods, digits, lectures; default: missing ones")
+    parser.add_argument("names", nargs="*", help="methods, digits, lectures, trust")
     parser.add_argument("--all", action="store_true", help="draw all of them again")
     options = parser.parse_args(arguments)
     methods = ["digits", *registry.names()]
     lectures = {page.stem: page for page in lecture_pages.pages()}
+    known_names = [*methods, "lectures", *lectures, "trust"]
     for name in options.names:
-        if name not in [*methods, "lectures", *lectures]:
-            known = ", ".join([*methods, "lectures", *lectures])
+        if name not in known_names:
+            known = ", ".join(known_names)
             parser.error(f"unknown picture {name!r}; there are {known}")
     PICTURES.mkdir(exist_ok=True)
     for name in methods:
@@ -180,6 +196,9 @@ def main(arguments: list[str] | None = None) -> None:
         asked = name in options.names or "lectures" in options.names or options.all
         if asked or not (options.names or is_drawn(page)):
             draw_lecture(page)
+    asked = "trust" in options.names or options.all
+    if asked or not (options.names or trust_pictures.are_drawn()):
+        draw_trust()
 
 
 if __name__ == "__main__":

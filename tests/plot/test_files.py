@@ -141,9 +141,10 @@ def test_importing_the_pictures_loads_neither_matplotlib_nor_scipy():
 def test_no_picture_loads_pyplot(tmp_path):
     code = (
         "import sys, numpy as np; from lowland.plot import *; Y = np.eye(4)[:, :3]; "
+        "from lowland.trust import trust; Z = np.arange(36.0).reshape(12, 3) ** 2; "
         "figures = [scatter_map_3d(Y), pairs_plot(Y), biplot(Y, Y), scree_plot([1.0]), "
         "loss_plot([1.0]), rnx_plot({'a': [0.5]}), shepard_plot([1.0], [1.0]), "
-        "compare_maps([Y, Y]), distortion_map(Y, np.arange(4.0)), "
+        "trust_map(trust(Z, Z[:, :2])), compare_maps([Y, Y]), distortion_map(Y, np.arange(4.0)), "
         "eigen_images(np.ones(3), Y[:1], (1, 3)), "
         "scatter_map(Y, list('abcd'), center_labels=True)]; "
         "[save_figure(figure, sys.argv[1]) for figure in figures]; "

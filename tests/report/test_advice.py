@@ -119,13 +119,13 @@ def test_pca_is_not_compared_with_itself(summary):
 
 
 def test_a_displayed_sample_is_said(summary):
-    n = 100_001
+    n = 1_000_001
     summary["maps"][0]["coordinates"] = np.random.default_rng(0).normal(size=(n, 2))
     summary |= {"ids": np.arange(n), "labels": {}}
     summary["maps"][0] |= {"quality": {}, "per_point": {}}
     (advice,) = advise(summary)
     assert advice.kind == "sample displayed"
-    assert "100\u202f000 of 100\u202f001 points" in advice.text
+    assert "1\u202f000\u202f000 of 1\u202f000\u202f001 points" in advice.text
 
 
 def test_serious_cautions_come_first(summary):

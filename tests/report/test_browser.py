@@ -104,7 +104,7 @@ def open_page(browser, tmp_path):
     pages = []
     complaints, requests = [], []
 
-    def open_it(summary, webgl=True, **options):
+    def open_it(summary, webgl=True, script="", **options):
         path = tmp_path / "report.html"
         write_report(summary, path)
         options = {"viewport": {"width": 1200, "height": 900}, **options}
@@ -115,6 +115,7 @@ def open_page(browser, tmp_path):
         page.on("request", lambda request: requests.append(request.url))
         if not webgl:
             page.add_init_script(WITHOUT_WEBGL)
+        page.add_init_script(script)
         page.goto(path.as_uri())
         settle(page)
         return page
@@ -206,7 +207,7 @@ def test_the_color_follows_the_choice(open_page, corners, webgl):
     assert near(best, (0xB3, 0xC3, 0xD6))
     assert near(unknown, (0xB9, 0xC0, 0xC8))
     options = page.locator("#color option").all_inner_texts()
-    assert options == ["side", "height", HOSTILE, "cluster", "trustworthiness", "one color"]
+    assert options == ["side", "height", HOSTILE, "island", "trustworthiness", "one color"]
 
 
 def test_a_column_named_script_stays_text(open_page, corners):
@@ -246,8 +247,11 @@ def test_the_lasso_selects_and_the_export_holds_what_was_selected(open_page, cor
     with page.expect_download() as download:
         page.click("#export")
     rows = list(csv.reader(io.StringIO(download.value.path().read_text(), newline="")))
-    assert rows[0] == ["id", "side", "height", HOSTILE]
-    assert [row[:3] for row in rows[1:]] == [['say "a"', "left", "5"], ["c, or not", "left", "1"]]
+    assert rows[0][:6] == ["id", "x", "y", "side", "height", HOSTILE]
+    assert [row[:5] for row in rows[1:]] == [
+        ['say "a"', "-1", "1", "left", "5"],
+        ["c, or not", "-1", "-1", "left", "1"],
+    ]
     after = quarters(page)
     assert after[0]["n"] == found[0]["n"]
     assert after[1]["n"] == 0  # too pale to count
@@ -358,7 +362,7 @@ def test_maps_side_by_side_share_color_hover_and_selection(open_page, corners):
     assert page.evaluate(HAS_RINGS) == [True, True]
     circle(page, [one[0], one[2]], "shift")
     assert [quarter["n"] > 0 for quarter in quarters(page, 1)] == [False, True, False, True]
-    assert "clusters of mirrored" in page.locator("#color option").all_inner_texts()
+    assert "islands of mirrored" in page.locator("#color option").all_inner_texts()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

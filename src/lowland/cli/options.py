@@ -11,6 +11,7 @@ import typer
 
 __all__ = [
     "Color",
+    "Coordinates",
     "Engine",
     "Engines",
     "Force",
@@ -19,6 +20,7 @@ __all__ = [
     "Inputs",
     "Jobs",
     "Json",
+    "MapFile",
     "Pca",
     "Quiet",
     "RawText",
@@ -166,6 +168,21 @@ Sample = Annotated[
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with a run that was stopped while it placed rows."),
+]
+MapFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="MAP", help="A table with the coordinates of the same rows.", show_default=False
+    ),
+]
+Coordinates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--coordinates",
+        metavar="COLUMNS",
+        help="Columns of the map; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
+        show_default=False,
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
 RawText = Annotated[

@@ -20,23 +20,8 @@ __all__ = ["score_command"]
 def score_command(
     ctx: typer.Context,
     source: options.Input,
-    map_file: Annotated[
-        str,
-        typer.Argument(
-            metavar="MAP",
-            help="A table with the coordinates of the same rows.",
-            show_default=False,
-        ),
-    ],
-    coordinates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--coordinates",
-            metavar="COLUMNS",
-            help="Columns of MAP; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
-            show_default=False,
-        ),
-    ] = None,
+    map_file: options.MapFile,
+    coordinates: options.Coordinates = None,
     report: Annotated[
         Path | None,
         typer.Option(

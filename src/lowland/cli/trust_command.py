@@ -21,14 +21,7 @@ __all__ = ["trust_command"]
 def trust_command(
     ctx: typer.Context,
     source: options.Input,
-    map_file: Annotated[
-        str,
-        typer.Argument(
-            metavar="MAP",
-            help="A table with the coordinates of the same rows.",
-            show_default=False,
-        ),
-    ],
+    map_file: options.MapFile,
     others: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,16 +32,7 @@ def trust_command(
             show_default=False,
         ),
     ] = None,
-    coordinates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--coordinates",
-            metavar="COLUMNS",
-            help="Columns of the maps; default what looks like coordinates: x, y; tsne_1, tsne_2; "
-            "...",
-            show_default=False,
-        ),
-    ] = None,
+    coordinates: options.Coordinates = None,
     report: Annotated[
         Path | None,
         typer.Option(

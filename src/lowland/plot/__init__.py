@@ -35,6 +35,7 @@ from lowland.plot.selection import selection_plot
 from lowland.plot.shepard import shepard_plot
 from lowland.plot.solid import scatter_map_3d
 from lowland.plot.tiles import tiled_map
+from lowland.plot.trust import trust_map
 from lowland.plot.variance import scree_plot
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ __all__ = [
     "selection_plot",
     "shepard_plot",
     "tiled_map",
+    "trust_map",
     "u_matrix",
 ]
 

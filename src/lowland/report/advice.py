@@ -10,6 +10,7 @@ import numpy as np
 
 from lowland.report._about_alignment import about_alignment
 from lowland.report._about_rows import about_rows
+from lowland.report._about_trust import about_trust
 from lowland.report.payload import SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
@@ -42,7 +43,7 @@ def advise(summary: Summary) -> list[Advice]:
     >>> from lowland.study import make_map
     >>> summary = make_map("digits", "pca").summary()
     >>> [caution.kind for caution in advise(summary) if caution.serious]
-    ['low trustworthiness', 'low explained variance']
+    ['misplaced points', 'fake gap', 'low trustworthiness', 'low explained variance']
     """
     streamed = summary.get("streamed")
     n = len(summary["ids"]) if streamed is None else streamed["rows"]
@@ -58,6 +59,10 @@ def advise(summary: Summary) -> list[Advice]:
 
 
 Found = Iterator[tuple[str, bool, str]]
+
+
+def _trust(entry: Map, n: int) -> Found:
+    yield from about_trust(entry.get("trust"))
 
 
 def _stopped(entry: Map, n: int) -> Found:
@@ -235,6 +240,7 @@ def _more_dimensions(entry: Map, n: int) -> Found:
 
 
 RULES: tuple[Any, ...] = (
+    _trust,
     _stopped,
     _collapsed,
     _low_quality,

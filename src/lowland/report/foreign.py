@@ -13,9 +13,10 @@ import numpy as np
 
 from lowland._core.columns import column_names
 from lowland._core.errors import DataError
+from lowland._core.validation import is_sparse
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
-from lowland.report.summary import Map, Summary
+from lowland.report.summary import Map, Summary, Values
 from lowland.trust import Trust, affordable_rows, trust
 from lowland.trust.trusting import FEWEST_ROWS
 
@@ -112,11 +113,23 @@ def make_report(
         maps=[foreign_map("map", Y, measures, judged)],
         neighbors=None if judged is None else judged.neighbors,
         color=color or next(iter(columns), None),
+        values=None if metric == "precomputed" else table_values(X),
     )
     page = render(summary)
     if path is not None:
         Path(path).write_text(page, encoding="utf-8", newline="\n")
     return page
+
+
+def table_values(X: Any) -> Values | None:
+    """The numbers of the data for the viewer, which chooses columns and copies only those."""
+    numbers = X if hasattr(X, "columns") or is_sparse(X) else np.asarray(X)
+    if getattr(getattr(numbers, "dtype", None), "kind", "f") not in "biuf":
+        return None
+    names = column_names(X)
+    if names is None:
+        names = np.array([f"column {number}" for number in range(X.shape[1])], dtype=object)
+    return {"names": names.tolist(), "numbers": numbers}
 
 
 def _judged(X: Any, Y: np.ndarray, metric: Any, n_jobs: int | None) -> Trust | None:

@@ -14,23 +14,43 @@ from typing import Any
 import numpy as np
 
 from lowland.report import wording
+from lowland.report._about_trust import TRUST_KINDS
 from lowland.report.advice import advise
-from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, pack, to_json
+from lowland.report.arrays import separate
+from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, to_json
 from lowland.report.reading import how_to_read
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
+from lowland.report.trust_payload import pack_trust
+from lowland.report.trust_view import plateau_view, trust_view
+from lowland.report.viewer_data import pack_page, viewer_notes
 
 __all__ = ["render", "write_report"]
 
 # One script in several files; each uses only those before it.
 SCRIPTS = (
-    "data.js",
-    "colors.js",
-    "view.js",
-    "spatial.js",
-    "painters.js",
-    "panel.js",
-    "sidebar.js",
-    "app.js",
+    "viewer/columns.js",
+    "viewer/data.js",
+    "viewer/colors.js",
+    "viewer/view.js",
+    "viewer/spatial.js",
+    "viewer/painters.js",
+    "viewer/raster.js",
+    "viewer/easel.js",
+    "viewer/panel.js",
+    "viewer/sidebar.js",
+    "viewer/contours.js",
+    "viewer/ranges.js",
+    "viewer/filter.js",
+    "viewer/values.js",
+    "viewer/thumbnails.js",
+    "viewer/neighbors.js",
+    "viewer/selection.js",
+    "viewer/names.js",
+    "trust/data.js",
+    "trust/colors.js",
+    "trust/layers.js",
+    "trust/part.js",
+    "viewer/app.js",
 )
 MOST_LISTED = 200  # dropped rows and features
 
@@ -62,20 +82,28 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 def render(summary: Summary) -> str:
     """The page as text; :func:`write_report` writes it.
 
-    Cost O(n); at most 100 000 points are embedded.
+    Cost O(n); at most 1 000 000 points are embedded.
     """
     check_summary(summary)
+    packed = pack_page(summary) | pack_trust(summary)
+    notes, has_neighbors = viewer_notes(packed), packed["neighbors"] is not None
+    data, arrays = separate(packed)
     style = _template("style.css")
     script = "\n".join(_template(name) for name in SCRIPTS)
-    advice = advise(summary)
+    # The verdict on top says what is in doubt about the trust of a map.
+    advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
     return _page(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=to_json(pack(summary)),
+        data=to_json(data),
+        arrays=arrays,
+        no_ids="omitted" in data["ids"],
+        viewer_notes=notes,
+        has_neighbors=has_neighbors,
         summary=summary,
-        maps=[_map_view(entry) for entry in summary["maps"]],
+        maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
         comparison=_comparison(summary["maps"]),
         n=len(summary["ids"]),
         shown=min(len(summary["ids"]), MOST_POINTS),
@@ -131,10 +159,11 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _map_view(entry: Map) -> dict[str, Any]:
+def _map_view(entry: Map, number: int) -> dict[str, Any]:
     d = np.asarray(entry["coordinates"]).shape[1]
     return {
         **entry,
+        "number": number,
         "dimensions": d,
         "is_torus": entry.get("sides") is not None,
         "shown_dimensions": min(d, SHOWN_DIMENSIONS),
@@ -143,6 +172,8 @@ def _map_view(entry: Map) -> dict[str, Any]:
             for name, values in entry["per_point"].items()
         ],
         "quality": [_quality_view(name, measure) for name, measure in entry["quality"].items()],
+        "trust": trust_view(entry),
+        "plateau": plateau_view(entry),
         "facts": {_words(name): value for name, value in entry["facts"].items()},
         "loss": _curve(entry["loss_history"]),
         "pictures": {

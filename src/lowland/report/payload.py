@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,18 +10,40 @@ from typing import Any
 import numpy as np
 
 from lowland.metrics import islands
+from lowland.report.arrays import (
+    LARGEST_FLOAT32,
+    pack_array,
+    pack_places,
+    pack_values,
+    unpack_array,
+)
 from lowland.report.summary import Map, Summary
+from lowland.report.times import as_times, pack_times
 
-__all__ = ["MOST_POINTS", "SHOWN_DIMENSIONS", "display_rows", "pack", "to_json"]
+__all__ = [
+    "MOST_ID_TEXT",
+    "MOST_POINTS",
+    "SHOWN_DIMENSIONS",
+    "display_rows",
+    "frame_of",
+    "pack",
+    "pack_array",
+    "pack_codes",
+    "pack_column",
+    "pack_numbers",
+    "to_json",
+]
 
-MOST_POINTS = 100_000  # a browser still moves this many smoothly
+MOST_POINTS = 1_000_000  # a browser still moves this many smoothly
+MANY_POINTS = 100_000  # with more, measures get two bytes instead of four
+MOST_ID_TEXT = 40_000_000  # characters of all ids: a million of 36 and what separates them
+MOST_NAME_TEXT = 40_000_000  # characters of the different labels of a column; beyond, all are cut
 SHOWN_DIMENSIONS = 3
 TILED_DIMENSIONS = 2  # in space, copies beyond the edges would hide the map
 MOST_CATEGORIES = 20  # whole numbers with more distinct values get a continuous scale
 FEW_CATEGORIES = 10  # the same for other numbers
 LONGEST_TEXT = 200  # characters of a label; ids are never shortened
 MOST_IN_NATURAL_ORDER = 1000  # categories; more are sorted as plain text
-LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
 
 
 def pack(summary: Summary) -> dict[str, Any]:
@@ -46,14 +67,21 @@ def display_rows(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
 
 
-def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
-    """Coordinates, measures of each point, and clusters."""
-    Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
-    # Centered before the conversion to float32, so that a map far from the origin stays precise.
+def frame_of(Y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """The middle of a map and the largest coordinate from there, which is 1 on the page.
+
+    Centered before the conversion to float32, so that a map far from the origin stays precise.
+    """
+    Y = np.asarray(Y, dtype=np.float64)[:, :SHOWN_DIMENSIONS]
     middle = Y.min(axis=0) / 2 + Y.max(axis=0) / 2
-    centered = Y[rows] - middle
-    reach = np.abs(centered).max()
-    reach = reach if reach > 0 else 1.0
+    reach = float(np.abs(Y[rows] - middle).max())
+    return middle, reach if reach > 0 else 1.0
+
+
+def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
+    """Coordinates, measures of each point, and islands."""
+    Y = np.asarray(entry["coordinates"], dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    middle, reach = frame_of(Y, rows)
     sides = entry.get("sides")
     torus = None
     if sides is not None and Y.shape[1] <= TILED_DIMENSIONS:
@@ -61,44 +89,80 @@ def pack_map(entry: Map, rows: np.ndarray) -> dict[str, Any]:
             "low": [float(low) for low in -middle / reach],
             "sides": [float(side / reach) for side in sides],
         }
-    clusters = islands(Y)
-    names = [f"cluster {number}" for number in range(1, int(clusters.max()) + 1)]
+    codes = islands(Y)
+    names = [f"island {number}" for number in range(1, int(codes.max()) + 1)]
     return {
         "title": entry["title"],
         "dimensions": Y.shape[1],
-        "coordinates": pack_array(centered / reach, "<f4"),
+        "coordinates": pack_places((Y[rows] - middle) / reach),
+        "origin": [float(value) for value in middle],
+        "reach": float(reach),
         "torus": torus,
         "measures": [
-            pack_numbers(name, np.asarray(values, dtype=np.float64)[rows])
+            pack_numbers(
+                name, np.asarray(values, dtype=np.float64)[rows], compact=len(rows) > MANY_POINTS
+            )
             for name, values in entry["per_point"].items()
         ],
-        "clusters": pack_codes("cluster", clusters[rows], names, missing="sparse"),
+        "clusters": pack_codes("island", codes[rows], names, missing="sparse"),
     }
 
 
 def pack_ids(ids: Sequence[Any] | np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-    """Whole numbers as numbers, everything else as text."""
-    values = np.asarray(ids)
-    if values.dtype.kind in "iu" and (np.abs(values.astype(np.float64)) < 2**53).all():
-        return {"numbers": pack_array(values[rows], "<f8")}
-    return {"texts": [str(ids[row]) for row in rows.tolist()]}
+    """Whole numbers as numbers, everything else as text; numbers of rows if that is too much."""
+    numbers = whole_numbers(ids)
+    if numbers is not None:
+        return pack_row_numbers(numbers[rows])
+    texts = [str(ids[row]) for row in rows.tolist()]
+    # Two quotes and a comma stand around each text.
+    if sum(map(len, texts)) + 3 * len(texts) > MOST_ID_TEXT:
+        return {**pack_row_numbers(rows), "omitted": True}
+    return {"texts": texts}
+
+
+def whole_numbers(ids: Sequence[Any] | np.ndarray) -> np.ndarray | None:
+    """The ids as numbers that are exact in float64; None if any is something else."""
+    if not isinstance(ids, np.ndarray):
+        if {type(entry) for entry in ids} != {int}:
+            return None
+        try:
+            ids = np.array(ids, dtype=np.int64)
+        except OverflowError:
+            return None
+    if ids.dtype.kind not in "iu" or not (np.abs(ids.astype(np.float64)) < 2**53).all():
+        return None
+    return ids
+
+
+def pack_row_numbers(numbers: np.ndarray) -> dict[str, Any]:
+    """The first is enough where each is one more than the number before."""
+    if len(numbers) and (np.diff(numbers.astype(np.int64)) == 1).all():
+        return {"first": int(numbers[0])}
+    return {"numbers": pack_values(numbers)}
 
 
 def pack_column(
     name: str, values: Sequence[Any] | np.ndarray, rows: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """A label column: a continuous scale for many different numbers, else categories."""
+    """A label column: a continuous scale for many different numbers or times, else categories."""
     if isinstance(values, np.ndarray):
         chosen = values if rows is None else values[rows]
     else:
         chosen = list(values) if rows is None else [values[row] for row in rows.tolist()]
     numbers = as_numbers(chosen)
-    if numbers is not None:
-        distinct = np.unique(numbers[np.isfinite(numbers)])
-        whole = bool((distinct == np.round(distinct)).all())
-        if distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES):
-            return pack_numbers(name, numbers)
+    if numbers is not None and is_continuum(numbers):
+        return pack_numbers(name, numbers)
+    times = None if numbers is not None else as_times(chosen)
+    if times is not None and np.unique(times.milliseconds).size > FEW_CATEGORIES:
+        return pack_times(name, times)
     return pack_categories(name, chosen)
+
+
+def is_continuum(numbers: np.ndarray) -> bool:
+    """Whether numbers have so many different values that they need a continuous scale."""
+    distinct = np.unique(numbers[np.isfinite(numbers)])
+    whole = bool((distinct == np.round(distinct)).all())
+    return distinct.size > (MOST_CATEGORIES if whole else FEW_CATEGORIES)
 
 
 def as_numbers(values: Any) -> np.ndarray | None:
@@ -116,27 +180,27 @@ def as_numbers(values: Any) -> np.ndarray | None:
     return numbers if exact else None
 
 
-def pack_numbers(name: str, values: np.ndarray) -> dict[str, Any]:
+def pack_numbers(name: str, values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
     """Numbers with the range of the color scale; values beyond it get the color of its end."""
-    finite = values[np.isfinite(values)]
-    low, high = np.quantile(finite, [0.02, 0.98]) if finite.size else (0.0, 1.0)
-    whole = bool((finite == np.round(finite)).all())
-    exact = whole and finite.size and np.abs(finite).max() > LARGEST_EXACT
-    kind = "<f8" if exact else "<f4"
-    with np.errstate(over="ignore"):
-        packed = pack_array(values, kind)
-    return {
-        "name": name,
-        "kind": "number",
-        "values": packed,
-        "bytes": 8 if exact else 4,
-        "low": float(low),
-        "high": float(high),
-    }
+    low, high = color_range(values[np.isfinite(values)])
+    packed = pack_values(values, compact=compact)
+    return {"name": name, "kind": "number", **packed, "low": low, "high": high}
+
+
+def color_range(finite: np.ndarray) -> tuple[float, float]:
+    """Quantiles that are the ends of a color scale."""
+    if not finite.size:
+        return 0.0, 1.0
+    largest = float(np.abs(finite).max())
+    unit = largest if largest > LARGEST_FLOAT32 else 1.0  # differences of huge numbers overflow
+    low, high = np.quantile(finite / unit, [0.02, 0.98])
+    return float(unit * low), float(unit * high)
 
 
 def pack_categories(name: str, values: Any) -> dict[str, Any]:
     """Categories in natural order (``type 2`` before ``type 10``); code 0 is missing."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        values = values.astype("datetime64[us]")  # nanoseconds would become numbers
     listed = values if isinstance(values, list) else values.tolist()
     # Only distinct values become text. A value and its type are the key, because 1 == True == 1.0.
     keys = list(zip(map(type, listed), listed, strict=True))
@@ -147,7 +211,15 @@ def pack_categories(name: str, values: Any) -> dict[str, Any]:
     code_of[None] = 0
     code = {key: code_of[text] for key, text in text_of.items()}
     codes = np.fromiter(map(code.__getitem__, keys), dtype=np.int64, count=len(keys))
-    return pack_codes(name, codes, names)
+    return pack_codes(name, codes, bounded(names))
+
+
+def bounded(names: list[str]) -> list[str]:
+    """The names, cut to one length if they are too long together; their number stays."""
+    if sum(map(len, names)) <= MOST_NAME_TEXT:
+        return names
+    longest = max(MOST_NAME_TEXT // len(names), 1)
+    return [name if len(name) <= longest else name[: longest - 1] + "…" for name in names]
 
 
 def pack_codes(
@@ -163,6 +235,11 @@ def pack_codes(
         "codes": pack_array(codes, f"<u{size}"),
         "bytes": size,
     }
+
+
+def unpack_codes(column: Mapping[str, Any]) -> np.ndarray:
+    """The codes that :func:`pack_codes` packed."""
+    return unpack_array(column["codes"], f"<u{column['bytes']}")
 
 
 def label_text(value: Any) -> str | None:
@@ -184,11 +261,6 @@ def natural_key(text: str) -> list[tuple[int, float, str]]:
         (2, 0, part) if number is None else (1, len(number), number)
         for part, number in zip(parts, digits, strict=True)
     ]
-
-
-def pack_array(values: np.ndarray, dtype: str) -> str:
-    """Little-endian bytes in base64."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode("ascii")
 
 
 def to_json(data: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from lowland._core.base import Reducer
 from lowland.io import Table
 from lowland.report.measures import Measures
+from lowland.study._pixels import pixels_of
+from lowland.study._viewer import images_of, values_of
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 from lowland.trust import Trust
@@ -76,6 +78,7 @@ def summarize(
     judged = next((each for each in maps if each.get("trust") is not None), None)
     if color is not None and color not in labels:
         labels[color] = table.column(color)
+    pixels = pixels_of(prepared)
     return {
         "title": f"{Path(table.source).name}: {methods} of {table.shape[0]} rows",
         "version": __version__,
@@ -94,6 +97,8 @@ def summarize(
         "labels": {name: values.to_list() for name, values in labels.items()},
         "color": color,
         "maps": maps,
+        "values": values_of(prepared, pixels),
+        "images": images_of(prepared, pixels),
         "neighbors": None if judged is None else judged["trust"].neighbors,
     }
 

@@ -24,9 +24,14 @@ def contrast_of(
     separate = centers = np.nan
     if number >= 2:
         rows = _some_rows(island_of, number)
-        X, codes = cloud.of(rows), island_of[rows]
-        separate = float(silhouette(X, codes, sample=None, n_jobs=cloud.options.threads))
+        codes, how = island_of[rows], cloud.options
+        # All distances as they are. The coordinates of a cloud have few dimensions, and a constant
+        # that is added to all squared distances takes as many as there are rows.
+        part = cloud.X[np.ix_(rows, rows)] if how.metric == "precomputed" else cloud.X[rows]
+        known = {"metric": how.metric, "metric_params": how.metric_params, "n_jobs": how.threads}
+        separate = float(silhouette(part, codes, sample=None, **known))
         if number >= FEWEST_ISLANDS:
+            X = cloud.of(rows)
             members = [codes == island for island in range(1, number + 1)]
             in_data = np.array([X[member].mean(axis=0) for member in members])
             in_map = np.array([Y[rows[member]].mean(axis=0) for member in members])

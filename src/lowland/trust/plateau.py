@@ -133,7 +133,7 @@ def parameter_plateau(
     """The values of a parameter whose maps show as much of the data, and as surely, as the best.
 
     Two numbers for each value: the *excess*, the share of the 15 nearest rows that the map keeps
-    minus the same share for data without structure (each principal component permuted by itself);
+    minus the same share for data without structure (see :func:`null_rows`);
     and the *overlap*, the share of 15 map neighbors that maps of two halves of the rows, which have
     half of their rows in common, agree on. A value is on the plateau if both are within half a
     neighbor of 15 of the best, plus twice the standard error of the difference. If the best excess

@@ -38,7 +38,7 @@ def sentences_about(
     if stability is not None:
         found.append(_about_stability(stability))
     if chance is not None:
-        found.append(_about_chance(chance))
+        found.append(_about_chance(chance, gaps))
     found += _about_contrast(contrast, gaps)
     return found
 
@@ -87,9 +87,12 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
         return Sentence("gaps", level, f"The gap between {between} {word}.")
     between = f"{len(gaps)} gaps between {len(islands)} islands"
     if len(parts) == 1:
+        among = f"gaps between {len(islands)} islands"
         if kinds["not in the data"]:
-            return Sentence("gaps", level, f"None of the {between} is in the data.")
-        return Sentence("gaps", level, f"All {between} {GAP_WORDS[gaps[0].verdict][1]}.")
+            none = f"Neither of the {among}" if len(gaps) == 2 else f"None of the {between}"
+            return Sentence("gaps", level, f"{none} is in the data.")
+        both = f"Both {among}" if len(gaps) == 2 else f"All {between}"
+        return Sentence("gaps", level, f"{both} {GAP_WORDS[gaps[0].verdict][1]}.")
     return Sentence("gaps", level, f"Of {between}, {_joined(parts)}.")
 
 
@@ -130,18 +133,26 @@ def _about_stability(stability: Stability) -> Sentence:
         kinds.setdefault(island.verdict, []).append(island.island)
     if stability.islands:
         stable, total = len(kinds.get("stable", ())), len(stability.islands)
-        text += f"; {stable} of {total} islands {'comes' if stable == 1 else 'come'} again"
-        if "unstable" in kinds:
-            gone = kinds["unstable"]
+        if total == 1:
+            text += f"; its island {'comes' if stable else 'does not always come'} again"
+        else:
+            text += f"; {stable} of {total} islands {'comes' if stable == 1 else 'come'} again"
+        gone = kinds.get("unstable", [])
+        if gone and total > 1:
             text += f", {_numbers(gone).lower()} {'does' if len(gone) == 1 else 'do'} not"
-            level = "serious" if level == "serious" else "caution"
+        if gone and level == "fine":
+            level = "caution"
     return Sentence("stability", level, f"{text}.")
 
 
-def _about_chance(chance: Chance) -> Sentence:
-    """Neighbors kept beyond chance, or islands that chance does not make: one of them suffices."""
+def _about_chance(chance: Chance, gaps: list[Gap]) -> Sentence:
+    """Neighbors kept beyond chance, or islands that chance does not make: one of them suffices.
+
+    Islands count only if a gap between them is in the data: at a low perplexity noise has many.
+    """
     excess = chance.recall - chance.null_recall
-    shows_islands = chance.n_islands > chance.null_islands
+    is_real = any(gap.verdict == "real" for gap in gaps)
+    shows_islands = is_real and chance.n_islands > chance.null_islands
     level = "fine" if excess > NO_EXCESS or shows_islands else "serious"
     text = (
         f"The map keeps {chance.recall:.0%} of the neighbors, a map of data without structure "

@@ -57,7 +57,7 @@ def inner_gaps(
     found = {}
     with limit_blas(1):
         for number in range(1, int(codes.max(initial=0)) + 1):
-            rng = np.random.default_rng([seed, number])
+            rng = np.random.default_rng(seed)  # not of the number, see gap_test
             rows = np.flatnonzero(codes == number)
             rows = np.sort(rng.choice(rows, min(ROWS, len(rows)), replace=False))
             points = distinct(cloud.of(rows), how.threads) if len(rows) >= FEWEST else rows

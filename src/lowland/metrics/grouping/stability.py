@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,9 +42,17 @@ def island_stability(islands: Any, others: Sequence[Any]) -> list[IslandStabilit
     Returns
     -------
     list of IslandStability
-        One for each island that the other maps have rows of. ``low`` to ``high`` is where the mean
-        of as many other maps falls in 90 % of cases: it is made of the deviation between the maps
-        and of the number of rows.
+        One for each island that the other maps have rows of. ``low`` to ``high`` is where the same
+        number falls in 90 % of cases if other rows of the same kind are taken: it is made of the
+        deviation between the maps and of the number of rows.
+
+    Notes
+    -----
+    Maps that share rows resemble one another more than maps of new rows do. If two of m maps share
+    a part f of their rows, deviations between them have the variance (1 - f) s^2 and their mean has
+    s^2 (1 + (m - 1) f) / m, s^2 being the variance between maps of new rows; the interval has both.
+    Maps that share all rows, such as those of other seeds, tell nothing of new rows: their interval
+    is that of other seeds.
 
     References
     ----------
@@ -72,10 +81,21 @@ def island_stability(islands: Any, others: Sequence[Any]) -> list[IslandStabilit
     for island in range(1, int(codes.max(initial=0)) + 1):
         inside = codes == island
         values = [_best_jaccard(inside, other) for other in refits]
-        values = [value for value in values if value is not None]
-        if values:
-            found.append(_judged(island, np.array(values), int(inside.sum())))
+        if any(value is not None for value in values):
+            known = np.array([value for value in values if value is not None])
+            shared = _shared_rows([inside & (other >= 0) for other in refits])
+            found.append(_judged(island, known, int(inside.sum()), shared))
     return found
+
+
+def _shared_rows(present: Sequence[np.ndarray]) -> float:
+    """The mean part of an island's rows that two maps share; 0 if the maps share all rows."""
+    pairs = [
+        (one & other).sum() / max(one.sum(), other.sum(), 1)
+        for one, other in itertools.combinations(present, 2)
+    ]
+    share = float(np.mean(pairs)) if pairs else 0.0
+    return share if share < 1 else 0.0
 
 
 def _best_jaccard(inside: np.ndarray, other: np.ndarray) -> float | None:
@@ -90,13 +110,17 @@ def _best_jaccard(inside: np.ndarray, other: np.ndarray) -> float | None:
     return float(index[1:].max(initial=0.0))  # 0 is no island
 
 
-def _judged(island: int, values: np.ndarray, rows: int) -> IslandStability:
+def _judged(island: int, values: np.ndarray, rows: int, shared: float) -> IslandStability:
     """The mean, and the 90 % prediction interval of the mean of as many other values."""
     m, mean = len(values), float(values.mean())
-    variance = float(values.var(ddof=1)) if m > 1 else 0.0
-    # Counting error of one index, and Student's 95 % quantile for few values.
-    variance += mean * (1 - mean) / rows
-    reach = _student(m - 1) * float(np.sqrt(2 * variance / m))
+    variance = float(values.var(ddof=1)) / (1 - shared) if m > 1 else 0.0
+    # Counting error of one index. One row more in and one more out, because an index of 1 in all
+    # maps does not mean that no row ever changes.
+    share = (rows * mean + 1) / (rows + 2)
+    variance += share * (1 - share) / rows
+    # Two means, this one and the other; Student's 95 % quantile for few values.
+    spread = 2 * variance * (1 + (m - 1) * shared) / m
+    reach = _student(m - 1) * float(np.sqrt(spread))
     low, high = max(0.0, mean - reach), min(1.0, mean + reach)
     verdict = "stable" if mean > STABLE else "unstable" if mean < UNSTABLE else "doubtful"
     return IslandStability(island, mean, low, high, verdict)

@@ -1,4 +1,5 @@
-// Two painters with one duty, paint(panel): WebGL for speed, a plain canvas where there is no WebGL.
+// The painter for graphics cards. raster.js has one that needs none, with the same duties: a picture is
+// begun, parts of the points are added to it, and it is shown whenever a part is done.
 
 const FADED = 0.25; // opacity of the copies of a torus, relative to its points
 
@@ -41,13 +42,28 @@ const FRAGMENT = `
 class WebGLPainter {
   constructor(onLost) {
     this.canvas = document.createElement("canvas");
-    const options = { antialias: false, premultipliedAlpha: true };
+    const options = { antialias: false, premultipliedAlpha: true, preserveDrawingBuffer: true };
     this.gl = this.canvas.getContext("webgl", options);
     if (!this.gl) throw new Error("the browser has no WebGL");
     this.canvas.addEventListener("webglcontextlost", onLost);
     this.program = this.link();
+    this.at = {};
+    for (const name of ["rotation", "center", "scale", "paper", "size", "depth", "opacity"]) {
+      this.at[name] = this.gl.getUniformLocation(this.program, name);
+    }
+    this.pixel = new Uint8Array(4);
     this.positions = new Map();
     this.colors = new Map();
+    this.pace = new Pace();
+  }
+
+  /** Whether a program stands in for the graphics card. Chrome tells only in an extension. */
+  get isEmulated() {
+    const { gl } = this;
+    let name = gl.getParameter(gl.RENDERER);
+    const extension = name.startsWith("WebKit") && gl.getExtension("WEBGL_debug_renderer_info");
+    if (extension) name = gl.getParameter(extension.UNMASKED_RENDERER_WEBGL);
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
   }
 
   link() {
@@ -67,9 +83,9 @@ class WebGLPainter {
     return program;
   }
 
-  paint(panel) {
+  begin(panel) {
     const { gl } = this;
-    const [width, height] = [panel.canvas.width, panel.canvas.height];
+    const { width, height } = panel.canvas;
     if (this.canvas.width < width || this.canvas.height < height) {
       this.canvas.width = Math.max(this.canvas.width, width);
       this.canvas.height = Math.max(this.canvas.height, height);
@@ -81,32 +97,46 @@ class WebGLPainter {
     if (isDeep) gl.enable(gl.DEPTH_TEST);
     else gl.disable(gl.DEPTH_TEST);
     this.setUniforms(panel, isDeep);
-    this.bind("position", 3, gl.FLOAT, false, this.positionBuffer(panel.cloud));
+    this.bind("position", panel.cloud.stride, gl.FLOAT, false, this.positionBuffer(panel.cloud));
     this.bind("color", 4, gl.UNSIGNED_BYTE, true, this.colorBuffer(panel));
-    gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
-    const at = (name) => gl.getUniformLocation(this.program, name);
-    gl.uniform1f(at("opacity"), FADED * panel.opacity);
-    for (const [right, up] of panel.cloud.copies) {
-      gl.uniform2f(at("center"), panel.view.center[0] - right, panel.view.center[1] - up);
-      gl.drawArrays(gl.POINTS, 0, panel.cloud.n);
+  }
+
+  /** Paint the places from first to last; of a torus, faded copies too. */
+  add(panel, first, last) {
+    const { gl, at } = this;
+    const { center } = panel.view;
+    gl.drawArrays(gl.POINTS, first, last - first);
+    if (panel.cloud.torus) {
+      gl.uniform1f(at.opacity, FADED * panel.opacity);
+      for (const [right, up] of panel.cloud.copies) {
+        gl.uniform2f(at.center, center[0] - right, center[1] - up);
+        gl.drawArrays(gl.POINTS, first, last - first);
+      }
+      gl.uniform1f(at.opacity, panel.opacity);
+      gl.uniform2f(at.center, ...center);
     }
+    // Reading a pixel waits until all is painted: without it, nothing could be timed.
+    if (last - first >= WORTH_TIMING) gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, this.pixel);
+  }
+
+  show(panel) {
+    const { width, height } = panel.canvas;
     panel.context.clearRect(0, 0, width, height);
     panel.context.drawImage(this.canvas, 0, this.canvas.height - height, width, height, 0, 0, width, height);
   }
 
   setUniforms(panel, isDeep) {
-    const { gl, program } = this;
-    const at = (name) => gl.getUniformLocation(program, name);
+    const { gl, at } = this;
     const { view } = panel;
     const [r, [scaleX, scaleY]] = [view.rotation, view.scale];
     const byColumns = [r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8]];
-    gl.uniformMatrix3fv(at("rotation"), false, byColumns);
-    gl.uniform2f(at("center"), ...view.center);
-    gl.uniform2f(at("scale"), (2 * scaleX) / view.width, (2 * scaleY) / view.height);
-    gl.uniform3f(at("paper"), ...panel.theme.paper.map((value) => value / 255));
-    gl.uniform1f(at("size"), panel.pointSize * panel.ratio);
-    gl.uniform1f(at("opacity"), panel.opacity);
-    gl.uniform1f(at("depth"), isDeep ? 1 : 0);
+    gl.uniformMatrix3fv(at.rotation, false, byColumns);
+    gl.uniform2f(at.center, ...view.center);
+    gl.uniform2f(at.scale, (2 * scaleX) / view.width, (2 * scaleY) / view.height);
+    gl.uniform3f(at.paper, ...panel.theme.paper.map((value) => value / 255));
+    gl.uniform1f(at.size, panel.pointSize * panel.ratio);
+    gl.uniform1f(at.opacity, panel.opacity);
+    gl.uniform1f(at.depth, isDeep ? 1 : 0);
   }
 
   bind(name, size, type, normalized, buffer) {
@@ -119,21 +149,16 @@ class WebGLPainter {
 
   /** Coordinates are sent once for each map, in the order of painting. */
   positionBuffer(cloud) {
-    if (!this.positions.has(cloud)) {
-      const ordered = new Float32Array(3 * cloud.n);
-      cloud.order.forEach((point, place) => {
-        ordered.set(cloud.positions.subarray(3 * point, 3 * point + 3), 3 * place);
-      });
-      this.positions.set(cloud, this.upload(this.gl.createBuffer(), ordered));
-    }
+    if (!this.positions.has(cloud)) this.positions.set(cloud, this.upload(this.gl.createBuffer(), cloud.ordered));
     return this.positions.get(cloud);
   }
 
+  /** Colors are sent again only when they have changed. */
   colorBuffer(panel) {
     const kept = this.colors.get(panel);
-    if (kept?.colors === panel.colors) return kept.buffer;
+    if (kept?.version === panel.version) return kept.buffer;
     const buffer = this.upload(kept?.buffer ?? this.gl.createBuffer(), panel.colors);
-    this.colors.set(panel, { buffer, colors: panel.colors });
+    this.colors.set(panel, { buffer, version: panel.version });
     return buffer;
   }
 
@@ -145,30 +170,3 @@ class WebGLPainter {
   }
 }
 
-const MOST_WHILE_MOVING = 20000;
-
-/** The same picture without WebGL, more slowly: squares, and fewer of them while the map moves. */
-class CanvasPainter {
-  paint(panel) {
-    const { context, cloud, view, colors, ratio } = panel;
-    context.clearRect(0, 0, panel.canvas.width, panel.canvas.height);
-    const size = Math.max(1, panel.pointSize * ratio);
-    const flat = view.flat;
-    const [scaleX, scaleY] = view.scale;
-    const count = panel.isMoving ? Math.min(cloud.n, MOST_WHILE_MOVING) : cloud.n;
-    for (const [right, up] of [[0, 0], ...cloud.copies]) {
-      const opacity = right || up ? FADED * panel.opacity : panel.opacity;
-      for (let place = 0; place < count; place++) {
-        const alpha = colors[4 * place + 3];
-        if (!alpha) continue;
-        const point = cloud.order[place];
-        const left = (view.width / 2 + (flat[2 * point] + right - view.center[0]) * scaleX) * ratio;
-        const top = (view.height / 2 - (flat[2 * point + 1] + up - view.center[1]) * scaleY) * ratio;
-        context.globalAlpha = (opacity * alpha) / 255;
-        context.fillStyle = cssColor(colors.subarray(4 * place, 4 * place + 3));
-        context.fillRect(left - size / 2, top - size / 2, size, size);
-      }
-    }
-    context.globalAlpha = 1;
-  }
-}

@@ -1,32 +1,47 @@
 // The page: one state (color, hidden categories, selection, hovered and pinned point) for all panels.
 
 const DOUBLE_CLICK = 400; // milliseconds
+const MOST_EMULATED = 2000; // points for WebGL without a graphics card
 const byId = (id) => document.getElementById(id);
 
 class App {
   constructor(packed) {
     this.points = new Points(packed);
+    this.layers = []; // what is painted over the points: objects with paint(context, panel)
+    addTrust(this.points.clouds, packed);
     this.painter = this.makePainter();
+    this.easel = new Easel(this);
     this.tool = "move";
     this.hovered = this.pinned = -1;
     this.selection = null;
     this.hidden = new Set();
+    this.values = (packed.values?.columns ?? []).map((column) => new ValueColumn(column));
+    this.thumbnails = new Thumbnails(packed.images);
+    this.neighbors = new Neighbors(this, packed.neighbors);
+    this.chosenRows = new Selection(this);
+    this.visible = new Uint8Array(this.points.n).fill(1); // 1 for each point that is shown
+    this.restyle();
     this.choices = this.colorChoices();
     this.panels = [];
     this.fixed = [];
+    this.trust = new TrustPart(this);
     for (const figure of document.querySelectorAll(".panel")) this.addPanel(figure);
+    this.contours = new Contours(this);
+    this.filters = new Filters(this);
+    this.names = new Names(this);
     this.listen();
     this.chooseColor(this.firstChoice());
   }
 
+  /** WebGL on a graphics card; for few points, also where a program stands in for it. */
   makePainter() {
     try {
-      return new WebGLPainter((event) => {
+      const painter = new WebGLPainter((event) => {
         event.preventDefault();
         this.say("The map is drawn without WebGL, which is slower: the graphics card was lost.");
-        this.painter = new CanvasPainter();
-        for (const panel of this.panels) panel.paint();
+        this.easel.paintWith(new CanvasPainter());
       });
+      return painter.isEmulated && this.points.n > MOST_EMULATED ? new CanvasPainter() : painter;
     } catch (error) {
       this.say(`The map is drawn without WebGL, which is slower: ${error.message}.`);
       return new CanvasPainter();
@@ -41,20 +56,23 @@ class App {
   /** A panel of the distortion section has a color of its own; the others share the chosen one. */
   addPanel(figure) {
     const cloud = this.points.clouds[Number(figure.dataset.map)];
-    const panel = new Panel(figure, cloud, this);
+    const part = cloud.trust?.parts.get(figure.dataset.part);
+    const panel = part ? new Panel(figure, part, appOfPart(this, part)) : new Panel(figure, cloud, this);
     this.panels.push(panel);
-    if (figure.dataset.measure === undefined) return;
-    const column = cloud.measures[Number(figure.dataset.measure)];
+    this.easel.add(panel);
+    this.trust.add(figure, panel);
+    const column = ownColumn(figure.dataset, cloud);
+    if (column === undefined) return;
     this.fixed.push({ panel, column, legend: figure.querySelector(".legend") });
   }
 
-  /** Every label, the clusters and the measures of each map: [name, column by map]. */
+  /** Every label, the islands and the measures of each map: [name, column by map]. */
   colorChoices() {
     const { columns, clouds } = this.points;
     const everywhere = (column) => clouds.map(() => column);
     const choices = columns.map((column) => [column.name, everywhere(column)]);
     for (const cloud of clouds) {
-      const name = clouds.length > 1 ? `clusters of ${cloud.title}` : "cluster";
+      const name = clouds.length > 1 ? `islands of ${cloud.title}` : "island";
       choices.push([name, everywhere(cloud.clusters)]);
     }
     const measures = new Set(clouds.flatMap((cloud) => cloud.measures.map((measure) => measure.name)));
@@ -62,12 +80,20 @@ class App {
       const byMap = clouds.map((cloud) => cloud.measures.find((measure) => measure.name === name));
       choices.push([name.replaceAll("_", " "), byMap]);
     }
+    const trusts = new Set(clouds.flatMap((cloud) => cloud.trust?.choices.map(({ name }) => name) ?? []));
+    for (const name of trusts) {
+      choices.push([name, clouds.map((cloud) => cloud.trust?.choices.find((column) => column.name === name))]);
+    }
     choices.push(["one color", everywhere(null)]);
-    choices.forEach(([name], number) => {
+    for (const column of this.values) choices.push([column.name, everywhere(column)]);
+    const table = element("optgroup");
+    table.label = "columns of the table";
+    choices.forEach(([name, [column]], number) => {
       const option = element("option", "", name);
       option.value = number;
-      byId("color").append(option);
+      (column instanceof ValueColumn ? table : byId("color")).append(option);
     });
+    if (this.values.length) byId("color").append(table);
     return choices;
   }
 
@@ -83,24 +109,62 @@ class App {
     this.recolor();
   }
 
+  /** Colorings are kept for each column until the page becomes light or dark. */
+  restyle() {
+    this.theme = new Theme();
+    this.colorings = new Map();
+  }
+
+  coloringOf(column) {
+    if (!this.colorings.has(column)) this.colorings.set(column, makeColoring(column, this.theme, this.points.n));
+    return this.colorings.get(column);
+  }
+
   recolor() {
-    const theme = new Theme();
     const columns = this.choices[this.chosen][1];
-    const made = new Map();
-    for (const column of columns) if (!made.has(column)) made.set(column, makeColoring(column, theme));
-    const colorings = columns.map((column) => made.get(column));
-    [this.coloring] = colorings;
-    const own = new Map(this.fixed.map(({ panel, column }) => [panel, makeColoring(column, theme)]));
+    this.coloring = this.coloringOf(columns[0]);
+    this.updateVisible();
+    const own = new Map(this.fixed.map(({ panel, column }) => [panel, column]));
     for (const panel of this.panels) {
-      const shared = colorings[this.points.clouds.indexOf(panel.cloud)];
-      panel.recolor(own.get(panel) ?? shared, theme);
+      const { parent } = panel.cloud;
+      const shared = columns[this.points.clouds.indexOf(parent ?? panel.cloud)];
+      const coloring = this.coloringOf(own.has(panel) ? own.get(panel) : shared);
+      panel.recolor(parent ? coloringOfPart(coloring, panel.cloud) : coloring, this.theme);
     }
     fillLegend(byId("legend"), this.coloring, this);
-    for (const { panel, legend } of this.fixed) fillLegend(legend, own.get(panel));
+    for (const { column, legend } of this.fixed) if (legend) fillLegend(legend, this.coloringOf(column), this);
+    this.filters.show();
+    this.contours.forget();
+    const shown = countOf(this.visible);
+    this.chosenRows.offerShown(shown > 0 && shown < this.points.n);
+    this.tellSelection();
+  }
+
+  /** The one place that decides which points are shown; everything else asks `visible`. */
+  updateVisible() {
+    const { visible, hidden } = this;
+    visible.set(this.filters.passed);
+    if (!hidden.size) return;
+    const { slots } = this.coloring;
+    const isShown = Uint8Array.from({ length: 256 }, (_, slot) => (hidden.has(slot) ? 0 : 1));
+    for (let i = 0; i < visible.length; i++) visible[i] &= isShown[slots[i]];
   }
 
   isVisible(point) {
-    return !this.hidden.size || !this.hidden.has(this.coloring.slots[point]);
+    return this.visible[point] === 1;
+  }
+
+  /** The points that the legend counts: also those of entries that it hides. */
+  countedPoints() {
+    const { selection } = this;
+    const { passed } = this.filters;
+    return selection ? passed.map((value, point) => value & selection[point]) : passed;
+  }
+
+  /** 1 for each point that is selected and shown; without a selection, for each that is shown. */
+  shownSelection() {
+    const { selection } = this;
+    return selection ? this.visible.map((value, point) => value & selection[point]) : this.visible;
   }
 
   /** The legend is made anew at each click, so a double click has to be noticed here. */
@@ -129,24 +193,32 @@ class App {
     if (point < 0 && this.hovered < 0) return;
     const changed = point !== this.hovered;
     this.hovered = point;
-    showTip(byId("tip"), this.points, point, left, top);
+    const picture = point < 0 || left === undefined ? null : this.thumbnails.picture(point, this.points.id(point));
+    showTip(byId("tip"), this.points, point, left, top, picture);
     if (changed) for (const panel of this.panels) if (panel.theme) panel.paintOverlay();
   }
 
   pin(point) {
     this.pinned = point;
-    byId("details").replaceChildren(...(point < 0 ? [] : factRows(this.points, point)));
+    byId("details").replaceChildren(...(point < 0 ? [] : pointDetails(this, point)));
+    this.neighbors.show(point);
     for (const panel of this.panels) panel.paintOverlay();
   }
 
   /** 1 for each selected point; null, or nothing selected, shows all points again. */
   select(chosen) {
-    const count = chosen ? chosen.reduce((sum, value) => sum + value, 0) : 0;
+    const count = chosen ? countOf(chosen) : 0;
     this.selection = count ? chosen : null;
     byId("selection").hidden = !chosen;
     byId("export").hidden = !count;
-    byId("selected").textContent = `${count} of ${this.points.n} points selected`;
     this.recolor();
+  }
+
+  tellSelection() {
+    const [shown, all] = this.selection ? [countOf(this.shownSelection()), countOf(this.selection)] : [0, 0];
+    const hidden = all > shown ? `, ${all - shown} more hidden` : "";
+    byId("selected").textContent = `${shown} of ${this.points.n} points selected${hidden}`;
+    this.chosenRows.show(shown ? this.shownSelection() : null);
   }
 
   find(text) {
@@ -157,7 +229,7 @@ class App {
     }
     const found = this.points.find(text);
     this.select(found);
-    this.pin(found.indexOf(1));
+    this.pin(found.findIndex((is, point) => is && this.isVisible(point)));
   }
 
   setTool(tool) {
@@ -177,9 +249,12 @@ class App {
     onClick("zoom-out", () => this.panels.forEach((panel) => panel.zoom(0.8)));
     onClick("reset", () => this.panels.forEach((panel) => panel.reset()));
     onClick("clear", () => this.select(null));
-    onClick("export", () => download("selection.csv", this.points.csv(this.selection)));
+    onClick("export", () => this.chosenRows.export());
     onClick("copy", () => this.copyCommand());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.restyle();
+      this.recolor();
+    });
   }
 
   /** Where the clipboard is closed to pages, the text is at least marked. */

@@ -2,6 +2,7 @@
 
 const REACH = 12; // pixels from the cursor, within which a point is meant
 const DIMMED = 26; // of 255: points outside the selection
+const REST = 150; // milliseconds after the last turn of a wheel or press of a key
 
 class Panel {
   constructor(figure, cloud, app) {
@@ -11,10 +12,12 @@ class Panel {
     this.frame = figure.querySelector(".canvas");
     this.canvas = this.addCanvas();
     this.overlay = this.addCanvas();
-    this.context = this.canvas.getContext("2d");
+    const isInMemory = app.painter instanceof CanvasPainter; // where it puts its pixels
+    this.context = this.canvas.getContext("2d", { willReadFrequently: isInMemory });
     this.pointers = new Map();
     this.lasso = null;
     this.isMoving = false;
+    this.painted = this.version = 0;
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.frame);
   }
@@ -46,41 +49,66 @@ class Panel {
     return Math.min(Math.max(1.25 * this.cloud.n ** -0.06, 0.6), 0.9);
   }
 
-  /** Colors in the order of painting; alpha is 0 for hidden and low for unselected points. */
+  /** The colors are looked up when the panel is painted next. */
   recolor(coloring, theme) {
     this.coloring = coloring;
     this.theme = theme;
-    const colors = new Uint8Array(4 * this.cloud.n);
-    const { selection } = this.app;
-    this.cloud.order.forEach((point, place) => {
-      const alpha = !this.app.isVisible(point) ? 0 : selection && !selection[point] ? DIMMED : 255;
-      colors.set(coloring.colorOf(point), 4 * place);
-      colors[4 * place + 3] = alpha;
-    });
-    this.colors = colors;
+    this.isStale = true;
     this.paint();
   }
 
-  /** Paint at the next frame, however often it is asked for. */
-  paint() {
-    if (this.isAsked || !this.colors || !this.ratio) return;
-    this.isAsked = true;
-    requestAnimationFrame(() => {
-      this.isAsked = false;
-      this.app.painter.paint(this);
-      this.paintOverlay();
-    });
+  get isReady() {
+    return this.coloring !== undefined && this.ratio !== undefined;
   }
 
-  /** Rings around the hovered and the pinned point, and the lasso. */
+  get isUnfinished() {
+    return this.isChanged || this.painted < this.cloud.n;
+  }
+
+  /** What has to be known before the first point is painted: a color for each, in that order. */
+  prepare() {
+    this.isChanged = false;
+    if (!this.isStale) return;
+    this.isStale = false;
+    this.colors ??= new Uint32Array(this.cloud.n);
+    this.version++;
+    fillColors(this.colors, this.cloud.order, this.coloring, this.app.visible, this.app.selection, DIMMED);
+  }
+
+  /** Paint anew at the next frame. */
+  paint() {
+    this.isChanged = true;
+    this.app.easel.ask();
+  }
+
+  /** Fewer points are painted while the panel moves, the rest when it has come to rest. */
+  stir() {
+    this.isMoving = true;
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.rest(), REST);
+    this.paint();
+  }
+
+  rest() {
+    clearTimeout(this.resting);
+    this.isMoving = false;
+    this.app.easel.ask();
+  }
+
+  /** The layers, rings around the hovered and the pinned point, and the lasso. */
   paintOverlay() {
     const context = this.overlay.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.view.width, this.view.height);
     context.strokeStyle = this.theme.ink;
     if (this.cloud.torus) this.paintFrame(context);
+    for (const layer of this.app.layers) {
+      context.save();
+      layer.paint(context, this);
+      context.restore();
+    }
     for (const [point, width] of [[this.app.pinned, 2.5], [this.app.hovered, 1.5]]) {
-      if (point < 0) continue;
+      if (point < 0 || !this.app.isVisible(point)) continue;
       const flat = this.view.flat;
       context.lineWidth = width;
       context.beginPath();
@@ -120,7 +148,7 @@ class Panel {
     const flat = this.view.flat;
     if (this.index?.flat !== flat) this.index = new GridIndex(flat);
     const place = this.view.toMap(left, top);
-    return this.index.nearest(...place, this.view.scale, REACH, (point) => this.app.isVisible(point));
+    return this.index.nearest(...place, this.view.scale, REACH, this.app.visible);
   }
 
   listen() {
@@ -164,11 +192,10 @@ class Panel {
     else if (!this.isClick) this.drag(now[0] - before[0], now[1] - before[1]);
     this.pointers.set(event.pointerId, now);
     if (this.lasso) this.paintOverlay();
-    else this.paint();
+    else if (!this.isClick) this.stir();
   }
 
   drag(right, down) {
-    this.isMoving = true;
     this.app.hover(-1);
     if (this.cloud.dimensions === 3 && !this.isShift) this.view.rotate(right, down);
     else this.view.pan(right, down);
@@ -186,14 +213,14 @@ class Panel {
 
   release(event) {
     if (!this.pointers.delete(event.pointerId)) return;
-    this.isMoving = false;
     if (this.lasso && this.lasso.length > 2) {
-      this.app.select(pointsInside(this.view.flat, this.lasso, (point) => this.app.isVisible(point)));
+      this.app.select(pointsInside(this.view.flat, this.lasso, this.app.visible));
     } else if (this.isClick) {
       this.app.pin(this.pointAt(...this.place(event)));
     }
     this.lasso = null;
-    this.paint();
+    this.paintOverlay();
+    this.rest();
   }
 
   wheel(event) {
@@ -201,12 +228,12 @@ class Panel {
     const lines = event.deltaMode === 1 ? 24 : 1;
     this.view.zoomAt(...this.place(event), Math.exp(-0.0016 * lines * event.deltaY));
     this.app.hover(this.pointAt(...this.place(event)), event.clientX, event.clientY);
-    this.paint();
+    this.stir();
   }
 
   zoom(factor) {
     this.view.zoomAt(this.view.width / 2, this.view.height / 2, factor);
-    this.paint();
+    this.stir();
   }
 
   reset() {
@@ -227,6 +254,6 @@ class Panel {
     else if (event.key === "Escape") this.app.select(null);
     else return;
     event.preventDefault();
-    this.paint();
+    this.stir();
   }
 }

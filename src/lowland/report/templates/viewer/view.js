@@ -41,15 +41,17 @@ class View {
     return [both, both];
   }
 
-  /** x and y of all points after rotation. */
+  /** x and y of all points, after rotation in three dimensions. */
   get flat() {
+    const { coordinates: p, stride, n } = this.cloud;
+    if (stride === 2) return p;
     if (this.flatRotation === this.rotation) return this.flatPositions;
-    const [p, r, n] = [this.cloud.positions, this.rotation, this.cloud.n];
     const flat = new Float32Array(2 * n);
+    const [a, b, c, d, e, f] = this.rotation;
     for (let i = 0; i < n; i++) {
       const [x, y, z] = [p[3 * i], p[3 * i + 1], p[3 * i + 2]];
-      flat[2 * i] = r[0] * x + r[1] * y + r[2] * z;
-      flat[2 * i + 1] = r[3] * x + r[4] * y + r[5] * z;
+      flat[2 * i] = a * x + b * y + c * z;
+      flat[2 * i + 1] = d * x + e * y + f * z;
     }
     this.flatPositions = flat;
     this.flatRotation = this.rotation;
