@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import ParameterError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.wording import shown
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
@@ -248,6 +248,11 @@ def chance_of_missing(n: int, reach: int) -> float:
     >>> chance_of_missing(1501, 75)
     0.95
     """
+    for name, value, least in (("n", n, 2), ("reach", reach, 1)):
+        if not Integer(least).allows(value):
+            raise ParameterError(
+                f"{name}={shown(value)} is not allowed; expected an integer >= {least}."
+            )
     return 1 - min(reach, n - 1) / (n - 1)
 
 
@@ -264,6 +269,15 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
     array([1.   , 0.692, 0.   ])
     """
     from scipy.special import gammaln
+
+    missing = np.asarray(missing, dtype=np.float64)
+    if not ((missing >= 0) & (missing <= 1) | np.isnan(missing)).all():
+        raise DataError("missing holds values that are no shares; expected 0 to 1, or NaN.")
+    for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):
+        if not Integer(1, max(n - 1, 1)).allows(value):
+            raise ParameterError(
+                f"{name}={shown(value)} is not allowed; expected an integer from 1 to {n - 1}."
+            )
 
     def log_choose(a: Any, b: Any) -> Any:
         return gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(a - b + 1.0)
