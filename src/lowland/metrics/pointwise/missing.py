@@ -182,7 +182,7 @@ class Neighborhoods(NamedTuple):
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
-            self._add_as_near(known, rows[block], ids, radii[block], block)
+            self._add_as_near(known, rows[block], ids, radii[block])
             hits = (known & nearest).sum(axis=1)
             found[block] = 1 - np.minimum(hits, self.k) / self.k
         return found
@@ -204,16 +204,15 @@ class Neighborhoods(NamedTuple):
         return np.where(self.in_data.distances[block, self.k - 1] == 0, same, 0)
 
     def _add_as_near(
-        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray, block: slice
+        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray
     ) -> None:
-        """Mark partners that are within the radius in the data, though not in the list."""
-        distances = self.in_data.distances[block]
-        # A list that reaches K is complete, except where values recur, as in surveys: there, rows
-        # beyond its end may be as near as its last.
-        incomplete = np.full(len(rows), self.reach > distances.shape[1])
-        if distances.shape[1] > 1:
-            incomplete |= distances[:, -1] == distances[:, -2]
-        which, place = np.nonzero(~known & incomplete[:, None])
+        """Mark partners that are within the radius in the data, though not in the list.
+
+        If K is larger than the list, many are. Else these are rows that are exactly as near as the
+        last of the list, which happens where values recur: which of them are listed is a matter
+        of the order of the rows.
+        """
+        which, place = np.nonzero(~known)
         apart = pair_distances(self.compared.data, rows[which], ids[which, place])
         if apart is not None:
             known[which, place] = apart <= radii[which]
