@@ -120,6 +120,8 @@ def trust(
             f"most_points={shown(most_points)} is not allowed; expected an integer >= "
             f"{FEWEST_ROWS}, or None."
         )
+    if isinstance(X, NeighborGraph):
+        raise DataError("X is a neighbor graph; trust needs the data, and takes a graph beside it.")
     compared = Comparison(
         X, Y, metric=metric, metric_params=metric_params, sample=None, n_jobs=n_jobs
     )
@@ -267,8 +269,10 @@ def _use(compared: Comparison, graph: NeighborGraph) -> None:
 
 
 def _checked(others: Sequence[Any] | None, Y: np.ndarray) -> list[np.ndarray]:
+    if not isinstance(others, Sequence | np.ndarray | None) or isinstance(others, str):
+        raise ParameterError(f"others={shown(others)} is not allowed; give a list of maps.")
     found = []
-    for number, other in enumerate(others or ()):
+    for number, other in enumerate(() if others is None else others):
         name = f"others[{number}]"
         Z = check_matrix(other, owner="trust", argument=name)
         if len(Z) != len(Y):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import Directions
@@ -13,6 +14,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import double_center
 from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Options
 from lowland.metrics._views import View
 
@@ -33,6 +35,8 @@ class Cloud:
     """
 
     def __init__(self, X: Any, options: Options) -> None:
+        if isinstance(X, NeighborGraph):
+            raise DataError("X is a neighbor graph; this measure needs the data.")
         self.X = options.checked(X, "X")
         self.n = self.X.shape[0]
         self.options, self.metric = options, options.metric

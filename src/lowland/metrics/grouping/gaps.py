@@ -6,13 +6,20 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError
 from lowland._core.threads import limit_blas
+from lowland._core.validation import check_matrix
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options
 from lowland.metrics.grouping._bridges import with_bridges
+from lowland.metrics.grouping._checks import (
+    checked_graph,
+    checked_islands,
+    checked_neighbors,
+    checked_pairs,
+)
 from lowland.metrics.grouping._cloud import Cloud
 from lowland.metrics.grouping._neighboring import linked_pairs, neighboring_pairs
 
@@ -20,7 +27,6 @@ __all__ = [
     "REAL",
     "UNREAL",
     "Gap",
-    "checked_islands",
     "crossing",
     "distinct",
     "gap_between",
@@ -123,10 +129,11 @@ def gap_test(
     how = Options(**options)
     cloud = Cloud.over(X, how)
     codes = checked_islands(islands, cloud.n)
+    n_neighbors, graph = checked_neighbors(n_neighbors), checked_graph(graph, cloud.n)
     if pairs is None:
         found = _pairs(codes, Y, graph)
     else:
-        found = _checked_pairs(pairs, int(codes.max(initial=0)))
+        found = checked_pairs(pairs, int(codes.max(initial=0)))
     sizes = np.bincount(codes)
     found = sorted(found, key=lambda pair: -min(sizes[pair[0]], sizes[pair[1]]))[:MOST_PAIRS]
     members = [np.flatnonzero(codes == number) for number in range(len(sizes))]
@@ -279,39 +286,10 @@ def _pairs(codes: np.ndarray, Y: Any, graph: Any) -> list[tuple[int, int]]:
     m = int(codes.max(initial=0))
     if Y is None:
         return [(one, other) for one in range(1, m + 1) for other in range(one + 1, m + 1)]
-    Y = np.asarray(Y, dtype=np.float64)
-    if Y.ndim != 2 or len(Y) != len(codes):
-        raise DataError(f"Y has shape {Y.shape}, but there are {len(codes)} rows of islands.")
+    Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
+    if len(Y) != len(codes):
+        raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")
     found = set(neighboring_pairs(Y, codes))
     if graph is not None:
         found |= set(linked_pairs(graph.indices[:, :NEIGHBORS], codes))
     return sorted(found)
-
-
-def checked_islands(islands: Any, n: int) -> np.ndarray:
-    """Islands as integers from 0 on, one for each of n rows."""
-    codes = np.asarray(islands)
-    if codes.shape != (n,) or codes.dtype.kind not in "iub":
-        raise DataError(
-            f"islands has shape {codes.shape} and type {codes.dtype}, but X has {n} rows; give "
-            "one integer for each, as lowland.metrics.islands does."
-        )
-    if codes.min(initial=0) < 0:
-        raise DataError(f"islands holds {int(codes.min())}; give 0 for rows of no island.")
-    # Numbers beyond the number of rows would be mostly empty islands.
-    if int(codes.max(initial=0)) > n:
-        raise DataError(f"islands holds {int(codes.max())} for {n} rows; number them 1, 2, ...")
-    return codes.astype(np.int64)
-
-
-def _checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
-    found = []
-    for pair in pairs:
-        one, other = sorted(int(number) for number in pair)
-        if not 1 <= one < other <= m:
-            raise ParameterError(
-                f"pairs: {tuple(pair)} is not allowed; expected two different islands from 1 to "
-                f"{m}."
-            )
-        found.append((one, other))
-    return sorted(set(found))

@@ -14,11 +14,11 @@ from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options
+from lowland.metrics.grouping._checks import checked_islands, checked_neighbors
 from lowland.metrics.grouping._cloud import Cloud
 from lowland.metrics.grouping.gaps import (
     NEIGHBORS,
     Gap,
-    checked_islands,
     crossing,
     distinct,
     gap_between,
@@ -53,6 +53,7 @@ def inner_gaps(
     how = Options(**options)
     cloud = Cloud.over(X, how)
     codes = checked_islands(islands, cloud.n)
+    n_neighbors = checked_neighbors(n_neighbors)
     seed = int(how.rng.integers(2**31))
     found = {}
     with limit_blas(1):

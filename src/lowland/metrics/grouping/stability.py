@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
+from lowland._core.wording import shown
+from lowland.metrics.grouping._checks import checked_islands
 
 __all__ = ["IslandStability", "island_stability"]
 
@@ -66,17 +68,16 @@ def island_stability(islands: Any, others: Sequence[Any]) -> list[IslandStabilit
     >>> [(found.island, found.jaccard) for found in island_stability(islands, [other, torn])]
     [(1, 1.0), (2, 0.75)]
     """
-    codes = np.asarray(islands)
-    if len(others) == 0:
-        raise ParameterError("others=[] is empty; give the islands of at least one other map.")
-    refits = [np.asarray(other) for other in others]
-    for number, other in enumerate([codes, *refits]):
-        name = "islands" if number == 0 else f"others[{number - 1}]"
-        if other.ndim != 1 or len(other) != len(codes) or other.dtype.kind not in "iub":
-            raise DataError(
-                f"{name} has shape {other.shape} and type {other.dtype}; give one integer for each "
-                f"of {codes.shape[0] if codes.ndim else 0} rows."
-            )
+    codes = checked_islands(islands)
+    if not isinstance(others, Sequence | np.ndarray) or len(others) == 0:
+        raise ParameterError(
+            f"others={shown(others)} is not allowed; give the islands of at least one other map, "
+            "in a list."
+        )
+    refits = [
+        checked_islands(other, len(codes), f"others[{number}]", least=-1)
+        for number, other in enumerate(others)
+    ]
     found = []
     for island in range(1, int(codes.max(initial=0)) + 1):
         inside = codes == island

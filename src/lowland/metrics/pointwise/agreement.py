@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.constraints import Integer
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
+from lowland._core.wording import shown
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions
-from lowland.metrics._options import check_neighbors
 from lowland.metrics.pointwise.missing import NEIGHBORS, map_distances
 
 __all__ = ["MapAgreement", "map_agreement"]
@@ -64,8 +65,11 @@ def map_agreement(
     n = len(maps[0])
     if len(maps[1]) != n:
         raise DataError(f"Y2 has {len(maps[1])} rows, but Y1 has {n}; give maps of the same rows.")
-    (k,) = check_neighbors(n_neighbors, max(n_neighbors, 1), n)
-    k = min(k, max(1, (n - 1) // 4))
+    if not Integer(1).allows(n_neighbors):
+        raise ParameterError(
+            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
+        )
+    k = min(n_neighbors, max(1, (n - 1) // 4))
     with limit_blas(1):
         graphs = [neighbor_graph(Y, k, threads=threads) for Y in maps]
     rows = np.arange(n)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import ParameterError
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.wording import shown
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
@@ -182,7 +182,7 @@ class Neighborhoods(NamedTuple):
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
-            self._add_as_near(known, rows[block], ids, radii[block], block)
+            self._add_as_near(known, rows[block], ids, radii[block])
             hits = (known & nearest).sum(axis=1)
             found[block] = 1 - np.minimum(hits, self.k) / self.k
         return found
@@ -204,16 +204,15 @@ class Neighborhoods(NamedTuple):
         return np.where(self.in_data.distances[block, self.k - 1] == 0, same, 0)
 
     def _add_as_near(
-        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray, block: slice
+        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray
     ) -> None:
-        """Mark partners that are within the radius in the data, though not in the list."""
-        distances = self.in_data.distances[block]
-        # A list that reaches K is complete, except where values recur, as in surveys: there, rows
-        # beyond its end may be as near as its last.
-        incomplete = np.full(len(rows), self.reach > distances.shape[1])
-        if distances.shape[1] > 1:
-            incomplete |= distances[:, -1] == distances[:, -2]
-        which, place = np.nonzero(~known & incomplete[:, None])
+        """Mark partners that are within the radius in the data, though not in the list.
+
+        If K is larger than the list, many are. Else these are rows that are exactly as near as the
+        last of the list, which happens where values recur: which of them are listed is a matter
+        of the order of the rows.
+        """
+        which, place = np.nonzero(~known)
         apart = pair_distances(self.compared.data, rows[which], ids[which, place])
         if apart is not None:
             known[which, place] = apart <= radii[which]
@@ -248,6 +247,11 @@ def chance_of_missing(n: int, reach: int) -> float:
     >>> chance_of_missing(1501, 75)
     0.95
     """
+    for name, value, least in (("n", n, 2), ("reach", reach, 1)):
+        if not Integer(least).allows(value):
+            raise ParameterError(
+                f"{name}={shown(value)} is not allowed; expected an integer >= {least}."
+            )
     return 1 - min(reach, n - 1) / (n - 1)
 
 
@@ -264,6 +268,15 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
     array([1.   , 0.692, 0.   ])
     """
     from scipy.special import gammaln
+
+    missing = np.asarray(missing, dtype=np.float64)
+    if not ((missing >= 0) & (missing <= 1) | np.isnan(missing)).all():
+        raise DataError("missing holds values that are no shares; expected 0 to 1, or NaN.")
+    for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):
+        if not Integer(1, max(n - 1, 1)).allows(value):
+            raise ParameterError(
+                f"{name}={shown(value)} is not allowed; expected an integer from 1 to {n - 1}."
+            )
 
     def log_choose(a: Any, b: Any) -> Any:
         return gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(a - b + 1.0)
