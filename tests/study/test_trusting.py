@@ -18,7 +18,7 @@ from lowland.datasets import iris
 from lowland.errors import MemoryLimitError
 from lowland.metrics.pointwise.home import KINDS
 from lowland.report import make_report
-from lowland.report.summary import check_summary
+from lowland.report.summary_checks import check_summary
 from lowland.study import compare_methods, make_map, score_map
 from lowland.trust import trust
 

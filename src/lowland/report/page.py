@@ -19,7 +19,8 @@ from lowland.report.advice import advise
 from lowland.report.arrays import separate
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, to_json
 from lowland.report.reading import how_to_read
-from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
+from lowland.report.summary import Alignment, Map, Measure, Summary
+from lowland.report.summary_checks import check_summary
 from lowland.report.trust_payload import pack_trust
 from lowland.report.trust_view import plateau_view, trust_view
 from lowland.report.viewer_data import pack_page, viewer_notes
