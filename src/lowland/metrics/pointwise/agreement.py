@@ -11,6 +11,7 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions
 from lowland.metrics.pointwise.missing import NEIGHBORS, map_distances
@@ -59,7 +60,7 @@ def map_agreement(
     """
     threads = resolve_n_jobs(n_jobs)
     maps = [
-        check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads)
+        near_one(check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads))
         for name, Y in (("Y1", Y1), ("Y2", Y2))
     ]
     n = len(maps[0])

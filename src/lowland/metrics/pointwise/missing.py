@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.constraints import Integer
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.wording import shown
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
@@ -158,7 +159,9 @@ class Neighborhoods(NamedTuple):
     def missing(self) -> np.ndarray:
         """For each measured row, the share of data neighbors that are far away in the map."""
         rows, Y = self.compared.rows, self.compared.map.table
-        radii = self.in_map.distances[:, -1] * self._wider(Y.shape[1]) * SLACK
+        e = exponent_for(largest_value(Y))
+        radii = in_unit(self.in_map.distances[:, -1], e) * self._wider(Y.shape[1]) * SLACK
+        Y = in_unit(Y, e)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
             nearest = self._nearest(self.in_data, block)
