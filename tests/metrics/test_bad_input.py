@@ -32,6 +32,9 @@ TWO_SIDED = [
     metrics.point_trust,
     metrics.point_continuity,
     metrics.point_stress,
+    metrics.missing_neighbors,
+    metrics.strangers,
+    metrics.point_home,
     metrics.quality,
 ]
 

@@ -14,6 +14,7 @@ from lowland._core import registry
 from lowland._core.constraints import Constraint, Either, Integer, Real
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._base import Selector
+from lowland.trust import trust
 from support.cases import each
 from support.methods import dimensions, small
 
@@ -53,6 +54,8 @@ TOGETHER = {
     metrics.reconstruction_error: 2,
     metrics.point_trust: 0,
     metrics.point_stress: 0,
+    metrics.missing_neighbors: 0,
+    metrics.strangers: 0,
 }
 
 
@@ -116,6 +119,25 @@ def test_measures_of_one_table_do_not_see_the_unit(measure: Any, exponent: int) 
     pairs = zip(found, ordinary, strict=True) if isinstance(found, tuple) else [(found, ordinary)]
     for a, b in pairs:
         same_in_unit(a, b, 0)
+
+
+@each("exponent", EXPONENTS)
+def test_trust_does_not_see_the_unit(exponent: int) -> None:
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(120, 3))
+    data[60:] += 6
+    points, codes = data[:, :2], np.repeat([1, 2], 60)
+    scaled, moved = np.ldexp(data, exponent), np.ldexp(points, exponent)
+    assert metrics.gap_test(scaled, codes, moved) == metrics.gap_test(data, codes, points)
+    assert metrics.inner_gaps(scaled, np.ones(120, int))[1].verdict == "real"
+    assert np.array_equal(metrics.islands(moved), metrics.islands(points))
+    assert metrics.map_agreement(points, moved).mean == 1
+    ordinary, found = trust(data, points), trust(scaled, moved)
+    assert [sentence[:2] for sentence in found.sentences] == [
+        sentence[:2] for sentence in ordinary.sentences
+    ]
+    assert np.array_equal(found.points.kind, ordinary.points.kind)
+    same_in_unit(found.points.home, ordinary.points.home, exponent)
 
 
 @each("metric", ["manhattan", "chebyshev", "minkowski", "canberra", "braycurtis"])

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 import lowland
 from lowland.datasets import digits
-from lowland.trust import null_rows
+from lowland.trust import component_scores
 
 __all__ = [
     "MAPS",
@@ -108,7 +108,8 @@ def noise(kind: str, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     assert kind == "permuted PCs", kind
     # Real data without a gap along a principal axis: a gap there would outlast the permutation.
     X = digits().X
-    return null_rows(X[rng.choice(len(X), n, replace=False)], rng)[:, :d]
+    scores = component_scores(X[rng.choice(len(X), n, replace=False)])
+    return rng.permuted(scores, axis=0)[:, :d]
 
 
 def two_gaussians(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics import silhouette
 from lowland.metrics.grouping._cloud import Cloud
 from lowland.metrics.pointwise.missing import Neighborhoods
@@ -62,7 +63,8 @@ def _radii(near: Neighborhoods) -> float:
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
-    """Distances of all pairs."""
+    """Distances of all pairs, in a unit in which squares do not overflow."""
+    points = near_one(points)
     one, other = np.triu_indices(len(points), 1)
     return np.linalg.norm(points[one] - points[other], axis=1)
 

@@ -101,10 +101,12 @@ def without_structure(scores: np.ndarray, rng: np.random.Generator) -> np.ndarra
     ``scores`` are uncorrelated columns of mean 0, s their deviations. A single column has no
     directions to draw; it becomes a Gaussian one.
     """
+    e = exponent_for(largest_value(scores))
+    scores = in_unit(scores, e)
     deviation = scores.std(axis=0, dtype=np.float64)
     scale = np.where(deviation > 0, deviation, 1.0)
     Z = rng.standard_normal(scores.shape)
     if scores.shape[1] > 1:
         lengths = np.linalg.norm(scores / scale, axis=1)
         Z *= (rng.permutation(lengths) / np.linalg.norm(Z, axis=1))[:, None]
-    return (Z * deviation).astype(scores.dtype)
+    return in_unit((Z * deviation).astype(scores.dtype), -e)

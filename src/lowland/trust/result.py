@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.html import SHOWN_ROWS, html_table
 from lowland._core.wording import count
+from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics.grouping.gaps import Gap
 from lowland.metrics.grouping.stability import IslandStability
 from lowland.metrics.pointwise.home import KINDS, PointHome
@@ -150,7 +151,7 @@ class Trust:
         """Rows of the misplaced points, the farthest from home first, at most ``most``."""
         points = self.points
         rows = np.flatnonzero(points.kind == KINDS.index("misplaced"))
-        away = np.linalg.norm(self.coordinates[rows] - points.home[rows], axis=1)
+        away = np.linalg.norm(near_one(self.coordinates[rows] - points.home[rows]), axis=1)
         return rows[np.argsort(-away, kind="stable")][:most]
 
     def to_frame(self) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import Directions
 from lowland._engines.linalg import products
@@ -80,9 +81,11 @@ class Cloud:
         """Classical scaling of the distances among some rows."""
         options = self.options
         view = View(self.X, None, options.metric, options.metric_params, options.threads)
-        B = view.distances_among(rows).of(np.arange(len(rows))) ** 2
+        D = view.distances_among(rows).of(np.arange(len(rows)))
+        e = exponent_for(largest_value(D))
+        B = in_unit(D, e) ** 2
         B = (B + B.T) / 2  # given distances may differ in the last bit
         double_center(B, -0.5)
         with Monitor("metrics", verbose=False):
             found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
-        return found.vectors * np.sqrt(np.maximum(found.values, 0))
+        return in_unit(found.vectors * np.sqrt(np.maximum(found.values, 0)), -e)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._engines.linalg.magnitude import near_one
+
 __all__ = ["linked_pairs", "neighboring_pairs"]
 
 POINTS = 4000  # of all islands together, between which distances are measured
@@ -23,7 +25,7 @@ def neighboring_pairs(Y: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]
         return []
     each = max(4, min(MOST_POINTS, POINTS // m))
     rng = np.random.default_rng(0)
-    samples = []
+    Y, samples = near_one(Y), []
     for number in range(1, m + 1):
         rows = np.flatnonzero(codes == number)
         samples.append(Y[np.sort(rng.choice(rows, min(each, len(rows)), replace=False))])

@@ -10,6 +10,7 @@ from lowland._core.errors import DataError
 from lowland._core.threads import limit_blas
 from lowland._core.validation import check_matrix
 from lowland._engines.linalg.eigen import all_eigenpairs
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options
@@ -146,7 +147,7 @@ def gap_test(
             rng = np.random.default_rng(seed)
             rows = sampled(members[one], members[other], rng)
             # together: coordinates that are made of distances hold for the rows asked for only
-            both = cloud.of(np.concatenate(rows))
+            both = near_one(cloud.of(np.concatenate(rows)))
             A, B = both[: len(rows[0])], both[len(rows[0]) :]
             gaps.append(gap_between(one, other, A, B, n_neighbors, rng, how.threads))
     return with_bridges(gaps, verdict_of)

@@ -12,6 +12,7 @@ from lowland._core.threads import limit_blas
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import smallest_eigenpairs
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options
 from lowland.metrics.grouping._checks import checked_islands, checked_neighbors
@@ -61,7 +62,9 @@ def inner_gaps(
             rng = np.random.default_rng(seed)  # not of the number, see gap_test
             rows = np.flatnonzero(codes == number)
             rows = np.sort(rng.choice(rows, min(ROWS, len(rows)), replace=False))
-            points = distinct(cloud.of(rows), how.threads) if len(rows) >= FEWEST else rows
+            points = rows
+            if len(rows) >= FEWEST:
+                points = distinct(near_one(cloud.of(rows)), how.threads)
             if len(points) >= FEWEST:
                 found[number] = split_gap(number, points, n_neighbors, rng, how.threads)
     return found

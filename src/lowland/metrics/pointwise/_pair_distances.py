@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import Directions
 from lowland._engines.distances.metric_rows import true_distances
@@ -35,20 +36,25 @@ def pair_distances(view: View, one: np.ndarray, other: np.ndarray) -> np.ndarray
         return None if is_sparse(X) else np.asarray(X[one, other], dtype=np.float64)
     found = np.empty(len(one))
     for part in row_blocks(len(one), max(1, BLOCK_VALUES // X.shape[1])):
-        squares = _squares(X[one[part]], X[other[part]], metric)
-        found[part] = true_distances(squares, metric)
+        found[part] = _distances(X[one[part]], X[other[part]], metric)
     return found
 
 
-def _squares(A: Any, B: Any, metric: str) -> np.ndarray:
-    """|a_i - b_i|^2 of rows, or of their directions."""
+def _distances(A: Any, B: Any, metric: str) -> np.ndarray:
+    """d(a_i, b_i) of rows; squares are made in a unit in which they do not overflow."""
     if is_sparse(A):
         if metric == "cosine":
             A, B = unit_rows(A), unit_rows(B)
         A, B = A.astype(np.float64), B.astype(np.float64)
+        e = exponent_for(max(largest_value(A), largest_value(B)))
+        A, B = in_unit(A, e), in_unit(B, e)
         products = np.asarray(A.multiply(B).sum(axis=1)).ravel()
-        return np.maximum(row_squares(A) + row_squares(B) - 2 * products, 0)
-    if metric in ("cosine", "correlation"):
-        A, B = Directions.of(A, metric)[0], Directions.of(B, metric)[0]
-    apart = np.asarray(A, dtype=np.float64) - B
-    return np.einsum("ij,ij->i", apart, apart)
+        squares = np.maximum(row_squares(A) + row_squares(B) - 2 * products, 0)
+    else:
+        if metric in ("cosine", "correlation"):
+            A, B = Directions.of(A, metric)[0], Directions.of(B, metric)[0]
+        apart = np.asarray(A, dtype=np.float64) - B
+        e = exponent_for(largest_value(apart))
+        apart = in_unit(apart, e)
+        squares = np.einsum("ij,ij->i", apart, apart)
+    return in_unit(true_distances(squares, metric), -e if metric == "euclidean" else -2 * e)

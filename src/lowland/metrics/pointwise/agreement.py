@@ -11,13 +11,12 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions
-from lowland.metrics.pointwise.missing import NEIGHBORS, map_distances
+from lowland.metrics.pointwise.missing import NEIGHBORS, map_distances, slack
 
 __all__ = ["MapAgreement", "map_agreement"]
-
-SLACK = 1 + 1e-6
 
 
 class MapAgreement(NamedTuple):
@@ -59,7 +58,7 @@ def map_agreement(
     """
     threads = resolve_n_jobs(n_jobs)
     maps = [
-        check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads)
+        near_one(check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads))
         for name, Y in (("Y1", Y1), ("Y2", Y2))
     ]
     n = len(maps[0])
@@ -77,7 +76,7 @@ def map_agreement(
     for near, other, Y in ((0, 1, maps[1]), (1, 0, maps[0])):
         ids, seen = graphs[near].indices, graphs[other]
         hit = positions(ids, seen.indices) < k
-        hit |= map_distances(Y, rows, ids) <= seen.distances[:, -1:] * SLACK
+        hit |= map_distances(Y, rows, ids) <= seen.distances[:, -1:] * slack(Y)
         common = np.maximum(common, hit.sum(axis=1))
     points = common / k
     return MapAgreement(points, float(points.mean()), k / (n - 1))

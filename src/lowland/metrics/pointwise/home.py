@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._engines.linalg.blocks import row_blocks
 from lowland.metrics._options import ComparisonKeywords
 from lowland.metrics._rows import spread
@@ -91,6 +92,8 @@ def homes(near: Neighborhoods) -> PointHome:
     """The home of every point from neighbor lists that are known."""
     compared = near.compared
     Y = np.asarray(compared.map.table, dtype=np.float64)
+    e = exponent_for(largest_value(Y))  # squares of extreme values would overflow
+    Y = in_unit(Y, e)
     missing, strange = near.missing(), near.strangers()
     home, width = medoids(Y, near.in_data.indices[:, : near.k])
     away = np.linalg.norm(Y[compared.rows] - home, axis=1)
@@ -105,8 +108,8 @@ def homes(near: Neighborhoods) -> PointHome:
     return PointHome(
         spread(compared, missing),
         spread(compared, strange),
-        np.stack([spread(compared, along) for along in home.T], axis=1),
-        spread(compared, width),
+        np.stack([spread(compared, along) for along in in_unit(home, -e).T], axis=1),
+        spread(compared, in_unit(width, -e)),
         everyone,
         near.chance,
         near.k,

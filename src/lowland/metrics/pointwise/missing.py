@@ -8,6 +8,7 @@ import numpy as np
 
 from lowland._core.constraints import Integer
 from lowland._core.errors import DataError, ParameterError
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.wording import shown
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
@@ -25,6 +26,7 @@ __all__ = [
     "map_distances",
     "missing_neighbors",
     "missing_p_values",
+    "slack",
     "strangers",
 ]
 
@@ -32,7 +34,9 @@ NEIGHBORS = 15  # k: the neighbors that are looked for
 LISTED = 75  # length of the neighbor lists; a neighbor a little farther away is no error
 SHARE = 0.01  # of the rows: how far "near" reaches in a large table
 BLOCK_ROWS = 16_384
-SLACK = 1 + 1e-6  # of a radius: the same distance, rounded in another order, lies within it
+# Of a radius: the same distance, rounded in another order, lies within it. More would call rows
+# equally near that are not, where all distances are almost the same.
+SLACK = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-9}
 
 
 def missing_neighbors(
@@ -158,7 +162,9 @@ class Neighborhoods(NamedTuple):
     def missing(self) -> np.ndarray:
         """For each measured row, the share of data neighbors that are far away in the map."""
         rows, Y = self.compared.rows, self.compared.map.table
-        radii = self.in_map.distances[:, -1] * self._wider(Y.shape[1]) * SLACK
+        e = exponent_for(largest_value(Y))
+        radii = in_unit(self.in_map.distances[:, -1], e) * self._wider(Y.shape[1]) * slack(Y)
+        Y = in_unit(Y, e)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
             nearest = self._nearest(self.in_data, block)
@@ -173,7 +179,8 @@ class Neighborhoods(NamedTuple):
     def strangers(self) -> np.ndarray:
         """For each measured row, the share of map neighbors that are far away in the data."""
         rows = self.compared.rows
-        radii = self.in_data.distances[:, -1] * self._wider(self._data_dimension()) * SLACK
+        radii = self.in_data.distances[:, -1] * self._wider(self._data_dimension())
+        radii = radii * slack(self.compared.data.X)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
             nearest = self._nearest(self.in_map, block)
@@ -230,6 +237,11 @@ class Neighborhoods(NamedTuple):
         ratio = self.in_data.indices.shape[1] / self.k
         slope = np.log(ratio) / np.log(outer[growing] / inner[growing])
         return max(1.0, float(np.median(slope)))
+
+
+def slack(table: Any) -> float:
+    """The factor of a radius of a table or a map within which distances are the same."""
+    return 1 + SLACK[np.dtype(table.dtype)]
 
 
 def map_distances(Y: np.ndarray, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
