@@ -124,8 +124,9 @@ def _about_stability(stability: Stability) -> Sentence:
         level = "serious"
     others = count(len(stability.refits), "other map")
     rows = min(len(other.rows) for other in stability.refits)
+    maps = "Maps made again" if stability.refits[0].title.startswith("refit") else "Other maps"
     text = (
-        f"Maps made again agree on {share:.0%} of a point's neighbors "
+        f"{maps} agree on {share:.0%} of a point's neighbors "
         f"(unrelated maps: {stability.chance:.1%}; {others} of {rows:,} rows)"
     )
     kinds: dict[str, list[int]] = {}
