@@ -167,10 +167,9 @@ class Neighborhoods(NamedTuple):
         Y = in_unit(Y, e)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
-            nearest = self._nearest(self.in_data, block)
-            ids = self.in_data.indices[block, : nearest.shape[1]]
+            ids = self._nearest(self.in_data, block)
             kept = map_distances(Y, rows[block], ids) <= radii[block, None]
-            hits = (kept & nearest).sum(axis=1)
+            hits = self._hits(self.in_data, block, kept)
             if self.equal is not None:
                 hits = np.maximum(hits, self._equal_hits(block))
             found[block] = 1 - np.minimum(hits, self.k) / self.k
@@ -183,25 +182,31 @@ class Neighborhoods(NamedTuple):
         radii = radii * slack(self.compared.data.X)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
-            nearest = self._nearest(self.in_map, block)
-            ids = self.in_map.indices[block, : nearest.shape[1]]
+            ids = self._nearest(self.in_map, block)
             listed = self.in_data.indices[block]
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
             self._add_as_near(known, rows[block], ids, radii[block])
-            hits = (known & nearest).sum(axis=1)
-            found[block] = 1 - np.minimum(hits, self.k) / self.k
+            found[block] = 1 - self._hits(self.in_map, block, known) / self.k
         return found
 
     def _nearest(self, near: Near, block: slice) -> np.ndarray:
-        """Which entries of the lists are among the k nearest, all ties with the last included.
+        """The k nearest, and all that are listed at the distance of the last of them.
 
         Columns beyond the last such entry are left out: without ties these are all but k.
         """
         distances = near.distances[block]
-        found = distances <= distances[:, self.k - 1, None]
-        return found[:, : int(found.sum(axis=1).max(initial=self.k))]
+        found = (distances <= distances[:, self.k - 1, None]).sum(axis=1)
+        return near.indices[block, : int(found.max(initial=self.k))]
+
+    def _hits(self, near: Near, block: slice, kept: np.ndarray) -> np.ndarray:
+        """How many of k nearest are kept, for the best choice of those that are equally near."""
+        distances = near.distances[block, : kept.shape[1]]
+        last = near.distances[block, self.k - 1, None]
+        nearer, tied = distances < last, distances == last
+        free = self.k - nearer.sum(axis=1)
+        return (kept & nearer).sum(axis=1) + np.minimum((kept & tied).sum(axis=1), free)
 
     def _equal_hits(self, block: slice) -> np.ndarray:
         """How many of the nearest in the map are equal rows, where those in the data are."""
