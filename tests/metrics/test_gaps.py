@@ -193,6 +193,13 @@ def test_the_best_split_is_measured_against_the_best_splits_of_its_sides():
     assert binding  # at least once it is the least of all references
 
 
+def test_numbers_without_rows_are_no_islands(irregular):
+    X, islands = irregular(80, 3), np.repeat([1, 4], 40)
+    assert [(gap.one, gap.other) for gap in gap_test(X, islands)] == [(1, 4)]
+    assert gap_test(X, islands, pairs=[(1, 2)])[0].verdict == "unclear"
+    assert set(inner_gaps(X, islands)) == {1, 4}
+
+
 def test_small_and_equal_islands_are_left_out():
     X = np.random.default_rng(0).normal(size=(140, 3))
     islands = np.repeat([1, 2, 3], [70, 35, 35])

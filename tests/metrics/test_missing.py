@@ -303,10 +303,19 @@ def test_order_does_not_matter_in_tables_of_whole_numbers():
 @each("bad", [0, -3, 2.5, "5", True, [5]])
 def test_numbers_of_neighbors_that_are_none(measure, bad, irregular):
     X = irregular(40, 3)
-    with pytest.raises(LowlandError, match="n_neighbors="):
-        measure(X, X, bad)
+    for k in (bad, None):
+        with pytest.raises(LowlandError, match="n_neighbors="):
+            measure(X, X, k)
     with pytest.raises(LowlandError, match="reach="):
         measure(X, X, 5, bad)
+
+
+def test_numbers_of_neighbors_may_be_narrow(irregular):
+    X = irregular(300, 3)
+    found = missing_neighbors(X, X[:, :2], np.int8(15), np.int8(70))
+    assert np.array_equal(found, missing_neighbors(X, X[:, :2], 15, 70))
+    assert metrics.map_agreement(X, X, np.int8(100)).mean == 1
+    assert missing_p_values(np.array([0.5]), 1000, np.int8(15), np.int8(75))[0] < 1e-3
 
 
 def test_bad_arguments_of_chance_are_named():
@@ -316,6 +325,9 @@ def test_bad_arguments_of_chance_are_named():
         (lambda: missing_p_values(np.array([1.5]), 100, 15, 75), "missing"),
         (lambda: missing_p_values(np.array([0.5]), 10, 15, 5), "n_neighbors=15"),
         (lambda: missing_p_values(np.array([0.5]), 100, 15, 100), "reach=100"),
+        (lambda: missing_p_values(np.array([0.5]), "100", 15, 50), "n='100'"),
+        (lambda: missing_p_values(["a"], 100, 15, 50), "missing has the type"),
+        (lambda: missing_p_values([[1], [1, 2]], 100, 15, 50), "missing is no array"),
     ):
         with pytest.raises(LowlandError, match=name):
             call()
