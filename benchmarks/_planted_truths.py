@@ -162,7 +162,7 @@ def noise(repeats: int, n: int = 400) -> Iterator[Line]:
             every += found
             share, many = plants.real_shares(found), np.mean([len(gaps) for gaps in found])
             case = f"{kind}, d = {d}, perplexity {perplexity}"
-            yield line("noise", case, f"maps with a real gap ({many:.1f} gaps)", share, "<= .05")
+            yield line("noise", case, f"maps with a real gap ({many:.1f} gaps)", share)
         yield line("noise", kind, "maps with a real gap", plants.real_shares(every), "<= .05")
         tested = f"cut, 1 % quantile of {len(cuts)}"
         yield line("noise", kind, tested, np.nanquantile(cuts, 0.01) if cuts else np.nan)

@@ -39,6 +39,7 @@ FAMILIES = {
     "tables",
     "leaves_linear",
     "topographic_som",
+    "trust",
     "topographic_gtm",
     "topographic_principal_curve",
     "unfolding_diffeomorphic_map",

@@ -87,24 +87,43 @@ def measure(
     """Call a measure with what its signature asks for."""
     function = getattr(metrics, name)
     accepted = inspect.signature(function).parameters
-    arguments: list[Any] = [X]
-    arguments += [Y] if "Y" in accepted and "X" in accepted else []
-    arguments += [labels(rng, n)] if "labels" in accepted else []
+    known = {"X": X, "Y": Y, "Y1": Y, "Y2": X, "labels": labels(rng, n), **_of_islands(rng, n)}
+    first = next(iter(accepted))
+    arguments: list[Any] = [known.get(first, X) if first != "Y" else X]
+    later = [each for each in list(accepted)[1:] if each in known]
     if not any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
         options = {key: value for key, value in options.items() if key in accepted}
-    options = _fitting(rng, accepted, options, n)
+    options = {**_fitting(rng, accepted, options, n), **{each: known[each] for each in later}}
     before = contents([arguments, options])
     value = attempt(function, *arguments, **options)
     unchanged(before, [arguments, options])
     if value is REFUSED:
         return
     repr(value)
-    sampled = name.startswith("point_")  # rows that are not measured are NaN
-    if fair and not sampled and not callable(options.get("metric")):
+    # rows that are not measured are NaN, and so are gaps of islands that cannot be tested
+    unknown = name.startswith("point_") or name in ("missing_neighbors", "strangers", "gap_test")
+    if fair and not unknown and not callable(options.get("metric")):
         _check_finite(value, name)
     seeded = isinstance(options.get("random_state", 0), int)  # a generator goes on
     if seeded and isinstance(value, float | np.ndarray):
         same_bytes(value, attempt(function, *arguments, **options), f"{name} again")
+
+
+def _of_islands(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """What measures of islands and of chance take: islands of a map, those of others, numbers."""
+
+    def codes() -> Any:
+        fair = [np.zeros(n, int), rng.integers(0, 4, n), rng.integers(0, 3, n).astype(np.int8)]
+        hostile = [labels(rng, n), rng.integers(-2, 9, n), np.full(n, 10**9), None, "1"]
+        return pick(rng, fair if chance(rng, 0.7) else hostile)
+
+    return {
+        "islands": codes(),
+        "others": [codes() for _ in range(int(rng.integers(0, 4)))],
+        "missing": rng.random(n) if chance(rng, 0.8) else labels(rng, n),
+        "n": n if chance(rng, 0.8) else pick(rng, [*GIANTS, *FOREIGN]),
+        "reach": pick(rng, [None, 1, 5, n // 4, n - 1, n, 0, *GIANTS, *FOREIGN]),
+    }
 
 
 def _fitting(

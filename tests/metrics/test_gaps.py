@@ -176,6 +176,30 @@ def test_single_clouds_are_not_called_two():
     assert wrong <= 4
 
 
+def test_the_best_split_is_measured_against_the_best_splits_of_its_sides():
+    binding = 0
+    for seed in range(6):
+        X = np.exp(np.random.default_rng(seed).normal(size=(200, 4)))
+        found = inner_gaps(X, np.ones(200, int))[1]
+        side = best_split(X, 15, 1, np.random.default_rng(0))
+        again = []
+        for part in (X[~side], X[side]):
+            if len(part) >= 20:
+                halves = best_split(part, 15, 1, np.random.default_rng(0))
+                k = min(15, min(halves.sum(), (~halves).sum()) // 2)
+                again.append(naive_severed(part, halves.tolist(), k))
+        assert found.reference <= max(again) * (1 + 1e-9)
+        binding += found.reference > max(again) * (1 - 1e-9)
+    assert binding  # at least once it is the least of all references
+
+
+def test_numbers_without_rows_are_no_islands(irregular):
+    X, islands = irregular(80, 3), np.repeat([1, 4], 40)
+    assert [(gap.one, gap.other) for gap in gap_test(X, islands)] == [(1, 4)]
+    assert gap_test(X, islands, pairs=[(1, 2)])[0].verdict == "unclear"
+    assert set(inner_gaps(X, islands)) == {1, 4}
+
+
 def test_small_and_equal_islands_are_left_out():
     X = np.random.default_rng(0).normal(size=(140, 3))
     islands = np.repeat([1, 2, 3], [70, 35, 35])

@@ -121,6 +121,42 @@ def test_ties_are_no_errors(name, width):
         assert not found.any()
 
 
+def lost_at_best(D, d, k, radius):
+    """The same as :func:`lost` for the best choice of k nearest among rows that are equally near.
+
+    ``radius`` is the distance of the K nearest by d, which all of them may have.
+    """
+    shares = []
+    for i in range(len(D)):
+        others = [j for j in range(len(D)) if j != i]
+        last = sorted(D[i, others])[k - 1]
+        nearer = [j for j in others if D[i, j] < last]
+        tied = [j for j in others if D[i, j] == last]
+        far = {j for j in others if d[i, j] > radius[i] * (1 + 1e-9)}
+        hits = sum(j not in far for j in nearer)
+        hits += min(sum(j not in far for j in tied), k - len(nearer))
+        shares.append(1 - hits / k)
+    return np.array(shares)
+
+
+@each("seed", [0, 1, 2])
+def test_the_best_choice_of_equally_near_rows_counts_and_no_more(seed):
+    """Whole numbers in few columns; lists are longer than any tie at the k-th neighbor."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.integers(0, 9, (240, 3)).astype(float), rng.integers(0, 16, (240, 2)).astype(float)
+    D, d = (np.sqrt(((Z[:, None] - Z) ** 2).sum(axis=2)) for Z in (X, Y))
+    k, K = 6, 20
+    radii = [np.sort(side, axis=1)[:, K] for side in (D, d)]
+    found = both(X, Y, n_neighbors=k, reach=K)
+    expected = lost_at_best(D, d, k, radii[1]), lost_at_best(d, D, k, radii[0])
+    tied = [(np.sort(side, axis=1)[:, k + 1] == np.sort(side, axis=1)[:, k]) for side in (D, d)]
+    assert all(row.mean() > 0.3 for row in tied)
+    for one, other, side in zip(found, expected, (D, d), strict=True):
+        complete = np.sort(side, axis=1)[:, K + 1] > np.sort(side, axis=1)[:, k]  # ties are listed
+        assert complete.mean() > 0.9
+        assert np.array_equal(counts(one[complete], k), counts(other[complete], k))
+
+
 def test_a_map_of_one_place_keeps_all_neighbors_and_shows_strangers(irregular):
     """All rows at one place are as near as the nearest: nothing is lost, but unlike rows meet."""
     X = irregular(300, 3)
@@ -267,10 +303,19 @@ def test_order_does_not_matter_in_tables_of_whole_numbers():
 @each("bad", [0, -3, 2.5, "5", True, [5]])
 def test_numbers_of_neighbors_that_are_none(measure, bad, irregular):
     X = irregular(40, 3)
-    with pytest.raises(LowlandError, match="n_neighbors="):
-        measure(X, X, bad)
+    for k in (bad, None):
+        with pytest.raises(LowlandError, match="n_neighbors="):
+            measure(X, X, k)
     with pytest.raises(LowlandError, match="reach="):
         measure(X, X, 5, bad)
+
+
+def test_numbers_of_neighbors_may_be_narrow(irregular):
+    X = irregular(300, 3)
+    found = missing_neighbors(X, X[:, :2], np.int8(15), np.int8(70))
+    assert np.array_equal(found, missing_neighbors(X, X[:, :2], 15, 70))
+    assert metrics.map_agreement(X, X, np.int8(100)).mean == 1
+    assert missing_p_values(np.array([0.5]), 1000, np.int8(15), np.int8(75))[0] < 1e-3
 
 
 def test_bad_arguments_of_chance_are_named():
@@ -280,6 +325,9 @@ def test_bad_arguments_of_chance_are_named():
         (lambda: missing_p_values(np.array([1.5]), 100, 15, 75), "missing"),
         (lambda: missing_p_values(np.array([0.5]), 10, 15, 5), "n_neighbors=15"),
         (lambda: missing_p_values(np.array([0.5]), 100, 15, 100), "reach=100"),
+        (lambda: missing_p_values(np.array([0.5]), "100", 15, 50), "n='100'"),
+        (lambda: missing_p_values(["a"], 100, 15, 50), "missing has the type"),
+        (lambda: missing_p_values([[1], [1, 2]], 100, 15, 50), "missing is no array"),
     ):
         with pytest.raises(LowlandError, match=name):
             call()

@@ -42,10 +42,12 @@ class Cloud:
         self.n = self.X.shape[0]
         self.options, self.metric = options, options.metric
         self._axes: PrincipalAxes | None = None
+        self._exponent = 0
         columns = self.metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
         dense = not is_sparse(self.X)
         self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
+            self._exponent = exponent_for(largest_value(self.X))  # squares must not overflow
             self._axes = self._leading_axes()
 
     @classmethod
@@ -62,10 +64,10 @@ class Cloud:
         threads = self.options.threads
         mean, axes = self._axes.mean, self._axes.axes
         scores = products.times(self._taken(rows), mean, np.ascontiguousarray(axes.T), threads)
-        return np.asarray(scores, dtype=np.float64)
+        return in_unit(np.asarray(scores, dtype=np.float64), -self._exponent)
 
     def _taken(self, rows: np.ndarray) -> Any:
-        taken = self.X[rows]
+        taken = in_unit(self.X[rows], self._exponent)
         directed = self.metric in ("cosine", "correlation")
         return Directions.of(taken, self.metric).rows if directed else taken
 

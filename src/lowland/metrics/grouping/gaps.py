@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -184,6 +185,8 @@ def gap_between(
 
 def distinct(X: np.ndarray, threads: int) -> np.ndarray:
     """The rows of X without copies, in their order."""
+    if len(X) < 2:
+        return X
     equal = equal_rows(X, threads)
     return X if equal is None else X[equal.first]
 
@@ -284,9 +287,9 @@ def median_cuts(X: np.ndarray, k: int, threads: int) -> list[float]:
 
 def _pairs(codes: np.ndarray, Y: Any, graph: Any) -> list[tuple[int, int]]:
     """Neighbors in the map and in the data; without a map, all pairs of islands."""
-    m = int(codes.max(initial=0))
     if Y is None:
-        return [(one, other) for one in range(1, m + 1) for other in range(one + 1, m + 1)]
+        numbers = np.unique(codes[codes > 0]).tolist()  # some number may have no rows
+        return list(itertools.combinations(numbers, 2))
     Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
     if len(Y) != len(codes):
         raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")

@@ -9,6 +9,7 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.threads import limit_blas
 from lowland._core.validation import check_matrix
+from lowland._engines.linalg.magnitude import near_one
 
 __all__ = ["islands"]
 
@@ -41,7 +42,7 @@ def islands(Y: np.ndarray) -> np.ndarray:
     >>> [int((found == cluster).sum() > 450) for cluster in (1, 2)], int(found.max())
     ([1, 1], 2)
     """
-    Y = np.asarray(check_matrix(Y, owner="islands", argument="Y"), dtype=np.float64)
+    Y = near_one(np.asarray(check_matrix(Y, owner="islands", argument="Y"), dtype=np.float64))
     n, d = Y.shape
     if d not in CELLS:
         raise DataError(f"clusters are found in maps of 1, 2 or 3 dimensions, not {d}.")

@@ -68,7 +68,7 @@ def map_agreement(
         raise ParameterError(
             f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
         )
-    k = min(n_neighbors, max(1, (n - 1) // 4))
+    k = min(int(n_neighbors), max(1, (n - 1) // 4))
     with limit_blas(1):
         graphs = [neighbor_graph(Y, k, threads=threads) for Y in maps]
     rows = np.arange(n)

@@ -134,15 +134,15 @@ class Neighborhoods(NamedTuple):
         """Both lists; k and K are lowered to a quarter of the other rows."""
         compared = all_rows(X, Y, options)
         n = compared.n
-        for asked in (k, reach):
-            if asked is not None and not Integer(1).allows(asked):
-                name = "n_neighbors" if asked is k else "reach"
+        for name, asked in (("n_neighbors", k), ("reach", reach)):
+            if not Integer(1).allows(asked) and (name == "n_neighbors" or asked is not None):
                 raise ParameterError(
                     f"{name}={shown(asked)} is not allowed; expected an integer >= 1."
                 )
         quarter = max(1, (n - 1) // 4)
-        k = min(k, quarter)
-        reach = max(k, min(max(LISTED, int(SHARE * n)) if reach is None else reach, quarter))
+        k = min(int(k), quarter)
+        reach = max(LISTED, int(SHARE * n)) if reach is None else int(reach)
+        reach = max(k, min(reach, quarter))
         listed = max(k, min(reach, LISTED))
         compared.data.approximate = True
         with compared.options.working() as monitor:
@@ -167,10 +167,9 @@ class Neighborhoods(NamedTuple):
         Y = in_unit(Y, e)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
-            nearest = self._nearest(self.in_data, block)
-            ids = self.in_data.indices[block, : nearest.shape[1]]
+            ids = self._nearest(self.in_data, block)
             kept = map_distances(Y, rows[block], ids) <= radii[block, None]
-            hits = (kept & nearest).sum(axis=1)
+            hits = self._hits(self.in_data, block, kept)
             if self.equal is not None:
                 hits = np.maximum(hits, self._equal_hits(block))
             found[block] = 1 - np.minimum(hits, self.k) / self.k
@@ -183,25 +182,31 @@ class Neighborhoods(NamedTuple):
         radii = radii * slack(self.compared.data.X)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
-            nearest = self._nearest(self.in_map, block)
-            ids = self.in_map.indices[block, : nearest.shape[1]]
+            ids = self._nearest(self.in_map, block)
             listed = self.in_data.indices[block]
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
             self._add_as_near(known, rows[block], ids, radii[block])
-            hits = (known & nearest).sum(axis=1)
-            found[block] = 1 - np.minimum(hits, self.k) / self.k
+            found[block] = 1 - self._hits(self.in_map, block, known) / self.k
         return found
 
     def _nearest(self, near: Near, block: slice) -> np.ndarray:
-        """Which entries of the lists are among the k nearest, all ties with the last included.
+        """The k nearest, and all that are listed at the distance of the last of them.
 
         Columns beyond the last such entry are left out: without ties these are all but k.
         """
         distances = near.distances[block]
-        found = distances <= distances[:, self.k - 1, None]
-        return found[:, : int(found.sum(axis=1).max(initial=self.k))]
+        found = (distances <= distances[:, self.k - 1, None]).sum(axis=1)
+        return near.indices[block, : int(found.max(initial=self.k))]
+
+    def _hits(self, near: Near, block: slice, kept: np.ndarray) -> np.ndarray:
+        """How many of k nearest are kept, for the best choice of those that are equally near."""
+        distances = near.distances[block, : kept.shape[1]]
+        last = near.distances[block, self.k - 1, None]
+        nearer, tied = distances < last, distances == last
+        free = self.k - nearer.sum(axis=1)
+        return (kept & nearer).sum(axis=1) + np.minimum((kept & tied).sum(axis=1), free)
 
     def _equal_hits(self, block: slice) -> np.ndarray:
         """How many of the nearest in the map are equal rows, where those in the data are."""
@@ -281,14 +286,22 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
     """
     from scipy.special import gammaln
 
-    missing = np.asarray(missing, dtype=np.float64)
-    if not ((missing >= 0) & (missing <= 1) | np.isnan(missing)).all():
+    try:
+        shares = np.asarray(missing)
+    except ValueError:
+        raise DataError("missing is no array; expected one of numbers.") from None
+    if shares.dtype.kind not in "fiu":
+        raise DataError(f"missing has the type {shares.dtype}; expected an array of numbers.")
+    if not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
         raise DataError("missing holds values that are no shares; expected 0 to 1, or NaN.")
+    if not Integer(2).allows(n):
+        raise ParameterError(f"n={shown(n)} is not allowed; expected an integer >= 2.")
     for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):
-        if not Integer(1, max(n - 1, 1)).allows(value):
+        if not Integer(1, int(n) - 1).allows(value):
             raise ParameterError(
                 f"{name}={shown(value)} is not allowed; expected an integer from 1 to {n - 1}."
             )
+    n, n_neighbors, reach = int(n), int(n_neighbors), int(reach)
 
     def log_choose(a: Any, b: Any) -> Any:
         return gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(a - b + 1.0)
@@ -303,6 +316,6 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
         - log_choose(n - 1, n_neighbors)
     )
     tail = np.minimum(np.cumsum(np.exp(log)[::-1])[::-1], 1.0)
-    known = np.isfinite(missing)
-    kept = np.rint(n_neighbors * (1 - np.where(known, missing, 0.0))).astype(int)
+    known = np.isfinite(shares)
+    kept = np.rint(n_neighbors * (1 - np.where(known, shares, 0.0))).astype(int)
     return np.where(known, tail[kept], np.nan)
