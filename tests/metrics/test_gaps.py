@@ -352,3 +352,18 @@ def test_bad_input_is_named(irregular):
 
 
 BAD_NUMBERS = [0, -1, 2.5, "5", None, True, [5]]
+
+
+def test_wide_spacings_along_a_curve_are_no_gaps():
+    """The widest of n spacings on a line is ln n times the mean one, but hardly twice the next."""
+    found = []
+    for seed in range(20):
+        t = np.sort(np.random.default_rng(seed).uniform(0, 3, 300))
+        arc = np.column_stack([np.cos(t), np.sin(t), 0.3 * t])
+        widest = int(np.argmax(np.diff(t[30:-30]))) + 31
+        found.append(gap_test(arc, np.where(np.arange(300) < widest, 1, 2))[0].verdict)
+    # exp(-ln n) of all curves have a spacing twice as wide as the next
+    assert found.count("real") <= 1
+    apart = np.concatenate([t[:150] / 3, 1.2 + t[:150] / 3])  # sixty spacings
+    arcs = np.column_stack([np.cos(apart), np.sin(apart)])
+    assert gap_test(arcs, np.repeat([1, 2], 150))[0].verdict == "real"

@@ -23,6 +23,7 @@ from lowland.metrics.grouping._checks import (
     checked_pairs,
 )
 from lowland.metrics.grouping._cloud import Cloud
+from lowland.metrics.grouping._curves import may_be_spacing
 from lowland.metrics.grouping._neighboring import linked_pairs, neighboring_pairs
 
 __all__ = [
@@ -112,7 +113,8 @@ def gap_test(
     Notes
     -----
     Up to 10 % of the points of an island may have 80 % or more of their neighbors in the other one:
-    the map has misplaced these points, and their edges do not count.
+    the map has misplaced these points, and their edges do not count. Along a curve wide gaps occur
+    by chance: one that is not twice as wide as any inside of the islands is unclear.
 
     At most 1000 rows of a pair are taken, and equal rows count once. Cost per pair: four neighbor
     searches among 1000 rows or fewer, about 30 ms. Of data with more than 100 columns the 50
@@ -173,14 +175,17 @@ def gap_between(
 
     Equal points of a set count once: where values were rounded, the copies of a point would have
     edges to one another only, and every value would be an island. A set of fewer than five
-    different points cannot be tested.
+    different points cannot be tested. A gap along a curve that chance may have made is unclear.
     """
     A, B = distinct(A, threads), distinct(B, threads)
     if min(len(A), len(B)) < FEWEST_POINTS:
         return Gap(one, other, np.nan, np.nan, np.nan, "unclear")
     severed, reference = cut_between(A, B, k, rng, threads)
     cut = severed / min(reference, most)
-    return Gap(one, other, severed, min(reference, most), cut, verdict_of(cut))
+    verdict = verdict_of(cut)
+    if verdict == "real" and may_be_spacing(A, B, threads):
+        verdict = "unclear"
+    return Gap(one, other, severed, min(reference, most), cut, verdict)
 
 
 def distinct(X: np.ndarray, threads: int) -> np.ndarray:
