@@ -45,7 +45,7 @@ def islands(Y: np.ndarray) -> np.ndarray:
     Y = near_one(np.asarray(check_matrix(Y, owner="islands", argument="Y"), dtype=np.float64))
     n, d = Y.shape
     if d not in CELLS:
-        raise DataError(f"clusters are found in maps of 1, 2 or 3 dimensions, not {d}.")
+        raise DataError(f"islands are found in maps of 1, 2 or 3 dimensions, not {d}.")
     low, high = _frame(Y)
     longest = float((high - low).max())
     if n < 2 * FEWEST or not longest > 0:
