@@ -61,6 +61,7 @@ class Estimator(Declared):
     accepts_sparse: ClassVar[bool] = False
     allows_nan: ClassVar[bool] = False  # NaN is a missing value; the others are used
     needs_target: ClassVar[bool] = False  # fit(X, y): it learns from labels
+    uses_target: ClassVar[bool] = False  # fit(X, y): it learns from a target if one is given
     fits_rows: ClassVar[bool] = False  # fit(rows) of a table that need not fit in memory
     min_rows: ClassVar[int] = 2
     fit_checks_finite: ClassVar[bool] = False  # _fit finds NaN by itself, and saves a pass

@@ -25,14 +25,22 @@ definition in numpy.
 - ``union_starts(a_starts, a_columns, b_starts, b_columns, starts)``, ``union_sum(a_starts,
   a_columns, a_values, b_..., scale, starts, columns, values)``: ``(a + b) * scale`` of CSR matrices
   with ascending columns; first where its rows start, then what is in them.
-- ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums)``: the pull of neighbors y on
-  the points z of a map; column numbers are trusted. ``permute_edges`` reorders such lists.
+- ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums, a, b)``: the pull of neighbors
+  y on the points z of a map, UMAP's if a > 0; column numbers are trusted. ``permute_edges`` reorders such lists.
 - ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
   potential, forces)``: from the points of a map to a grid, and from a field on it back to the
   points, by B-splines of order 6.
-- ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z)``:
-  the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
+- ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z, a,
+  b)``: the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
+- ``fuzzy_weights(distances, target, connectivity, mean_distance, weights, nearest, widths)``: UMAP's
+  memberships of the neighbors of each row; they sum to the target.
+- ``fuzzy_repel(points, y, same, a, b, soft, heights, first, per_octave, potential,
+  forces)``: UMAP's repulsion of points by all points y, and its potential from a table of heights;
+  ``fuzzy_sample(y, seed, draws, ...)``: the same estimated by drawn points. See ``fuzzy.h``.
+- ``map_radii(starts, columns, weights, y, a, b, sums)``, ``radius_forces(..., sums, slopes,
+  forces)``: sums of memberships, plain and times squared distances, over the edges of each point
+  of a map, and minus the gradient of the sum of slopes times their quotients.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
   ``potential_i = sum_j K_ij`` and ``forces_i = sum_j G_ij (y_i - y_j) (u_i + u_j)`` over j != i.
@@ -165,6 +173,9 @@ from lowland._native.kernels import (
     descend,
     distance_rows,
     distance_sums,
+    fuzzy_repel,
+    fuzzy_sample,
+    fuzzy_weights,
     gather,
     gaussian_field,
     gtm_posteriors,
@@ -176,6 +187,7 @@ from lowland._native.kernels import (
     kernel_times,
     local_stress_rows,
     manhattan_rows,
+    map_radii,
     mean_cosines,
     mid_ranks,
     nearest_units,
@@ -197,6 +209,7 @@ from lowland._native.kernels import (
     project_on_polyline,
     project_on_surface,
     query_groups,
+    radius_forces,
     rank_forces,
     rank_heights,
     rank_places,
@@ -251,6 +264,9 @@ __all__ = [
     "descend",
     "distance_rows",
     "distance_sums",
+    "fuzzy_repel",
+    "fuzzy_sample",
+    "fuzzy_weights",
     "gather",
     "gaussian_field",
     "gtm_posteriors",
@@ -262,6 +278,7 @@ __all__ = [
     "kernel_times",
     "local_stress_rows",
     "manhattan_rows",
+    "map_radii",
     "mean_cosines",
     "mid_ranks",
     "nearest_units",
@@ -283,6 +300,7 @@ __all__ = [
     "project_on_polyline",
     "project_on_surface",
     "query_groups",
+    "radius_forces",
     "rank_forces",
     "rank_heights",
     "rank_places",

@@ -242,6 +242,8 @@ def attract(
     forces: np.ndarray,
     sums: np.ndarray | None,
     threads: int,
+    a: float = 0.0,
+    b: float = 0.0,
     isa: str = "auto",
 ) -> None: ...
 def permute_edges(
@@ -289,6 +291,8 @@ def settle_rows(
     close: float,
     z: np.ndarray,
     threads: int,
+    a: float = 0.0,
+    b: float = 0.0,
     isa: str = "auto",
 ) -> None: ...
 def descend(
@@ -302,6 +306,71 @@ def descend(
     y: np.ndarray,
     velocity: np.ndarray,
     gains: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def fuzzy_weights(
+    distances: np.ndarray,
+    target: float,
+    connectivity: float,
+    mean_distance: float,
+    weights: np.ndarray,
+    nearest: np.ndarray,
+    widths: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def fuzzy_repel(
+    points: np.ndarray,
+    y: np.ndarray,
+    same: bool,
+    a: float,
+    b: float,
+    soft: float,
+    heights: np.ndarray,
+    first: int,
+    per_octave: int,
+    potential: np.ndarray | None,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def fuzzy_sample(
+    y: np.ndarray,
+    seed: int,
+    draws: int,
+    a: float,
+    b: float,
+    soft: float,
+    heights: np.ndarray,
+    first: int,
+    per_octave: int,
+    potential: np.ndarray | None,
+    forces: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def map_radii(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    y: np.ndarray,
+    a: float,
+    b: float,
+    sums: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def radius_forces(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    y: np.ndarray,
+    a: float,
+    b: float,
+    sums: np.ndarray,
+    slopes: np.ndarray,
+    forces: np.ndarray,
     threads: int,
     isa: str = "auto",
 ) -> None: ...

@@ -9,6 +9,7 @@ namespace lowland {
 void bind_affinity(nb::module_& m);
 void bind_covariance(nb::module_& m);
 void bind_embedding(nb::module_& m);
+void bind_fuzzy(nb::module_& m);
 void bind_gaussian_field(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_geodesics(nb::module_& m);
@@ -167,6 +168,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_affinity(m);
     lowland::bind_embedding(m);
     lowland::bind_covariance(m);
+    lowland::bind_fuzzy(m);
     lowland::bind_gaussian_field(m);
     lowland::bind_network(m);
     lowland::bind_geodesics(m);

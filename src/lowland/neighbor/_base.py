@@ -7,19 +7,17 @@ pairs have an affinity (``all_pairs``) and how the repulsion is computed (``_rep
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.base import Reducer
-from lowland._core.constraints import Array, Function, Integer, Mapping, Null, OneOf, Real, Several
+from lowland._core.constraints import Array, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.meanings.contents import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
-from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.distances.metrics import METRICS
+from lowland._core.validation import dense_if_small
 from lowland._engines.embedding import initial_layout
 from lowland._engines.embedding.affinity import (
     check_perplexity,
@@ -32,25 +30,16 @@ from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland._engines.neighbors.graph import (
-    NeighborGraph,
-    check_fitted_rows,
-    graph_powers,
-    no_fitted_rows,
-)
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
+from lowland.neighbor._neighbor_map import NeighborMap
 
 __all__ = ["NeighborEmbedding"]
 
 MOMENTUM = 0.8
-NEIGHBOR_BYTES = 64  # of one neighbor of a new row: candidates, distance, affinity
-PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time
 
 
-class NeighborEmbedding(Reducer):
+class NeighborEmbedding(NeighborMap):
     """Minimize KL(P || Q); Q has Gaussian similarities of all pairs unless a method differs.
 
     Parameters
@@ -72,17 +61,11 @@ class NeighborEmbedding(Reducer):
     init : {"pca", "spectral", "random"} or array of shape (n, n_components), default="pca"
         Initial layout. An array continues from an earlier map. If X holds distances or is a graph,
         "pca" means "spectral".
-    metric : str or function, default="euclidean"
-        Distance between rows: a name, a function of two rows, or "precomputed". With
-        "precomputed", X holds the n x n distances of the fitted rows, dense or sparse, and new rows
-        are given by their distances to the fitted rows. X may also be a ``NeighborGraph``.
     tol : float, default=1e-5
         Stop when a step lowers the divergence by less than this share of it. 0 never stops early.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Map of the fitted rows. Equal rows share one place.
     kl_divergence_ : float
         Divergence of the map from the data at the end.
     loss_history_ : ndarray of shape (n_looks,)
@@ -92,8 +75,6 @@ class NeighborEmbedding(Reducer):
     mean_potential_ : float
         Mean over the rows of their sum of similarities in the map. It scales the repulsion of new
         rows.
-    fitted_rows_ : array of shape (n_samples, n_features) or None
-        Rows that new rows are compared with. None if X held distances or was a graph.
     """
 
     perplexity: float | Sequence[float] = param(
@@ -108,23 +89,14 @@ class NeighborEmbedding(Reducer):
     )
     max_iter: int = param(Integer(0), default=750)
     init: Any = param(OneOf("pca", "spectral", "random") | Array(), default="pca")
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
     tol: float = param(Real(0, closed="left"), default=1e-5)
-    callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     kl_divergence_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
     n_iter_: int = fitted(type=int, meaning=count())
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     mean_potential_: float = fitted(meaning=at_least(0))
-    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
 
-    accepts_sparse = True
-    accepts_distances = True
-    accepts_graph = True
-    wants_pca = True
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
@@ -157,33 +129,18 @@ class NeighborEmbedding(Reducer):
         return MOMENTUM
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
-        if self.metric == "precomputed" and self.fitted_rows_ is not None:
-            return "'fitted_rows_' with metric='precomputed'"
+        """See :meth:`Declared.inconsistency`."""
         if self.mean_potential_ == 0 and not self.by_rows:  # the repulsion is divided by it
             return "'mean_potential_' = 0"
-        n, p = len(self.embedding_), self.n_features_in_
-        if self.fitted_rows_ is None and n != p:
-            return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"
         return super().inconsistency()
 
     # --- fit ----------------------------------------------------------------------------------
-
-    def _check_training_rows(self, X: Any) -> Any:
-        given_graph = isinstance(X, NeighborGraph)
-        # affinities square the distances
-        X = X.in_distances() if given_graph else super()._check_training_rows(X)
-        self._check_not_beyond_rows(X.shape[0])
-        return X
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, self.metric)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         given_graph = isinstance(X, NeighborGraph)
         as_it_is = given_graph or self.metric == "precomputed"
         rows = X if as_it_is else dense_if_small(X)
-        graph = rows if given_graph else self._neighbors_of(rows, run).in_distances()
+        graph = rows if given_graph else self._neighbors_of(rows, run)
         n, d = len(graph), int(self.n_components)
         self._check_graph(graph)
         if run.shared is not None:
@@ -228,17 +185,7 @@ class NeighborEmbedding(Reducer):
         if self.n_neighbors is not None:
             k = min(self.n_neighbors, n - 1)
             check_perplexity(self.perplexity, n, k)
-        if self.metric == "precomputed" and is_sparse(rows):
-            return stored_graph(rows, k)
-        return neighbor_graph(
-            rows,
-            k,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        return self._nearest_rows(rows, k, run)
 
     def _check_graph(self, graph: NeighborGraph) -> None:
         check_fitted_rows(graph, type(self).__name__)
@@ -272,33 +219,13 @@ class NeighborEmbedding(Reducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _check_new_rows(self, X: Any) -> Any:
-        self._require_fitted()
-        if self.fitted_rows_ is None and self.metric != "precomputed":
-            raise no_fitted_rows(type(self).__name__)
-        return super()._check_new_rows(X)
+    def _known_neighbors(self) -> int:
+        return self.n_neighbors_
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        k = min(self.n_neighbors_, len(self.embedding_))
-        step = rows_within(NEIGHBOR_BYTES * k, PLACED_BYTES)
-        parts = [self._placed_rows(X[rows], k, run) for rows in row_blocks(X.shape[0], step)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _placed_rows(self, X: Any, k: int, run: FitContext) -> np.ndarray:
-        """Some new rows in the map."""
-        if self.fitted_rows_ is None:
-            near = given_neighbors(X, k, monitor=run.monitor)
-        else:
-            near = query_fitted(
-                self.fitted_rows_,
-                X.toarray() if is_sparse(X) and not is_sparse(self.fitted_rows_) else X,
-                k,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                run=run,
-            )
-        near = near.in_distances()
-        p, _ = conditional_affinities(near, self._new_perplexity(k), threads=run.threads)
+    def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
+        p, _ = conditional_affinities(
+            near, self._new_perplexity(near.n_neighbors), threads=run.threads
+        )
         mean = None if self.by_rows else self.mean_potential_
         frozen = FrozenMap(self.embedding_, self._dof(), mean)
         field = run.prepared(
@@ -307,11 +234,7 @@ class NeighborEmbedding(Reducer):
             frozen.dof,
             lambda: map_field(frozen.Y, frozen.dof, run.threads),
         )
-        Z = place_rows(frozen, near.indices, p, run.threads, field)
-        Z = Z.astype(self.embedding_.dtype)
-        equal = near.distances[:, 0] == 0  # a row equal to a fitted row gets the same place
-        Z[equal] = self.embedding_[near.indices[equal, 0]]
-        return Z.astype(X.dtype, copy=False)
+        return place_rows(frozen, near.indices, p, run.threads, field)
 
     def _new_perplexity(self, k: int) -> Any:
         several = isinstance(self.perplexity, Sequence | np.ndarray)

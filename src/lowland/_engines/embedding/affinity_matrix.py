@@ -11,7 +11,7 @@ from lowland import _native
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 
-__all__ = ["JointAffinities", "symmetrize_affinities"]
+__all__ = ["JointAffinities", "symmetrize_affinities", "transposed_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,14 @@ def symmetrize_affinities(
     indices, joint = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], weights.dtype)
     _native.union_sum(*ordered, *transposed, 0.5 / total, indptr, indices, joint, threads)
     return JointAffinities(indptr, indices, joint)
+
+
+def transposed_rows(
+    starts: np.ndarray, columns: np.ndarray, values: np.ndarray, threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The transpose of a sparse matrix: columns ascend, -1 and the diagonal are passed over."""
+    work = np.empty(-(-columns.size * (8 + values.itemsize) // 8))
+    return _transposed(starts, columns, values, work, threads)
 
 
 def _transposed(

@@ -16,17 +16,17 @@ neighbor embedding, Nature Communications 10, doi:10.1038/s41467-019-13055-y.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from lowland import _native
 from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
-from lowland._engines.embedding.divergence import Divergence
+from lowland._engines.embedding.divergence import Forces
 from lowland._engines.embedding.repulsion import repulsion_cost
 
-__all__ = ["Descent", "Stage", "descend", "descent_step_cost"]
+__all__ = ["Descent", "Objective", "Stage", "descend", "descent_step_cost"]
 
 LONGEST = 5.0
 LOOK = 50
@@ -35,12 +35,16 @@ ARRANGED_AT = (100, 200, 300, 500)  # and every 500 steps after that
 
 
 class Stage(NamedTuple):
-    """A number of steps with exaggerated attraction, and whether convergence may end it early."""
+    """A number of steps with exaggerated attraction, and whether convergence may end it early.
+
+    ``rate`` is a factor on the learning rate.
+    """
 
     n_iter: int
     exaggeration: float
     momentum: float
     may_stop: bool
+    rate: float = 1.0
 
 
 class Descent(NamedTuple):
@@ -55,8 +59,23 @@ class Descent(NamedTuple):
     rows: np.ndarray
 
 
+class Objective(Protocol):
+    """What a descent needs of an objective, such as a :class:`Divergence`."""
+
+    threads: int
+
+    def __call__(self, Y: np.ndarray, with_loss: bool = False) -> Forces:
+        """Forces at the map Y, and its loss."""
+
+    def loss(self, Y: np.ndarray) -> float:
+        """The loss at the map Y."""
+
+    def arrange(self, Y: np.ndarray) -> np.ndarray:
+        """Reorder the points; the order is returned."""
+
+
 def descend(
-    divergence: Divergence,
+    divergence: Objective,
     Y: np.ndarray,
     stages: Sequence[Stage],
     *,
@@ -76,6 +95,7 @@ def descend(
     step = 0
     for stage in stages:
         rate = n / stage.exaggeration if learning_rate is None else learning_rate
+        rate *= stage.rate
         last = None
         for _ in range(stage.n_iter):
             looks = step % LOOK == 0
@@ -107,7 +127,7 @@ def descent_step_cost(n: int, d: int, k: int, dof: float = 1.0, method: str = "a
 class _Walk:
     """Positions, velocities and gains, in an order that changes during the descent."""
 
-    def __init__(self, divergence: Divergence, Y: np.ndarray) -> None:
+    def __init__(self, divergence: Objective, Y: np.ndarray) -> None:
         self.divergence = divergence
         self.Y = Y.copy()
         self.velocity, self.gains = np.zeros_like(Y), np.ones_like(Y)

@@ -35,7 +35,17 @@ from lowland._engines.embedding.particle_mesh import (
     similarity,
 )
 
-__all__ = ["FrozenMap", "MapField", "map_field", "place_rows"]
+__all__ = [
+    "GRID_LIMIT",
+    "MARGIN",
+    "FrozenMap",
+    "Height",
+    "MapField",
+    "map_field",
+    "place_rows",
+    "settled",
+    "settled_on_grid",
+]
 
 STEPS = 100
 CLOSE = 1e-4  # a row has converged when it moves by less
@@ -64,7 +74,7 @@ class MapField(NamedTuple):
         return int(self.Y.nbytes) + (0 if self.grid is None else int(self.grid.values.nbytes))
 
 
-class _Height(NamedTuple):
+class Height(NamedTuple):
     """J of each row, half its gradient, and the curvature of the attraction."""
 
     value: np.ndarray
@@ -96,13 +106,30 @@ def place_rows(
     Y, grid = map_field(frozen.Y, frozen.dof, threads) if field is None else field
     if grid is None:
         return _by_pairs(frozen, Y, ids, weights, threads)
+    inverse_dof = 0.0 if math.isinf(frozen.dof) else 1 / frozen.dof
+    mean = 0.0 if frozen.mean_potential is None else frozen.mean_potential
+    return settled_on_grid(Y, grid, ids, weights, inverse_dof, mean, threads)
+
+
+def settled_on_grid(
+    Y: np.ndarray,
+    grid: Field,
+    ids: np.ndarray,
+    weights: np.ndarray,
+    inverse_dof: float,
+    mean_potential: float,
+    threads: int,
+    a: float = 0.0,
+    b: float = 0.0,
+) -> np.ndarray:
+    """Places of rows in a map (float32) whose field is known; with a and b by the law of UMAP."""
     Z = np.empty((len(ids), Y.shape[1]), np.float32)
     _native.settle_rows(
         np.ascontiguousarray(ids, np.int32),
         np.ascontiguousarray(weights),
         Y,
-        0.0 if math.isinf(frozen.dof) else 1 / frozen.dof,
-        0.0 if frozen.mean_potential is None else frozen.mean_potential,
+        inverse_dof,
+        mean_potential,
         grid.low,
         grid.pitch,
         grid.values,
@@ -110,6 +137,8 @@ def place_rows(
         CLOSE,
         Z,
         threads,
+        a,
+        b,
     )
     return Z
 
@@ -127,15 +156,15 @@ def _by_pairs(
         np.ascontiguousarray(weights, np.float32).ravel(),
     )
 
-    def height(Z: np.ndarray, rows: np.ndarray) -> _Height:
+    def height(Z: np.ndarray, rows: np.ndarray) -> Height:
         return _height(Z, rows, Y, edges, frozen, threads)
 
     Z = np.einsum("ik,ikd->id", weights, Y[np.maximum(ids, 0)].astype(np.float64))
     Z = np.ascontiguousarray(Z, np.float32)
-    return _settled(Z, height)
+    return settled(Z, height)
 
 
-def _settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], _Height]) -> np.ndarray:
+def settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], Height]) -> np.ndarray:
     """Descend with every row to its own minimum; converged rows are left out of further steps."""
     rows = np.arange(len(Z))
     here = height(Z, rows)
@@ -146,7 +175,7 @@ def _settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], _Height])
         there = height(tried, rows)
         better = there.value < here.value
         Z[rows[better]] = tried[better]
-        here = _Height(
+        here = Height(
             *(
                 np.where(_beside(better, old), new, old)
                 for old, new in zip(here, there, strict=True)
@@ -158,7 +187,7 @@ def _settled(Z: np.ndarray, height: Callable[[np.ndarray, np.ndarray], _Height])
         if not going.any():
             break
         rows, share = rows[going], share[going]
-        here = _Height(*(part[going] for part in here))
+        here = Height(*(part[going] for part in here))
     return Z
 
 
@@ -173,7 +202,7 @@ def _height(
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     frozen: FrozenMap,
     threads: int,
-) -> _Height:
+) -> Height:
     m = len(rows)
     k = int(edges[0][1]) if len(edges[0]) > 1 else 0
     starts = np.arange(m + 1, dtype=np.int64) * k
@@ -191,4 +220,4 @@ def _height(
     else:
         value = potential / frozen.mean_potential
         per_unit = np.full(m, 1 / frozen.mean_potential)
-    return _Height(sums[:, 0] + value, pull - push * per_unit[:, None], sums[:, 1])
+    return Height(sums[:, 0] + value, pull - push * per_unit[:, None], sums[:, 1])

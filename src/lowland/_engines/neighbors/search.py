@@ -149,13 +149,13 @@ def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> Neighb
     return _graph(_given(D, k, False, monitor or Monitor()), D, D.shape[1], "precomputed")
 
 
-def stored_graph(D: Any, k: int) -> NeighborGraph:
+def stored_graph(D: Any, k: int, *, at_least: int = 1) -> NeighborGraph:
     """Up to k nearest of the entries that a sparse n x n matrix of distances stores in each row.
 
-    In rows that store fewer, missing neighbors have the index -1 and the distance infinity.
+    Rows that store fewer than ``at_least`` are refused. In rows that store fewer, missing neighbors have the index -1 and the distance infinity.
     """
     check_distances(D, "X", square=True)
-    found = block_search.stored_neighbors(D, k, True, at_least=1)
+    found = block_search.stored_neighbors(D, k, True, at_least=at_least)
     return _graph(found, D, D.shape[0], "precomputed")
 
 

@@ -1,4 +1,5 @@
-// exp, expm1 and log1p of whole vectors, from their series; about one unit in the last place.
+// exp, expm1, log1p and powers of whole vectors, from their series; about one unit in the last place,
+// powers some units.
 //
 // Arguments are first brought near 0 by powers of two, which are exact, so that a few terms suffice.
 #pragma once
@@ -117,6 +118,36 @@ static inline typename Lanes<T>::vector log1p_of_positive(typename Lanes<T>::vec
     const Vector half_square = T(0.5) * f * f;
     const Vector rest = half_square - (s * (half_square + z * sum) + k * Format<T>::ln2_low);
     return k * Format<T>::ln2_high - (rest - f);
+}
+
+// x^b for normal numbers x > 0 and results that are normal numbers:  x^b = exp(b log x).
+// x = 2^k (1 + f) as above;  b log2(x) = m + r with |r| <= 1/2,  x^b = 2^m exp(r ln 2).
+template <class T>
+static inline typename Lanes<T>::vector power_of_positive(typename Lanes<T>::vector x, T b) {
+    typedef typename Lanes<T>::vector Vector;
+    typedef typename Format<T>::words Words;
+    typedef typename Format<T>::Word Word;
+    constexpr int mantissa = Format<T>::mantissa;
+    constexpr T log2_e = T(1.44269504088896340736), ln2 = T(0.69314718055994530942);
+    constexpr T rounder = T(1.5) * T(Word(1) << mantissa);
+    constexpr T middle = T(Word(1) << mantissa) + T(Format<T>::bias);  // exponents are counted from here
+    constexpr Word whole_bits = Word(Format<T>::bias + mantissa) << mantissa;
+    const Words bits = reinterpret_cast<Words>(x);
+    const Words exponent = (bits - Format<T>::half_root + (Word(Format<T>::bias) << mantissa)) >> mantissa;
+    const Vector k = reinterpret_cast<Vector>(exponent | whole_bits) - middle;
+    const Vector m = reinterpret_cast<Vector>(bits - (exponent << mantissa) + (Word(Format<T>::bias) << mantissa));
+    const Vector f = m - T(1), s = f / (T(2) + f), z = s * s;
+    Vector sum = fill<T>(T(2) / T(2 * Format<T>::log_terms + 1));
+#pragma GCC unroll 16
+    for (int i = Format<T>::log_terms - 1; i >= 0; --i) sum = sum * z + T(2) / T(2 * i + 1);
+    const Vector power = b * (k + sum * s * log2_e);
+    const Vector shifted = power + rounder;
+    const Vector r = (power - (shifted - rounder)) * ln2;
+    Vector series = fill<T>(inverse_factorial<T>(Format<T>::exp_terms));
+#pragma GCC unroll 16
+    for (int i = Format<T>::exp_terms - 1; i >= 0; --i) series = series * r + inverse_factorial<T>(i);
+    const Words scaled = reinterpret_cast<Words>(series) + (reinterpret_cast<Words>(shifted) << mantissa);
+    return reinterpret_cast<Vector>(scaled);
 }
 
 }  // namespace LOWLAND_ISA

@@ -1,34 +1,32 @@
-// attract: the pull of neighbors,  sum_j p_ij (z_i - y_j) / (1 + r_ij^2 / v),  and on request
-// sums_i = (sum_j p_ij v log(1 + r_ij^2 / v),  sum_j p_ij / (1 + r_ij^2 / v)): its potential, of which
-// the pull is half the gradient, and its stiffness. The z are the y themselves, or new points.
+// attract: the pull of neighbors,  sum_j p_ij c(r_ij) (z_i - y_j),  and on request
+// sums_i = (sum_j p_ij h(r_ij),  sum_j p_ij c(r_ij)): its potential, of which the pull is half the gradient,
+// and its stiffness; h is that of Pull, for t-SNE log(1 + r^2). The z are the y themselves, or new points.
 #include "embedding/attract_row.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {
 
 // As attract_row, plainly, for maps of many dimensions.
-template <class T>
+template <class T, class Law>
 static void attract_row_of_many(const Edges<T>& edges, Index i, const T* here, const T* y, Index d,
-                                T inverse_dof, T* force, double* sums) {
+                                const Law& law, T* force, double* sums) {
     double potential = 0, stiffness = 0;
     for (Index k = 0; k < d; ++k) force[k] = 0;
     for (Index e = edges.starts[i]; e < edges.starts[i + 1]; ++e) {
         const T* there = y + edges.columns[e] * d;
         T square = 0;
         for (Index k = 0; k < d; ++k) square += (here[k] - there[k]) * (here[k] - there[k]);
-        const T weight = edges.weights[e] / (1 + square * inverse_dof);
+        const T weight = law.weighted(fill<T>(edges.weights[e]), fill<T>(square))[0];
         for (Index k = 0; k < d; ++k) force[k] += weight * (here[k] - there[k]);
         if (sums == nullptr) continue;
-        const double scaled = static_cast<double>(square) * inverse_dof;
-        const double height = inverse_dof > 0 ? __builtin_log1p(scaled) / inverse_dof : double(square);
-        potential += edges.weights[e] * height;
+        potential += static_cast<double>(edges.weights[e]) * static_cast<double>(law.height(fill<T>(square))[0]);
         stiffness += weight;
     }
     if (sums) sums[0] = potential, sums[1] = stiffness;
 }
 
-template <class T, int D>
-static bool attract_in(const Edges<T>& edges, const T* z, const T* y, Index n, T inverse_dof, T* forces,
+template <class T, int D, class Law>
+static bool attract_in(const Edges<T>& edges, const T* z, const T* y, Index n, const Law& law, T* forces,
                        double* sums, int n_threads) {
     constexpr Index kRowsPerTask = 256, S = stride_of<T, D>;
     T* padded = S != D ? allocate<T>(n * S) : nullptr;
@@ -46,9 +44,9 @@ static bool attract_in(const Edges<T>& edges, const T* z, const T* y, Index n, T
             const T* here = z + i * D;
             T* force = forces + i * D;
             if (sums) {
-                attract_row<T, D, true>(edges, i, here, points, inverse_dof, force, sums + 2 * i);
+                attract_row<T, D, true>(edges, i, here, points, law, force, sums + 2 * i);
             } else {
-                attract_row<T, D, false>(edges, i, here, points, inverse_dof, force, nullptr);
+                attract_row<T, D, false>(edges, i, here, points, law, force, nullptr);
             }
         }
     });
@@ -56,18 +54,24 @@ static bool attract_in(const Edges<T>& edges, const T* z, const T* y, Index n, T
     return true;
 }
 
-// Edges lead from the points z to the n points y; sums may be null.
-template <class T>
-bool attract(Edges<T> edges, const T* z, const T* y, Index n, Index d, double inverse_dof, T* forces,
-             double* sums, int n_threads) {
-    const T inverse = static_cast<T>(inverse_dof);
-    if (d == 1) return attract_in<T, 1>(edges, z, y, n, inverse, forces, sums, n_threads);
-    if (d == 2) return attract_in<T, 2>(edges, z, y, n, inverse, forces, sums, n_threads);
-    if (d == 3) return attract_in<T, 3>(edges, z, y, n, inverse, forces, sums, n_threads);
+template <class T, class Law>
+static bool attract_by(const Law& law, const Edges<T>& edges, const T* z, const T* y, Index n, Index d, T* forces,
+                       double* sums, int n_threads) {
+    if (d == 1) return attract_in<T, 1>(edges, z, y, n, law, forces, sums, n_threads);
+    if (d == 2) return attract_in<T, 2>(edges, z, y, n, law, forces, sums, n_threads);
+    if (d == 3) return attract_in<T, 3>(edges, z, y, n, law, forces, sums, n_threads);
     parallel(edges.n, n_threads, [&](Index i, int) {
-        attract_row_of_many(edges, i, z + i * d, y, d, inverse, forces + i * d, sums ? sums + 2 * i : nullptr);
+        attract_row_of_many(edges, i, z + i * d, y, d, law, forces + i * d, sums ? sums + 2 * i : nullptr);
     });
     return true;
+}
+
+// Edges lead from the points z to the n points y; sums may be null.
+template <class T>
+bool attract(Edges<T> edges, const T* z, const T* y, Index n, Index d, Pull pull, T* forces, double* sums,
+             int n_threads) {
+    if (pull.a > 0) return attract_by<T>(FuzzyPull<T>(pull), edges, z, y, n, d, forces, sums, n_threads);
+    return attract_by<T>(StudentPull<T>(pull), edges, z, y, n, d, forces, sums, n_threads);
 }
 
 // The edges of points in a new order: row i of the result is row order[i], place[order[i]] = i.
@@ -89,7 +93,7 @@ bool permute_edges(Edges<T> edges, const std::int32_t* order, const std::int32_t
 }
 
 #define LOWLAND_INSTANTIATE(T)                                                                      \
-    template bool attract<T>(Edges<T>, const T*, const T*, Index, Index, double, T*, double*, int); \
+    template bool attract<T>(Edges<T>, const T*, const T*, Index, Index, Pull, T*, double*, int);   \
     template bool permute_edges<T>(Edges<T>, const std::int32_t*, const std::int32_t*,              \
                                    std::int64_t*, std::int32_t*, T*, int);
 

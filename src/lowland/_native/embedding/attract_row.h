@@ -54,10 +54,49 @@ static inline void load_points(const T* y, const std::int32_t* columns,
     }
 }
 
+// Laws of the pull of points at a squared distance (see Pull): `weighted` is the factor of their difference
+// in the pull, times the weight p of the edge; `height` is the potential.
+template <class T>
+struct StudentPull {
+    typedef typename Lanes<T>::vector Vector;
+    T inverse_dof;
+
+    explicit StudentPull(const Pull& pull) : inverse_dof(static_cast<T>(pull.inverse_dof)) {}
+    Vector weighted(const Vector& p, const Vector& square) const { return p / (T(1) + square * inverse_dof); }
+    Vector height(const Vector& square) const {
+        return inverse_dof > 0 ? log1p_of_positive<T>(square * inverse_dof) / inverse_dof : square;
+    }
+};
+
+template <class T>
+struct FuzzyPull {  // UMAP's: 2 a b r^(2b-2) / (1 + a r^2b)
+    typedef typename Lanes<T>::vector Vector;
+    // Between these squared distances powers up to kSteepest are float32 numbers; beyond kFlat the pull is 2 b / r^2.
+    static constexpr T kLeast = T(1e-12), kMost = T(1e12), kFlat = T(1e18);
+    T a, b;
+
+    explicit FuzzyPull(const Pull& pull) : a(static_cast<T>(pull.a)), b(static_cast<T>(pull.b)) {}
+    static Vector bounded(const Vector& square) {
+        const Vector above = square > kLeast ? square : fill<T>(kLeast);
+        return above < kMost ? above : fill<T>(kMost);
+    }
+    Vector scaled_power(const Vector& u) const {
+        const Vector power = a * power_of_positive<T>(u, b);
+        return power < kFlat ? power : fill<T>(kFlat);
+    }
+    Vector weighted(const Vector& p, const Vector& square) const {
+        const Vector u = bounded(square), power = scaled_power(u);
+        return p * (2 * b) * power / (u * (T(1) + power));
+    }
+    Vector height(const Vector& square) const {
+        return T(2) * log1p_of_positive<T>(scaled_power(bounded(square)));
+    }
+};
+
 // One row of a map of D dimensions.
-template <class T, int D, bool WithSums>
-static void attract_row(const Edges<T>& edges, Index i, const T* here, const T* y, T inverse_dof,
-                        T* force, double* sums) {
+template <class T, int D, bool WithSums, class Law>
+static void attract_row(const Edges<T>& edges, Index i, const T* here, const T* y, const Law& law, T* force,
+                        double* sums) {
     typedef typename Lanes<T>::vector Vector;
     typedef typename Lanes<T>::loose Loose;
     constexpr int W = Lanes<T>::width;
@@ -69,11 +108,10 @@ static void attract_row(const Edges<T>& edges, Index i, const T* here, const T* 
             there[k] = here[k] - there[k];
             square += there[k] * there[k];
         }
-        const Vector scaled = square * inverse_dof;
-        const Vector weight = p / (T(1) + scaled);
+        const Vector weight = law.weighted(p, square);
         for (int k = 0; k < D; ++k) pull[k] += weight * there[k];
         if constexpr (WithSums) {
-            potential += p * (inverse_dof > 0 ? log1p_of_positive<T>(scaled) / inverse_dof : square);
+            potential += p * law.height(square);
             stiffness += weight;
         }
     };

@@ -12,6 +12,8 @@ namespace lowland {
 namespace {
 
 using Starts = Vector<std::int64_t>;
+
+constexpr double kSteepest = 3;  // b of UMAP; see FuzzyPull
 using Numbers = Vector<std::int32_t>;
 
 void check_numbers(const Numbers& numbers, std::int64_t n, const char* message) {
@@ -33,18 +35,28 @@ Edges<T> edges_of(const Starts& starts, const Numbers& columns, const Vector<T>&
     return {starts.data(), columns.data(), weights.data(), n};
 }
 
+// (a, b) are UMAP's, or both 0.
+Pull pull_of(double inverse_dof, double a, double b) {
+    const auto fits = [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); };
+    check(fits(inverse_dof), "the pull: inverse_dof must be >= 0");
+    check(fits(a) && fits(b) && (a > 0) == (b > 0) && b <= kSteepest,
+          "the pull: a and b must be positive, b at most 3, or both 0");
+    return {inverse_dof, a, b};
+}
+
 template <class T>
 void attract(Starts starts, Numbers columns, Vector<T> weights, Rows<T> z, Rows<T> y, double inverse_dof,
-             Out<T> forces, std::optional<Out<double>> sums, int threads, const std::string& isa) {
+             Out<T> forces, std::optional<Out<double>> sums, int threads, double a, double b,
+             const std::string& isa) {
     check_threads(threads);
     const Edges<T> edges = edges_of<T>(starts, columns, weights);
     const std::int64_t n = size(y, 0), d = size(y, 1);
     check(d >= 1 && size(z, 0) == edges.n && size(z, 1) == d, "attract: z must have a row for every list of edges");
     check(size(forces, 0) == edges.n && size(forces, 1) == d, "attract: forces must be as z");
     check(!sums || (size(*sums, 0) == edges.n && size(*sums, 1) == 2), "attract: sums must be (n, 2)");
-    check(inverse_dof >= 0 && inverse_dof <= std::numeric_limits<float>::max(), "attract: inverse_dof must be >= 0");
+    const Pull pull = pull_of(inverse_dof, a, b);
     double* out = sums ? sums->data() : nullptr;
-    if (!LOWLAND_RUN(isa, attract(edges, z.data(), y.data(), n, d, inverse_dof, forces.data(), out, threads))) {
+    if (!LOWLAND_RUN(isa, attract(edges, z.data(), y.data(), n, d, pull, forces.data(), out, threads))) {
         throw std::bad_alloc();
     }
 }
@@ -111,19 +123,18 @@ void gather(Rows<T> y, Vector<double> low, double pitch, double own_mean, double
 template <class T>
 void settle_rows(Rows<std::int32_t> ids, Rows<T> weights, Rows<float> y, double inverse_dof, double mean_potential,
                  Vector<double> low, double pitch, Field field, std::int64_t steps, double close, Out<float> z,
-                 int threads, const std::string& isa) {
+                 int threads, double a, double b, const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), d = size(y, 1), m = size(ids, 0), k = size(ids, 1);
     const Grid grid = grid_of(field, low, pitch, d);
     check(size(weights, 0) == m && size(weights, 1) == k && size(z, 0) == m && size(z, 1) == d,
           "settle_rows: weights must be as ids, and z must have a place for each row");
     check(n >= 1 && k >= 1 && steps >= 0, "settle_rows: there must be points and neighbors");
-    check(inverse_dof >= 0 && inverse_dof <= std::numeric_limits<float>::max() && mean_potential >= 0,
-          "settle_rows: inverse_dof and mean_potential must be >= 0");
+    check(mean_potential >= 0, "settle_rows: mean_potential must be >= 0");
     bool fine = true;
     for (std::int64_t e = 0; e < m * k; ++e) fine &= ids.data()[e] < n;
     check(fine, "settle_rows: an id is not below n");
-    const Frozen map{y.data(), n, inverse_dof, mean_potential, grid, field.data()};
+    const Frozen map{y.data(), n, pull_of(inverse_dof, a, b), mean_potential, grid, field.data()};
     const NearRows<T> near{ids.data(), weights.data(), m, k};
     if (!LOWLAND_RUN(isa, settle_rows(map, near, d, steps, close, z.data(), threads))) throw std::bad_alloc();
 }
@@ -148,7 +159,7 @@ void bind(nb::module_& m) {
     using namespace nb::literals;
     m.def("attract", &attract<T>, "starts"_a.noconvert(), "columns"_a.noconvert(), "weights"_a.noconvert(),
           "z"_a.noconvert(), "y"_a.noconvert(), "inverse_dof"_a, "forces"_a.noconvert(),
-          "sums"_a.noconvert().none(), "threads"_a, "isa"_a = "auto");
+          "sums"_a.noconvert().none(), "threads"_a, "a"_a = 0.0, "b"_a = 0.0, "isa"_a = "auto");
     m.def("permute_edges", &permute_edges<T>, "starts"_a.noconvert(), "columns"_a.noconvert(),
           "weights"_a.noconvert(), "order"_a.noconvert(), "place"_a.noconvert(), "new_starts"_a.noconvert(),
           "new_columns"_a.noconvert(), "new_weights"_a.noconvert(), "threads"_a, "isa"_a = "auto");
@@ -159,7 +170,7 @@ void bind(nb::module_& m) {
           "potential"_a.noconvert(), "forces"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     m.def("settle_rows", &settle_rows<T>, "ids"_a.noconvert(), "weights"_a.noconvert(), "y"_a.noconvert(),
           "inverse_dof"_a, "mean_potential"_a, "low"_a.noconvert(), "pitch"_a, "field"_a.noconvert(), "steps"_a,
-          "close"_a, "z"_a.noconvert(), "threads"_a, "isa"_a = "auto");
+          "close"_a, "z"_a.noconvert(), "threads"_a, "a"_a = 0.0, "b"_a = 0.0, "isa"_a = "auto");
     m.def("descend", &descend<T>, "attraction"_a.noconvert(), "repulsion"_a.noconvert(), "exaggeration"_a,
           "total"_a, "learning_rate"_a, "momentum"_a, "longest"_a, "y"_a.noconvert(),
           "velocity"_a.noconvert(), "gains"_a.noconvert(), "threads"_a, "isa"_a = "auto");

@@ -1,7 +1,7 @@
 // Entry points of the neighbor-embedding kernels.
 //
 // A map Y (n x d) has the similarity  w = (1 + r^2/v)^-v  of two points at distance r, with v degrees of
-// freedom; inverse_dof = 1/v is 1 for t-SNE and 0 for the Gaussian exp(-r^2).
+// freedom; inverse_dof = 1/v is 1 for t-SNE and 0 for the Gaussian exp(-r^2). UMAP's is 1 / (1 + a r^2b).
 #pragma once
 #include <cstdint>
 
@@ -14,6 +14,12 @@ struct Edges {
     const std::int32_t* columns;
     const T* weights;
     std::int64_t n;
+};
+
+// The potential of the pull between neighbors at distance r, of which the pull is half the gradient:
+// v log(1 + r^2/v) with inverse_dof = 1/v if a is 0, else UMAP's 2 log(1 + a r^2b).
+struct Pull {
+    double inverse_dof, a, b;
 };
 
 // A grid of nodes, `pitch` apart, the first at `low`; nodes[k] of them along axis k, the last axis
@@ -35,7 +41,8 @@ struct Own {
 struct Frozen {
     const float* y;
     std::int64_t n;
-    double inverse_dof, mean_potential;
+    Pull pull;
+    double mean_potential;
     Grid grid;
     const float* field;
 };
@@ -57,7 +64,7 @@ struct Step {
     namespace isa {                                                                                \
     template <class T>                                                                             \
     bool attract(Edges<T> edges, const T* z, const T* y, std::int64_t n, std::int64_t d,           \
-                 double inverse_dof, T* forces, double* sums, int n_threads);                      \
+                 Pull pull, T* forces, double* sums, int n_threads);                               \
     template <class T>                                                                             \
     bool permute_edges(Edges<T> edges, const std::int32_t* order, const std::int32_t* place,       \
                        std::int64_t* starts, std::int32_t* columns, T* weights, int n_threads);    \

@@ -1,6 +1,6 @@
 // settle_rows: new rows in a fixed map, each one alone, at a minimum of
 //
-//     J(z) = sum_j p_j v log(1 + |z - y_j|^2 / v) + phi(z) / m        (or + log phi(z))
+//     J(z) = sum_j p_j h(|z - y_j|) + phi(z) / m        (or + log phi(z)),   h the potential of Pull
 //
 // A row starts at the mean of its neighbors. Each step goes to the minimum of a quadratic majorizer of the
 // first term plus the linear part of the second; a step that does not lower J is halved. The row has
@@ -41,12 +41,12 @@ static inline double field_at(const Frozen& map, const Steps<D>& steps, const Pl
     return value[0];
 }
 
-template <int D>
-static Height<D> height_at(const Frozen& map, const float* points, const Steps<D>& steps,
+template <int D, class Law>
+static Height<D> height_at(const Frozen& map, const Law& law, const float* points, const Steps<D>& steps,
                            const Edges<float>& edges, const Place<D>& z) {
     float pull[D], push[D];
     double sums[2];
-    attract_row<float, D, true>(edges, 0, z.at, points, static_cast<float>(map.inverse_dof), pull, sums);
+    attract_row<float, D, true>(edges, 0, z.at, points, law, pull, sums);
     double potential = field_at<D>(map, steps, z, push);
     const bool by_rows = map.mean_potential == 0;
     if (by_rows && !(potential > __FLT_MIN__)) potential = __FLT_MIN__;
@@ -58,10 +58,10 @@ static Height<D> height_at(const Frozen& map, const float* points, const Steps<D
     return found;
 }
 
-template <int D>
-static Place<D> settled(const Frozen& map, const float* points, const Steps<D>& steps,
+template <int D, class Law>
+static Place<D> settled(const Frozen& map, const Law& law, const float* points, const Steps<D>& steps,
                         const Edges<float>& edges, Place<D> z, Index most_steps, double close) {
-    Height<D> here = height_at<D>(map, points, steps, edges, z);
+    Height<D> here = height_at<D>(map, law, points, steps, edges, z);
     double share = 1;
     for (Index step = 0; step < most_steps; ++step) {
         const double stiffness = here.stiffness > 1e-12 ? here.stiffness : 1e-12;
@@ -72,7 +72,7 @@ static Place<D> settled(const Frozen& map, const float* points, const Steps<D>& 
             tried.at[k] = static_cast<float>(z.at[k] + share * move);
             square += move * move;
         }
-        const Height<D> there = height_at<D>(map, points, steps, edges, tried);
+        const Height<D> there = height_at<D>(map, law, points, steps, edges, tried);
         const double distance = share * sqrt(square);
         if (there.value < here.value) {
             z = tried;
@@ -86,9 +86,9 @@ static Place<D> settled(const Frozen& map, const float* points, const Steps<D>& 
     return z;
 }
 
-template <class T, int D>
-static bool settle_in(const Frozen& map, const NearRows<T>& near, Index most_steps, double close, float* z,
-                      int n_threads) {
+template <class T, int D, class Law>
+static bool settle_in(const Frozen& map, const Law& law, const NearRows<T>& near, Index most_steps, double close,
+                      float* z, int n_threads) {
     constexpr Index kRowsPerTask = 32, S = stride_of<float, D>;
     const Steps<D> steps(map.grid);
     const Index k = near.k;
@@ -122,7 +122,7 @@ static bool settle_in(const Frozen& map, const NearRows<T>& near, Index most_ste
             }
             Place<D> start;
             for (int c = 0; c < D; ++c) start.at[c] = static_cast<float>(mean[c]);
-            const Place<D> end = settled<D>(map, points, steps, edges, start, most_steps, close);
+            const Place<D> end = settled<D>(map, law, points, steps, edges, start, most_steps, close);
             for (int c = 0; c < D; ++c) z[i * D + c] = end.at[c];
         }
     });
@@ -130,11 +130,20 @@ static bool settle_in(const Frozen& map, const NearRows<T>& near, Index most_ste
     return enough;
 }
 
+template <class T, class Law>
+static bool settle_by(const Law& law, const Frozen& map, const NearRows<T>& near, Index d, Index steps, double close,
+                      float* z, int n_threads) {
+    if (d == 1) return settle_in<T, 1>(map, law, near, steps, close, z, n_threads);
+    if (d == 2) return settle_in<T, 2>(map, law, near, steps, close, z, n_threads);
+    return settle_in<T, 3>(map, law, near, steps, close, z, n_threads);
+}
+
 template <class T>
 bool settle_rows(Frozen map, NearRows<T> near, Index d, Index steps, double close, float* z, int n_threads) {
-    if (d == 1) return settle_in<T, 1>(map, near, steps, close, z, n_threads);
-    if (d == 2) return settle_in<T, 2>(map, near, steps, close, z, n_threads);
-    return settle_in<T, 3>(map, near, steps, close, z, n_threads);
+    if (map.pull.a > 0) {
+        return settle_by<T>(FuzzyPull<float>(map.pull), map, near, d, steps, close, z, n_threads);
+    }
+    return settle_by<T>(StudentPull<float>(map.pull), map, near, d, steps, close, z, n_threads);
 }
 
 #define LOWLAND_INSTANTIATE(T) \

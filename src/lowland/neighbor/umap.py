@@ -1,0 +1,381 @@
+"""Uniform manifold approximation and projection (McInnes, Healy & Melville 2018)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._core.base import Invertible
+from lowland._core.card import Card, Estimate
+from lowland._core.constraints import Array, Integer, Null, OneOf, Real
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.meanings.contents import at_least, count
+from lowland._core.params import fitted, param
+from lowland._core.traits import Reading
+from lowland._core.validation import dense_if_small, is_sparse
+from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
+from lowland.neighbor._density import DensityTerm, data_radii
+from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, memberships
+from lowland.neighbor._neighbor_map import NeighborMap
+from lowland.neighbor._umap_forces import UmapForces, row_normalized
+from lowland.neighbor._umap_law import STEEPEST, UmapLaw, curve_parameters, umap_law
+from lowland.neighbor._umap_outsiders import beside_the_map, known_squares, without_far
+from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
+from lowland.neighbor._umap_start import starting_layout
+from lowland.neighbor._umap_target import (
+    check_target_numbers,
+    class_codes,
+    with_classes,
+    with_numbers,
+)
+
+__all__ = ["UMAP"]
+
+MANY_ROWS = 10_000  # above, fewer steps are the default
+# Shares of the steps with an exaggerated attraction: the factor, the momentum, and the step length.
+# As in t-SNE, exaggeration first lets clusters find each other; the loss ends lower.
+STAGES = ((0.2, 4.0, 0.8, 0.1), (0.1, 2.0, 0.8, 0.2), (0.7, 1.0, 0.9, 0.2))
+DENSITY_SHARE, DENSITY_EPOCHS = 0.3, 200  # of the steps, at the end; steps in addition
+
+
+class UMAP(NeighborMap, Invertible):
+    """Minimize the fuzzy cross entropy of neighbor graphs; in the map 1 / (1 + a |y_i - y_j|^2b).
+
+    Use it to look at clusters and at how they are connected, for maps of three and more dimensions,
+    and as input of a clustering (with ``min_dist=0``). Clusters are denser, and gaps wider, than in
+    a map of t-SNE. Distances between clusters, their sizes and their densities mean little
+    (``density=2`` keeps densities). Cost per step: O(n k) for the attraction and O(n + area of the
+    map) for the repulsion on a mesh; O(n k) memory.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the map. Beyond 3 the repulsion is estimated from drawn pairs.
+    n_neighbors : int, default=15
+        Number of neighbors of each row, the row itself counted. Large values show coarse structure.
+    min_dist : float, default=0.1
+        Distance in the map up to which rows count as near. 0 packs clusters tightly.
+    spread : float, default=1.0
+        Scale of the distances in the map beyond ``min_dist``.
+    n_epochs : int or None, default=None
+        Number of steps. None takes 500 up to 10 000 rows, and 200 for more.
+    learning_rate : float, default=1.0
+        Step length, relative to the usual one.
+    init : {"spectral", "pca", "random"} or array of shape (n, n_components), default="spectral"
+        Initial layout. An array, such as an earlier map, is scaled if it is very large or small.
+    set_op_mix_ratio : float, default=1.0
+        1 keeps an edge if one of its rows has it (fuzzy union), 0 only if both have (intersection).
+    local_connectivity : float, default=1.0
+        Number of neighbors at which each row counts as fully connected.
+    repulsion_strength : float, default=1.0
+        Factor on the repulsion.
+    negative_sample_rate : float, default=5.0
+        Weight of the repulsion: pairs that are drawn for each edge in the reference implementation.
+    target_metric : {"categorical", "euclidean"}, default="categorical"
+        What ``y`` of ``fit`` holds, if it is given: classes (-1 or None: unknown), or numbers.
+    target_weight : float, default=0.5
+        Weight of the target, from 0 (ignored) to 1 (classes are torn apart).
+    density : float, default=0.0
+        Weight of local densities (densMAP), 0 for none. 2 is usual.
+    a : float or None, default=None
+        Parameter of the similarity in the map. None fits a and b to ``min_dist`` and ``spread``.
+    b : float or None, default=None
+        Parameter of the similarity in the map, half the power of its tail.
+    disconnection_distance : float or None, default=None
+        Rows that have no neighbor nearer than this are set aside. None sets no row aside.
+
+    Attributes
+    ----------
+    a_ : float
+        The a of the similarity in the map.
+    b_ : float
+        The b of the similarity in the map.
+    n_neighbors_ : int
+        Number of other rows among the neighbors of each row.
+    nearest_distances_ : ndarray of shape (n_samples,)
+        Distance rho of each row to its nearest neighbor.
+    widths_ : ndarray of shape (n_samples,)
+        Width sigma of the memberships of each row's neighbors.
+    loss_history_ : ndarray of shape (n_looks,)
+        Mean over the rows of their loss, every 50 steps and at the end.
+    isolated_ : ndarray of shape (n_samples,)
+        True for rows without neighbors. They are on a circle around the map, and mean nothing there.
+    n_connected_components_ : int
+        Number of groups of rows that no edge connects, isolated rows not counted.
+    rad_orig_ : ndarray of shape (n_samples,) or None
+        Logarithm of the mean squared distance of neighbors in the data. None without ``density``.
+    rad_emb_ : ndarray of shape (n_samples,) or None
+        The same in the map.
+
+    Notes
+    -----
+    The reference implementation draws edges and pairs at random; here all rows take their expected
+    step at once, divided by the degree of the row, with momentum and a gain per coordinate. The
+    result depends on the seed through the start only, and is the same, to the last bit, for any
+    ``n_jobs``. The repulsion is smooth near 0 instead of cut, see ``_umap_law.py``.
+
+    ``transform`` places each new row by itself at the minimum of its own loss, from the mean of its
+    neighbors, while the map is fixed. It uses neither target nor densities.
+    ``inverse_transform`` exists for Euclidean distances of dense rows.
+
+    Parameters are called as in umap-learn. There, ``density=2`` is ``densmap=True``, and
+    ``metric_params`` is ``metric_kwds``.
+
+    References
+    ----------
+    McInnes, Healy & Melville (2018), UMAP, arXiv:1802.03426; Damrich & Hamprecht (2021), On UMAP's
+    true loss function, NeurIPS 34; Narayan, Berger & Cho (2021), Nature Biotechnology 39 (densMAP).
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> UMAP(random_state=0).fit_transform(iris().X).shape
+    (150, 2)
+    """
+
+    n_neighbors: int = param(Integer(2), default=15)
+    min_dist: float = param(Real(0, closed="left"), default=0.1)
+    spread: float = param(Real(0, 1e6, closed="right"), default=1.0)
+    n_epochs: int | None = param(Null() | Integer(0), default=None)
+    learning_rate: float = param(Real(0, 1e6, closed="right"), default=1.0)
+    init: Any = param(OneOf("spectral", "pca", "random") | Array(), default="spectral")
+    set_op_mix_ratio: float = param(Real(0, 1, closed="both"), default=1.0)
+    local_connectivity: float = param(Real(0, closed="left"), default=1.0)
+    repulsion_strength: float = param(Real(0, 1e6, closed="right"), default=1.0)
+    negative_sample_rate: float = param(Real(0, 1e6, closed="right"), default=5.0)
+    target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
+    target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
+    density: float = param(Real(0, 1e6, closed="both"), default=0.0)
+    a: float | None = param(Null() | Real(0, 1e6, closed="right"), default=None)
+    b: float | None = param(Null() | Real(0, STEEPEST, closed="right"), default=None)
+    disconnection_distance: float | None = param(Null() | Real(0), default=None, unit="d")
+
+    a_: float = fitted(meaning=at_least(1e-30))
+    b_: float = fitted(meaning=at_least(1e-30))
+    n_iter_: int = fitted(type=int, meaning=count())
+    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
+    nearest_distances_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
+    widths_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
+    loss_history_: np.ndarray = fitted("n_looks")
+    isolated_: np.ndarray = fitted("n_samples", type=bool)
+    n_connected_components_: int = fitted(type=int, meaning=count(0))
+    rad_orig_: np.ndarray | None = fitted("n_samples", optional=True)
+    rad_emb_: np.ndarray | None = fitted("n_samples", optional=True)
+
+    card = Card(
+        keeps="who is whose neighbor, and which groups of rows are connected",
+        use="to look at clusters and the paths between them; before a clustering, in some five "
+        "dimensions with min_dist 0",
+        avoid="to judge distances between clusters, their sizes or densities (densities: density=2)",
+        cost="O(n) per step and O(n^2 p) for exact neighbors (O(n^1.5 p) beyond 200 000 rows), "
+        "O(n) memory",
+    )
+    reference = "McInnes, Healy & Melville (2018)"
+    aliases = ("densmap",)
+    uses_target = True
+    reading = Reading(
+        axes="The axes have no meaning. Only who is near whom can be read.",
+        distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
+        "between groups mean little, beyond which groups touch.",
+        gaps="Groups that stand apart have few or no common neighbors. Attraction is strong, so "
+        "that gaps are wider than in a map of t-SNE; a thin bridge may be one row.",
+        sizes="Sizes and densities mean nothing unless densities were asked for: dense groups are "
+        "spread and sparse ones packed until they look alike.",
+        scale="The scale of the axes comes from min_dist and spread and says nothing about the "
+        "data.",
+    )
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        search = neighbor_graph_cost(n, p, 14)
+        return Estimate(0.3 + search.seconds + 3e-5 * n, n * (16 * p + 1500))
+
+    # --- fit ------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        a, b = self._curve()
+        given_graph = isinstance(X, NeighborGraph)
+        features = not given_graph and self.metric != "precomputed"
+        rows = dense_if_small(X) if features else X
+        near = self._neighbors_of(rows, run)
+        if run.shared is not None:
+            run.shared.graph = near
+        if self.disconnection_distance is not None:
+            near = without_far(near, self.disconnection_distance)
+        n, k = len(near), min(int(self.n_neighbors), near.n_neighbors + 1)
+        graph, local = fuzzy_graph(
+            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
+        )
+        graph = self._with_target(graph, y, n, k, run)
+        isolated = np.diff(graph.indptr) == 0
+        if isolated.all():
+            raise DataError(
+                "UMAP: no row has a neighbor; "
+                + ("take a larger disconnection_distance." if not given_graph else "add edges.")
+            )
+        self.rad_orig_ = self.rad_emb_ = None
+        Y = self._descended(graph, near, rows if features else None, isolated, (a, b), run)
+        Y = at_common_place(beside_the_map(Y, isolated), equal_in_graph(near))
+        self.a_, self.b_, self.n_neighbors_ = a, b, near.n_neighbors
+        self.nearest_distances_, self.widths_ = local.nearest, local.widths
+        self.isolated_ = isolated
+        self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
+        self.fitted_rows_ = rows.copy() if features else None
+        return self.embedding_.copy()
+
+    def _curve(self) -> tuple[float, float]:
+        if (self.a is None) != (self.b is None):
+            raise ParameterError(f"UMAP: a={self.a} and b={self.b}: give both, or neither.")
+        if self.a is not None and self.b is not None:
+            return float(self.a), float(self.b)
+        if self.min_dist > self.spread:
+            raise ParameterError(
+                f"UMAP: min_dist={self.min_dist:g} is more than spread={self.spread:g}; take a "
+                "smaller min_dist or a larger spread."
+            )
+        return curve_parameters(float(self.spread), float(self.min_dist))
+
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
+        if isinstance(rows, NeighborGraph):
+            check_fitted_rows(rows, "UMAP")
+            return rows
+        k = min(int(self.n_neighbors), rows.shape[0]) - 1
+        return self._nearest_rows(rows, k, run, at_least=0)
+
+    def _with_target(
+        self, graph: FuzzyGraph, y: Any, n: int, k: int, run: FitContext
+    ) -> FuzzyGraph:
+        """The graph after the target has had its say; ``target_weight=0`` ignores it."""
+        if y is None or self.target_weight == 0:
+            return graph
+        if self.target_metric == "categorical":
+            codes = class_codes(y, n, "UMAP")
+            return with_classes(graph, codes, float(self.target_weight), run.threads)
+        if self.target_weight == 1:
+            raise ParameterError("UMAP: target_weight=1 would ignore X; take less than 1.")
+        column = check_target_numbers(y, n, "UMAP")
+        near = neighbor_graph(column, k - 1, threads=run.threads, rng=run.rng)
+        numbers, _ = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
+        return with_numbers(graph, numbers, float(self.target_weight), run.threads)
+
+    def _descended(
+        self,
+        graph: FuzzyGraph,
+        near: NeighborGraph,
+        rows: Any,
+        isolated: np.ndarray,
+        curve: tuple[float, float],
+        run: FitContext,
+    ) -> np.ndarray:
+        """The map of the rows that have neighbors."""
+        n, kept = graph.n, np.flatnonzero(~isolated)
+        steps = self._steps(n)
+        radii = data_radii(graph, known_squares(graph, near)) if self.density else None
+        init = self.init
+        if isolated.any():
+            place = np.cumsum(~isolated) - 1
+            graph = FuzzyGraph(
+                np.concatenate([[0], graph.indptr[1:][kept]]),
+                place[graph.indices].astype(np.int32),
+                graph.weights,
+            )
+            rows = None if rows is None else rows[kept]
+            init = init if isinstance(init, str) else np.asarray(init)[kept]
+        Y, self.n_connected_components_ = starting_layout(
+            init, rows, graph, int(self.n_components), run
+        )
+        if not isolated.any():
+            Y = at_common_place(Y, equal_in_graph(near))
+        # edges that the reference implementation would never draw
+        graph = graph.kept(graph.weights >= graph.weights.max() / max(steps, 1))
+        forces = UmapForces(
+            row_normalized(graph), umap_law(*curve), self._rate(), self._seed(run), run.threads
+        )
+        if radii is not None:
+            forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
+            forces.density_from = round((1 - DENSITY_SHARE) * steps)
+        found = descend(
+            forces,
+            np.ascontiguousarray(Y),
+            self._stages(steps),
+            learning_rate=float(self.learning_rate),
+            tol=0.0,
+            monitor=run.monitor,
+        )
+        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
+        if radii is not None:
+            self.rad_orig_, self.rad_emb_ = radii, np.zeros(n)
+            self.rad_emb_[kept[found.rows]] = forces.density.radii(
+                np.ascontiguousarray(found.Y[found.rows])
+            )
+        return found.Y
+
+    def _steps(self, n: int) -> int:
+        if self.n_epochs is not None:
+            return int(self.n_epochs)
+        return (500 if n <= MANY_ROWS else 200) + (DENSITY_EPOCHS if self.density else 0)
+
+    def _stages(self, steps: int) -> list[Stage]:
+        if not isinstance(self.init, str):  # exaggeration would undo the clusters of a map
+            return [Stage(steps, 1.0, STAGES[-1][2], False, STAGES[-1][3])]
+        first, second = (round(share * steps) for share, *_ in STAGES[:2])
+        counts = (first, second, steps - first - second)
+        return [
+            Stage(count, factor, momentum, False, rate)
+            for count, (_, factor, momentum, rate) in zip(counts, STAGES, strict=True)
+        ]
+
+    def _rate(self) -> float:
+        return float(self.negative_sample_rate) * float(self.repulsion_strength)
+
+    def _seed(self, run: FitContext) -> int:
+        return int(run.rng.integers(2**62))
+
+    # --- new rows -------------------------------------------------------------------------------
+
+    def _known_neighbors(self) -> int:
+        return self.n_neighbors_
+
+    def _law(self, run: FitContext) -> UmapLaw:
+        curve = self.a_, self.b_
+        return run.prepared("law", (), curve, lambda: umap_law(*curve))
+
+    def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
+        law, k = self._law(run), near.n_neighbors
+        local = memberships(near, k + 1, self.local_connectivity, run.threads)
+        p = local.weights / local.weights.sum(axis=1, keepdims=True)
+        field = run.prepared(
+            "field",
+            (self.embedding_,),
+            (self.a_, self.b_),
+            lambda: umap_field(self.embedding_, law, run.threads),
+        )
+        total = 2 * len(self.embedding_) / self._rate()
+        return place_in_umap(field, law, total, near.indices, p, run.threads)
+
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
+        X = self.fitted_rows_
+        if X is None or is_sparse(X) or self.metric != "euclidean":
+            raise ParameterError(
+                "UMAP: inverse_transform needs Euclidean distances of dense rows, not "
+                f"metric={self.metric!r}{' of sparse rows' if is_sparse(X) else ''}; fit on those."
+            )
+        k = min(self.n_neighbors_ + 1, len(X))
+        places = np.ascontiguousarray(self.embedding_, Y.dtype)
+        near = run.prepared("places", (self.embedding_,), (k, str(Y.dtype)), lambda: places)
+        found = query_fitted(
+            near, Y, k, metric="euclidean", metric_params=None, run=run, approximate=False
+        )
+        phi = 1 / (1 + self.a_ * found.distances.astype(np.float64) ** (2 * self.b_))
+        phi = np.maximum(phi, np.finfo(np.float64).tiny)
+        rows = back_to_rows(X, found.indices, phi, self.nearest_distances_, self.widths_)
+        equal = found.distances[:, 0] == 0  # a point of the map is the row that it shows
+        rows[equal] = X[found.indices[equal, 0]]
+        return rows.astype(Y.dtype, copy=False)
