@@ -66,6 +66,8 @@ def usual(cls: type) -> dict[str, Any]:
         suited["n_components"] = 2
     if "max_iter" in cls.parameters():
         suited["max_iter"] = 15 if "n_init" in cls.parameters() else 60
+    if cls.__name__ == "UMAP":
+        suited["n_epochs"] = 60
     if "early_exaggeration_iter" in cls.parameters():
         suited["early_exaggeration_iter"] = 20
     if "n_features" in cls.parameters():

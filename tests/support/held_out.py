@@ -82,6 +82,8 @@ def data_of(kind: str) -> Data:  # noqa: C901
     if kind == "sheet distances":
         X, new, _ = data_of("sheet")
         return Data(_powered(X, X), _powered(new, X))
+    if kind == "levels":  # whole numbers, which are classes or a measurement
+        return Data(X, new, np.digitize(X[:, 0] * X[:, 1], [-9, -5, -2, 0]))
     if kind in ("classes", "two classes", "wide classes"):
         p = 60 if kind == "wide classes" else 5
         X, new, _ = _with_far_rows(_rows(44, p, seed=2), 8)
@@ -366,6 +368,20 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"exaggeration": 2.0}, "rows"),
         ({"method": "barnes_hut", "angle": 0.2}, "rows"),
         ({"n_components": 4, "method": "exact"}, "rows"),
+    ],
+    "UMAP": [
+        ({}, "rows"),
+        ({"n_neighbors": 9, "min_dist": 0.4}, "rows"),
+        ({"spread": 2.0, "n_components": 1}, "rows"),
+        ({"n_components": 3, "negative_sample_rate": 2.0}, "rows"),
+        ({"n_components": 4, "repulsion_strength": 0.5}, "rows"),
+        ({"a": 0.9, "b": 1.3, "local_connectivity": 2.5}, "rows"),
+        ({"local_connectivity": 0.5, "init": "pca"}, "sheet"),
+        ({"n_neighbors": 4}, "clusters"),
+        ({"n_neighbors": 4, **GIVEN}, "clustered distances"),
+        ({"density": 1.0}, "clusters"),
+        ({}, "classes"),
+        *METRICS,
     ],
     "LocalMDS": [
         ({"n_neighbors": 6}, "rows"),

@@ -25,16 +25,18 @@ definition in numpy.
 - ``union_starts(a_starts, a_columns, b_starts, b_columns, starts)``, ``union_sum(a_starts,
   a_columns, a_values, b_..., scale, starts, columns, values)``: ``(a + b) * scale`` of CSR matrices
   with ascending columns; first where its rows start, then what is in them.
-- ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums, a, b)``: the pull of neighbors
-  y on the points z of a map, UMAP's if a > 0; column numbers are trusted. ``permute_edges`` reorders such lists.
+- ``attract(starts, columns, weights, z, y, inverse_dof, forces, sums, a, b)``: the pull of the
+  neighbors y on the points z of a map, UMAP's if a > 0; column numbers are trusted.
+  ``permute_edges`` reorders such lists.
 - ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
   potential, forces)``: from the points of a map to a grid, and from a field on it back to the
   points, by B-splines of order 6.
 - ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z, a,
-  b)``: the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
+  b)``: the places z of new rows in the map y, whose field on a grid is given; no row depends on
+  others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
-- ``fuzzy_weights(distances, target, connectivity, mean_distance, weights, nearest, widths)``: UMAP's
-  memberships of the neighbors of each row; they sum to the target.
+- ``fuzzy_weights(distances, target, connectivity, mean_distance, weights, nearest, widths)``:
+  UMAP's memberships of the neighbors of each row; they sum to the target.
 - ``fuzzy_repel(points, y, same, a, b, soft, heights, first, per_octave, potential,
   forces)``: UMAP's repulsion of points by all points y, and its potential from a table of heights;
   ``fuzzy_sample(y, seed, draws, ...)``: the same estimated by drawn points. See ``fuzzy.h``.

@@ -67,8 +67,8 @@ def memberships(
 ) -> LocalMetric:
     """The w_{j|i} of each row's neighbors; no row has an influence on another one.
 
-    ``n_neighbors`` counts the row itself. If all distances of a row are 0, its width would be 0 too;
-    the reference implementation then takes the mean of all distances, here it is that of the row.
+    ``n_neighbors`` counts the row itself. Widths are at least 1e-3 of the mean distance of the row.
+    Where all distances of a row are 0, all memberships are 1, and the width is 0.
     """
     distances = np.ascontiguousarray(near.distances)
     if distances.dtype not in (np.float32, np.float64):
@@ -82,14 +82,14 @@ def memberships(
 
 def fuzzy_graph(
     near: NeighborGraph, n_neighbors: int, connectivity: float, mix: float, threads: int
-) -> tuple[FuzzyGraph, LocalMetric]:
-    """The symmetric graph of the fitted rows, and the memberships that it is made of. O(n k)."""
+) -> FuzzyGraph:
+    """The symmetric graph of the fitted rows. O(n k)."""
     local = memberships(near, n_neighbors, connectivity, threads)
     n, k = near.indices.shape
     starts = np.arange(n + 1, dtype=np.int64) * k
     columns = near.indices.astype(np.int32, copy=False).ravel()
     weights = local.weights.astype(np.float32).ravel()
-    return symmetric_graph(starts, columns, weights, mix, threads), local
+    return symmetric_graph(starts, columns, weights, mix, threads)
 
 
 def symmetric_graph(

@@ -37,9 +37,10 @@ FINER = 32  # steps of the integration between two entries
 
 
 def curve_parameters(spread: float, min_dist: float) -> tuple[float, float]:
-    """a and b for which 1 / (1 + a x^2b) is nearest to 1 up to min_dist, then exp(-(x - min_dist) / spread).
+    """The a and b for which 1 / (1 + a x^2b) is nearest to the wanted curve.
 
-    Least squares over 300 distances up to 3 spreads, as in the reference implementation.
+    That is 1 up to min_dist, and exp(-(x - min_dist) / spread) beyond. Least squares over 300
+    distances up to 3 spreads, as in the reference implementation.
     """
     import scipy.optimize  # here: importing it takes longer than small maps take
 
@@ -90,7 +91,7 @@ class UmapLaw(NamedTuple):
         threads: int,
         potential: np.ndarray | None = None,
     ) -> None:
-        """As :meth:`repel` of Y itself, estimated by so many drawn points for each. O(n draws d)."""
+        """As :meth:`repel` of Y itself, estimated from so many drawn points each. O(n draws d)."""
         _native.fuzzy_sample(Y, seed, draws, *self._kernel(), potential, forces, threads)
 
     def _kernel(self) -> tuple[Any, ...]:

@@ -18,8 +18,11 @@ from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
+from lowland._engines.neighbors.search import (
+    neighbor_graph,
+    neighbor_graph_cost,
+    neighbor_query,
+)
 from lowland.neighbor._density import DensityTerm, data_radii
 from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, memberships
 from lowland.neighbor._neighbor_map import NeighborMap
@@ -98,14 +101,10 @@ class UMAP(NeighborMap, Invertible):
         The b of the similarity in the map.
     n_neighbors_ : int
         Number of other rows among the neighbors of each row.
-    nearest_distances_ : ndarray of shape (n_samples,)
-        Distance rho of each row to its nearest neighbor.
-    widths_ : ndarray of shape (n_samples,)
-        Width sigma of the memberships of each row's neighbors.
     loss_history_ : ndarray of shape (n_looks,)
         Mean over the rows of their loss, every 50 steps and at the end.
     isolated_ : ndarray of shape (n_samples,)
-        True for rows without neighbors. They are on a circle around the map, and mean nothing there.
+        True for rows without neighbors. They are put on a circle around the map.
     n_connected_components_ : int
         Number of groups of rows that no edge connects, isolated rows not counted.
     rad_orig_ : ndarray of shape (n_samples,) or None
@@ -122,7 +121,8 @@ class UMAP(NeighborMap, Invertible):
 
     ``transform`` places each new row by itself at the minimum of its own loss, from the mean of its
     neighbors, while the map is fixed. It uses neither target nor densities.
-    ``inverse_transform`` exists for Euclidean distances of dense rows.
+    ``inverse_transform`` gives the mean of the rows around a point of the map, weighted by their
+    memberships.
 
     Parameters are called as in umap-learn. There, ``density=2`` is ``densmap=True``, and
     ``metric_params`` is ``metric_kwds``.
@@ -160,8 +160,6 @@ class UMAP(NeighborMap, Invertible):
     b_: float = fitted(meaning=at_least(1e-30))
     n_iter_: int = fitted(type=int, meaning=count())
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
-    nearest_distances_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
-    widths_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
     loss_history_: np.ndarray = fitted("n_looks")
     isolated_: np.ndarray = fitted("n_samples", type=bool)
     n_connected_components_: int = fitted(type=int, meaning=count(0))
@@ -172,7 +170,8 @@ class UMAP(NeighborMap, Invertible):
         keeps="who is whose neighbor, and which groups of rows are connected",
         use="to look at clusters and the paths between them; before a clustering, in some five "
         "dimensions with min_dist 0",
-        avoid="to judge distances between clusters, their sizes or densities (densities: density=2)",
+        avoid="to judge distances between clusters, or their sizes and densities, which only "
+        "density=2 keeps",
         cost="O(n) per step and O(n^2 p) for exact neighbors (O(n^1.5 p) beyond 200 000 rows), "
         "O(n) memory",
     )
@@ -210,9 +209,7 @@ class UMAP(NeighborMap, Invertible):
         if self.disconnection_distance is not None:
             near = without_far(near, self.disconnection_distance)
         n, k = len(near), min(int(self.n_neighbors), near.n_neighbors + 1)
-        graph, local = fuzzy_graph(
-            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
-        )
+        graph = fuzzy_graph(near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads)
         graph = self._with_target(graph, y, n, k, run)
         isolated = np.diff(graph.indptr) == 0
         if isolated.all():
@@ -224,7 +221,6 @@ class UMAP(NeighborMap, Invertible):
         Y = self._descended(graph, near, rows if features else None, isolated, (a, b), run)
         Y = at_common_place(beside_the_map(Y, isolated), equal_in_graph(near))
         self.a_, self.b_, self.n_neighbors_ = a, b, near.n_neighbors
-        self.nearest_distances_, self.widths_ = local.nearest, local.widths
         self.isolated_ = isolated
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
         self.fitted_rows_ = rows.copy() if features else None
@@ -262,7 +258,7 @@ class UMAP(NeighborMap, Invertible):
             raise ParameterError("UMAP: target_weight=1 would ignore X; take less than 1.")
         column = check_target_numbers(y, n, "UMAP")
         near = neighbor_graph(column, k - 1, threads=run.threads, rng=run.rng)
-        numbers, _ = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
+        numbers = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
         return with_numbers(graph, numbers, float(self.target_weight), run.threads)
 
     def _descended(
@@ -362,20 +358,22 @@ class UMAP(NeighborMap, Invertible):
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         X = self.fitted_rows_
-        if X is None or is_sparse(X) or self.metric != "euclidean":
+        if X is None or is_sparse(X):
             raise ParameterError(
-                "UMAP: inverse_transform needs Euclidean distances of dense rows, not "
-                f"metric={self.metric!r}{' of sparse rows' if is_sparse(X) else ''}; fit on those."
+                "UMAP: inverse_transform needs the fitted rows, dense, but the model has "
+                + ("sparse rows" if X is not None else "distances or a graph")
+                + "; fit on dense rows."
             )
         k = min(self.n_neighbors_ + 1, len(X))
-        places = np.ascontiguousarray(self.embedding_, Y.dtype)
-        near = run.prepared("places", (self.embedding_,), (k, str(Y.dtype)), lambda: places)
-        found = query_fitted(
-            near, Y, k, metric="euclidean", metric_params=None, run=run, approximate=False
+        near = neighbor_query(
+            np.ascontiguousarray(self.embedding_, Y.dtype),
+            Y,
+            k,
+            threads=run.threads,
+            monitor=run.monitor,
         )
-        phi = 1 / (1 + self.a_ * found.distances.astype(np.float64) ** (2 * self.b_))
-        phi = np.maximum(phi, np.finfo(np.float64).tiny)
-        rows = back_to_rows(X, found.indices, phi, self.nearest_distances_, self.widths_)
-        equal = found.distances[:, 0] == 0  # a point of the map is the row that it shows
-        rows[equal] = X[found.indices[equal, 0]]
+        phi = 1 / (1 + self.a_ * near.distances.astype(np.float64) ** (2 * self.b_))
+        rows = back_to_rows(X, near.indices, np.maximum(phi, np.finfo(np.float64).tiny))
+        equal = near.distances[:, 0] == 0  # a point of the map is the row that it shows
+        rows[equal] = X[near.indices[equal, 0]]
         return rows.astype(Y.dtype, copy=False)

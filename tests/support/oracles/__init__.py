@@ -27,6 +27,7 @@ from support.oracles import (
     linear,
     mds,
     neighbor,
+    neighbor_umap,
     neural_autoencoder,
     neural_nlpca,
     neural_parametric_tsne,
@@ -83,6 +84,7 @@ OBJECTIVES: dict[str, Callable] = {
     "SNE": neighbor.point_divergence,
     "SymmetricSNE": neighbor.point_divergence,
     "TSNE": neighbor.point_divergence,
+    "UMAP": neighbor_umap.point_loss,
     "LocalMDS": curvilinear_local_mds.point_local_stress,
     "TCIE": unfolding_tcie.point_stress,
     "ManifoldSculpting": unfolding_sculpting.point_error,
@@ -112,6 +114,7 @@ ROWS_BACK: dict[str, Callable] = {
     "BayesianGPLVM": latent_bayesian.expected_rows,
     "BackConstrainedGPLVM": latent_back_constrained.process_mean,
     "GPLVM": latent_gplvm.process_mean,
+    "UMAP": neighbor_umap.umap_back,
 }
 
 CLASSES: dict[str, Callable] = {"LDA": linear.lda_probabilities}

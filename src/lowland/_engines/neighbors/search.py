@@ -152,7 +152,8 @@ def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> Neighb
 def stored_graph(D: Any, k: int, *, at_least: int = 1) -> NeighborGraph:
     """Up to k nearest of the entries that a sparse n x n matrix of distances stores in each row.
 
-    Rows that store fewer than ``at_least`` are refused. In rows that store fewer, missing neighbors have the index -1 and the distance infinity.
+    Rows that store fewer than ``at_least`` are refused. In rows that store fewer than k, missing
+    neighbors have the index -1 and the distance infinity.
     """
     check_distances(D, "X", square=True)
     found = block_search.stored_neighbors(D, k, True, at_least=at_least)
