@@ -44,8 +44,9 @@ def curve_parameters(spread: float, min_dist: float) -> tuple[float, float]:
     """
     import scipy.optimize  # here: importing it takes longer than small maps take
 
-    x = np.linspace(0, 3 * spread, 300)
-    target = np.where(x < min_dist, 1.0, np.exp(-(x - min_dist) / spread))
+    x = np.linspace(0, 3, 300)  # in spreads; the fit would not converge for all units
+    near = min_dist / spread
+    target = np.where(x < near, 1.0, np.exp(-(x - near)))
 
     def curve(x: np.ndarray, a: float, b: float) -> np.ndarray:
         return 1 / (1 + a * x ** (2 * b))
@@ -54,6 +55,7 @@ def curve_parameters(spread: float, min_dist: float) -> tuple[float, float]:
         (a, b), _ = scipy.optimize.curve_fit(curve, x, target)
     except RuntimeError:
         a = b = math.nan
+    a /= spread ** (2 * b)
     if not (a > 0 and 0 < b <= STEEPEST):
         raise ParameterError(
             f"min_dist={min_dist:g} with spread={spread:g} gives no curve 1 / (1 + a x^2b) with b "

@@ -30,6 +30,12 @@ def class_codes(y: Any, n: int, owner: str) -> np.ndarray:
     if labels.ndim != 1 or len(labels) != n:
         return check_labels(y, n, owner=owner).codes  # which says what is wrong
     unknown = np.array([_is_unknown(label) for label in labels.tolist()], bool)
+    if labels.dtype.kind == "f" and (labels[~unknown] % 1 != 0).any():
+        value = float(labels[~unknown][labels[~unknown] % 1 != 0][0])
+        raise DataError(
+            f"{owner}: y holds {value!r}, which is a measurement and no class (Unknown label type: "
+            "continuous); set target_metric='euclidean', or give classes as integers or text."
+        )
     codes = np.full(n, -1)
     if not unknown.all():
         codes[~unknown] = check_labels(labels[~unknown], int((~unknown).sum()), owner=owner).codes
