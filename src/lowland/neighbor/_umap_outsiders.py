@@ -7,7 +7,7 @@ import numpy as np
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 
-__all__ = ["beside_the_map", "known_squares", "without_far"]
+__all__ = ["beside_the_map", "graph_of_kept", "known_squares", "without_far"]
 
 MARGIN = 1.15  # radius of the circle around the map, in radii of the map
 
@@ -18,6 +18,14 @@ def without_far(near: NeighborGraph, longest: float) -> NeighborGraph:
     indices = np.where(far, -1, near.indices)
     distances = np.where(far, np.inf, near.distances).astype(near.distances.dtype)
     return NeighborGraph(indices, distances, near.n_points, near.metric)
+
+
+def graph_of_kept(graph: FuzzyGraph, kept: np.ndarray) -> FuzzyGraph:
+    """The graph of the kept rows, where all others have no edges."""
+    place = np.zeros(graph.n, np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    starts = np.concatenate([graph.indptr[:1], graph.indptr[1:][kept]])
+    return FuzzyGraph(starts, place[graph.indices], graph.weights)
 
 
 def known_squares(graph: FuzzyGraph, near: NeighborGraph) -> np.ndarray:

@@ -13,15 +13,37 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError, ParameterError
 from lowland._core.targets import check_labels, check_numbers
 from lowland._core.validation import as_array
-from lowland.neighbor._fuzzy_graph import FuzzyGraph, symmetric_graph
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, symmetric_graph
 
-__all__ = ["check_target_numbers", "class_codes", "with_classes", "with_numbers"]
+__all__ = ["class_codes", "with_classes", "with_numbers", "with_target"]
 
 FAR, UNKNOWN = 2.5, 1.0  # of the exponents
 LEAST = 1e-8
+
+
+def with_target(
+    graph: FuzzyGraph, y: Any, metric: str, weight: float, k: int, run: FitContext
+) -> FuzzyGraph:
+    """The graph changed by a target of classes or, if the metric is not "categorical", of numbers.
+
+    A weight of 0 ignores it. ``k`` is the number of neighbors by numbers, the row itself counted.
+    """
+    if weight == 0:
+        return graph
+    if metric == "categorical":
+        return with_classes(graph, class_codes(y, graph.n, "UMAP"), weight, run.threads)
+    if weight == 1:
+        raise ParameterError("UMAP: target_weight=1 would ignore X; take less than 1.")
+    numbers = check_numbers(y, graph.n, owner="UMAP")
+    if not (numbers != numbers[0]).any():
+        raise DataError("UMAP: y is the same number in all rows; it tells nothing about them.")
+    near = neighbor_graph(numbers[:, None], k - 1, threads=run.threads, rng=run.rng)
+    return with_numbers(graph, fuzzy_graph(near, k, 1.0, 1.0, run.threads), weight, run.threads)
 
 
 def class_codes(y: Any, n: int, owner: str) -> np.ndarray:
@@ -94,11 +116,3 @@ def _reset(graph: FuzzyGraph, threads: int) -> FuzzyGraph:
     largest[largest <= 0] = 1
     weights = graph.weights / np.repeat(largest, sizes)
     return symmetric_graph(graph.indptr, graph.indices, weights, 1.0, threads)
-
-
-def check_target_numbers(y: Any, n: int, owner: str) -> np.ndarray:
-    """A target of measurements as a table of one column."""
-    numbers = check_numbers(y, n, owner=owner)
-    if not (numbers != numbers[0]).any():
-        raise DataError(f"{owner}: y is the same number in all rows; it tells nothing about them.")
-    return numbers[:, None]

@@ -19,7 +19,6 @@ from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.search import (
-    neighbor_graph,
     neighbor_graph_cost,
     neighbor_query,
 )
@@ -28,15 +27,15 @@ from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, memberships
 from lowland.neighbor._neighbor_map import NeighborMap
 from lowland.neighbor._umap_forces import UmapForces, row_normalized
 from lowland.neighbor._umap_law import STEEPEST, UmapLaw, curve_parameters, umap_law
-from lowland.neighbor._umap_outsiders import beside_the_map, known_squares, without_far
+from lowland.neighbor._umap_outsiders import (
+    beside_the_map,
+    graph_of_kept,
+    known_squares,
+    without_far,
+)
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
 from lowland.neighbor._umap_start import starting_layout
-from lowland.neighbor._umap_target import (
-    check_target_numbers,
-    class_codes,
-    with_classes,
-    with_numbers,
-)
+from lowland.neighbor._umap_target import with_target
 
 __all__ = ["UMAP"]
 
@@ -208,9 +207,11 @@ class UMAP(NeighborMap, Invertible):
             run.shared.graph = near
         if self.disconnection_distance is not None:
             near = without_far(near, self.disconnection_distance)
-        n, k = len(near), min(int(self.n_neighbors), near.n_neighbors + 1)
+        k = min(int(self.n_neighbors), near.n_neighbors + 1)
         graph = fuzzy_graph(near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads)
-        graph = self._with_target(graph, y, n, k, run)
+        if y is not None:
+            weight = float(self.target_weight)
+            graph = with_target(graph, y, self.target_metric, weight, k, run)
         isolated = np.diff(graph.indptr) == 0
         if isolated.all():
             raise DataError(
@@ -245,22 +246,6 @@ class UMAP(NeighborMap, Invertible):
         k = min(int(self.n_neighbors), rows.shape[0]) - 1
         return self._nearest_rows(rows, k, run, at_least=0)
 
-    def _with_target(
-        self, graph: FuzzyGraph, y: Any, n: int, k: int, run: FitContext
-    ) -> FuzzyGraph:
-        """The graph after the target has had its say; ``target_weight=0`` ignores it."""
-        if y is None or self.target_weight == 0:
-            return graph
-        if self.target_metric == "categorical":
-            codes = class_codes(y, n, "UMAP")
-            return with_classes(graph, codes, float(self.target_weight), run.threads)
-        if self.target_weight == 1:
-            raise ParameterError("UMAP: target_weight=1 would ignore X; take less than 1.")
-        column = check_target_numbers(y, n, "UMAP")
-        near = neighbor_graph(column, k - 1, threads=run.threads, rng=run.rng)
-        numbers = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
-        return with_numbers(graph, numbers, float(self.target_weight), run.threads)
-
     def _descended(
         self,
         graph: FuzzyGraph,
@@ -276,12 +261,7 @@ class UMAP(NeighborMap, Invertible):
         radii = data_radii(graph, known_squares(graph, near)) if self.density else None
         init = self.init
         if isolated.any():
-            place = np.cumsum(~isolated) - 1
-            graph = FuzzyGraph(
-                np.concatenate([[0], graph.indptr[1:][kept]]),
-                place[graph.indices].astype(np.int32),
-                graph.weights,
-            )
+            graph = graph_of_kept(graph, kept)
             rows = None if rows is None else rows[kept]
             init = init if isinstance(init, str) else np.asarray(init)[kept]
         Y, self.n_connected_components_ = starting_layout(
@@ -292,7 +272,11 @@ class UMAP(NeighborMap, Invertible):
         # edges that the reference implementation would never draw
         graph = graph.kept(graph.weights >= graph.weights.max() / max(steps, 1))
         forces = UmapForces(
-            row_normalized(graph), umap_law(*curve), self._rate(), self._seed(run), run.threads
+            row_normalized(graph),
+            umap_law(*curve),
+            self._rate(),
+            int(run.rng.integers(2**62)),
+            run.threads,
         )
         if radii is not None:
             forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
@@ -330,9 +314,6 @@ class UMAP(NeighborMap, Invertible):
 
     def _rate(self) -> float:
         return float(self.negative_sample_rate) * float(self.repulsion_strength)
-
-    def _seed(self, run: FitContext) -> int:
-        return int(run.rng.integers(2**62))
 
     # --- new rows -------------------------------------------------------------------------------
 
