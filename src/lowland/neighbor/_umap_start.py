@@ -19,7 +19,7 @@ __all__ = ["starting_layout"]
 SPAN = 10.0  # of a start
 NARROW, WIDE = 1.0, 100.0  # spans of a given start that are left as they are
 NOISE = 1e-4
-FEW_ROWS = 6  # smaller components have no layout of their own
+FEW_ROWS = 50  # smaller components start as a cloud: the descent finds their layout at once
 
 
 def starting_layout(

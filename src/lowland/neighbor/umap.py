@@ -175,7 +175,6 @@ class UMAP(NeighborMap, Invertible):
         "O(n) memory",
     )
     reference = "McInnes, Healy & Melville (2018)"
-    aliases = ("densmap",)
     uses_target = True
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
