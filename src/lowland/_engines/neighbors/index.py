@@ -226,19 +226,20 @@ def query_fitted(
     metric_params: dict[str, Any] | None,
     run: FitContext,
     approximate: bool = True,
+    method: str = "auto",
 ) -> NeighborGraph:
     """The k fitted rows X nearest to each new row; the index of X is kept for later calls.
 
     As :func:`neighbor_query`, but of ``INDEX_ROWS`` and more rows some neighbors may be missed,
-    unless ``approximate`` is False.
+    unless ``approximate`` is False or ``method`` is another than "auto" or "cells".
     """
 
     def build() -> NeighborIndex:
-        options = {"metric": metric, "metric_params": metric_params}
+        options = {"metric": metric, "metric_params": metric_params, "method": method}
         return NeighborIndex(X, k, **options, approximate=approximate)
 
     params = [(name, np.asarray(value).tobytes()) for name, value in (metric_params or {}).items()]
-    index = run.prepared("neighbors", (X,), (k, metric, params, approximate), build)
+    index = run.prepared("neighbors", (X,), (k, metric, params, approximate, method), build)
     found = index.query(queries, run.threads, run.monitor)
     if run.kept is not None:
         run.kept.trim()  # the first query made the index large
