@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from lowland.cli.interrupts import Ended
-from lowland.study.streaming import choosing, placing, roles, running
+from lowland.study.streaming import placing, roles, running
 from lowland.study.streaming.placing import stream_placement
 from lowland.study.streaming.running import stream_map
 from support.cases import each
@@ -22,7 +22,7 @@ ROWS = 600
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     """Parts of at most 100 rows."""
-    monkeypatch.setattr(choosing, "stream_map", functools.partial(stream_map, task_rows=100))
+    monkeypatch.setattr(running, "stream_map", functools.partial(stream_map, task_rows=100))
     small = functools.partial(stream_placement, task_rows=100)
     monkeypatch.setattr(placing, "stream_placement", small)
 

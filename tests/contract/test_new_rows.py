@@ -9,6 +9,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
+from lowland import load
+from lowland._engines.neighbors.index import NeighborIndex
 from lowland.errors import DataError
 from support.cases import each
 from support.methods import every_method
@@ -54,6 +56,24 @@ def test_transform_changes_nothing(fitted, X):
     before = pickle.dumps(vars(estimator))
     estimator.transform(X * 2 + 1)
     assert pickle.dumps(vars(estimator)) == before
+
+
+def test_an_index_of_the_fitted_rows_is_made_once(fitted, X, tmp_path, monkeypatch):
+    made = []
+    make = NeighborIndex.__init__
+
+    def counted(*args, **options):
+        made.append(1)
+        make(*args, **options)
+
+    monkeypatch.setattr(NeighborIndex, "__init__", counted)
+    fitted.estimator.save(tmp_path / "model.lowland")
+    loaded = load(tmp_path / "model.lowland")
+    for estimator in (fitted.estimator, loaded):
+        places = estimator.transform(X[:3] * 1.01)
+        made.clear()
+        np.testing.assert_array_equal(estimator.transform(X[1:2] * 1.01), places[1:2])
+        assert not made
 
 
 @every_method

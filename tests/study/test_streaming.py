@@ -29,7 +29,7 @@ from lowland.metrics import (
 from lowland.study import StreamedMap, make_map
 from lowland.study.fitting import FitOptions
 from lowland.study.run import RunOptions
-from lowland.study.streaming import choosing, roles, running, sampling
+from lowland.study.streaming import roles, running, sampling
 from lowland.study.streaming.measuring import chance_values, measure_rows, measured_numbers
 from lowland.study.streaming.options import StreamOptions, grouped
 from lowland.study.streaming.placing import stream_placement
@@ -284,7 +284,7 @@ def test_the_files_of_a_result_can_be_written_elsewhere(files, tmp_path):
 
 @pytest.fixture
 def small_tasks(monkeypatch):
-    monkeypatch.setattr(choosing, "stream_map", functools.partial(stream_map, task_rows=TASK))
+    monkeypatch.setattr(running, "stream_map", functools.partial(stream_map, task_rows=TASK))
 
 
 def test_auto_streams_what_memory_does_not_hold(files, small_tasks, monkeypatch):
@@ -307,7 +307,7 @@ def test_a_method_that_does_not_fit_in_memory_gets_a_sample(files, small_tasks, 
             "distances of 900 rows need 9 GB, but the process may use 3 GB; wait."
         )
 
-    monkeypatch.setattr(choosing, "run_map", refused)
+    monkeypatch.setattr("lowland.study.run.run_map", refused)
     result = make_map(files, "classical_mds", metric="manhattan", measure=False)
     assert isinstance(result, StreamedMap)
     assert result.coordinates.shape == (ROWS, 2)

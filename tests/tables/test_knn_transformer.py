@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import lowland
 from lowland._core.errors import DataError, ModelFileError, ParameterError
+from lowland._engines.neighbors import index, search
 from lowland.datasets import digits, iris
 from lowland.neighbors import KNNTransformer, knn_graph
 from support.cases import each
@@ -191,6 +192,24 @@ def test_the_graph_does_not_depend_on_threads_and_searches():
     near = KNNTransformer(15, algorithm="cells", random_state=0)
     near.fit_transform(X)
     assert 0.8 < near.recall_ <= 1
+
+
+def test_new_rows_are_searched_in_cells_where_fitted_rows_are(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((2060, 12)) * 0.7 ** np.arange(12)
+    X, new = table[:2000], table[2000:]
+    exact = KNNTransformer(algorithm="exact").fit(X).transform(new)
+    assert (KNNTransformer().fit(X).transform(new) != exact).nnz == 0
+    by_cells = KNNTransformer(algorithm="cells").fit(X)
+    found = by_cells.transform(new)
+    true = lists(exact, 6)[1]
+    spare = 3 * np.sqrt(0.985 * 0.015 / new.shape[0])
+    assert (lists(found, 6)[1] <= true[:, -1:]).mean() >= 0.985 - spare
+    assert (by_cells.transform(new[7:8]) != found[7:8]).nnz == 0
+    monkeypatch.setattr(search, "CELLS_ROWS", 2000)
+    monkeypatch.setattr(index, "INDEX_ROWS", 2000)
+    assert (KNNTransformer().fit(X).transform(new) != found).nnz == 0
+    assert (KNNTransformer(algorithm="exact").fit(X).transform(new) != exact).nnz == 0
 
 
 def test_what_is_not_possible_is_refused_by_name():

@@ -156,6 +156,14 @@ class GraphEmbedding(NeighborGraphReducer):
         """Indices of the rows that make the map, among n."""
         return np.setdiff1d(np.arange(n), self.excluded_)
 
+    def _rows_at(self, numbers: np.ndarray) -> np.ndarray:
+        """Indices of some of the rows that make the map, by their numbers among those.
+
+        ``_kept(n)[numbers]``, without the time of n rows: each excluded row moves later ones by 1.
+        """
+        kept_before = self.excluded_ - np.arange(self.excluded_.size)
+        return numbers + np.searchsorted(kept_before, numbers, side="right")
+
     def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest rows among those that make the map; all of them if they are fewer."""
         k = min(k, len(self.embedding_) - self.excluded_.size)
@@ -193,8 +201,7 @@ class GraphEmbedding(NeighborGraphReducer):
         new = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
         equal = links.data == 0
         rows, first = np.unique(new[equal], return_index=True)
-        kept = self._kept(len(self.embedding_))
-        Z[rows] = self.embedding_[kept[links.indices[equal][first]]]
+        Z[rows] = self.embedding_[self._rows_at(links.indices[equal][first])]
         return Z
 
 

@@ -18,6 +18,8 @@ from lowland._core.memory import SMALL, available_memory
 __all__ = ["Prepared"]
 
 LOOKED_AT = 512  # rows of an array that tell whether it was changed in place
+LOOKED_BYTES = 2**16  # of wide arrays fewer rows, because every call looks at them
+FEWEST = 32
 SHARE = 4  # what is kept may take one part in so many of the memory that is left
 
 
@@ -63,4 +65,5 @@ def _mark(array: Any) -> int:
     """A checksum of some rows: it changes if an array is shifted, scaled or turned in place."""
     if not isinstance(array, np.ndarray) or not array.size:
         return 0
-    return zlib.crc32(array[:: max(1, len(array) // LOOKED_AT)].tobytes())
+    rows = min(LOOKED_AT, max(FEWEST, LOOKED_BYTES * len(array) // array.nbytes))
+    return zlib.crc32(array[:: max(1, len(array) // rows)].tobytes())

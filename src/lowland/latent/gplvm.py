@@ -17,7 +17,7 @@ from lowland._core.traits import Reading
 from lowland._core.validation import as_dense
 from lowland._engines.gaussian_processes.stochastic import training_cost
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.neighbors.search import neighbor_query
+from lowland._engines.neighbors.index import query_fitted
 from lowland.latent._base import MOST_INDUCING, GaussianProcessReducer
 from lowland.latent._gplvm_start import starting_places
 from lowland.latent._gplvm_training import (
@@ -248,7 +248,15 @@ class GPLVM(GaussianProcessReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
         Z = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
-        near = neighbor_query(self.fitted_rows_, X, 1, threads=run.threads, monitor=run.monitor)
+        near = query_fitted(
+            self.fitted_rows_,
+            X,
+            1,
+            metric="euclidean",
+            metric_params=None,
+            run=run,
+            approximate=False,
+        )
         known = near.distances[:, 0] == 0  # a row of the fit keeps its place
         Z[known] = self.embedding_[near.indices[known, 0]]
         Z[~known] = self._placed_rows(X[~known], run).X

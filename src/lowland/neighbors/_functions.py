@@ -14,7 +14,7 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, query_method
 
 __all__ = ["NeighborGraph", "knn_graph", "knn_query"]
 
@@ -100,9 +100,12 @@ def knn_query(
 ) -> NeighborGraph:
     """The rows of X nearest to each query; parameters as in :func:`knn_graph`.
 
-    The answers are exact, unless ``method="cells"``: each query is then compared with the rows of
-    its nearest cells, and ``recall_`` of the result is the share of true neighbors found, measured
-    on a sample. To cut the rows into cells takes as long as some thousand exact queries.
+    With ``method="cells"`` each query is compared with the rows of its nearest cells, and
+    ``recall_`` of the result is the share of true neighbors found, measured on a sample of the
+    rows. To cut n rows into cells takes as long as about 6 sqrt(n) exact queries. Therefore
+    ``method="auto"`` takes cells where :func:`knn_graph` does, from 200 000 rows on, if there are
+    so many queries; else the answers are exact, and ``recall_`` is None. ``method="exact"`` is
+    always exact.
 
     With ``metric="precomputed"``, ``X`` is the matrix that the graph was made from and ``queries``
     holds the distances of each query to the n rows (m x n).
@@ -129,7 +132,7 @@ def knn_query(
             n_neighbors,
             metric=metric,
             metric_params=metric_params,
-            method=method,
+            method=query_method(rows, asked, metric, method),
             threads=threads,
             monitor=monitor,
         )

@@ -15,7 +15,7 @@ from lowland._core.params import fitted, param
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.distances.precomputed import check_distances
 from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph
+from lowland._engines.neighbors.search import given_neighbors, joins_by_cells, neighbor_graph
 from lowland._engines.neighbors.search_options import METHODS, check_k, check_search
 
 __all__ = ["KNNTransformer"]
@@ -36,8 +36,10 @@ class KNNTransformer(Estimator):
     mode : {"distance", "connectivity"}, default="distance"
         What is stored: distances, or ones.
     algorithm : {"auto", "exact", "cells", "tree"}, default="auto"
-        How ``fit_transform`` searches, as ``method`` of :func:`knn_graph`. "auto" is exact below
-        200 000 rows, "exact" always is. ``transform`` is always exact.
+        How rows are searched, as ``method`` of :func:`knn_graph`. "auto" is exact below 200 000
+        fitted rows, "exact" always is. ``transform`` compares new rows with the fitted rows of
+        their nearest cells where ``fit_transform`` does; the first call cuts the rows into cells,
+        enough of which are searched to find 98.5 % of the neighbors of a sample of fitted rows.
 
     Attributes
     ----------
@@ -110,7 +112,8 @@ class KNNTransformer(Estimator):
                 metric=self.metric,
                 metric_params=self.metric_params,
                 run=run,
-                approximate=False,
+                approximate=joins_by_cells(self.fitted_rows_, self.metric),
+                method=self.algorithm,
             )
         return self._csr(found.indices, found.distances)
 

@@ -146,6 +146,5 @@ class LaplacianEigenmaps(GraphEmbedding):
         elif self.bandwidth_ is not None:
             w = np.exp(heat_exponents(links.distances, self.bandwidth_, type(self).__name__))
         p = w / w.sum(axis=1, keepdims=True)
-        places = self.embedding_[self._kept(len(self.embedding_))].astype(np.float64)
-        divisor = nystrom_divisors(self.eigenvalues_)
-        return weighted_sum(p, links.indices, places) / divisor
+        near = self._rows_at(links.indices)
+        return weighted_sum(p, near, self.embedding_) / nystrom_divisors(self.eigenvalues_)

@@ -35,6 +35,7 @@ from lowland._engines.linalg.procrustes import align
 from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
 from lowland._engines.neighbors.graph import graph_powers
+from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
 from lowland._engines.stress.classical_scaling import of_rows
 from lowland.unfolding._sculpting import (
@@ -341,10 +342,12 @@ class ManifoldSculpting(Reducer):
     # --- new rows -----------------------------------------------------------------------------
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        C, Z = self.coordinates_.astype(np.float64), self._along_axes(X, run)
+        C, Z = self.coordinates_.astype(np.float64, copy=False), self._along_axes(X, run)
         Y = np.ascontiguousarray(self.embedding_[self.distinct_], np.float64)
         k = min(int(self.n_neighbors), len(C))
-        near = neighbor_query(C, Z, k, threads=run.threads, monitor=run.monitor)
+        near = query_fitted(
+            C, Z, k, metric="euclidean", metric_params=None, run=run, approximate=False
+        )
         width = self.mean_neighbor_distance_
         in_units_of(width, near.distances, FARTHEST, type(self).__name__)
         equal = near.distances[:, 0] == 0

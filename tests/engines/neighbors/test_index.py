@@ -1,7 +1,10 @@
 """The index of fitted rows: recall of cells against all pairs, and no effect of company."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 
 from lowland._core.context import FitContext
@@ -9,6 +12,7 @@ from lowland._core.errors import DataError, MemoryLimitError, ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.prepared import Prepared
 from lowland._engines.neighbors import index as engine
+from lowland._engines.neighbors import search as searching
 from lowland._engines.neighbors.cell_index import CellIndex
 from lowland._engines.neighbors.index import NeighborIndex, query_fitted
 from lowland._engines.neighbors.search import neighbor_query
@@ -43,6 +47,11 @@ DATA = {
     ),
     "one column": lambda rng, n: rng.gamma(1.0, size=(n, 1)),
     "far from the origin": lambda rng, n: 1e4 + sheets(rng, n),
+    "rounded": lambda rng, n: sheets(rng, n).round(),
+    "groups of all sizes and widths": lambda rng, n: (
+        (size := np.random.default_rng(3).geometric(0.02, n) % 40)[:, None] * np.ones(12)
+        + 0.02 * (1 + size[:, None]) * rng.standard_normal((n, 12))
+    ),
 }
 
 
@@ -172,6 +181,95 @@ def test_an_index_answers_queries_of_any_float_type_and_of_extreme_size():
         assert graph.distances.tobytes() == expected.distances.tobytes()
     with pytest.raises(DataError, match="19 columns"):
         index.query(Q[:, 1:], 1, Monitor())
+
+
+@each("method", ["exact", "cells"])
+@each("metric", ["euclidean", "cosine"])
+def test_float64_queries_are_compared_with_float32_rows_in_exact_arithmetic(method, metric):
+    X, Q = tables("sheets", dtype=np.float32)
+    Q = Q.astype(np.float64) + 1e-9 * np.random.default_rng(0).standard_normal(Q.shape)
+    graph = NeighborIndex(X, 9, metric=metric, method=method).query(Q, 2, Monitor())
+    exact = neighbor_query(X.astype(np.float64), Q, 9, metric=metric)
+    same = graph.indices == exact.indices
+    assert graph.distances.dtype == np.float64
+    assert same.all() if method == "exact" else same.mean() >= TARGET - 0.02
+    np.testing.assert_allclose(graph.distances[same], exact.distances[same], rtol=1e-12, atol=1e-14)
+
+
+class Builds:
+    """Counts what is computed from all fitted rows."""
+
+    def __init__(self, monkeypatch):
+        self.made = []
+        for name in ("CellIndex", "ExactIndex"):
+            monkeypatch.setattr(engine, name, self._counted(getattr(engine, name)))
+
+    def _counted(self, cls):
+        def init(own, *given):
+            self.made.append(cls.__name__)
+            cls.__init__(own, *given)
+
+        return type(cls.__name__, (cls,), {"__init__": init})
+
+
+@each(("method", "made"), [("cells", ["CellIndex"]), ("exact", ["ExactIndex"])])
+def test_rows_are_prepared_once_for_queries_of_any_type(method, made, monkeypatch):
+    X, Q = tables("sheets", dtype=np.float32)
+    builds, index = Builds(monkeypatch), NeighborIndex(X, 5, method=method)
+    for queries in (Q[:1], Q[:1].astype(np.float64), Q, Q[3:5].astype(np.float64)):
+        index.query(queries, 1, Monitor())
+    assert builds.made == made
+
+
+def test_an_extreme_query_costs_later_ones_nothing(monkeypatch):
+    X, Q = tables("sheets")
+    builds, index = Builds(monkeypatch), cells(X, 5)
+    expected = index.query(Q, 1, Monitor())
+    for _ in range(3):
+        for factor in (1e160, 1e250):
+            index.query(Q[:1] * factor, 1, Monitor())
+        again = index.query(Q, 1, Monitor())
+        assert again.indices.tobytes() == expected.indices.tobytes()
+    assert len(builds.made) == 1 + 2 * 3  # and each other unit is prepared when it is asked for
+
+
+def test_threads_that_ask_at_once_share_one_index(monkeypatch):
+    X, Q = tables("sheets")
+    builds, index = Builds(monkeypatch), cells(X, 5)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda i: index.query(Q[i : i + 1], 1, Monitor()), range(20)))
+    together = index.query(Q[:20], 1, Monitor())
+    assert builds.made == ["CellIndex"]
+    assert np.array_equal(np.concatenate([part.indices for part in parts]), together.indices)
+
+
+def test_an_index_counts_the_memory_beside_its_rows():
+    X, Q = tables("sheets", dtype=np.float32)
+    index = cells(X, 5)
+    assert index.nbytes == 0
+    index.query(Q, 1, Monitor())
+    # packed rows of 20 columns and four numbers each, and a few empty places in each cell
+    assert X.nbytes < index.nbytes < 2 * X.nbytes
+    # directions are float64 and have a column more
+    assert NeighborIndex(X, 5, metric="cosine").nbytes == 8 * X.shape[0] * (X.shape[1] + 1)
+
+
+def test_many_queries_in_many_rows_take_cells(monkeypatch):
+    X, Q = tables("sheets", m=400)
+    monkeypatch.setattr(searching, "CELLS_ROWS", 3000)
+    assert len(Q) >= searching.MANY_QUERIES * np.sqrt(len(X)) > 300
+    many = knn_query(X, Q, 9)
+    assert many.recall_ >= TARGET
+    assert many.indices.tobytes() == knn_query(X, Q, 9, method="cells").indices.tobytes()
+    for exact in (
+        knn_query(X, Q[:300], 9),  # too few queries
+        knn_query(X[:-1], Q, 9),  # too few rows
+        knn_query(X, Q, 9, method="exact"),
+        knn_query(X, Q, 9, metric="manhattan"),
+        knn_query(X[:, :4], Q[:, :4], 9),  # few columns: exact searches are pruned
+        knn_query(csr_matrix(X), Q, 9),
+    ):
+        assert exact.recall_ is None
 
 
 def test_a_tree_is_kept_too():

@@ -706,6 +706,14 @@ def probe(**change):
 def rerank(**change):
     _native.rerank(**(dict(queries=X, x=X, query_rows=ids, point_ids=ids, halves=H, rounding=1e-6,
         ids=found, squares=squares, certain=np.ones(48, np.uint8), threads=2) | kept | change))
+def rerank_few(place=5, point=5, count=1):
+    room = E.shape[1]
+    points, entries = np.full(100 * room, 7, i4), np.zeros((1, room), np.uint8)
+    points[5], entries.view(i4)[0, 1] = point, place
+    _native.rerank(queries=X[:1], x=X, query_rows=ids[:1], point_ids=points, halves=H[:1],
+        rounding=1e-6, ids=found[:1].copy(), squares=squares[:1].copy(),
+        certain=np.ones(1, np.uint8), threads=1, entries=entries, counts=np.array([count], i4),
+        thresholds=T[:1].copy(), keep=kept["keep"])
 def complete(**change):
     _native.complete(**(dict(query_panels=P, query_halves=H, panels=P, halves=H, queries=X, x=X,
         rows=np.arange(48), query_rows=ids, point_ids=ids, self_join=True, rounding=1e-6,
@@ -778,6 +786,13 @@ REFUSED = {
     "rerank, no neighbors": "rerank(ids=found[:, :0].copy(), squares=squares[:, :0].copy())",
     "rerank, a row that is not there": "rerank(query_rows=ids + 9_000_000)",
     "rerank, entries too few": "rerank(entries=E[:40])",
+    "rerank, a point that is not there": "rerank(point_ids=ids + 9_000_000)",
+    "rerank of few, a candidate that is not there": "rerank_few(place=9_000_000)",
+    "rerank of few, a candidate before the first": "rerank_few(place=-2)",
+    "rerank of few, a point that is not there": "rerank_few(point=48)",
+    "rerank of few, a candidate at an empty place": "rerank_few(point=-1)",
+    "rerank of few, more candidates than places": "rerank_few(count=9_000_000)",
+    "rerank of few, fewer candidates than none": "rerank_few(count=-9_000_000)",
     "complete, unlike dimensions": "complete(query_panels=np.zeros((2, 4, 24), f4))",
     "complete, panels of another width": "complete(query_panels=np.zeros((6, 3, 8), f4))",
     "complete, data of unlike dimensions": "complete(x=np.zeros((48, 4)))",
@@ -823,7 +838,7 @@ def test_what_a_kernel_cannot_do_is_a_value_error_and_not_a_crash(what, answers)
     assert answers[what] == "ValueError"
 
 
-@each("call", ["pack()", "join()", "query()", "probe()", "rerank()", "complete()"])
+@each("call", ["pack()", "join()", "query()", "probe()", "rerank()", "rerank_few()", "complete()"])
 def test_the_calls_that_the_refusals_change_are_fine_by_themselves(call, run_apart):
     assert run_apart(PRELUDE + call) == ""
 

@@ -92,6 +92,12 @@ class PackedPoints:
     tails: np.ndarray
     lead: int
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        arrays = (self.panels, self.halves, self.ids, self.tails)
+        return sum(int(array.nbytes) for array in arrays)
+
     @classmethod
     def of(
         cls, F: np.ndarray, ids: np.ndarray, threads: int, lead: int | None = None

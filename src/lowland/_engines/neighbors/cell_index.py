@@ -32,14 +32,18 @@ from lowland._engines.neighbors.cell_search import (
     TARGET_RECALL,
     cell_centers,
     laid_out,
+    nearest_center,
     nearest_centers,
+    packed_centers,
 )
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 
 __all__ = ["CellIndex"]
 
-CELL_ROWS = 400  # at least; more where there are many rows, so that cells are few
+CELL_ROWS = 200  # at least; more where there are many rows, so that cells are few
+TRAINED_ROWS = 25  # per cell, and so many steps: more of k-means finds hardly better cells
+TRAINED_STEPS = 4
 SEED = 0
 SAMPLE_ROWS = 500
 AIM = 0.9875  # more than the target: another sample has a little less
@@ -80,10 +84,13 @@ class CellIndex:
         )
         self.space = FilterSpace.of(X, threads, full=not leading)
         F = self.space.coordinates(X if len(rows) == len(X) else X[rows], threads)
-        n_cells = max(1, len(rows) // max(CELL_ROWS, math.isqrt(len(rows))))
-        self.centers = cell_centers(F, n_cells, threads, rng, monitor)
-        cell_of = nearest_centers(F, self.centers, 1, threads, monitor)[:, 0]
-        layout = laid_out(F, cell_of, n_cells, threads)
+        n_cells = _number_of_cells(len(rows))
+        self.centers = cell_centers(
+            F, n_cells, threads, rng, monitor, rows_per_cell=TRAINED_ROWS, steps=TRAINED_STEPS
+        )
+        self._packed_centers = packed_centers(self.centers, threads)
+        cell_of = nearest_center(F, self.centers, threads)
+        layout = laid_out(F, _short(cell_of), n_cells, threads)
         self._cell_panels, points = layout.cell_panels, layout.points
         sample = np.sort(rng.choice(len(rows), min(SAMPLE_ROWS, len(rows)), replace=False))
         sampled = F[sample]
@@ -104,9 +111,7 @@ class CellIndex:
     @property
     def nbytes(self) -> int:
         """Memory beside X."""
-        points = self._points
-        kept = (points.panels, points.halves, points.tails, points.ids, self.centers)
-        return sum(array.nbytes for array in kept)
+        return self._points.nbytes + self._packed_centers.nbytes + self.centers.nbytes
 
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
         """The k rows of X nearest to each query, of which some may be missed."""
@@ -121,7 +126,7 @@ class CellIndex:
 
     def _nearest(self, queries: np.ndarray, F: np.ndarray, k: int, threads: int) -> NeighborSquares:
         n_probes = min(self.probes, len(self.centers))
-        probes = nearest_centers(F, self.centers, n_probes, threads, Monitor())
+        probes = self._nearest_centers(F, n_probes, threads)
         points, m = self._points, len(F)
         sought = PackedPoints.of(F, np.arange(m, dtype=np.int32), threads, points.lead)
         kept = Candidates.empty(len(sought.ids), k + self._spare, F.dtype)
@@ -134,6 +139,10 @@ class CellIndex:
         return finish(
             queries, self.X, sought, points, kept, k, False, threads, Monitor(), prove=False
         )
+
+    def _nearest_centers(self, F: np.ndarray, n_nearest: int, threads: int) -> np.ndarray:
+        packed = self._packed_centers
+        return nearest_centers(F, self.centers, n_nearest, threads, Monitor(), packed)
 
     def _probe(
         self,
@@ -183,7 +192,7 @@ class CellIndex:
         exact = finish(asked, self.X, sought, self._points, kept, wanted, False, threads, Monitor())
         others = exact.ids != sample[:, None]
         n_cells = len(self.centers)
-        order = nearest_centers(F, self.centers, n_cells, threads, Monitor())
+        order = self._nearest_centers(F, n_cells, threads)
         rank = np.empty_like(order)
         np.put_along_axis(rank, order, np.arange(n_cells, dtype=np.int32)[None, :], axis=1)
         ranks = np.take_along_axis(rank, cell_of[exact.ids], axis=1)[others]
@@ -203,6 +212,11 @@ class CellIndex:
         near = (found.squares <= farthest) & (found.ids != sample[:, None])
         others = len(sample) * (self._wanted - 1)
         self.recall = min(1.0, float(near.sum() / others)) if others else 1.0
+
+
+def _number_of_cells(n: int) -> int:
+    """Few enough that to find the cell of each row, O(n n_cells), stays short."""
+    return max(1, n // max(CELL_ROWS, math.isqrt(n) // 2))
 
 
 def _at_most(X: np.ndarray, k: int, threads: int) -> np.ndarray:

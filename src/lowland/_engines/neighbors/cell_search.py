@@ -29,7 +29,9 @@ __all__ = [
     "cell_centers",
     "cells_join",
     "laid_out",
+    "nearest_center",
     "nearest_centers",
+    "packed_centers",
 ]
 
 CELL_ROWS = 500
@@ -77,14 +79,21 @@ def cells_join(
 
 
 def cell_centers(
-    F: np.ndarray, n_cells: int, threads: int, rng: np.random.Generator, monitor: Monitor
+    F: np.ndarray,
+    n_cells: int,
+    threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    rows_per_cell: int = 40,
+    steps: int = 5,
 ) -> np.ndarray:
-    """Centers of the cells by a few steps of k-means on a sample."""
-    sample = F[np.sort(rng.choice(len(F), min(len(F), 40 * n_cells), replace=False))]
+    """Centers of the cells by a few steps of k-means on a sample of so many rows per cell."""
+    n_sample = min(len(F), rows_per_cell * n_cells)
+    sample = F[np.sort(rng.choice(len(F), n_sample, replace=False))]
     centers = sample[rng.choice(len(sample), n_cells, replace=False)].copy()
-    with monitor.phase("cells", total=5) as phase:
-        for _ in range(5):
-            cell = nearest_centers(sample, centers, 1, threads, Monitor())[:, 0]
+    with monitor.phase("cells", total=steps) as phase:
+        for _ in range(steps):
+            cell = nearest_center(sample, centers, threads)
             by_cell = np.argsort(cell, kind="stable")
             sizes = np.bincount(cell, minlength=n_cells)
             filled = np.flatnonzero(sizes)
@@ -95,11 +104,32 @@ def cell_centers(
     return centers
 
 
+def nearest_center(F: np.ndarray, centers: np.ndarray, threads: int) -> np.ndarray:
+    """The number of the center nearest to each row; equal distances go to the first of them."""
+    shift = centers.mean(axis=0, dtype=np.float64).astype(F.dtype)
+    nearest, squares = np.empty((len(F), 1), np.int32), np.empty((len(F), 1))
+    _native.nearest_units(F, centers, shift, False, nearest, squares, threads)
+    return nearest[:, 0]
+
+
+def packed_centers(centers: np.ndarray, threads: int) -> PackedPoints:
+    """Centers as :func:`nearest_centers` compares rows with them."""
+    return PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
+
+
 def nearest_centers(
-    F: np.ndarray, centers: np.ndarray, n_nearest: int, threads: int, monitor: Monitor
+    F: np.ndarray,
+    centers: np.ndarray,
+    n_nearest: int,
+    threads: int,
+    monitor: Monitor,
+    packed: PackedPoints | None = None,
 ) -> np.ndarray:
-    """Numbers of the centers nearest to each row, nearest first."""
-    there = PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
+    """Numbers of the centers nearest to each row, nearest first.
+
+    ``packed`` is :func:`packed_centers` of the centers, if they are known already.
+    """
+    there = packed_centers(centers, threads) if packed is None else packed
     nearest = np.empty((len(F), n_nearest), np.int32)
     with monitor.phase("nearest cells", total=len(F)) as phase:
         for rows in row_blocks(len(F), 2**17):

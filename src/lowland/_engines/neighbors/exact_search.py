@@ -162,6 +162,11 @@ class ExactIndex:
         everyone = np.arange(len(X), dtype=np.int32)
         self.points = PackedPoints.of(self.space.coordinates(X, threads), everyone, threads)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory beside X."""
+        return self.points.nbytes
+
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
         """The k rows of X nearest to each query."""
         points, numbers = self.points, np.arange(len(queries), dtype=np.int32)
@@ -235,7 +240,10 @@ def finish(
     monitor: Monitor,
     prove: bool = True,
 ) -> NeighborSquares:
-    """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False)."""
+    """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False).
+
+    Queries have the type of X, or they are float64.
+    """
     ids = np.empty((len(queries), k), np.int32)
     squares = np.empty((len(queries), k))
     certain = np.ones(len(sought.ids), np.uint8)

@@ -23,7 +23,13 @@ from lowland._core.monitor import Monitor
 from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.directions import settle_empty
-from lowland._engines.distances.metric_rows import in_type, metric_units, rows_of, true_distances
+from lowland._engines.distances.metric_rows import (
+    in_type,
+    metric_unit,
+    metric_units,
+    rows_of,
+    true_distances,
+)
 from lowland._engines.distances.metrics import (
     TREE_COLUMNS,
     canonical,
@@ -81,7 +87,7 @@ class NeighborIndex:
         self.X, self.k, self.params = X, k, metric_params
         self.metric, self.method = canonical(metric), method
         self._lock = threading.Lock()
-        self._ready: tuple[Any, _Points] | None = None
+        self._ready: dict[_Kind, _Points] = {}
         if self.metric == "precomputed":
             return
         self._sparse = is_sparse(X)
@@ -99,9 +105,10 @@ class NeighborIndex:
     @property
     def nbytes(self) -> int:
         """Memory that is kept beside X."""
-        ready = self._ready
-        beside = 0 if ready is None or self._sparse else int(ready[1].nbytes)
-        return beside + (0 if self._rows is self.X else int(self._rows.nbytes))
+        ready = list(self._ready.values())
+        arrays = {id(rows): rows for rows in (self._rows, *(points.X for points in ready))}
+        beside = sum(int(rows.nbytes) for rows in arrays.values() if rows is not self.X)
+        return beside + sum(int(getattr(points.index, "nbytes", 0)) for points in ready)
 
     def query(self, queries: Any, threads: int, monitor: Monitor) -> NeighborGraph:
         """The k rows nearest to each query; no query has an influence on another one."""
@@ -144,20 +151,36 @@ class NeighborIndex:
         name = self.metric if isinstance(self.metric, str) else "callable"
         return NeighborGraph(ids, distances, n, name, *recall)
 
-    def _points(self, kind: np.dtype, unit: float, threads: int, monitor: Monitor) -> _Points:
-        """The rows in a type and a unit, prepared for queries; the last ones are kept."""
+    def _points(self, dtype: np.dtype, unit: float, threads: int, monitor: Monitor) -> _Points:
+        """The rows for queries of a type, in a unit; those of their own type and unit are kept.
+
+        Of others the last ones are kept: an extreme query costs later ones nothing.
+        """
+        wanted = self._kind(dtype, unit)
         with self._lock:
-            if self._ready is None or self._ready[0] != (kind, unit):
-                rows = scaled(self._rows.astype(kind, copy=False), unit)
-                index: Any = None
-                if self._regime == "tree":
-                    index = tree_search.tree_of(rows)
-                elif self._regime == "cells":
-                    index = CellIndex(rows, self.k, threads, monitor)
-                elif from_products(self.metric):
-                    index = ExactIndex(rows, threads)
-                self._ready = (kind, unit), _Points(rows, index)
-            return self._ready[1]
+            if wanted not in self._ready:
+                own = self._kind(self._rows.dtype, metric_unit(self._reach, self.metric))
+                self._ready = {kind: known for kind, known in self._ready.items() if kind == own}
+                self._ready[wanted] = self._prepared(wanted, threads, monitor)
+            return self._ready[wanted]
+
+    def _kind(self, dtype: np.dtype, unit: float) -> _Kind:
+        """What the rows become for queries of a type, in a unit."""
+        if unit != 1.0:
+            return _Kind(np.dtype(np.float64), unit)
+        # Kernels compare float64 queries with float32 rows, too.
+        return _Kind(self._rows.dtype if from_products(self.metric) else dtype, unit)
+
+    def _prepared(self, wanted: _Kind, threads: int, monitor: Monitor) -> _Points:
+        rows = scaled(self._rows.astype(wanted.dtype, copy=False), wanted.unit)
+        index: Any = None
+        if self._regime == "tree":
+            index = tree_search.tree_of(rows)
+        elif self._regime == "cells":
+            index = CellIndex(rows, self.k, threads, monitor)
+        elif from_products(self.metric):
+            index = ExactIndex(rows, threads)
+        return _Points(rows, index)
 
     def _query_sparse(self, queries: Any, monitor: Monitor) -> NeighborGraph:
         import scipy.sparse
@@ -175,15 +198,18 @@ class NeighborIndex:
         return NeighborGraph(ids, distances, self.X.shape[0], self.metric)
 
 
+class _Kind(NamedTuple):
+    """The type of rows, and the unit that they are in."""
+
+    dtype: np.dtype
+    unit: float
+
+
 class _Points(NamedTuple):
-    """Rows in the type and the unit of a query, and what was computed from them."""
+    """Rows as queries are compared with them, and what was computed from them."""
 
     X: np.ndarray
     index: Any
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.X.nbytes) + getattr(self.index, "nbytes", 0)
 
 
 class _Recall(NamedTuple):
@@ -200,19 +226,20 @@ def query_fitted(
     metric_params: dict[str, Any] | None,
     run: FitContext,
     approximate: bool = True,
+    method: str = "auto",
 ) -> NeighborGraph:
     """The k fitted rows X nearest to each new row; the index of X is kept for later calls.
 
     As :func:`neighbor_query`, but of ``INDEX_ROWS`` and more rows some neighbors may be missed,
-    unless ``approximate`` is False.
+    unless ``approximate`` is False or ``method`` is another than "auto" or "cells".
     """
 
     def build() -> NeighborIndex:
-        options = {"metric": metric, "metric_params": metric_params}
+        options = {"metric": metric, "metric_params": metric_params, "method": method}
         return NeighborIndex(X, k, **options, approximate=approximate)
 
     params = [(name, np.asarray(value).tobytes()) for name, value in (metric_params or {}).items()]
-    index = run.prepared("neighbors", (X,), (k, metric, params, approximate), build)
+    index = run.prepared("neighbors", (X,), (k, metric, params, approximate, method), build)
     found = index.query(queries, run.threads, run.monitor)
     if run.kept is not None:
         run.kept.trim()  # the first query made the index large

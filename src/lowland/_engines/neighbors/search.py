@@ -9,6 +9,7 @@ given distances.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,16 @@ from lowland._engines.neighbors.search_options import check_k, check_search
 __all__ = [
     "PRUNED_COLUMNS",
     "given_neighbors",
+    "joins_by_cells",
     "neighbor_graph",
     "neighbor_graph_cost",
     "neighbor_query",
+    "query_method",
     "stored_graph",
 ]
 
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
+MANY_QUERIES = 6  # times sqrt(n): so many exact queries take as long as cutting n rows into cells
 
 
 def neighbor_graph(
@@ -138,6 +142,25 @@ def neighbor_query(
             f"one column each, not shape {queries.shape}."
         )
     return given_neighbors(queries, k, monitor=monitor)
+
+
+def query_method(X: Any, queries: Any, metric: Any, method: str) -> str:
+    """``method`` of :func:`neighbor_query`; "auto" is "cells" for many queries in many rows.
+
+    Only where the rows themselves would be joined by cells. To build them pays if there are enough
+    queries, whose number therefore decides whether answers are exact.
+    """
+    many = MANY_QUERIES * math.isqrt(X.shape[0])
+    if method != "auto" or queries.shape[0] < many or is_sparse(queries):
+        return method
+    return "cells" if joins_by_cells(X, metric) else method
+
+
+def joins_by_cells(X: Any, metric: Any) -> bool:
+    """Whether :func:`neighbor_graph` of the rows is approximate with ``method="auto"``."""
+    if is_sparse(X) or X.shape[0] < CELLS_ROWS:
+        return False
+    return _regime(X, 1, canonical(metric), "auto") == "cells"
 
 
 def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> NeighborGraph:

@@ -4,7 +4,8 @@
 //
 // A row starts at the mean of its neighbors. Each step goes to the minimum of a quadratic majorizer of the
 // first term plus the linear part of the second; a step that does not lower J is halved. The row has
-// converged when it moves by at most `close`.
+// converged when it moves by at most `close`. The places of its neighbors are copied next to each other
+// first: all steps find them in the nearest cache, and nothing takes the time or memory of the whole map.
 #include <math.h>
 
 #include "embedding/attract_row.h"
@@ -92,41 +93,35 @@ static bool settle_in(const Frozen& map, const Law& law, const NearRows<T>& near
     constexpr Index kRowsPerTask = 32, S = stride_of<float, D>;
     const Steps<D> steps(map.grid);
     const Index k = near.k;
-    float* padded = S != D ? allocate<float>(map.n * S) : nullptr;
-    std::int32_t* columns = allocate<std::int32_t>(n_threads * k);
+    float* points = allocate<float>(n_threads * k * S);
+    std::int32_t* columns = allocate<std::int32_t>(k);
     float* weights = allocate<float>(n_threads * k);
-    const bool enough = (padded || S == D) && columns && weights;
-    if (enough && padded) {
-        parallel(ceil_div(map.n, Index(4096)), n_threads, [&](Index task, int) {
-            for (Index i = task * 4096; i < min_of(map.n, (task + 1) * 4096); ++i) {
-                for (Index c = 0; c < S; ++c) padded[i * S + c] = c < D ? map.y[i * D + c] : 0.0f;
-            }
-        });
-    }
-    const float* points = padded ? padded : map.y;
+    const bool enough = points && columns && weights;
+    for (Index e = 0; enough && e < k; ++e) columns[e] = static_cast<std::int32_t>(e);
     parallel(enough ? ceil_div(near.m, kRowsPerTask) : 0, n_threads, [&](Index task, int slot) {
-        std::int32_t* own_columns = columns + slot * k;
+        float* own_points = points + slot * k * S;
         float* own_weights = weights + slot * k;
         const Index starts[2] = {0, k};
-        const Edges<float> edges{starts, own_columns, own_weights, 1};
+        const Edges<float> edges{starts, columns, own_weights, 1};
         for (Index i = task * kRowsPerTask; i < min_of(near.m, (task + 1) * kRowsPerTask); ++i) {
             double mean[D] = {};
             for (Index e = 0; e < k; ++e) {
                 const std::int32_t id = near.ids[i * k + e];
                 const T weight = near.weights[i * k + e];
-                own_columns[e] = id < 0 ? 0 : id;
+                const float* place = map.y + Index(id < 0 ? 0 : id) * D;
                 own_weights[e] = static_cast<float>(weight);
+                for (int c = 0; c < S; ++c) own_points[e * S + c] = c < D ? place[c] : 0.0f;
                 for (int c = 0; c < D; ++c) {
-                    mean[c] += static_cast<double>(weight) * static_cast<double>(points[own_columns[e] * S + c]);
+                    mean[c] += static_cast<double>(weight) * static_cast<double>(place[c]);
                 }
             }
             Place<D> start;
             for (int c = 0; c < D; ++c) start.at[c] = static_cast<float>(mean[c]);
-            const Place<D> end = settled<D>(map, law, points, steps, edges, start, most_steps, close);
+            const Place<D> end = settled<D>(map, law, own_points, steps, edges, start, most_steps, close);
             for (int c = 0; c < D; ++c) z[i * D + c] = end.at[c];
         }
     });
-    std::free(padded), std::free(columns), std::free(weights);
+    std::free(points), std::free(columns), std::free(weights);
     return enough;
 }
 

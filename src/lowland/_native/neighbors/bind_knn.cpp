@@ -169,8 +169,29 @@ void refine_neighbors(Rows<T> rows, Vector<T> halves, Out<std::int32_t> near,
     }
 }
 
-template <class T, class X>
-void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
+// Whether all candidates of the rows that ask are points, and their ids rows of the data.
+template <class T>
+bool candidates_within(const Kept<T>& kept, const Vector<std::int32_t>& query_rows,
+                       const Vector<std::int32_t>& point_ids, std::int64_t n_rows) {
+    struct Candidate {
+        T score;
+        std::int32_t id;
+    };
+    const Candidate* entries = static_cast<const Candidate*>(kept.entries);
+    for (std::int64_t row = 0; row < size(query_rows, 0); ++row) {
+        if (query_rows(row) < 0) continue;
+        if (kept.counts[row] < 0 || kept.counts[row] > kept.capacity) return false;
+        for (std::int64_t e = 0; e < kept.counts[row]; ++e) {
+            const std::int32_t place = entries[row * kept.capacity + e].id;
+            if (place < 0 || place >= size(point_ids, 0)) return false;
+            if (point_ids(place) < 0 || point_ids(place) >= n_rows) return false;
+        }
+    }
+    return true;
+}
+
+template <class T, class Q, class X>
+void rerank(Rows<Q> queries, Rows<X> x, Vector<std::int32_t> query_rows,
             Out<std::uint8_t> entries, OutVector<std::int32_t> counts, OutVector<T> thresholds,
             std::int64_t keep, Vector<std::int32_t> point_ids, Vector<T> halves, double rounding,
             Out<std::int32_t> ids, Out<double> squares, OutVector<std::uint8_t> certain, int threads,
@@ -181,10 +202,13 @@ void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
     check(size(halves, 0) == n && size(certain, 0) == n && size(squares, 1) == k && k >= 1 &&
               size(ids, 0) == size(queries, 0) && size(squares, 0) == size(queries, 0),
           "rerank: the arrays do not fit together");
-    check(within(query_rows.data(), n, -1, size(queries, 0)) &&
-              within(point_ids.data(), size(point_ids, 0), -1, size(x, 0)),
-          "rerank: there are no such rows");
     const Kept<T> kept = kept_of(entries, counts, thresholds, keep, n);
+    // Of few queries only the candidates are looked at, so that one query does not cost O(points).
+    const bool few = n * kept.capacity < size(point_ids, 0);
+    check(within(query_rows.data(), n, -1, size(queries, 0)) &&
+              (few ? candidates_within(kept, query_rows, point_ids, size(x, 0))
+                   : within(point_ids.data(), size(point_ids, 0), -1, size(x, 0))),
+          "rerank: there are no such rows");
     if (!LOWLAND_RUN(isa, rerank(queries.data(), x.data(), size(x, 1), query_rows.data(), n, kept,
                                  point_ids.data(), halves.data(), rounding, k, ids.data(),
                                  squares.data(), certain.data(), threads))) {
@@ -192,9 +216,9 @@ void rerank(Rows<X> queries, Rows<X> x, Vector<std::int32_t> query_rows,
     }
 }
 
-template <class T, class X>
+template <class T, class Q, class X>
 void complete(Panels<T> query_panels, Vector<T> query_halves, Panels<T> panels, Vector<T> halves,
-              Rows<X> queries, Rows<X> x, Vector<std::int64_t> rows,
+              Rows<Q> queries, Rows<X> x, Vector<std::int64_t> rows,
               Vector<std::int32_t> query_rows, Vector<std::int32_t> point_ids, bool self_join,
               double rounding, Out<std::int32_t> ids, Out<double> squares, int threads,
               const std::string& isa) {
@@ -248,15 +272,15 @@ void bind_search(nb::module_& m) {
           "query_halves"_a.noconvert() = nb::none(), "query_tails"_a.noconvert() = nb::none());
 }
 
-template <class T, class X>
+template <class T, class Q, class X>
 void bind_exact(nb::module_& m) {
     using namespace nb::literals;
-    m.def("rerank", &rerank<T, X>, "queries"_a.noconvert(), "x"_a.noconvert(),
+    m.def("rerank", &rerank<T, Q, X>, "queries"_a.noconvert(), "x"_a.noconvert(),
           "query_rows"_a.noconvert(), "entries"_a.noconvert(), "counts"_a.noconvert(),
           "thresholds"_a.noconvert(), "keep"_a, "point_ids"_a.noconvert(), "halves"_a.noconvert(),
           "rounding"_a, "ids"_a.noconvert(), "squares"_a.noconvert(), "certain"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
-    m.def("complete", &complete<T, X>, "query_panels"_a.noconvert(), "query_halves"_a.noconvert(),
+    m.def("complete", &complete<T, Q, X>, "query_panels"_a.noconvert(), "query_halves"_a.noconvert(),
           "panels"_a.noconvert(), "halves"_a.noconvert(), "queries"_a.noconvert(),
           "x"_a.noconvert(), "rows"_a.noconvert(), "query_rows"_a.noconvert(),
           "point_ids"_a.noconvert(), "self_join"_a, "rounding"_a, "ids"_a.noconvert(),
@@ -272,10 +296,12 @@ void bind_knn(nb::module_& m) {
     m.attr("ENTRY_BYTES_FLOAT64") = baseline::entry_bytes<double>();
     bind_search<float>(m);
     bind_search<double>(m);
-    bind_exact<float, float>(m);
-    bind_exact<float, double>(m);
-    bind_exact<double, float>(m);
-    bind_exact<double, double>(m);
+    bind_exact<float, float, float>(m);
+    bind_exact<float, double, float>(m);
+    bind_exact<float, double, double>(m);
+    bind_exact<double, float, float>(m);
+    bind_exact<double, double, float>(m);
+    bind_exact<double, double, double>(m);
 }
 
 }  // namespace lowland

@@ -78,13 +78,13 @@ struct Blocks {
     bool refine_neighbors(const T* rows, const T* halves, std::int64_t n, std::int64_t q,         \
                           const std::int32_t* near, std::int64_t k, Kept<T> kept,                 \
                           int n_threads);                                                         \
-    template <class T, class X>                                                                   \
-    bool rerank(const X* queries, const X* x, std::int64_t d, const std::int32_t* query_ids,      \
+    template <class T, class Q, class X>                                                          \
+    bool rerank(const Q* queries, const X* x, std::int64_t d, const std::int32_t* query_ids,      \
                 std::int64_t n, Kept<T> kept, const std::int32_t* point_ids, const T* halves,     \
                 double rounding, std::int64_t k, std::int32_t* ids, double* squares,                 \
                 unsigned char* certain, int n_threads);                                           \
-    template <class T, class X>                                                                   \
-    bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X* x,           \
+    template <class T, class Q, class X>                                                          \
+    bool complete(Points<T> queries, Points<T> points, const Q* query_rows, const X* x,           \
                   std::int64_t d, const std::int64_t* rows, std::int64_t n_rows,                  \
                   const std::int32_t* query_ids, const std::int32_t* point_ids,                   \
                   bool self_join, double rounding, std::int64_t k, std::int32_t* ids,                \

@@ -89,8 +89,8 @@ static inline void fetch_row(const X* row, Index d) {
 // Sorts the kept candidates of every row by exact distance, then id, and writes the k nearest to
 // row query_rows[row] of ids and squares. certain(row) says that no point outside the kept ones can
 // be among them: all others scored at most the worst kept score, and scores are off by slack.
-template <class T, class X>
-bool rerank(const X* queries, const X* x, Index d, const std::int32_t* query_rows, Index n,
+template <class T, class Q, class X>
+bool rerank(const Q* queries, const X* x, Index d, const std::int32_t* query_rows, Index n,
             Kept<T> kept, const std::int32_t* point_ids, const T* halves, double rounding, Index k,
             std::int32_t* ids, double* squares, unsigned char* certain, int n_threads) {
     const Best<T> best = best_of(kept);
@@ -129,8 +129,8 @@ bool rerank(const X* queries, const X* x, Index d, const std::int32_t* query_row
 
 // For the rows that rerank left uncertain: looks at every point again, evaluates exactly each one
 // whose score could hide a distance up to the k-th found so far, and so proves the k nearest.
-template <class T, class X>
-bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X* x, Index d,
+template <class T, class Q, class X>
+bool complete(Points<T> queries, Points<T> points, const Q* query_rows, const X* x, Index d,
               const Index* rows, Index n_rows, const std::int32_t* query_ids,
               const std::int32_t* point_ids, bool self_join, double rounding, Index k,
               std::int32_t* ids, double* squares, int n_threads) {
@@ -198,20 +198,22 @@ bool complete(Points<T> queries, Points<T> points, const X* query_rows, const X*
     template bool probe_lists<T>(Points<T>, Asked<T>, const Index*, Index, const Index*,           \
                                  const Index*, const std::int32_t*, Kept<T>, int);
 
-#define LOWLAND_INSTANTIATE_EXACT(T, X)                                                           \
-    template bool rerank<T, X>(const X*, const X*, Index, const std::int32_t*, Index, Kept<T>,    \
-                               const std::int32_t*, const T*, double, Index, std::int32_t*,       \
-                               double*, unsigned char*, int);                                     \
-    template bool complete<T, X>(Points<T>, Points<T>, const X*, const X*, Index, const Index*,   \
-                                 Index, const std::int32_t*, const std::int32_t*, bool, double,   \
-                                 Index, std::int32_t*, double*, int);
+#define LOWLAND_INSTANTIATE_EXACT(T, Q, X)                                                         \
+    template bool rerank<T, Q, X>(const Q*, const X*, Index, const std::int32_t*, Index, Kept<T>,  \
+                                  const std::int32_t*, const T*, double, Index, std::int32_t*,     \
+                                  double*, unsigned char*, int);                                   \
+    template bool complete<T, Q, X>(Points<T>, Points<T>, const Q*, const X*, Index, const Index*, \
+                                    Index, const std::int32_t*, const std::int32_t*, bool, double, \
+                                    Index, std::int32_t*, double*, int);
 
 LOWLAND_INSTANTIATE(float)
 LOWLAND_INSTANTIATE(double)
-LOWLAND_INSTANTIATE_EXACT(float, float)
-LOWLAND_INSTANTIATE_EXACT(float, double)
-LOWLAND_INSTANTIATE_EXACT(double, float)
-LOWLAND_INSTANTIATE_EXACT(double, double)
+LOWLAND_INSTANTIATE_EXACT(float, float, float)
+LOWLAND_INSTANTIATE_EXACT(float, double, float)
+LOWLAND_INSTANTIATE_EXACT(float, double, double)
+LOWLAND_INSTANTIATE_EXACT(double, float, float)
+LOWLAND_INSTANTIATE_EXACT(double, double, float)
+LOWLAND_INSTANTIATE_EXACT(double, double, double)
 
 }  // namespace LOWLAND_ISA
 }  // namespace lowland

@@ -186,9 +186,9 @@ static inline void scan_panels(const Side<T>& left, Index rows, const Side<T>& r
     }
 }
 
-// |a - b|^2 in double, whatever the data's type: the exact arithmetic that decides.
-template <class X>
-static inline double exact_square(const X* a, const X* b, Index d) {
+// |a - b|^2 in double, whatever the data's types: the exact arithmetic that decides.
+template <class A, class B>
+static inline double exact_square(const A* a, const B* b, Index d) {
     constexpr Index kLanes = 8;  // fixed partial sums: vectors without a change of order
     double sums[kLanes] = {};
     Index k = 0;

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._core.base import Reducer
 from lowland._core.errors import DataError, MemoryLimitError, ParameterError
 from lowland._core.memory import available_memory, format_bytes
 from lowland.distributed.files.columnar import is_address
-from lowland.distributed.opening import open_rows
 from lowland.io.in_memory import is_path
 from lowland.io.several import listed_sources
-from lowland.study.result import MapResult
-from lowland.study.run import RunOptions, run_map
 from lowland.study.streaming.options import StreamOptions
-from lowland.study.streaming.running import stream_map
-from lowland.study.streaming.saving import Home
 from lowland.study.streaming.unable import why_not_streamed
+
+if TYPE_CHECKING:
+    from lowland.study.result import MapResult
+    from lowland.study.run import RunOptions
+    from lowland.study.streaming.saving import Home
 
 __all__ = ["Choice", "choose", "make_by_choice", "memory_note"]
 
@@ -71,6 +71,10 @@ def make_by_choice(
     home: Home | None = None,
 ) -> MapResult:
     """One map. A run in memory that is refused for lack of it goes on leaf by leaf, if it can."""
+    # Imported here: who only asks how a table is read needs neither measures nor a report.
+    from lowland.study.run import run_map
+    from lowland.study.streaming.running import stream_map
+
     note = choice.note
     if not choice.streamed:
         try:
@@ -103,6 +107,8 @@ def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptio
     have = available_memory()
     if sum(os.path.getsize(path) for path in paths) * INFLATION * SHARE < have:
         return None
+    from lowland.distributed.opening import open_rows
+
     n, p = open_rows(paths, frames=True).shape
     table = int(VALUE * n * p)
     need = table
