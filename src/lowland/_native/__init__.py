@@ -30,6 +30,8 @@ definition in numpy.
 - ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
   potential, forces)``: from the points of a map to a grid, and from a field on it back to the
   points, by B-splines of order 6.
+- ``convolve(charges, spectrum, wide, field)``: the convolution of a plane with an even kernel;
+  ``fourier_order(order)``: the frequencies in the order of its spectrum; see ``convolve.cpp``.
 - ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z)``:
   the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
@@ -157,6 +159,7 @@ from lowland._native.kernels import (
     calibrate,
     class_digammas,
     complete,
+    convolve,
     count_nearer,
     count_nested,
     count_ranks,
@@ -165,6 +168,7 @@ from lowland._native.kernels import (
     descend,
     distance_rows,
     distance_sums,
+    fourier_order,
     gather,
     gaussian_field,
     gtm_posteriors,
@@ -243,6 +247,7 @@ __all__ = [
     "calibrate",
     "class_digammas",
     "complete",
+    "convolve",
     "count_nearer",
     "count_nested",
     "count_ranks",
@@ -251,6 +256,7 @@ __all__ = [
     "descend",
     "distance_rows",
     "distance_sums",
+    "fourier_order",
     "gather",
     "gaussian_field",
     "gtm_posteriors",
