@@ -93,7 +93,7 @@ class Divergence:
         )
         self.repulsion(Y, self._potential, repulsion)
         # Z underflows to 0 in a map whose points are all too far apart.
-        potential = np.maximum(self._potential, np.finfo(Y.dtype).tiny)
+        potential = np.maximum(self._potential, np.finfo(Y.dtype).tiny, out=self._potential)
         n = len(Y)
         if not self.by_rows:
             total = float(potential.sum())

@@ -18,7 +18,7 @@ def map_order(Y: np.ndarray) -> np.ndarray:
     bits = KEY_BITS // axes
     low = Y[:, :axes].min(axis=0)
     span = max(float((Y[:, :axes].max(axis=0) - low).max()), float(np.finfo(np.float32).tiny))
-    cells = np.minimum((Y[:, :axes] - low) * (2**bits / span), 2**bits - 1).astype(np.uint32)
+    cells = np.minimum((Y[:, :axes] - low) / span * 2**bits, 2**bits - 1).astype(np.uint32)
     keys = _hilbert_keys(*cells.T, bits) if axes == 2 else _morton_keys(cells, bits)
     return np.argsort(keys, kind="stable").astype(np.int32)
 
