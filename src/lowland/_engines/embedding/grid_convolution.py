@@ -104,7 +104,7 @@ def _mirrored(corner: np.ndarray) -> np.ndarray:
 
 
 def _for_planes(corner: np.ndarray) -> np.ndarray:
-    """The spectrum in the order of ``_native.convolve``, scaled by what its transforms leave out."""
+    """The spectrum in the order of ``_native.convolve``, with the scale of its transforms."""
     high, wide = corner.shape[0] - 1, corner.shape[1] - 1
     order = np.empty(high, np.int32)
     _native.fourier_order(order)

@@ -10,16 +10,17 @@ KEY_BITS = 30
 
 
 def map_order(Y: np.ndarray) -> np.ndarray:
-    """The points in the order of a curve through at most three coordinates, on a grid over the map.
+    """The points in the order of a curve through at most three coordinates.
 
-    The curve is Hilbert's for two coordinates, which never jumps, and Morton's for three. O(n log n).
+    Through two coordinates it is Hilbert's curve, which never jumps, and through three Morton's,
+    both on a grid over the map. O(n log n).
     """
     axes = min(Y.shape[1], 3)
     bits = KEY_BITS // axes
     low = Y[:, :axes].min(axis=0)
     span = max(float((Y[:, :axes].max(axis=0) - low).max()), float(np.finfo(np.float32).tiny))
     cells = np.minimum((Y[:, :axes] - low) / span * 2**bits, 2**bits - 1).astype(np.uint32)
-    keys = _hilbert_keys(*cells.T, bits) if axes == 2 else _morton_keys(cells, bits)
+    keys = _hilbert_keys(cells[:, 0], cells[:, 1], bits) if axes == 2 else _morton_keys(cells, bits)
     return np.argsort(keys, kind="stable").astype(np.int32)
 
 

@@ -34,9 +34,9 @@ __all__ = [
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
-# Nanoseconds, measured with two threads: a pair, a point in a tree and a node of the padded grid with
-# its transforms (both by dimension of the map), a point on the grid. Degrees of freedom other than 1
-# need a power per pair; for the grid they cost nothing.
+# Nanoseconds, measured with two threads: a pair, a point in a tree and a node of the padded grid
+# with its transforms (both by dimension of the map), a point on the grid. Degrees of freedom other
+# than 1 need a power per pair; for the grid they cost nothing.
 PAIR, TREE = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}
 NODE, POINT = {1: 3.0, 2: 1.0, 3: 3.0}, 30.0
 POWER = {"pairs": 8.0, "tree": 3.0}
