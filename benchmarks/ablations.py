@@ -4,6 +4,7 @@
     python benchmarks/ablations.py skyline     Cholesky factors along a line, against SuperLU
     python benchmarks/ablations.py products    products with centered data, against BLAS
     python benchmarks/ablations.py network     training of a network, against BLAS and numpy
+    python benchmarks/ablations.py convolve    the field of a map on a grid, against scipy.fft
 
 Each part prints time (best of several runs, candidates in turn) and the property that the part
 exists for. A part that shows no gain here has to go.
@@ -17,6 +18,7 @@ import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -336,6 +338,40 @@ def network() -> None:
         )
 
 
+# --- convolution of a plane -----------------------------------------------------------------------
+
+
+def convolve() -> None:
+    """The step of the particle mesh that scipy's transforms could do, and did."""
+    from lowland._engines.embedding import grid_convolution as engine
+
+    def cauchy(squares: np.ndarray) -> np.ndarray:
+        return 1 / (1 + squares)
+
+    for shape in [(35, 30), (128, 128), (300, 250), (631, 589), (1200, 1000)]:
+        charges = np.random.default_rng(0).random(shape, dtype=np.float32)
+        corner = engine.corrected_spectrum(engine.padded_nodes(shape), 0.45, cauchy)
+        own = {t: engine.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
+        by_scipy = {t: engine.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
+        for convolution in by_scipy.values():
+            convolution.spectrum = engine._mirrored(corner)
+        repeats = max(1, 2_000_000 // charges.size)
+
+        def again(work: Callable[[np.ndarray], Any], times: int, X: np.ndarray) -> None:
+            for _ in range(times):
+                work(X)
+
+        expected = by_scipy[1]._transformed(charges)
+        error = np.abs(own[2](charges) - expected).max() / np.abs(expected).max()
+        works = {"own": own[2], "own, 1 thread": own[1]}
+        works |= {"scipy": by_scipy[2]._transformed, "scipy, 1 thread": by_scipy[1]._transformed}
+        show(
+            f"{repeats} fields of {shape[0]} x {shape[1]} nodes",
+            best({name: partial(again, work, repeats, charges) for name, work in works.items()}),
+            fields_differ_by=f"{error:.1e}",
+        )
+
+
 def _both(own: Callable[[int], Any], blas: Callable[[int], Any]) -> str:
     return f"own {_same(own(1), own(2))}, BLAS {_same(blas(1), blas(2))}"
 
@@ -346,5 +382,6 @@ def _same(a: np.ndarray, b: np.ndarray) -> str:
 
 if __name__ == "__main__":
     parts = {"npy": npy, "skyline": skyline, "products": products, "network": network}
+    parts["convolve"] = convolve
     for name in sys.argv[1:] or parts:
         parts[name]()

@@ -31,6 +31,8 @@ definition in numpy.
 - ``spread(y, low, pitch, charges)`` and ``gather(y, low, pitch, own_mean, own_wave, field,
   potential, forces)``: from the points of a map to a grid, and from a field on it back to the
   points, by B-splines of order 6.
+- ``convolve(charges, spectrum, wide, field)``: the convolution of a plane with an even kernel;
+  ``fourier_order(order)``: the frequencies in the order of its spectrum; see ``convolve.cpp``.
 - ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z, a,
   b)``: the places z of new rows in the map y, whose field on a grid is given; no row depends on
   others.
@@ -167,6 +169,7 @@ from lowland._native.kernels import (
     calibrate,
     class_digammas,
     complete,
+    convolve,
     count_nearer,
     count_nested,
     count_ranks,
@@ -178,6 +181,7 @@ from lowland._native.kernels import (
     fuzzy_repel,
     fuzzy_sample,
     fuzzy_weights,
+    fourier_order,
     gather,
     gaussian_field,
     gtm_posteriors,
@@ -258,6 +262,7 @@ __all__ = [
     "calibrate",
     "class_digammas",
     "complete",
+    "convolve",
     "count_nearer",
     "count_nested",
     "count_ranks",
@@ -269,6 +274,7 @@ __all__ = [
     "fuzzy_repel",
     "fuzzy_sample",
     "fuzzy_weights",
+    "fourier_order",
     "gather",
     "gaussian_field",
     "gtm_posteriors",

@@ -278,6 +278,15 @@ def gather(
     threads: int,
     isa: str = "auto",
 ) -> None: ...
+def fourier_order(order: np.ndarray, isa: str = "auto") -> None: ...
+def convolve(
+    charges: np.ndarray,
+    spectrum: np.ndarray,
+    wide: int,
+    field: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
 def settle_rows(
     ids: np.ndarray,
     weights: np.ndarray,

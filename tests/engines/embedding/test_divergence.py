@@ -171,7 +171,7 @@ def test_another_order_of_points_changes_nothing_else(dof, by_rows, d, problem):
     before = divergence(Y, with_loss=True)
     before = [np.copy(part) for part in before]
     rows = np.arange(len(Y))
-    for map_to_follow in (Y, -Y[:, ::-1]):  # twice: orders compose
+    for map_to_follow in (Y, -Y[:, ::-1], Y[::-1], -Y):  # orders compose, in memory used again
         order = divergence.arrange(map_to_follow[rows])
         assert sorted(order) == list(range(len(Y)))
         rows = rows[order]
@@ -181,6 +181,16 @@ def test_another_order_of_points_changes_nothing_else(dof, by_rows, d, problem):
         np.testing.assert_allclose(now, then[rows], atol=1e-13)
     assert after.total == pytest.approx(float(before[2]), rel=1e-12)
     assert after.loss == pytest.approx(float(before[3]), rel=1e-12)
+
+
+def test_the_affinities_that_were_given_are_not_written_to(problem):
+    divergence, _, Y = problem(1.0, False)
+    given = divergence.P
+    before = given.indptr.copy(), given.indices.copy(), given.weights.copy()
+    for map_to_follow in (Y, -Y[:, ::-1], Y[::-1], -Y):
+        divergence.arrange(map_to_follow)
+    for then, now in zip(before, (given.indptr, given.indices, given.weights), strict=True):
+        np.testing.assert_array_equal(now, then)
 
 
 def test_neighbors_in_the_map_come_near_in_memory(half_done):

@@ -31,7 +31,7 @@ __all__ = ["Descent", "Objective", "Stage", "descend", "descent_step_cost"]
 LONGEST = 5.0
 LOOK = 50
 ARRANGED_ROWS = 5000  # smaller maps fit into the cache in any order
-ARRANGED_AT = (100, 200, 300, 500)  # and every 500 steps after that
+ARRANGED_AT = (0, 50, 150, 300, 500)  # steps before which points are ordered; then every 500
 
 
 class Stage(NamedTuple):
@@ -98,10 +98,10 @@ def descend(
         rate *= stage.rate
         last = None
         for _ in range(stage.n_iter):
+            walk.maybe_arrange(step)
             looks = step % LOOK == 0
             loss = walk.step(stage, rate, with_loss=looks)
             step += 1
-            walk.maybe_arrange(step)
             settled = False
             if loss is not None:
                 losses.append(loss)

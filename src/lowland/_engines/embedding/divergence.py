@@ -80,6 +80,8 @@ class Divergence:
         self._sums = np.empty((P.n, 2))
         self._potential = np.empty(P.n)
         self._buffers: tuple[np.ndarray, np.ndarray] | None = None
+        self._arranged = False  # whether P is in an order, and in memory, of this object
+        self._spare: JointAffinities | None = None  # P in the order before
 
     def __call__(self, Y: np.ndarray, with_loss: bool = False) -> Forces:
         """Forces at the map Y (float32 or float64, as the affinities)."""
@@ -93,12 +95,14 @@ class Divergence:
         )
         self.repulsion(Y, self._potential, repulsion)
         # Z underflows to 0 in a map whose points are all too far apart.
-        potential = np.maximum(self._potential, np.finfo(Y.dtype).tiny)
+        potential = np.maximum(self._potential, np.finfo(Y.dtype).tiny, out=self._potential)
         n = len(Y)
         if not self.by_rows:
             total = float(potential.sum())
+            if not with_loss:
+                return Forces(attraction, repulsion, total, None)
             loss = self.entropy + float(self._sums[:, 0].sum()) + math.log(total)
-            return Forces(attraction, repulsion, total, loss if with_loss else None)
+            return Forces(attraction, repulsion, total, loss)
         weights = (1 / potential).astype(Y.dtype)
         weighted_repulsion(Y, self.dof, weights, repulsion, self.threads)
         loss = self.entropy + n * float(self._sums[:, 0].sum()) + float(np.log(potential).sum())
@@ -119,18 +123,23 @@ class Divergence:
     def arrange(self, Y: np.ndarray) -> np.ndarray:
         """Reorder the points so that neighbors in the map are near in memory.
 
-        Point i is then the former point ``order[i]``; the order is returned.
+        Point i is then the former point ``order[i]``; the order is returned. The memory of an
+        earlier order is used again: fresh pages take longer than the edges that are moved.
         """
         order = map_order(Y)
         place = np.empty_like(order)
         place[order] = np.arange(len(order), dtype=np.int32)
         P = self.P
         starts = np.concatenate([[0], np.cumsum(np.diff(P.indptr)[order])])
-        columns, weights = np.empty_like(P.indices), np.empty_like(P.weights)
+        if self._spare is None:
+            columns, weights = np.empty_like(P.indices), np.empty_like(P.weights)
+        else:
+            columns, weights = self._spare.indices, self._spare.weights
         _native.permute_edges(
             P.indptr, P.indices, P.weights, order, place, starts, columns, weights, self.threads
         )
-        self.P = JointAffinities(starts, columns, weights)
+        self._spare = P if self._arranged else None  # never what the caller gave
+        self.P, self._arranged = JointAffinities(starts, columns, weights), True
         return order
 
 

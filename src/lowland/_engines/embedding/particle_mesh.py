@@ -6,10 +6,10 @@ With K a function of the distance of two points of the map, such as their simila
 
 the repulsive force on point i is -1/2 grad phi(y_i), so that one scalar field is enough. Unit
 charges at the points are spread onto a grid with B-splines of order 6 and convolved with K by one
-forward and one inverse FFT. The field and its analytic gradient are interpolated at the points with
-the same splines. K's spectrum is divided by the squared spectrum of the sampled B-spline, which
-corrects both interpolations. The contribution of a point to the field at its own place is known and
-subtracted.
+forward and one inverse FFT (see :mod:`grid_convolution`). The field and its analytic gradient are
+interpolated at the points with the same splines. K's spectrum is divided by the squared spectrum of
+the sampled B-spline, which corrects both interpolations. The contribution of a point to the field
+at its own place is known and subtracted.
 
 Cost O(n + g log g) for g grid nodes, which do not grow with n: for a similarity, whose width is
 fixed, with the area of the map; for K = r, which has no width, not at all. The relative error of
@@ -30,6 +30,11 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.memory import require_memory
+from lowland._engines.embedding.grid_convolution import (
+    GridConvolution,
+    corrected_spectrum,
+    padded_nodes,
+)
 
 __all__ = ["DISTANCE", "Field", "ParticleMesh", "RadialKernel", "grid_nodes", "similarity"]
 
@@ -39,7 +44,6 @@ FINE, COARSE = 0.4, 0.45
 NARROW = 16  # in the same units
 MARGIN = 8  # nodes beyond the outermost points
 TURN = np.array([0.8191725134, 0.6710436067, 0.5497004779])  # fills a cell evenly (Roberts 2018)
-SPLINE = (1 / 120, 26 / 120, 66 / 120, 26 / 120, 1 / 120)  # of order 6, at the integers
 STEPS_PER_OCTAVE = 10  # grid sizes are rounded up, so that spectra are seldom recomputed
 WIDTH = {1: 4096, 2: 256, 3: 48}  # nodes along the map for K = r, by its dimension
 
@@ -115,7 +119,7 @@ class ParticleMesh:
     ) -> None:
         self.kernel, self.threads, self.alternative = kernel, threads, alternative
         self.pitch = math.nan
-        self._spectrum: np.ndarray | None = None
+        self._convolution: GridConvolution | None = None
         self._shape: tuple[int, ...] = ()
         self._charges = np.empty(0, np.float32)
         self._own = (1.0, 0.0)
@@ -140,10 +144,11 @@ class ParticleMesh:
         else:
             low -= pitch * (turn * TURN[: len(shape)] % 1.0)
         _native.spread(Y, low, self.pitch, self._charges, self.threads)
-        return Field(self._convolved(), low, self.pitch, self._own)
+        assert self._convolution is not None
+        return Field(self._convolution(self._charges), low, self.pitch, self._own)
 
     def _prepare(self, shape: tuple[int, ...], pitch: float) -> None:
-        padded = _padded(shape)
+        padded = padded_nodes(shape)
         n_bytes = 4 * (6 * math.prod(padded))
         require_memory(
             n_bytes,
@@ -154,25 +159,7 @@ class ParticleMesh:
             self._own = _own_share(pitch, self.kernel, len(shape))
         self._shape, self.pitch = shape, pitch
         self._charges = np.empty(shape, np.float32)
-        self._spectrum = _spectrum(padded, pitch, self.kernel)
-
-    def _convolved(self) -> np.ndarray:
-        """K * charges on the grid: transforms of the empty half of the padded grid are left out."""
-        import scipy.fft  # here: it takes longer to import than small maps take to make
-
-        shape, padded = self._shape, _padded(self._shape)
-        axes = range(len(shape) - 1)
-        waves = scipy.fft.rfft(self._charges, padded[-1], axis=-1, workers=self.threads)
-        for axis in reversed(axes):
-            waves = scipy.fft.fft(
-                waves, padded[axis], axis=axis, overwrite_x=True, workers=self.threads
-            )
-        waves *= self._spectrum
-        for axis in axes:
-            waves = scipy.fft.ifft(waves, axis=axis, overwrite_x=True, workers=self.threads)
-            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
-        values = scipy.fft.irfft(waves, padded[-1], axis=-1, workers=self.threads)
-        return np.ascontiguousarray(values[..., : shape[-1]])
+        self._convolution = GridConvolution(shape, pitch, self.kernel.values, self.threads)
 
 
 def _rung(n_nodes: int) -> int:
@@ -181,55 +168,17 @@ def _rung(n_nodes: int) -> int:
     return math.ceil(2 ** (step / STEPS_PER_OCTAVE))
 
 
-def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Twice the nodes, so that the convolution does not reach around the grid; fast for FFTs."""
-    import scipy.fft
-
-    return tuple(2 * scipy.fft.next_fast_len(size, real=True) for size in shape)
-
-
-def _spectrum(padded: tuple[int, ...], pitch: float, kernel: RadialKernel) -> np.ndarray:
-    """K's spectrum on a periodic grid, divided by the squared spectra of the sampled B-spline.
-
-    K is even along each axis, so that a cosine transform of one corner of the grid gives one corner
-    of the spectrum; the other half of it along all axes but the last is its mirror image.
-    """
-    import scipy.fft
-
-    d, halves = len(padded), [size // 2 + 1 for size in padded]
-    squares = np.zeros(halves)
-    for axis, half in enumerate(halves):
-        squares += _along(axis, d, (pitch * np.arange(half)) ** 2)
-    spectrum = scipy.fft.dctn(kernel.values(squares), type=1, overwrite_x=True)
-    for axis, (half, size) in enumerate(zip(halves, padded, strict=True)):
-        waves = 2 * np.pi * np.arange(half) / size
-        spline = SPLINE[2] + 2 * SPLINE[3] * np.cos(waves) + 2 * SPLINE[4] * np.cos(2 * waves)
-        spectrum *= _along(axis, d, spline**-2)
-    spectrum = spectrum.astype(np.float32)
-    for axis in range(d - 1):
-        mirror = np.flip(spectrum, axis)[(slice(None),) * axis + (slice(1, -1),)]
-        spectrum = np.concatenate([spectrum, mirror], axis=axis)
-    return spectrum
-
-
-def _along(axis: int, d: int, values: np.ndarray) -> np.ndarray:
-    """Values along one of d axes, to be broadcast."""
-    return values.reshape([-1 if k == axis else 1 for k in range(d)])
-
-
 def _own_share(pitch: float, kernel: RadialKernel, d: int) -> tuple[float, float]:
     """Mean and first wave of a charge's own potential over its places t in a cell of the grid.
 
     S(t) = sum_{g,h} M(t - g) A(g - h) M(t - h), with A the corrected kernel on the nodes, is close
     to mean + wave * sum_k cos(2 pi t_k); the gradient of the field at the charge is half that of S.
     """
-    import scipy.fft
-    from scipy.interpolate import BSpline
-
     size, places = 64 if d == 3 else 128, np.arange(8) / 8
-    spline = BSpline.basis_element(np.arange(-3.0, 4.0), extrapolate=False)
-    weights = np.nan_to_num(spline(places - np.arange(-2, 4)[:, None]))  # (nodes, places)
-    A = scipy.fft.irfftn(_spectrum((size,) * d, pitch, kernel).astype(np.float64), (size,) * d)
+    weights = _spline(places - np.arange(-2, 4)[:, None])  # (nodes, places)
+    A = corrected_spectrum((size,) * d, pitch, kernel.values)
+    for axis in range(d):  # back to nodes; both are even
+        A = np.fft.irfft(A, size, axis=axis)[(slice(None),) * axis + (slice(size // 2 + 1),)]
     steps = np.arange(-5, 6)
     overlap = np.stack(  # sum_g M(t - g) M(t - g - step)
         [
@@ -237,11 +186,17 @@ def _own_share(pitch: float, kernel: RadialKernel, d: int) -> tuple[float, float
             for step in steps
         ]
     )
-    S = A[np.ix_(*[steps % size] * d)]
+    S = A[np.ix_(*[np.abs(steps)] * d)]
     for _ in range(d):  # contract one axis of offsets after the other
         S = np.tensordot(S, overlap, axes=(0, 0))
     waves = np.fft.fftn(S) / S.size
     return float(waves.flat[0].real), float(2 * waves[(1,) + (0,) * (d - 1)].real)
+
+
+def _spline(x: np.ndarray) -> np.ndarray:
+    """The B-spline of order 6 at distances x from its middle, by truncated powers."""
+    terms = [(-1) ** k * math.comb(6, k) * np.maximum(x + 3 - k, 0) ** 5 for k in range(7)]
+    return sum(terms[1:], terms[0]) / 120
 
 
 def grid_nodes(Y: np.ndarray, kernel: RadialKernel, margin: int = MARGIN) -> int:

