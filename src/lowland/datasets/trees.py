@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from lowland._core.random import generator
@@ -65,7 +67,7 @@ def branching_tree(
     y = np.sort(np.arange(n_samples, dtype=np.int64) % n_branches)
     X, truth = np.empty((n_samples, n_features)), np.zeros((n_samples, n_branches))
     bounds = np.searchsorted(y, np.arange(n_branches + 1))
-    for branch, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for branch, (first, last) in enumerate(itertools.pairwise(bounds)):
         X[first:last] = np.cumsum(steps[first:last], axis=0)
         if first > 0:
             fork = int(rng.integers(first))

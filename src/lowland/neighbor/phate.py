@@ -57,8 +57,8 @@ class PHATE(DistanceReducer):
         Number of steps of the walk. "auto" takes the knee of the von Neumann entropy of P^t,
         t <= 100. A larger value removes more noise and detail.
     gamma : float, default=1.0
-        Kind of the potential, from -1 to 1: 1 is the logarithm, 0 the square root, -1 the
-        probabilities themselves; U = 2 / (1 - gamma) (P^t)^((1 - gamma) / 2) below 1.
+        Kind of the potential, from -1 to 1: 1 the logarithm, 0 the square root, -1 P^t itself.
+        Below 1 it is U = 2 / (1 - gamma) (P^t)^((1 - gamma) / 2).
     mds : {"metric", "classical", "nonmetric"}, default="metric"
         Which scaling makes the map of the potential distances.
     max_iter : int, default=300
@@ -157,8 +157,8 @@ class PHATE(DistanceReducer):
     reference = "Moon et al. (2019)"
     reading = Reading(
         axes="The axes have no meaning of their own. Only distances can be read.",
-        distances="Rows are near if random walks from them spread over the same rows. Far distances "
-        "have a meaning, too: they tell how hard it is to get from one row to the other.",
+        distances="Rows are near if random walks from them spread over the same rows. Far "
+        "distances have a meaning, too: they tell how hard it is to get from one row to another.",
         gaps="A gap is a place that few rows connect. Parts without any connection get a distance "
         "that is set by the method.",
         sizes="Branches are as long as the walk needs for them, not as in the data. The diffusion "
@@ -233,7 +233,9 @@ class PHATE(DistanceReducer):
         first = self.distinct_rows_ = equal.first
         if len(first) == 1:
             return Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
-        different = np.ascontiguousarray(X[np.ix_(first, first)]) if self._has_distances else X[first]
+        different = (
+            np.ascontiguousarray(X[np.ix_(first, first)]) if self._has_distances else X[first]
+        )
         decay = self._decay(len(first) - 1)
         return decay.of_rows(different, decay.nearest(different, run), run), equal.group
 
