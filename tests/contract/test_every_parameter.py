@@ -268,7 +268,7 @@ BY_STRESS: dict[str, list[dict[str, Any]]] = {
     "LinearMDS": [{}, {"power": 0}, {"power": 2}],
     "TCIE": [{}, {"criterion": "path"}],
     "LocalMDS": [{"tau": 1.0}],  # one descent; other values are reached by several
-    "PHATE": [{}, {"mds": "nonmetric"}],
+    "PHATE": [{}],
 }
 DESCENTS = [
     (method, params)
