@@ -20,6 +20,7 @@ import scipy.sparse
 
 from lowland._core.context import FitContext
 from lowland._core.memory import require_memory
+from lowland._engines.graphs.components import connected_components
 from lowland._engines.grids.nearest_units import nearest_units, unit_sums
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs, largest_eigenpairs
@@ -36,14 +37,15 @@ DENSE_WORK = 1e9  # products of stored entries, from which on a dense product is
 
 
 class Diffusion(NamedTuple):
-    """The operator P on m points by its eigenpairs, S = V L V^T, and the roots of the degrees.
+    """The operator P = D^-1/2 S D^1/2 on m points, the roots of D, and the eigenpairs of S.
 
-    ``values`` are largest first.
+    The eigenvalues are largest first.
     """
 
+    S: np.ndarray
+    roots: np.ndarray
     values: np.ndarray
     vectors: np.ndarray
-    roots: np.ndarray
 
 
 def diffusion(
@@ -65,7 +67,7 @@ def diffusion(
 def _solved(S: np.ndarray, roots: np.ndarray, run: FitContext) -> Diffusion:
     with run.monitor.phase("spectrum of the diffusion"):
         pairs = all_eigenpairs(S)
-    return Diffusion(pairs.values, pairs.vectors, roots)
+    return Diffusion(S, roots, pairs.values, pairs.vectors)
 
 
 def _gram_of_columns(B: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
@@ -78,7 +80,7 @@ def _gram_of_columns(B: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         alternative="take fewer n_landmarks, or a larger decay",
     )
     turned = np.ascontiguousarray(B.toarray().T)
-    return products.sample_gram(turned, np.zeros(len(turned)), run.threads)
+    return products.sample_gram(turned, np.zeros(turned.shape[1]), run.threads)
 
 
 def _row_sums(K: scipy.sparse.csr_matrix) -> np.ndarray:
@@ -94,7 +96,11 @@ def _indicator(landmark: np.ndarray, m: int) -> scipy.sparse.csr_matrix:
 
 
 def landmarks_of(K: scipy.sparse.csr_matrix, m: int, run: FitContext) -> np.ndarray:
-    """The landmark of each row: m clusters, or fewer, of the leading diffusion coordinates."""
+    """The landmark of each row: about m clusters of the leading diffusion coordinates.
+
+    A cluster is split where it joins parts of the graph that are not connected, unless there are
+    so many parts that this makes more than 2 m clusters.
+    """
     degrees = _row_sums(K)
     scale = scipy.sparse.diags(1 / np.sqrt(degrees))
     S = products.matrix_times((scale @ K @ scale).tocsr(), run.threads)
@@ -103,7 +109,10 @@ def landmarks_of(K: scipy.sparse.csr_matrix, m: int, run: FitContext) -> np.ndar
         S, q, order=n, tol=AXES_TOLERANCE, rng=run.rng, monitor=run.monitor, rough=True
     )
     Z = axes.vectors * axes.values / np.sqrt(degrees)[:, None]
-    return _clusters(np.ascontiguousarray(Z, np.float32), m, run)
+    cluster = _clusters(np.ascontiguousarray(Z, np.float32), m, run)
+    n_parts, part = connected_components(K)
+    split = np.unique(cluster * n_parts + part, return_inverse=True)[1]
+    return split if split.max() < 2 * m else cluster
 
 
 def _clusters(Z: np.ndarray, m: int, run: FitContext) -> np.ndarray:
@@ -169,16 +178,44 @@ def _line_error(y: np.ndarray) -> float:
 
 def potential(P: Diffusion, t: int, gamma: float, run: FitContext) -> np.ndarray:
     """U of P^t: -log(P^t + 1e-7) for gamma = 1, else 2 / (1 - gamma) (P^t)^((1 - gamma) / 2)."""
-    powers = P.values**t
-    kept = np.abs(powers) > NEGLIGIBLE * np.abs(powers).max()
-    left = P.vectors[:, kept] * powers[kept] / P.roots[:, None]
-    right = np.ascontiguousarray((P.vectors[:, kept] * P.roots[:, None]).T)
-    U = products.times(np.ascontiguousarray(left), np.zeros(len(right)), right, run.threads)
-    np.clip(U, 0.0, 1.0, out=U)  # rounding
     if gamma == 1:
+        U = _power_by_pairs(P, t, run)
         U += FLOOR
         np.log(U, out=U)
         return np.negative(U, out=U)
+    U = _power_by_squares(P, t, run)
     U **= (1 - gamma) / 2
     U *= 2 / (1 - gamma)
     return U
+
+
+def _power_by_pairs(P: Diffusion, t: int, run: FitContext) -> np.ndarray:
+    """P^t with errors of 1e-15: one product."""
+    with np.errstate(under="ignore"):
+        powers = P.values**t
+    kept = np.abs(powers) > NEGLIGIBLE * np.abs(powers).max()
+    left = P.vectors[:, kept] * powers[kept] / P.roots[:, None]
+    U = _product(left, (P.vectors[:, kept] * P.roots[:, None]).T, run)
+    return np.clip(U, 0.0, 1.0, out=U)  # rounding
+
+
+def _power_by_squares(P: Diffusion, t: int, run: FitContext) -> np.ndarray:
+    """P^t with small relative errors of every entry, because no term of a sum is negative.
+
+    A power below 1 makes an error of 1e-15 in place of a zero large.
+    """
+    square = P.S * (P.roots / P.roots[:, None])
+    found = None
+    while t > 0:
+        if t % 2:
+            found = square if found is None else _product(found, square, run)
+        t //= 2
+        if t:
+            square = _product(square, square, run)
+    assert found is not None
+    return found
+
+
+def _product(A: np.ndarray, B: np.ndarray, run: FitContext) -> np.ndarray:
+    A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
+    return products.times(A, np.zeros(len(B)), B, run.threads)

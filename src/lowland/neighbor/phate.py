@@ -101,7 +101,8 @@ class PHATE(DistanceReducer):
     probabilities before the logarithm. Equal rows are one point of the graph. The parts of a graph
     that is not connected keep the finite distance that this 1e-7 gives them.
 
-    Landmarks are clusters of 100 leading diffusion coordinates by k-means. The walk goes from a
+    Landmarks are clusters of 100 leading diffusion coordinates by k-means; they are split where
+    they join parts of the graph, so that there may be some more of them. The walk goes from a
     cluster to a row and on to a cluster, and a row lies at the mean of the landmarks that one step
     of the walk leads to. So does a new row, by its kernel with the fitted rows, each new row by
     itself; one that equals a fitted row gets its place. Without landmarks it is the mean of the
@@ -252,12 +253,12 @@ class PHATE(DistanceReducer):
         """The landmark of each different row; None if all of them are landmarks."""
         n, most = len(kernel.bandwidths), self.n_landmarks
         m = n if most is None else min(n, int(most))
-        require_memory(
-            8 * SQUARES * m * m,
-            task=f"PHATE with {m} landmarks",
-            alternative=f"set n_landmarks={USUAL_LANDMARKS}",
-        )
-        return landmarks_of(kernel.K, m, run) if m < n else None
+        _require_squares(m)
+        if m == n:
+            return None
+        landmark = landmarks_of(kernel.K, m, run)
+        _require_squares(int(landmark.max()) + 1)
+        return landmark
 
     # --- new rows -----------------------------------------------------------------------------
 
@@ -273,6 +274,14 @@ class PHATE(DistanceReducer):
             part[known] = self.embedding_[equal[known].argmax(axis=1)]
             Z[rows] = part
         return Z.astype(X.dtype)
+
+
+def _require_squares(m: int) -> None:
+    require_memory(
+        8 * SQUARES * m * m,
+        task=f"PHATE with {m} landmarks",
+        alternative=f"take fewer, such as n_landmarks={min(m // 2, USUAL_LANDMARKS)}",
+    )
 
 
 def _walk(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
