@@ -20,7 +20,7 @@ from lowland._core.memory import require_memory
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 
-__all__ = ["AlphaDecay", "Kernel"]
+__all__ = ["FIRST", "AlphaDecay", "Kernel"]
 
 THRESHOLD = 1e-4  # smaller values of the kernel are 0
 FIRST = 3  # times k neighbors are sought at first
@@ -91,7 +91,7 @@ class AlphaDecay(NamedTuple):
     def _within_reach(
         self, X: Any, near: NeighborGraph, bandwidths: np.ndarray, run: FitContext
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(i, j, d) of all pairs with d <= c e(i), row by row exactly.
+        """(i, j, d) of all pairs with d <= c e(i), as exactly as the neighbors were found.
 
         The list of a row is complete if its last entry is beyond the reach. The other rows are
         searched again for more neighbors, until all lists are complete.
@@ -119,6 +119,7 @@ class AlphaDecay(NamedTuple):
                 m + 1,  # the row itself is one of them
                 metric=self.metric,
                 metric_params=self.metric_params,
+                method="auto" if near.recall_ is None else "cells",  # as the first search
                 threads=run.threads,
                 monitor=run.monitor,
             )
