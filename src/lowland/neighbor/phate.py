@@ -108,9 +108,9 @@ class PHATE(DistanceReducer):
     itself; one that equals a fitted row gets its place. Without landmarks it is the mean of the
     places of fitted rows.
 
-    Eigenvalues of P, not singular values, enter the entropy, as the paper says; the phate package
-    takes singular values, and its t may differ by one or two. The knee is where two straight
-    lines fit the curve best.
+    Eigenvalues of P enter the entropy. The entropy of the phate package is that of the singular
+    values, so that its t may differ: by one to three in small examples, by far more with landmarks,
+    where it also depends on the seed. The knee is where two straight lines fit the curve best.
 
     References
     ----------

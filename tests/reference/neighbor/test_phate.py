@@ -310,7 +310,9 @@ def test_operator_entropy_and_potential_are_those_of_phate(alpha):
     np.testing.assert_allclose(U[at], potentials, atol=2e-5)
     found = entropies_of(walk.values)
     np.testing.assert_allclose(found[[0, 4, 19, 99]], entropies, atol=2e-6)
-    assert abs(knee(found) - peer_knee) <= 1  # its lines share their ends in another way
+    assert (
+        abs(knee(found) - peer_knee) <= 1
+    )  # it fits two lines, too; on other curves it was 0 or 1 later
     assert abs(knee(found) - peer_t) <= 3
 
 
