@@ -26,6 +26,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "neighbor_phate",
     "latent_gplvm",
     "neural_network",
     "neural_autoencoder",

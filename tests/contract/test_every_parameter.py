@@ -270,6 +270,7 @@ BY_STRESS: dict[str, list[dict[str, Any]]] = {
     "LinearMDS": [{}, {"power": 0}, {"power": 2}],
     "TCIE": [{}, {"criterion": "path"}],
     "LocalMDS": [{"tau": 1.0}],  # one descent; other values are reached by several
+    "PHATE": [{}],
 }
 DESCENTS = [
     (method, params)
@@ -310,8 +311,9 @@ def test_the_fit_stops_when_the_loss_falls_by_less_than_tol_of_itself(descending
     if descending.__name__ in ANNEALED:
         return
     losses = model.loss_history_
-    if stress:  # the root of the loss for "interval" and stress-1
-        power = 2 if params.get("transformation") or descending.__name__ == "NonmetricMDS" else 1
+    if stress:  # the root of the loss for "interval", stress-1 and relative stress
+        roots = descending.__name__ in ("NonmetricMDS", "PHATE")
+        power = 2 if params.get("transformation") or roots else 1
         before, after = losses[:-LOOK_BACK] ** power, losses[LOOK_BACK:] ** power
         shares = (before - after) / (LOOK_BACK * np.abs(before))
     else:  # the last loss is that of the last map, the others are those of every 50th step

@@ -38,8 +38,8 @@ def test_tables_and_generators_are_the_expected_ones():
         "wine",
     }
     assert set(TABLES) >= DISTANCES
-    assert len(GENERATORS) == 8
-    assert len(NOISY) == 7
+    assert len(GENERATORS) == 9
+    assert len(NOISY) == 8
 
 
 def test_names_are_the_public_functions():
@@ -166,6 +166,7 @@ def test_bad_seed_is_refused(make, value):
         ("blobs", "n_clusters", 0, "an integer >= 1"),
         ("blobs", "n_features", 0, "an integer >= 1"),
         ("blobs", "spread", -1.0, "a number in [0, 1e+100)"),
+        ("branching_tree", "n_branches", 0, "an integer >= 1"),
         ("helix", "pitch", 0.0, "a number in (0, 1e+100)"),
         ("helix", "turns", -1, "a number in (0, 1e+100)"),
         ("helix", "turns", 1e308, "a number in (0, 1e+100)"),

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
 from scipy.stats import chisquare, kstest
 
-from lowland.datasets import blobs, helix, sphere, torus, two_rings
+from lowland.datasets import blobs, branching_tree, helix, sphere, torus, two_rings
 
 
 def test_sphere_rows_have_unit_radius_and_match_latitude_and_longitude():
@@ -105,3 +107,15 @@ def test_blobs_without_spread_are_their_centers_in_an_own_array():
     data = blobs(20, spread=0.0, random_state=8)
     np.testing.assert_array_equal(data.X, data.truth)
     assert not np.shares_memory(data.X, data.truth)
+
+
+def test_truth_of_the_tree_is_the_path_along_it():
+    """Shortest paths between rows a step apart, against city-block distances of the truth."""
+    data = branching_tree(300, n_branches=6, noise=0.0, random_state=4)
+    apart = cdist(data.X, data.X)
+    paths = shortest_path(np.where(np.abs(apart - 1) < 1e-9, 1.0, 0.0), directed=False)
+    np.testing.assert_array_equal(paths, cdist(data.truth, data.truth, "cityblock"))
+    np.testing.assert_array_equal(np.bincount(data.y), 50)
+    own = data.truth[np.arange(300), data.y]
+    for branch in range(6):
+        np.testing.assert_array_equal(np.sort(own[data.y == branch]), np.arange(1, 51))

@@ -18,7 +18,16 @@ from lowland.preparation.preparation import Preparation
 __all__ = ["function_case", "measure", "random_options"]
 
 MEASURES = [name for name in metrics.__all__ if name[0].islower() and name != "selection_curve"]
-GENERATORS = ["bent_sheet", "blobs", "helix", "s_curve", "sphere", "swiss_roll", "torus"]
+GENERATORS = [
+    "bent_sheet",
+    "blobs",
+    "branching_tree",
+    "helix",
+    "s_curve",
+    "sphere",
+    "swiss_roll",
+    "torus",
+]
 GENERATORS += ["two_rings", "load_dataset", "breakfast", "drawn_faces"]
 METRICS = ["euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev"]
 METRICS += ["minkowski", "canberra", "braycurtis", "hamming", "jaccard", "gower", "precomputed"]

@@ -383,6 +383,17 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({}, "classes"),
         *METRICS,
     ],
+    "PHATE": [
+        ({}, "rows"),
+        ({"n_neighbors": 3, "decay": 2.0}, "rows"),
+        ({"n_neighbors": 4, "decay": None}, "rows"),
+        ({"decay": 10.0, "n_landmarks": 12}, "rows"),
+        ({"n_neighbors": 3, "decay": None, "n_landmarks": 12}, "clusters"),
+        ({"n_neighbors": 4, "t": 3, "n_components": 3}, "clusters"),
+        ({"n_neighbors": 60, "decay": 4.0}, "rows"),
+        ({"n_neighbors": 4, "decay": 6.0, "n_landmarks": 15, **GIVEN}, "clustered distances"),
+        *METRICS,
+    ],
     "LocalMDS": [
         ({"n_neighbors": 6}, "rows"),
         ({"n_neighbors": 6, "tau": 0.3}, "rows"),

@@ -22,6 +22,7 @@ from lowland.datasets.dissimilarities import (
 from lowland.datasets.faces import drawn_faces
 from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
 from lowland.datasets.tables import breast_cancer, digits, iris, wine
+from lowland.datasets.trees import branching_tree
 
 __all__ = [
     "Dataset",
@@ -29,6 +30,7 @@ __all__ = [
     "australia",
     "bent_sheet",
     "blobs",
+    "branching_tree",
     "breakfast",
     "breakfast_preferences",
     "breast_cancer",

@@ -20,6 +20,7 @@ MOST = 1e100  # of noise and lengths: their squares are still numbers
 ALLOWED: dict[str, Constraint] = {
     "bend": Real(0.0, 2.0 * np.pi),
     "hole": Boolean(),
+    "n_branches": Integer(1),
     "n_clusters": Integer(1),
     "n_features": Integer(1),
     "n_persons": Integer(1),
