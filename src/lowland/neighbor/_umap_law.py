@@ -43,14 +43,16 @@ def curve_parameters(spread: float, min_dist: float) -> tuple[float, float]:
     """
     import scipy.optimize  # here: importing it takes longer than small maps take
 
-    x = np.linspace(0, 3 * spread, 300)
-    target = np.where(x < min_dist, 1.0, np.exp(-(x - min_dist) / spread))
+    x = np.linspace(0, 3, 300)  # in units of the spread, for which a is a spread^2b
+    target = np.where(x < min_dist / spread, 1.0, np.exp(-(x - min_dist / spread)))
 
     def curve(x: np.ndarray, a: float, b: float) -> np.ndarray:
         return 1 / (1 + a * x ** (2 * b))
 
     try:
-        (a, b), _ = scipy.optimize.curve_fit(curve, x, target)
+        with np.errstate(all="ignore"):  # powers of 0 with exponents that are tried and left
+            (a, b), _ = scipy.optimize.curve_fit(curve, x, target)
+            a /= spread ** (2 * b)
     except RuntimeError:
         a = b = math.nan
     if not (a > 0 and 0 < b <= STEEPEST):
