@@ -15,7 +15,7 @@ from lowland._core.meanings.contents import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.embedding.descent import descend
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
@@ -27,6 +27,7 @@ from lowland.neighbor._umap_forces import UmapForces, row_normalized
 from lowland.neighbor._umap_law import STEEPEST, UmapLaw, curve_parameters, umap_law
 from lowland.neighbor._umap_outsiders import beside_the_map, known_squares, without_far
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
+from lowland.neighbor._umap_stages import density_start, umap_stages
 from lowland.neighbor._umap_start import starting_layout
 from lowland.neighbor._umap_target import (
     check_target_numbers,
@@ -38,10 +39,7 @@ from lowland.neighbor._umap_target import (
 __all__ = ["UMAP"]
 
 MANY_ROWS = 10_000  # above, fewer steps are the default
-# Shares of the steps with an exaggerated attraction: the factor, the momentum, and the step length.
-# As in t-SNE, exaggeration first lets clusters find each other; the loss ends lower.
-STAGES = ((0.2, 4.0, 0.8, 0.1), (0.1, 2.0, 0.8, 0.2), (0.7, 1.0, 0.9, 0.2))
-DENSITY_SHARE, DENSITY_EPOCHS = 0.3, 200  # of the steps, at the end; steps in addition
+DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
 class UMAP(NeighborMap, Invertible):
@@ -300,11 +298,11 @@ class UMAP(NeighborMap, Invertible):
         )
         if radii is not None:
             forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
-            forces.density_from = round((1 - DENSITY_SHARE) * steps)
+            forces.density_from = density_start(steps)
         found = descend(
             forces,
             np.ascontiguousarray(Y),
-            self._stages(steps),
+            umap_stages(steps, not isinstance(self.init, str), radii is not None),
             learning_rate=float(self.learning_rate),
             tol=0.0,
             monitor=run.monitor,
@@ -321,16 +319,6 @@ class UMAP(NeighborMap, Invertible):
         if self.n_epochs is not None:
             return int(self.n_epochs)
         return (500 if n <= MANY_ROWS else 200) + (DENSITY_EPOCHS if self.density else 0)
-
-    def _stages(self, steps: int) -> list[Stage]:
-        if not isinstance(self.init, str):  # exaggeration would undo the clusters of a map
-            return [Stage(steps, 1.0, STAGES[-1][2], False, STAGES[-1][3])]
-        first, second = (round(share * steps) for share, *_ in STAGES[:2])
-        counts = (first, second, steps - first - second)
-        return [
-            Stage(count, factor, momentum, False, rate)
-            for count, (_, factor, momentum, rate) in zip(counts, STAGES, strict=True)
-        ]
 
     def _rate(self) -> float:
         return float(self.negative_sample_rate) * float(self.repulsion_strength)
