@@ -27,7 +27,7 @@ from lowland.neighbor._umap_forces import UmapForces, row_normalized
 from lowland.neighbor._umap_law import STEEPEST, UmapLaw, curve_parameters, umap_law
 from lowland.neighbor._umap_outsiders import beside_the_map, known_squares, without_far
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
-from lowland.neighbor._umap_stages import density_start, umap_stages
+from lowland.neighbor._umap_stages import calm_start, umap_stages
 from lowland.neighbor._umap_start import starting_layout
 from lowland.neighbor._umap_target import (
     check_target_numbers,
@@ -39,6 +39,7 @@ from lowland.neighbor._umap_target import (
 __all__ = ["UMAP"]
 
 MANY_ROWS = 10_000  # above, fewer steps are the default
+MESH_DIMENSIONS = 3  # in more of them pairs are drawn
 DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
@@ -298,11 +299,15 @@ class UMAP(NeighborMap, Invertible):
         )
         if radii is not None:
             forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
-            forces.density_from = density_start(steps)
+            forces.density_from = calm_start(steps)
         found = descend(
             forces,
             np.ascontiguousarray(Y),
-            umap_stages(steps, not isinstance(self.init, str), radii is not None),
+            umap_stages(
+                steps,
+                not isinstance(self.init, str),
+                radii is not None or Y.shape[1] > MESH_DIMENSIONS,
+            ),
             learning_rate=float(self.learning_rate),
             tol=0.0,
             monitor=run.monitor,
