@@ -120,7 +120,8 @@ def test_extreme_distances_pull_by_finite_forces(d, law, dtype, isa):
 
 
 @each(
-    ("a", "b"), [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)]
+    ("a", "b"),
+    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
 )
 def test_a_law_that_does_not_fit_is_refused(a, b):
     lists, y = edges(3, 3, np.float64), np.zeros((3, 2))
@@ -177,7 +178,9 @@ def test_no_place_around_a_settled_row_is_lower(d, law, dtype, isa):
     offsets = np.meshgrid(*[np.linspace(-0.06, 0.06, 13)] * d, indexing="ij")
     around = np.stack([o.ravel() for o in offsets], axis=1)
     edge = low + 4 * PITCH, low + (np.array(SHAPES[d]) - 8) * PITCH
-    assert ((edge[0] < Z) & (edge[1] > Z)).all()  # beyond the grid the field has no slope of its own
+    assert (
+        (edge[0] < Z) & (edge[1] > Z)
+    ).all()  # beyond the grid the field has no slope of its own
     started = 0
     for z, row, p in zip(Z, ids, weights, strict=True):
         near = Y[row].astype(float)
