@@ -5,8 +5,9 @@
     objective: the fuzzy cross entropy - lambda M Corr(R, r),        M = sum_i deg_i / 2
 
 The correlation is smoothed by a variance that is added to that of r, as in the reference
-implementation. Divided by 2 deg_i like the other forces, its force on row i is
-lambda M / (2 deg_i) dCorr/dy_i, computed exactly.
+implementation. The expected step of the reference implementation is twice the gradient, since an
+edge moves both of its rows and is stored in both directions. Divided by 2 deg_i like the other
+forces, the force on row i is lambda M / deg_i dCorr/dy_i, computed exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def data_radii(graph: FuzzyGraph, squares: np.ndarray) -> np.ndarray:
 
 
 class DensityTerm:
-    """The force of -lambda M Corr(R, r) on each row, divided by 2 deg_i.
+    """The force of -lambda M Corr(R, r) on each row, divided by deg_i.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class DensityTerm:
         self.R = (R - R.mean()) / max(float(R.std()), LEAST)
         degrees = graph.degrees()
         scale = strength * degrees.sum() / 2
-        self.per_row = np.divide(scale, 2 * degrees, out=np.zeros(graph.n), where=degrees > 0)
+        self.per_row = np.divide(scale, degrees, out=np.zeros(graph.n), where=degrees > 0)
         self._sums = np.empty((graph.n, 2))
 
     def radii(self, Y: np.ndarray) -> np.ndarray:

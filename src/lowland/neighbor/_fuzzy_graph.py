@@ -82,14 +82,14 @@ def memberships(
 
 def fuzzy_graph(
     near: NeighborGraph, n_neighbors: int, connectivity: float, mix: float, threads: int
-) -> FuzzyGraph:
-    """The symmetric graph of the fitted rows. O(n k)."""
+) -> tuple[FuzzyGraph, LocalMetric]:
+    """The symmetric graph of the fitted rows, and the memberships that it is made of. O(n k)."""
     local = memberships(near, n_neighbors, connectivity, threads)
     n, k = near.indices.shape
     starts = np.arange(n + 1, dtype=np.int64) * k
     columns = near.indices.astype(np.int32, copy=False).ravel()
     weights = local.weights.astype(np.float32).ravel()
-    return symmetric_graph(starts, columns, weights, mix, threads)
+    return symmetric_graph(starts, columns, weights, mix, threads), local
 
 
 def symmetric_graph(

@@ -31,7 +31,7 @@ __all__ = ["STEEPEST", "UmapLaw", "curve_parameters", "umap_law"]
 
 LONGEST = 4.0  # force between two points
 STEEPEST = 3.0  # of b: the kernels compute powers of 1e12 in float32
-PITCH = 0.8  # distance of grid nodes in units of sqrt(s): an error of the force below 1 %
+PITCH = 0.6  # distance of grid nodes in units of sqrt(s): an error of the force below 1 %
 FIRST, LAST, PER_OCTAVE = -32, 40, 32  # the table of K: powers of two of u
 FINER = 32  # steps of the integration between two entries
 
@@ -44,18 +44,18 @@ def curve_parameters(spread: float, min_dist: float) -> tuple[float, float]:
     """
     import scipy.optimize  # here: importing it takes longer than small maps take
 
-    x = np.linspace(0, 3, 300)  # in spreads; the fit would not converge for all units
-    near = min_dist / spread
-    target = np.where(x < near, 1.0, np.exp(-(x - near)))
+    x = np.linspace(0, 3, 300)  # in units of the spread, for which a is a spread^2b
+    target = np.where(x < min_dist / spread, 1.0, np.exp(-(x - min_dist / spread)))
 
     def curve(x: np.ndarray, a: float, b: float) -> np.ndarray:
         return 1 / (1 + a * x ** (2 * b))
 
     try:
-        (a, b), _ = scipy.optimize.curve_fit(curve, x, target)
+        with np.errstate(all="ignore"):  # powers of 0 with exponents that are tried and left
+            (a, b), _ = scipy.optimize.curve_fit(curve, x, target)
+            a /= spread ** (2 * b)
     except RuntimeError:
         a = b = math.nan
-    a /= spread ** (2 * b)
     if not (a > 0 and 0 < b <= STEEPEST):
         raise ParameterError(
             f"min_dist={min_dist:g} with spread={spread:g} gives no curve 1 / (1 + a x^2b) with b "

@@ -43,7 +43,8 @@ def with_target(
     if not (numbers != numbers[0]).any():
         raise DataError("UMAP: y is the same number in all rows; it tells nothing about them.")
     near = neighbor_graph(numbers[:, None], k - 1, threads=run.threads, rng=run.rng)
-    return with_numbers(graph, fuzzy_graph(near, k, 1.0, 1.0, run.threads), weight, run.threads)
+    by_numbers, _ = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
+    return with_numbers(graph, by_numbers, weight, run.threads)
 
 
 def class_codes(y: Any, n: int, owner: str) -> np.ndarray:

@@ -15,7 +15,7 @@ from lowland._core.meanings.contents import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.embedding.descent import descend
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.search import (
@@ -34,16 +34,15 @@ from lowland.neighbor._umap_outsiders import (
     without_far,
 )
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
+from lowland.neighbor._umap_stages import calm_start, umap_stages
 from lowland.neighbor._umap_start import starting_layout
 from lowland.neighbor._umap_target import with_target
 
 __all__ = ["UMAP"]
 
 MANY_ROWS = 10_000  # above, fewer steps are the default
-# Shares of the steps with an exaggerated attraction: the factor, the momentum, and the step length.
-# As in t-SNE, exaggeration first lets clusters find each other; the loss ends lower.
-STAGES = ((0.2, 4.0, 0.8, 0.1), (0.1, 2.0, 0.8, 0.2), (0.7, 1.0, 0.9, 0.2))
-DENSITY_SHARE, DENSITY_EPOCHS = 0.3, 200  # of the steps, at the end; steps in addition
+MESH_DIMENSIONS = 3  # in more of them pairs are drawn
+DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
 class UMAP(NeighborMap, Invertible):
@@ -100,6 +99,10 @@ class UMAP(NeighborMap, Invertible):
         The b of the similarity in the map.
     n_neighbors_ : int
         Number of other rows among the neighbors of each row.
+    nearest_distances_ : ndarray of shape (n_samples,)
+        Distance rho of each row to its nearest neighbor.
+    widths_ : ndarray of shape (n_samples,)
+        Width sigma of the memberships of each row's neighbors; 0 if all memberships are 1.
     loss_history_ : ndarray of shape (n_looks,)
         Mean over the rows of their loss, every 50 steps and at the end.
     isolated_ : ndarray of shape (n_samples,)
@@ -159,6 +162,8 @@ class UMAP(NeighborMap, Invertible):
     b_: float = fitted(meaning=at_least(1e-30))
     n_iter_: int = fitted(type=int, meaning=count())
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
+    nearest_distances_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
+    widths_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
     loss_history_: np.ndarray = fitted("n_looks")
     isolated_: np.ndarray = fitted("n_samples", type=bool)
     n_connected_components_: int = fitted(type=int, meaning=count(0))
@@ -207,7 +212,9 @@ class UMAP(NeighborMap, Invertible):
         if self.disconnection_distance is not None:
             near = without_far(near, self.disconnection_distance)
         k = min(int(self.n_neighbors), near.n_neighbors + 1)
-        graph = fuzzy_graph(near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads)
+        graph, local = fuzzy_graph(
+            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
+        )
         if y is not None:
             weight = float(self.target_weight)
             graph = with_target(graph, y, self.target_metric, weight, k, run)
@@ -221,6 +228,8 @@ class UMAP(NeighborMap, Invertible):
         Y = self._descended(graph, near, rows if features else None, isolated, (a, b), run)
         Y = at_common_place(beside_the_map(Y, isolated), equal_in_graph(near))
         self.a_, self.b_, self.n_neighbors_ = a, b, near.n_neighbors
+        self.nearest_distances_ = local.nearest
+        self.widths_ = np.where(np.isfinite(local.widths), local.widths, 0.0)
         self.isolated_ = isolated
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
         self.fitted_rows_ = rows.copy() if features else None
@@ -279,11 +288,15 @@ class UMAP(NeighborMap, Invertible):
         )
         if radii is not None:
             forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
-            forces.density_from = round((1 - DENSITY_SHARE) * steps)
+            forces.density_from = calm_start(steps)
         found = descend(
             forces,
             np.ascontiguousarray(Y),
-            self._stages(steps),
+            umap_stages(
+                steps,
+                not isinstance(self.init, str),
+                radii is not None or Y.shape[1] > MESH_DIMENSIONS,
+            ),
             learning_rate=float(self.learning_rate),
             tol=0.0,
             monitor=run.monitor,
@@ -300,16 +313,6 @@ class UMAP(NeighborMap, Invertible):
         if self.n_epochs is not None:
             return int(self.n_epochs)
         return (500 if n <= MANY_ROWS else 200) + (DENSITY_EPOCHS if self.density else 0)
-
-    def _stages(self, steps: int) -> list[Stage]:
-        if not isinstance(self.init, str):  # exaggeration would undo the clusters of a map
-            return [Stage(steps, 1.0, STAGES[-1][2], False, STAGES[-1][3])]
-        first, second = (round(share * steps) for share, *_ in STAGES[:2])
-        counts = (first, second, steps - first - second)
-        return [
-            Stage(count, factor, momentum, False, rate)
-            for count, (_, factor, momentum, rate) in zip(counts, STAGES, strict=True)
-        ]
 
     def _rate(self) -> float:
         return float(self.negative_sample_rate) * float(self.repulsion_strength)

@@ -24,7 +24,7 @@ def attract(lists, z, y, dof, with_sums=True, threads=1, isa="auto"):
     forces = np.full_like(z, np.nan)
     sums = np.full((len(z), 2), np.nan) if with_sums else None
     inverse_dof = 0.0 if np.isinf(dof) else 1 / dof
-    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, isa)
+    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, isa=isa)
     return forces, sums
 
 

@@ -39,7 +39,7 @@ def settle(Y, field, low, ids, weights, dof, mean, threads=1, isa="auto"):
     Z = np.full((len(ids), Y.shape[1]), np.nan, np.float32)
     inverse = 0.0 if math.isinf(dof) else 1 / dof
     _native.settle_rows(
-        ids, weights, Y, inverse, mean, low, PITCH, field, STEPS, CLOSE, Z, threads, isa
+        ids, weights, Y, inverse, mean, low, PITCH, field, STEPS, CLOSE, Z, threads, isa=isa
     )
     return Z
 

@@ -1,0 +1,322 @@
+"""The pull of UMAP in attract and settle_rows, and the radii of densMAP, against their definitions."""
+
+import numpy as np
+import pytest
+
+from lowland import _native
+from support.cases import each
+from support.kernels import each_dtype, each_isa
+
+LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b
+
+
+def edges(n_rows, n_points, dtype, seed=0, longest=30):
+    """Lists of every length from 0 up, in random order."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.permutation(np.arange(n_rows) % min(longest, n_points + 1))
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    columns = [rng.choice(n_points, size=length, replace=False) for length in lengths]
+    columns = np.concatenate([*columns, np.empty(0)]).astype(np.int32)
+    return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
+
+
+def two_way(n, dtype, seed=0, absent=()):
+    """A symmetric graph; the absent points have no edges."""
+    rng = np.random.default_rng(seed)
+    there = rng.random((n, n)) < 0.25
+    there = np.triu(there, 1)
+    there[list(absent)] = there[:, list(absent)] = False
+    there |= there.T
+    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+    columns = np.nonzero(there)[1].astype(np.int32)
+    return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
+
+
+# --- attract ----------------------------------------------------------------------------------
+
+
+def attract(lists, z, y, law, with_sums=True, threads=1, isa="auto"):
+    forces = np.full_like(z, np.nan)
+    sums = np.full((len(z), 2), np.nan) if with_sums else None
+    _native.attract(*lists, z, y, 0.0, forces, sums, threads, *law, isa)
+    return forces, sums
+
+
+def pulls(lists, z, y, law):
+    """Force, potential and stiffness of each row, the sizes of their terms, and their rounding."""
+    a, b = law
+    starts, columns, p = lists
+    rows = np.repeat(np.arange(len(z)), np.diff(starts))
+    gap, p = z.astype(float)[rows] - y.astype(float)[columns], p.astype(float)
+    u = np.clip((gap**2).sum(axis=1), 1e-12, 1e12)
+    weight = p * 2 * a * b * u ** (b - 1) / (1 + a * u**b)
+    terms = np.column_stack([weight[:, None] * gap, p * 2 * np.log1p(a * u**b), weight])
+    total, size = (np.zeros((len(z), terms.shape[1])) for _ in range(2))
+    np.add.at(total, rows, terms)
+    np.add.at(size, rows, np.abs(terms))
+    return total, size, 120 + 4 * b * np.abs(np.log2(u)).max(initial=0)
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_the_pull_equals_its_definition(d, law, dtype, isa, irregular):
+    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
+    lists = edges(90, 60, dtype)
+    forces, sums = attract(lists, z, y, law, isa=isa)
+    expected, size, units = pulls(lists, z, y, law)
+    # a difference of coordinates is exact to the size of the coordinates only
+    near = 20 * np.finfo(dtype).eps * np.abs(y).max() * size[:, -1:]
+    slack = units * np.finfo(dtype).eps * size + near
+    assert (np.abs(np.column_stack([forces, sums]) - expected) <= slack).all()
+    without, _ = attract(lists, z, y, law, with_sums=False, isa=isa)
+    np.testing.assert_allclose(without, forces, rtol=1e-5, atol=1e-6 * np.abs(forces).max())
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+def test_the_pull_is_half_the_slope_of_its_potential(d, law, irregular):
+    y, z = irregular(30, d), irregular(40, d, seed=1)
+    lists, step = edges(40, 30, np.float64), 1e-5
+    forces, sums = attract(lists, z, y, law)
+    for k in range(d):
+        ahead, behind = z.copy(), z.copy()
+        ahead[:, k] += step
+        behind[:, k] -= step
+        rise = attract(lists, ahead, y, law)[1] - attract(lists, behind, y, law)[1]
+        near = 1e-5 * (1 + sums[:, 1])  # beside a neighbor the slope changes quickly
+        assert (np.abs(rise[:, 0] / (4 * step) - forces[:, k]) <= near).all()
+
+
+@each("n", [1, 2, 9, 600])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_threads_do_not_change_a_bit_of_the_pull(d, n, dtype, isa, irregular):
+    y = irregular(n, d).astype(dtype)
+    lists = edges(n, n, dtype)
+    one, two = (attract(lists, y, y, LAWS[0], threads=t, isa=isa) for t in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        assert first.tobytes() == second.tobytes()
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_extreme_distances_pull_by_finite_forces(d, law, dtype, isa):
+    y = np.zeros((5, d), dtype)
+    y[:, 0] = [0, 1e-12, 1, 1e6, 1e12]
+    all_pairs = (
+        np.arange(6, dtype=np.int64) * 5,
+        np.tile(np.arange(5, dtype=np.int32), 5),
+        np.ones(25, dtype),
+    )
+    forces, sums = attract(all_pairs, y, y, law, isa=isa)
+    assert np.isfinite(forces).all()
+    assert np.isfinite(sums).all()
+    assert forces[0, 0] <= 0 < forces[4, 0]  # towards the others
+
+
+@each(
+    ("a", "b"),
+    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
+)
+def test_a_law_that_does_not_fit_is_refused(a, b):
+    lists, y = edges(3, 3, np.float64), np.zeros((3, 2))
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        attract(lists, y, y, (a, b))
+    ids, p = np.zeros((2, 1), np.int32), np.ones((2, 1))
+    Y, low, field = np.zeros((3, 2), np.float32), np.zeros(2), np.zeros((20, 20), np.float32)
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        _native.settle_rows(ids, p, Y, 0.0, 1.0, low, 1.0, field, 5, 1e-4, Y[:2].copy(), 1, a, b)
+
+
+# --- settle_rows ------------------------------------------------------------------------------
+
+PITCH, MEAN = 0.3, 9.0
+SHAPES = {1: (70,), 2: (44, 40), 3: (34, 36, 32)}
+
+
+def task(d, m=25, k=7, seed=0):
+    """A map, a smooth field above it, and neighbors and weights of new rows."""
+    rng = np.random.default_rng(seed)
+    shape, low = np.array(SHAPES[d]), np.full(d, -1.3)
+    Y = (low + PITCH * (9 + rng.random((150, d)) * (shape - 22))).astype(np.float32)
+    grid = np.meshgrid(*[low[a] + PITCH * np.arange(shape[a]) for a in range(d)], indexing="ij")
+    squares = [sum((g - c[a]) ** 2 for a, g in enumerate(grid)) for c in Y[:6].astype(float)]
+    field = (0.5 + sum(8 * np.exp(-s / 5) for s in squares)).astype(np.float32)
+    near = np.argsort(((Y[rng.integers(0, 150, m)][:, None] - Y) ** 2).sum(axis=2), axis=1)[:, :k]
+    return Y, field, low, near.astype(np.int32), rng.dirichlet(np.full(k, 2.0), m)
+
+
+def settle(Y, field, low, ids, weights, law, threads=1, isa="auto"):
+    Z = np.full((len(ids), Y.shape[1]), np.nan, np.float32)
+    _native.settle_rows(
+        ids, weights, Y, 0.0, MEAN, low, PITCH, field, 400, 1e-5, Z, threads, *law, isa
+    )
+    return Z
+
+
+def heights(Z, near, p, field, low, law):
+    """J at the places Z, in the definition's words."""
+    a, b = law
+    phi, push = np.empty(len(Z)), np.empty((len(Z), Z.shape[1]), np.float32)
+    _native.gather(Z.astype(np.float32), low, PITCH, 0.0, 0.0, field, phi, push, 1)
+    u = ((Z[:, None].astype(float) - near) ** 2).sum(axis=2)
+    return (2 * np.log1p(a * u**b)) @ p + phi / MEAN
+
+
+@each("law", [LAWS[0], LAWS[3], (0.5, 1.4)])
+@each("d", [1, 2, 3])
+@each_dtype
+@each_isa
+def test_no_place_around_a_settled_row_is_lower(d, law, dtype, isa):
+    Y, field, low, ids, weights = task(d)
+    Z = settle(Y, field, low, ids, weights.astype(dtype), law, isa=isa)
+    offsets = np.meshgrid(*[np.linspace(-0.06, 0.06, 13)] * d, indexing="ij")
+    around = np.stack([o.ravel() for o in offsets], axis=1)
+    edge = low + 4 * PITCH, low + (np.array(SHAPES[d]) - 8) * PITCH
+    assert (
+        (edge[0] < Z) & (edge[1] > Z)
+    ).all()  # beyond the grid the field has no slope of its own
+    started = 0
+    for z, row, p in zip(Z, ids, weights, strict=True):
+        near = Y[row].astype(float)
+        here = heights(z[None], near, p, field, low, law)[0]
+        beside = heights((z + around).astype(np.float32), near, p, field, low, law)
+        # the field is read in float32
+        assert here <= beside.min() + 2e-5 * max(1.0, abs(here))
+        started += heights((p @ near)[None], near, p, field, low, law)[0] > here + 1e-3
+    assert started > 5  # rows did move
+
+
+def test_neither_threads_nor_company_change_a_settled_bit():
+    for d in (1, 2, 3):
+        Y, field, low, ids, weights = task(d, m=101)
+        together = settle(Y, field, low, ids, weights, LAWS[0])
+        again = settle(Y, field, low, ids, weights, LAWS[0], threads=2)
+        assert again.tobytes() == together.tobytes()
+        for i in (0, 31, 32, 100):
+            alone = settle(Y, field, low, ids[[i]], weights[[i]], LAWS[0])
+            assert alone.tobytes() == together[i].tobytes()
+
+
+# --- map_radii and radius_forces --------------------------------------------------------------
+
+
+def radii(lists, y, law, threads=1, isa="auto"):
+    sums = np.full((len(y), 2), np.nan)
+    _native.map_radii(*lists, y, *law, sums, threads, isa)
+    return sums
+
+
+def radius_forces(lists, y, law, slopes, threads=1, isa="auto"):
+    forces = np.full_like(y, np.nan)
+    sums = radii(lists, y, law, isa=isa)
+    _native.radius_forces(*lists, y, *law, sums, slopes, forces, threads, isa)
+    return forces
+
+
+@each("law", LAWS)
+@each("n", [1, 2, 9, 60])
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_radii_are_weighted_means_of_squared_distances(d, n, law, dtype, isa, irregular):
+    y = irregular(n, d).astype(dtype)
+    lists = two_way(n, dtype, absent=[0])
+    found = radii(lists, y, law, isa=isa)
+    a, b = law
+    for i in range(n):
+        near = lists[1][lists[0][i] : lists[0][i + 1]]
+        u = ((y[i].astype(float) - y[near].astype(float)) ** 2).sum(axis=1)
+        phi = 1 / (1 + a * u**b)
+        np.testing.assert_allclose(found[i], [phi.sum(), (phi * u).sum()], rtol=1e-10)
+    assert (found[0] == 0).all()
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_isa
+def test_radius_forces_are_minus_the_gradient(d, law, isa, irregular):
+    y, lists = irregular(25, d), two_way(25, np.float64, absent=[3])
+    slopes = np.random.default_rng(0).standard_normal(25)
+
+    def height(y):
+        sums = radii(lists, y, law)
+        return slopes @ np.divide(sums[:, 1], sums[:, 0], out=np.zeros(25), where=sums[:, 0] > 0)
+
+    forces = radius_forces(lists, y, law, slopes, isa=isa)
+    step, slope = 1e-6, np.empty_like(y)
+    for place in np.ndindex(y.shape):
+        ahead, behind = y.copy(), y.copy()
+        ahead[place] += step
+        behind[place] -= step
+        slope[place] = (height(ahead) - height(behind)) / (2 * step)
+    np.testing.assert_allclose(forces, -slope, atol=1e-5 * np.abs(slope).max())
+    single = radius_forces(
+        (*lists[:2], lists[2].astype(np.float32)), y.astype(np.float32), law, slopes, isa=isa
+    )
+    np.testing.assert_allclose(single, forces, atol=1e-4 * np.abs(slope).max())
+
+
+@each("d", [1, 2, 3, 5])
+@each_dtype
+@each_isa
+def test_threads_do_not_change_a_bit_of_the_radii(d, dtype, isa, irregular):
+    y, lists = irregular(300, d).astype(dtype), two_way(300, dtype)
+    slopes = np.linspace(-1, 1, 300)
+    one, two = (radii(lists, y, LAWS[0], t, isa) for t in (1, 2))
+    assert one.tobytes() == two.tobytes()
+    one, two = (radius_forces(lists, y, LAWS[0], slopes, t, isa) for t in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+@each("law", LAWS)
+@each_dtype
+def test_extreme_distances_have_finite_radii(law, dtype):
+    y = np.array([[0, 0], [0, 0], [1e-12, 0], [1, 0], [1e6, 0], [1e12, 0]], dtype)
+    there = ~np.eye(6, dtype=bool)
+    lists = np.arange(7) * 5, np.nonzero(there)[1].astype(np.int32), np.ones(30, dtype)
+    assert np.isfinite(radii(lists, y, law)).all()
+    assert np.isfinite(radius_forces(lists, y, law, np.ones(6))).all()
+
+
+@each(
+    ("name", "bad", "message"),
+    [
+        ("starts", np.array([0, 1, 3]), "do not fit together"),
+        ("starts", np.array([1, 1, 2, 3]), "do not fit together"),
+        ("starts", np.array([0, 4, 2, 3]), "starts must not fall"),
+        ("columns", np.array([1, 0, 3], np.int32), "columns must be below n"),
+        ("columns", np.array([1, 0, -1], np.int32), "columns must be below n"),
+        ("weights", np.ones(2), "do not fit together"),
+        ("sums", np.ones((3, 3)), r"sums must be \(n, 2\)"),
+        ("sums", np.ones((2, 2)), r"sums must be \(n, 2\)"),
+        ("slopes", np.ones(2), "slopes"),
+        ("forces", np.ones((3, 1)), "forces as y"),
+        ("threads", 0, "threads must be at least 1"),
+    ],
+)
+def test_densities_that_do_not_fit_are_refused(name, bad, message):
+    good = {
+        "starts": np.array([0, 1, 2, 3]),
+        "columns": np.array([1, 0, 1], np.int32),
+        "weights": np.ones(3),
+        "y": np.random.default_rng(0).random((3, 2)),
+        "a": 1.0,
+        "b": 1.0,
+        "sums": np.ones((3, 2)),
+        "slopes": np.ones(3),
+        "forces": np.ones((3, 2)),
+        "threads": 1,
+    }
+    given = {**good, name: bad}
+    _native.radius_forces(**good)
+    with pytest.raises(ValueError, match=message):
+        _native.radius_forces(**given)
+    if name not in ("slopes", "forces"):
+        with pytest.raises(ValueError, match=message):
+            _native.map_radii(**{k: v for k, v in given.items() if k not in ("slopes", "forces")})
