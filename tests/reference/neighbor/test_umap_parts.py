@@ -1,5 +1,6 @@
-"""The parts of UMAP against the paper in plain Python, and against umap-learn: graph, law, forces."""
+"""The parts of UMAP (graph, law, forces) against the paper in plain Python and umap-learn."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -155,7 +156,7 @@ def potential(u, a, b):
 
     start = math.log(u)
     ends = [start, max(start, 0.0), max(start, 0.0) + 8, max(start, 0.0) + 150]
-    parts = zip(ends[:-1], ends[1:], strict=True)
+    parts = itertools.pairwise(ends)
     return sum(scipy.integrate.quad(over, *part, epsabs=1e-13)[0] for part in parts)
 
 
