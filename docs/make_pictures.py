@@ -67,7 +67,11 @@ def method_picture(name: str) -> Any:
     digits, iris = datasets.digits(), datasets.iris()
     roll = datasets.swiss_roll(1500, random_state=0)
     unrolled = None if cls.needs_target else estimator.fit_transform(roll.X)
-    maps = estimator.fit_transform(digits.X, digits.y), estimator.fit_transform(iris.X, iris.y)
+    # a method that can do without classes is shown without them
+    maps = tuple(
+        estimator.fit_transform(data.X, data.y if cls.needs_target else None)
+        for data in (digits, iris)
+    )
     if maps[0].shape[1] == 1:
         maps = above(maps[0], digits.y), above(maps[1], iris.y)
         unrolled = above(unrolled, roll.truth[:, 0] / 5)

@@ -43,6 +43,7 @@ from lowland.metrics.procrustes import procrustes as procrustes
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE
 from lowland.neighbor.tsne import TSNE as TSNE
+from lowland.neighbor.umap import UMAP as UMAP
 from lowland.neural.autoencoder import Autoencoder as Autoencoder
 from lowland.neural.nonlinear_pca import NonlinearPCA as NonlinearPCA
 from lowland.neural.parametric_tsne import ParametricTSNE as ParametricTSNE
