@@ -67,9 +67,9 @@ def method_picture(name: str) -> Any:
     digits, iris = datasets.digits(), datasets.iris()
     roll = datasets.swiss_roll(1500, random_state=0)
     unrolled = None if cls.needs_target else estimator.fit_transform(roll.X)
-    # Others ignore the classes, or learn from them if they are given: these are to be seen without.
+    # a method that can do without classes is shown without them
     maps = tuple(
-        estimator.fit_transform(data.X, data.y if estimator.needs_target else None)
+        estimator.fit_transform(data.X, data.y if cls.needs_target else None)
         for data in (digits, iris)
     )
     if maps[0].shape[1] == 1:

@@ -40,7 +40,7 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
         "sparse": yes(cls.accepts_sparse),
         "distances": yes(cls.accepts_distances),
         "missing values": yes(cls.allows_nan),
-        "classes": "needs them" if cls.needs_target else "no",
+        "classes": "needs them" if cls.needs_target else "if given" if cls.uses_target else "no",
         "larger than memory": "all rows" if cls.fits_rows else "a sample",
     }
 
@@ -117,6 +117,7 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
             else []
         ),
         *([("Learns from classes", "`fit(X, y)`")] if cls.needs_target else []),
+        *([("Learns from a target", "if given: `fit(X, y)`")] if cls.uses_target else []),
         ("Paper", cls.reference),
     ]
 

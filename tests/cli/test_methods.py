@@ -39,5 +39,16 @@ def test_a_card_shows_every_option_with_default_and_allowed_values(run, method):
     assert len(card["options"]) == len({o.parameter for o in method_options(cls).values()})
 
 
+def test_a_card_says_whether_the_method_learns_from_a_column(run):
+    said = {}
+    for method in ("lda", "umap", "pca"):
+        card = json.loads(run("methods", method, "--json").out)
+        text = " ".join(run("methods", method).out.split())
+        said[method] = card["needs_target"], card["uses_target"]
+        assert ("learns from labels (--target)" in text) == card["needs_target"]
+        assert ("learns from a column if one is named (--target)" in text) == card["uses_target"]
+    assert said == {"lda": (True, False), "umap": (False, True), "pca": (False, False)}
+
+
 def test_an_unknown_method_gets_the_nearest_name(refused):
     assert "unknown method 'pcs'; did you mean 'pca'?" in refused("methods", "pcs")

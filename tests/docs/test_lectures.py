@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 from PIL import Image
 
 from lowland import PCA, TSNE, Isomap, KernelPCA, NonmetricMDS
+from lowland._engines.embedding.affinity import joint_affinities
 from lowland.datasets import breakfast, digits, swiss_roll, two_rings, wine
 from lowland.metrics import barnes_hut_cost, chance_shares, elbow
+from lowland.neighbors import knn_graph
 from support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +27,7 @@ LESS = {
     "barnes_hut": {"blobs(5000": "blobs(500"},
     "filter_and_wrapper": {"range(1, 7)": "range(1, 3)", "cv=3": "cv=2"},
     "perplexity": {"import digits": "import iris as digits", "300]": "49]"},
+    "spectrum": {"compare digits": "compare iris"},
     "swiss_roll": {"swiss_roll(1500": "swiss_roll(400"},
 }
 every_page = each("page", PAGES, ids=lambda page: page.stem)
@@ -125,6 +129,22 @@ def test_the_stress_of_the_breakfast_map_is_the_one_on_the_page():
     D = breakfast().X
     stress = NonmetricMDS(metric="precomputed", random_state=0).fit(D).stress_
     assert round(stress, 2) == 0.07
+
+
+def test_strong_attraction_presses_the_map_into_a_line_where_the_page_says():
+    X = digits().X
+    P = joint_affinities(knn_graph(X, 90), 30.0).to_csr().toarray()
+    L = len(X) * (np.diag(P.sum(axis=1)) - P)
+    low = scipy.linalg.eigh(L, eigvals_only=True, subset_by_index=[1, 2])
+    assert [round(1 / value) for value in low] == [108, 65]
+
+    def flatness(exaggeration):
+        Y = TSNE(exaggeration=exaggeration, random_state=0).fit_transform(X)
+        long, short = np.linalg.svd(Y - Y.mean(axis=0), compute_uv=False)
+        return short / long
+
+    assert flatness(30) > 0.1
+    assert flatness(80) < 0.01
 
 
 def test_the_error_at_the_usual_opening_angle_is_below_one_percent():

@@ -161,6 +161,14 @@ def test_maps_are_turned_to_match_the_first():
     assert rows(right) == sorted(map(tuple, mirrored))
 
 
+def test_a_line_under_each_map():
+    figure = compare_maps([Y[:, :2], Y[:, :1]], notes=["recall 0.5", "recall 0.2"])
+    assert figure.axes[0].get_xlabel() == "recall 0.5"
+    assert figure.axes[1].get_xlabel() == "the only axis\nrecall 0.2"
+    with pytest.raises(DataError, match="1 notes for 2 maps"):
+        compare_maps([Y, Y], notes=["recall 0.5"])
+
+
 def test_maps_of_different_dimension_are_compared():
     figure = compare_maps([Y[:, :2], Y[:, :3], Y], ["2", "3", "4"])
     drawn = [np.vstack([c.get_offsets() for c in axes.collections]) for axes in figure.axes]

@@ -91,4 +91,11 @@ def test_every_method_is_told_how_to_be_read(method):
 
 def test_every_family_has_words_and_an_unknown_map_gets_the_general_ones():
     assert len(how_to_read("pca")) == len(EVERY_MAP) + 5
-    assert how_to_read("umap") == list(EVERY_MAP)
+    assert how_to_read("some_map") == list(EVERY_MAP)
+
+
+def test_a_method_that_was_given_a_column_says_so():
+    told = how_to_read("umap", "kind")
+    assert "was given the column kind" in told[0]
+    assert told[1:] == how_to_read("umap")
+    assert how_to_read("lda", "kind") == how_to_read("lda")  # it always is, and says it itself

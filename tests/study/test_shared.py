@@ -11,6 +11,7 @@ from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.fitting import FitOptions, fit_method
 from lowland.study.tables.preparing import TableOptions, prepare, read
+from lowland.study.targets import NO_TARGET
 
 
 def shared_work(n, p):
@@ -20,7 +21,7 @@ def shared_work(n, p):
 
 
 def fitted(shared, cls, **parameters):
-    return fit_method(shared, cls, parameters, None, FitOptions(), Stages())
+    return fit_method(shared, cls, parameters, NO_TARGET, FitOptions(), Stages())
 
 
 def test_the_scores_of_the_reduction_are_the_pca_map():

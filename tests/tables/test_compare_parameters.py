@@ -13,7 +13,7 @@ import lowland
 from lowland.cli import main
 from lowland.errors import ParameterError
 from lowland.study import compare_methods, make_map
-from lowland.study.comparing.entries import comparison_entries, split_entries
+from lowland.study.comparing.entries import comparison_entries, split_along, split_entries
 from support.cases import each
 
 TABLE = "a,b,c,d\n" + "".join(
@@ -123,6 +123,117 @@ def test_wrong_entries_are_refused_before_anything_is_read(entries, message, tmp
 def test_wrong_entries_are_refused_in_python(methods, message):
     with pytest.raises(ParameterError) as caught:
         compare_methods("iris", methods)
+    assert message in str(caught.value)
+
+
+def test_each_method_with_the_parameter_goes_along_it(table, capsys):
+    arguments = [
+        "-m",
+        "pca,isomap,lle:reg=0.01",
+        "--along",
+        "n-neighbors=6,9",
+        "-o",
+        "out",
+        "--json",
+    ]
+    assert main(["compare", "t.csv", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)["methods"]
+    names = [
+        "pca", "isomap:n_neighbors=6", "isomap:n_neighbors=9",
+        "lle:reg=0.01:n_neighbors=6", "lle:reg=0.01:n_neighbors=9",
+    ]  # fmt: skip
+    assert [row["method"] for row in found] == names
+    assert (table / "out" / "map-isomap-n_neighbors-9.csv").exists()
+    assert "Isomap, n_neighbors 9" in html.unescape((table / "out" / "report.html").read_text())
+    values = {"n_neighbors": np.array([6, 9])}
+    made = compare_methods("t.csv", ["isomap"], along=values)
+    assert list(made.maps) == names[1:3]
+    alone = make_map("t.csv", "isomap", n_neighbors=9, measure=False)
+    np.testing.assert_array_equal(
+        made.maps[names[2]].select("x", "y").to_numpy(), alone.map.select("x", "y").to_numpy()
+    )
+
+
+def test_several_parameters_are_combined():
+    entries = comparison_entries(
+        ["pca", "tsne"], along={"dof": [0.5, 1], "init": ["pca", "random"]}
+    )
+    assert [entry.name for entry in entries] == [
+        "pca", "tsne:dof=0.5:init=pca", "tsne:dof=0.5:init=random", "tsne:dof=1:init=pca",
+        "tsne:dof=1:init=random",
+    ]  # fmt: skip
+    starts = {"init": [np.zeros((60, 2)), np.ones((60, 2))]}
+    one, other = comparison_entries(["tsne"], along=starts)
+    assert one.name != other.name
+    assert split_along(["perplexity=5,'x"]) == {"perplexity": ["5", "'x"]}
+    assert split_along(['perplexity=30,"5,50"']) == {"perplexity": ["30", "5,50"]}
+
+
+@each(
+    ("methods", "along", "message"),
+    [
+        (
+            "tsne",
+            ["exageration=1,4"],
+            "unknown parameter 'exageration'; did you mean 'exaggeration'?",
+        ),
+        (
+            "pca,lda",
+            ["exaggeration=1,4"],
+            "pca, lda have no parameter 'exaggeration'; these methods have it: tsne.",
+        ),
+        ("tsne", ["seed=1,2"], "seed is the same for all maps; it is the option seed."),
+        (
+            "tsne",
+            ["exaggeration=0.5,4"],
+            "tsne: exaggeration: '0.5' is not allowed; expected a number in [1, 1e+06].",
+        ),
+        ("tsne", ["exaggeration=much"], "tsne: exaggeration: 'much' is not allowed"),
+        ("tsne", ["exaggeration="], "exaggeration has no values; give at least one."),
+        ("tsne", ["exaggeration"], "'exaggeration' is not allowed; expected a parameter and its"),
+        ("tsne", ["=1,4"], "'=1,4' is not allowed"),
+        ("tsne", ["exaggeration=1,1.0"], "exaggeration has the value 1 twice"),
+        ("tsne", ["dof=1", "dof=2"], "dof is given twice; list all of its values once."),
+        ("tsne:exaggeration=3", ["exaggeration=1,4"], "tsne:exaggeration=3 has a value of"),
+        (
+            "tsne",
+            [f"exaggeration={','.join(map(str, range(1, 26)))}"],
+            "25 values of exaggeration would make 25 maps; give values for at most 24 maps.",
+        ),
+        ("tsne,umap", ["metric=euclidean,cosine", "n_neighbors=3,4,5,6,7,8,9"], "would make 28"),
+    ],
+    ids=str,
+)
+def test_what_a_comparison_cannot_go_along_is_refused(methods, along, message, capsys):
+    typed = [part for text in along for part in ("--along", text)]
+    assert main(["compare", "absent.csv", "-m", methods, *typed]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("lowland: error: --along: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+@each(
+    ("along", "message"),
+    [
+        ([1, 4], "along: [1, 4] is not allowed; expected a dictionary of parameters and lists of"),
+        ({"exaggeration": 4}, "along: exaggeration: 4 is not allowed; expected a list of values."),
+        ({"exaggeration": "1,4"}, "along: exaggeration: '1,4' is not allowed"),
+        ({"exaggeration": []}, "along: exaggeration has no values"),
+        (
+            {"exaggeration": [1, -4]},
+            "along: tsne: exaggeration: -4 is not allowed; expected a number",
+        ),
+        ({"exaggeration": [1, float("nan")]}, "nan is not allowed"),
+        ({"exaggeration": [1, "much"]}, "'much' is not allowed"),
+        ({"random_state": [1, 2]}, "random_state is the same for all maps; it is the option seed"),
+        ({"method": ["exact"]}, "unknown parameter 'method'"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_a_comparison_cannot_go_along_is_refused_in_python(along, message):
+    with pytest.raises(ParameterError) as caught:
+        compare_methods("iris", ["tsne"], along=along)
     assert message in str(caught.value)
 
 

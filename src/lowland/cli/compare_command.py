@@ -32,6 +32,16 @@ def compare_command(
             "'lowland methods'.",
         ),
     ] = "pca,tsne",
+    along: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--along",
+            metavar="NAME=VALUES",
+            help="One map for each value of a parameter, for the methods that have it: "
+            "exaggeration=1,4,30; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     output: options.ResultFolder = None,
     color: options.Color = None,
     *,
@@ -48,7 +58,9 @@ def compare_command(
     and quality, and one report.
 
     -m pca,tsne:perplexity=5,tsne:perplexity=50:max_iter=500 makes three maps; parameters that are
-    not given have their defaults. Picture and report show the maps rotated, reflected and scaled to
+    not given have their defaults. -m tsne --along perplexity=5,50 is shorter for two values of one
+    parameter; -m umap,tsne,laplacian_eigenmaps --along exaggeration=1,4,30 goes along the spectrum
+    from repulsion to attraction. Picture and report show the maps rotated, reflected and scaled to
     resemble the first; map-*.csv has each map as its method made it.
 
     Ctrl-C stops the method that runs and keeps its map so far; where there is none yet, or pressed
@@ -57,14 +69,15 @@ def compare_command(
     from lowland._core.errors import ParameterError
     from lowland._core.wording import COMMAND_LINE
     from lowland.io import check_free, check_writable
-    from lowland.study.comparing.entries import comparison_entries, split_entries
+    from lowland.study.comparing.entries import comparison_entries, split_along, split_entries
     from lowland.study.comparing.running import ComparisonFiles, run_comparison
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import result_folder
     from lowland.study.run import RunOptions
 
     console = Console(quiet=quiet, as_json=as_json)
-    entries = comparison_entries(split_entries(methods), "--methods")
+    values = split_along(along or (), "--along")
+    entries = comparison_entries(split_entries(methods), "--methods", values, "--along")
     if not entries:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
     sources = options.found(sources)
@@ -104,12 +117,22 @@ def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
         f"{found['input']}: {first}",
         *(f"  {line}" for line in rest),
         *aligned(cells),
+        *learned_lines(found["methods"]),
         *(f"  {line}" for line in alike(found["disparities"])),
         *(f"  {kind:<8} {path}" for kind, path in shown.items() if path is not None),
         *(f"  {'maps' if i == 0 else '':<8} {path}" for i, path in enumerate(files.maps.values())),
         "  picture and report show the maps turned to resemble the first; the files of the maps do "
         "not",
     ]
+
+
+def learned_lines(methods: list[dict[str, Any]]) -> list[str]:
+    """Which of the maps were made with a column that tells their rows apart."""
+    learned: dict[str, list[str]] = {}
+    for row in methods:
+        if row["learned_from"]:
+            learned.setdefault(row["learned_from"], []).append(row["method"])
+    return [f"  learned from the column {name}: {', '.join(by)}" for name, by in learned.items()]
 
 
 def _with_error(value: float | None, error: float | None) -> str:

@@ -60,6 +60,7 @@ def card(cls: type[Reducer]) -> dict[str, Any]:
         "description": description(cls),
         **cls.card._asdict(),
         "needs_target": cls.needs_target,
+        "uses_target": cls.uses_target,
         "inverse": hasattr(cls, "inverse_transform"),
         "sparse": cls.accepts_sparse,
         "distances": cls.accepts_distances,
@@ -126,6 +127,7 @@ def card_lines(method: dict[str, Any]) -> list[str]:
         *(["takes distances (--distances)"] if method["distances"] else []),
         *(["takes missing values (--missing keep)"] if method["missing_values"] else []),
         *(["learns from labels (--target)"] if method["needs_target"] else []),
+        *(["learns from a column if one is named (--target)"] if method["uses_target"] else []),
     ]
     lines += wrapped(", ".join(able), f"  {'able':<8}", 10)
     lines += ["", "how to read its map:"]

@@ -150,7 +150,7 @@ TABLE = {
     "target": _text(
         "--target",
         "COLUMN",
-        "The column that the method learns; default a label of classes.",
+        "The column that the method learns from; default, if it needs one, a label of classes.",
     ),
     "scale": TableOption(
         Annotated[

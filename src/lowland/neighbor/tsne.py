@@ -33,8 +33,9 @@ class TSNE(NeighborEmbedding):
         Number of steps with the early exaggeration. It is 0 if ``init`` is a map, whose clusters
         these steps would undo.
     exaggeration : float, default=1.0
-        Factor on the attraction in the later steps. Above 1 it draws clusters together, toward the
-        map of Laplacian eigenmaps.
+        Factor on the attraction in the later steps: the place of the map on the
+        attraction-repulsion spectrum. 1 is t-SNE, about 4 is like UMAP, about 30 like ForceAtlas2,
+        and larger factors lead to Laplacian eigenmaps.
     dof : float, default=1.0
         Degrees of freedom v of q proportional to (1 + r^2/v)^-v. Below 1 the map shows finer
         clusters.
@@ -57,10 +58,17 @@ class TSNE(NeighborEmbedding):
     divergence that a descent from the mean of its neighbors reaches. Fitted rows keep their places.
     The result is the same, to the last bit, for any ``n_jobs``.
 
+    Attraction (``exaggeration``) makes clusters small and shows the transitions between them;
+    repulsion keeps more neighbors and opens gaps (Böhm et al. 2022). An axis of the map collapses
+    if the factor is above 1 / l, l the matching eigenvalue of n (D - P), D the row sums of P: first
+    the map becomes a line, then a point. For the digits this happens at 65 and 108. Use
+    :class:`LaplacianEigenmaps` before that.
+
     References
     ----------
     van der Maaten & Hinton (2008), JMLR 9, 2579-2605; van der Maaten (2014), JMLR 15, 3221-3245;
-    Linderman et al. (2019), Nature Methods 16; Kobak & Berens (2019), Nature Communications 10.
+    Linderman et al. (2019), Nature Methods 16; Kobak & Berens (2019), Nature Communications 10;
+    Böhm, Berens & Kobak (2022), JMLR 23, arXiv:2007.08902 (attraction-repulsion spectrum).
 
     Examples
     --------

@@ -41,6 +41,7 @@ def compare_maps(
     title: str | None = None,
     label_name: str | None = None,
     density: bool | None = None,
+    notes: Sequence[str] | None = None,
 ) -> Figure:
     """Draw maps of the same rows in panels with one legend.
 
@@ -61,6 +62,8 @@ def compare_maps(
         Turn all maps to match the first.
     title, label_name, density
         See :func:`scatter_map`.
+    notes : sequence of str, optional
+        A short line under each map, such as its quality.
 
     Returns
     -------
@@ -78,16 +81,20 @@ def compare_maps(
     titles = [f"map {i + 1}" for i in range(len(views))] if titles is None else list(titles)
     if len(titles) != len(views):
         raise DataError(f"there are {len(titles)} titles for {len(views)} maps.")
+    if notes is not None and len(notes) != len(views):
+        raise DataError(f"there are {len(notes)} notes for {len(views)} maps.")
     n = len(views[0])
     coloring = None if labels is None else encode_labels(labels, n)
     columns = len(views) if len(views) <= 4 else -(-len(views) // -(-len(views) // 4))
     rows = -(-len(views) // columns)
     beside, height = legend_size(coloring, label_name)
     figure = new_figure(
-        TILE * columns + beside, max((TILE + 0.3) * rows + 0.35 * bool(title), height)
+        TILE * columns + beside,
+        max((TILE + 0.3 + 0.2 * bool(notes)) * rows + 0.35 * bool(title), height),
     )
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, Y, name in zip(panels, views, titles, strict=False):
+    under = [""] * len(views) if notes is None else notes
+    for axes, Y, name, below in zip(panels, views, titles, under, strict=False):
         if Y.shape[1] == 1:
             frame(axes, np.column_stack([Y, Y]), equal=False)
             draw_distribution(axes, Y[:, 0], coloring, filled=True)
@@ -97,6 +104,9 @@ def compare_maps(
             frame(axes, Y)
             draw_points(axes, Y, coloring, TILE, density=density, remark=False)
         axes.set_title(clean(name, 40), fontsize=10, **TEXT)
+        if below:
+            above = f"{axes.get_xlabel()}\n" if axes.get_xlabel() else ""
+            axes.set_xlabel(above + clean(below, 60), fontsize=8, **TEXT)
     for unused in panels[len(views) :]:
         unused.set_visible(False)
     if is_dense(n, density):

@@ -272,7 +272,8 @@ def _readings(maps: Sequence[Map]) -> list[dict[str, Any]]:
     """How to read the maps; maps with the same sentences share a block."""
     blocks: dict[tuple[str, ...], list[str]] = {}
     for entry in maps:
-        blocks.setdefault(tuple(how_to_read(entry["name"])), []).append(entry["title"])
+        sentences = how_to_read(entry["name"], entry.get("learned_from"))
+        blocks.setdefault(tuple(sentences), []).append(entry["title"])
     return [{"titles": titles, "sentences": sentences} for sentences, titles in blocks.items()]
 
 

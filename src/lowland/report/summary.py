@@ -81,6 +81,7 @@ class Map(TypedDict):
     sides: NotRequired[Sequence[float] | None]  # of a map that is a torus, from 0 to each side
     trust: NotRequired[Trust | None]  # where the map can be believed
     plateau: NotRequired[Plateau | None]  # maps for several values of one parameter
+    learned_from: NotRequired[str | None]  # the column that the method was given beside the rows
 
 
 class Values(TypedDict):

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["ShownComparison", "frame_html", "picture_html", "ranking_html", "sentences_html"]
 
 NOTEBOOK_DPI = 72
+# Measures under the picture of a map that is compared, and their short names.
+UNDER = {
+    "neighbor_recall": "recall",
+    "trustworthiness": "trustworthiness",
+    "shepard_correlation": "Spearman",
+}
 
 
 def picture_html(figure: Figure, alt: str) -> str:
@@ -65,6 +71,7 @@ class ShownComparison:
             [entry["title"] for entry in entries],
             None if color is None else self._prepared.table.column(color).to_numpy(),
             label_name=color,
+            notes=[_quality_line(entry["quality"]) for entry in entries],
         )
 
     def __repr__(self) -> str:
@@ -88,3 +95,10 @@ class ShownComparison:
     @property
     def failures(self) -> dict[str, str]:
         raise NotImplementedError
+
+
+def _quality_line(quality: dict[str, Any]) -> str:
+    """The most telling measures of a map in a few words, for the line under its picture."""
+    return ", ".join(
+        f"{word} {quality[name]['value']:.2f}" for name, word in UNDER.items() if name in quality
+    )

@@ -10,27 +10,24 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.chain import Chain
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
 from lowland._core.wording import PYTHON, Spelling
-from lowland.io import Table
-from lowland.io.columns.name_rules import is_the_class
 from lowland.study._interrupt import stopped_by_interrupt
 from lowland.study._parameters import MAP_DEFAULTS
 from lowland.study._peak import peak_memory
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
 from lowland.study.tables.preparing import Prepared
+from lowland.study.targets import Target
 
 __all__ = [
     "Fit",
     "FitOptions",
-    "first_class",
     "fit_method",
     "lowered",
     "make_estimator",
     "pca_columns",
     "pca_log",
-    "target_values",
 ]
 
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
@@ -58,13 +55,14 @@ class Fit(NamedTuple):
     stopped: bool
     log: list[str]
     is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
+    learned_from: str | None = None  # the column that the method was given beside the rows
 
 
 def fit_method(
     shared: SharedWork,
     cls: type[Reducer],
     given: dict[str, Any],
-    y: Any,
+    target: Target,
     options: FitOptions,
     stages: Stages,
 ) -> Fit:
@@ -75,13 +73,14 @@ def fit_method(
         start = time.perf_counter()
         with stages.timed("preparing"):
             X, pca = _reduced(shared, cls, given, options, log)
-            estimator = make_estimator(prepared, cls, X, y, given, options, log)
+            estimator = make_estimator(prepared, cls, X, target.values, given, options, log)
+            log += target.log
         with (
             stages.timed("fitting"),
             stopped_by_interrupt(estimator) as stop,
             estimator.sharing() as work,
         ):
-            Y = estimator.fit_transform(X, y)
+            Y = estimator.fit_transform(X, target.values)
         seconds = time.perf_counter() - start
     shared.learn_from(estimator, X, Y, work.graph)
     steps = [step for step in (prepared.preparation, pca, estimator) if step is not None]
@@ -90,7 +89,8 @@ def fit_method(
             step.set_params(verbose=False)  # progress bars are a matter of this run only
     model = steps[0] if len(steps) == 1 else Chain(steps)
     name = registry.snake_case(cls.__name__)
-    return Fit(name, estimator, model, Y, seconds, peak.n_bytes, stop.asked, log)
+    facts = seconds, peak.n_bytes, stop.asked, log
+    return Fit(name, estimator, model, Y, *facts, learned_from=target.column)
 
 
 def _reduced(
@@ -160,12 +160,19 @@ def make_estimator(
     if prepared.distances:
         _require_distances(cls, options.spelling)
         parameters["metric"] = "precomputed"
-    return cls(
+    estimator = cls(
         **parameters,
         random_state=options.seed,
         n_jobs=options.n_jobs,
         verbose=options.verbose,
     )
+    n, k = X.shape[0], estimator.get_params().get("n_neighbors")
+    if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
+        log.append(
+            f"all other rows are neighbors of each row, because there are only {n} rows "
+            f"(n_neighbors is {k})"
+        )
+    return estimator
 
 
 def _defaults(
@@ -213,33 +220,3 @@ def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
         f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
         f"these methods take distances: {', '.join(able)}."
     )
-
-
-def target_values(
-    table: Table, cls: type[Reducer], target: str | None, spelling: Spelling = PYTHON
-) -> Any:
-    """The labels that a supervised method learns from; None for the others."""
-    if not cls.needs_target:
-        return None
-    target = target or first_class(table)
-    if target is None:
-        raise DataError(
-            f"{cls.__name__} learns from classes, and {table.source} has no column of labels; "
-            f"name the column of classes with {spelling.option('target')}."
-        )
-    return table.column(target).to_numpy()
-
-
-def first_class(table: Table) -> str | None:
-    """The label that is most likely the classes: one whose values recur, as names of rows do not.
-
-    Labels called class, target, species or the like come first, and what looks like an id last.
-    """
-    ids = {guess.name for guess in table.guesses if guess.role != "class"}
-    ranks = {
-        name: 2 if name in ids else 0 if is_the_class(name) else 1 for name in table.labels.columns
-    }
-    for name in sorted(ranks, key=ranks.__getitem__):
-        if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
-            return name
-    return None

@@ -113,6 +113,9 @@ def make_map(
     stream = StreamOptions(engine, scheduler, sample)
     shown = {"seed": seed, "pca": pca, "scale": table.scale, **parameters}
     shown |= {"check": check, "engine": engine, "scheduler": scheduler, "sample": sample}
+    if table.target is not None:
+        is_column = table.target not in table.beside
+        shown["target"] = table.target if is_column else np.empty(0)  # shown as ...
     if orient is not None:
         shown["orient"] = orient if isinstance(orient, str | dict) else np.array([orient], object)
     command = _call(data, cls, shown)

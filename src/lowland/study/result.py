@@ -284,6 +284,7 @@ class MapResult:
             "preparation": [*self._prepared.log, *self._later_log()],
             "dropped_rows": self._prepared.dropped,
             "method": fit.name,
+            "learned_from": fit.learned_from,
             "parameters": {name: plain_value(value) for name, value in parameters},
             "dimensions": fit.Y.shape[1],
             "explained_variance_ratio": variance_shares(fit.estimator),

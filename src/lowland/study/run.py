@@ -15,11 +15,12 @@ from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.study._keeping import Keeper
 from lowland.study._shared import SharedWork
 from lowland.study._stages import Stages
-from lowland.study.fitting import Fit, FitOptions, first_class, fit_method, target_values
+from lowland.study.fitting import Fit, FitOptions, fit_method
 from lowland.study.orienting import orientation_goal, turned
 from lowland.study.result import MapResult
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read
+from lowland.study.targets import first_class, learned_target
 from lowland.study.trusting import NOT_JUDGED, Source, check_fit, judge_fit
 
 __all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
@@ -59,13 +60,14 @@ def run_map(
     parameters, table_options = with_gower(parameters, table_options)
     options = dataclasses.replace(options, table=table_options)
     prepared, color = prepare_run(data, options, stages)
-    target = table_options.target
-    y = target_values(prepared.table, cls, target, table_options.spelling)
+    asked, spelling = table_options.target, table_options.spelling
+    target = learned_target(prepared.table, cls, asked, parameters, spelling)
+    parameters = {**parameters, **target.parameters}
     goal = orientation_goal(options.orient, prepared.table, options.fit.spelling)
-    if goal is not None and isinstance(asked := parameters.get("n_components"), int):
-        goal.check(asked)  # before the fit, which may take long
+    if goal is not None and isinstance(wanted := parameters.get("n_components"), int):
+        goal.check(wanted)  # before the fit, which may take long
     shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
-    fit = fit_method(shared, cls, parameters, y, options.fit, stages)
+    fit = fit_method(shared, cls, parameters, target, options.fit, stages)
     if goal is not None:
         fit = turned(fit, goal, options.note)
     if fit.stopped:
@@ -86,7 +88,8 @@ def run_map(
             judged = judge_fit(source, fit, options.fit, seconds, keeper)
         if options.check:
             judged = check_fit(
-                *(judged, source, seen.X, fit, parameters, y, options.fit, keeper, stages)
+                *(judged, source, seen.X, fit, parameters, target.values),
+                *(options.fit, keeper, stages),
             )
     return MapResult(
         *(prepared, fit, measures),

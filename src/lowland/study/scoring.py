@@ -17,13 +17,13 @@ from lowland.report.foreign import foreign_map
 from lowland.report.measures import Measures, measure_map
 from lowland.study._display import picture_html
 from lowland.study._foreign_map import read_map
-from lowland.study.fitting import first_class
 from lowland.study.pictures import picture_of_map
 from lowland.study.run import classes_in
 from lowland.study.summary import summarize
 from lowland.study.tables.options import ENTRIES, TableOptions, takes_table_options
 from lowland.study.tables.preparing import Prepared, prepare
 from lowland.study.tables.preparing import read as read_data
+from lowland.study.targets import first_class
 from lowland.study.trusting import judge_foreign
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.wording import PYTHON, Spelling
 from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._display import ranking_html
-from lowland.study.fitting import first_class
 from lowland.study.summary import plain_value
 from lowland.study.tables.options import READING, TableOptions, takes_table_options
 from lowland.study.tables.preparing import read
+from lowland.study.targets import first_class
 
 __all__ = ["Selection", "run_selection", "select_columns"]
 

@@ -65,6 +65,9 @@ FACTS = (
 )
 
 
+GIVEN = "the method was given the column {}"
+
+
 def summarize(
     prepared: Prepared, maps: list[Any], log: list[str], command: str, color: str | None
 ) -> Any:
@@ -127,7 +130,8 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
         "seconds": fit.seconds,
         "peak_bytes": fit.peak_bytes,
         "stopped_early": fit.stopped,
-        "card": card_of(type(estimator)),
+        "card": card_of(type(estimator), fit.learned_from),
+        "learned_from": fit.learned_from,
         "parameters": {name: plain_value(value) for name, value in parameters.items()},
         "seed": parameters["random_state"],
         "facts": facts_of(estimator),
@@ -154,9 +158,12 @@ def sides_of(fit: Fit) -> list[float] | None:
     return None if sides is None or fit.is_turned else [float(side) for side in sides]
 
 
-def card_of(cls: type[Reducer]) -> dict[str, str]:
-    """The description that the method gives of itself."""
-    return {"summary": cls.summary(), **cls.card._asdict(), "reference": cls.reference}
+def card_of(cls: type[Reducer], learned_from: str | None = None) -> dict[str, str]:
+    """The description that the method gives of itself, and what a target changes in it."""
+    card = {"summary": cls.summary(), **cls.card._asdict(), "reference": cls.reference}
+    if cls.uses_target and learned_from is not None:
+        card["avoid"] += f"; as evidence that groups exist: {GIVEN.format(learned_from)}"
+    return card
 
 
 def facts_of(estimator: Reducer) -> dict[str, Any]:

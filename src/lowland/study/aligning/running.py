@@ -24,9 +24,10 @@ from lowland.study.aligning.held_out import FEWEST, HeldOut, held_out_rows, meas
 from lowland.study.aligning.pairs import Pairs, match_columns, paired_rows
 from lowland.study.aligning.result import AlignedTables, Trial
 from lowland.study.aligning.sets import TableSet, joint_table, prepared_sets, set_names
-from lowland.study.fitting import Fit, FitOptions, first_class
+from lowland.study.fitting import Fit, FitOptions
 from lowland.study.run import RunOptions, classes_in
 from lowland.study.tables.options import TableOptions, takes_table_options
+from lowland.study.targets import first_class
 
 __all__ = ["ALIGNING", "Matching", "align_tables", "alignment_class", "run_alignment"]
 

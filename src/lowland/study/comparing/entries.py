@@ -1,11 +1,14 @@
-"""The entries of a comparison: methods, each with the parameters that were given for it."""
+"""The entries of a comparison: methods, each with the parameters that were given for it.
+
+A method that is compared along a parameter has one entry per value of it.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +17,7 @@ from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.params import same_value
+from lowland._core.wording import count, listing, shown
 from lowland.study._parameters import (
     RENAMED,
     RUN_PARAMETERS,
@@ -22,10 +26,11 @@ from lowland.study._parameters import (
     text_constraint,
 )
 
-__all__ = ["Entry", "comparison_entries", "split_entries"]
+__all__ = ["Entry", "comparison_entries", "split_along", "split_entries"]
 
 TELLING = ("perplexity", "n_neighbors", "gamma")  # parameters that people compare
 LONGEST = 60  # characters of a value in a name
+MOST_ALONG = 24  # maps along parameters; more are too small to be seen side by side
 
 
 class Entry(NamedTuple):
@@ -57,18 +62,54 @@ class Entry(NamedTuple):
 
 def split_entries(text: str) -> list[str]:
     """``pca,tsne:perplexity=5`` are two entries; an entry with a comma is quoted."""
+    return _split(text, "methods", "methods")
+
+
+def split_along(texts: Iterable[str], option: str = "along") -> dict[str, list[str]]:
+    """``exaggeration=1,4,30`` is a parameter and three values; a value with a comma is quoted."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not name or not equals:
+            raise ParameterError(
+                f"{option}: {text!r} is not allowed; expected a parameter and its values, such as "
+                "exaggeration=1,4,30."
+            )
+        if name in found:
+            raise ParameterError(f"{option}: {name} is given twice; list all of its values once.")
+        found[name] = _split(values, option, "values")
+    return found
+
+
+def _split(text: str, option: str, what: str) -> list[str]:
     try:
         records = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
-        raise ParameterError(f"methods: {text!r} is not a list of methods: {error}.") from error
+        raise ParameterError(f"{option}: {text!r} is not a list of {what}: {error}.") from error
     return [part.strip() for record in records for part in record if part.strip()]
 
 
-def comparison_entries(methods: Sequence[Any], option: str = "methods") -> list[Entry]:
-    """The entries of a comparison, each checked; equal ones are refused."""
+def comparison_entries(
+    methods: Sequence[Any],
+    option: str = "methods",
+    along: Mapping[str, Iterable[Any]] | None = None,
+    along_option: str = "along",
+) -> list[Entry]:
+    """The entries of a comparison, each checked; equal ones are refused.
+
+    ``along`` has the values of parameters. Each method that has the parameter is entered once for
+    each value, and the others once.
+    """
+    entries = [_entry(method, option) for method in methods]
+    if along is not None and not isinstance(along, Mapping):
+        raise ParameterError(
+            f"{along_option}: {shown(along)} is not allowed; expected a dictionary of parameters "
+            "and lists of values."
+        )
+    for name, values in (along or {}).items():
+        entries = _along(entries, str(name), values, along_option)
     found: list[Entry] = []
-    for method in methods:
-        entry = _entry(method, option)
+    for entry in entries:
         alike = [other for other in found if other._replace(number=1).stem == entry.stem]
         if any(_equal(entry.parameters, other.parameters) for other in alike):
             raise ParameterError(
@@ -77,6 +118,85 @@ def comparison_entries(methods: Sequence[Any], option: str = "methods") -> list[
             )
         found.append(entry._replace(number=1 + len(alike)))
     return found
+
+
+def _along(entries: list[Entry], name: str, values: Any, option: str) -> list[Entry]:
+    """The entries, those of methods with this parameter once for each value."""
+    name = name.strip().lstrip("-").replace("-", "_")
+    able = [entry for entry in entries if name in _called(entry.cls)]
+    if not able:
+        raise ParameterError(f"{option}: {_nobody_has(name, [entry.cls for entry in entries])}")
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise ParameterError(
+            f"{option}: {name}: {shown(values)} is not allowed; expected a list of values."
+        )
+    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not listed:
+        raise ParameterError(f"{option}: {name} has no values; give at least one.")
+    if len(able) * len(listed) > MOST_ALONG:
+        raise ParameterError(
+            f"{option}: {count(len(listed), 'value')} of {name} would make "
+            f"{len(able) * len(listed)} maps; give values for at most {MOST_ALONG} maps."
+        )
+    found: list[Entry] = []
+    for entry in entries:
+        has_it = name in _called(entry.cls)
+        found += _entries_of_values(entry, name, listed, option) if has_it else [entry]
+    return found
+
+
+def _entries_of_values(entry: Entry, name: str, values: list[Any], option: str) -> list[Entry]:
+    own = _called(entry.cls)[name]
+    if own in entry.parameters:
+        raise ParameterError(
+            f"{option}: {entry.name} has a value of {name} already; leave one of them out."
+        )
+    found: list[Entry] = []
+    for value in values:
+        read = _read(entry.cls, name, value, option)
+        made = entry._replace(parameters={**entry.parameters, own: read})
+        if any(_equal(made.parameters, other.parameters) for other in found):
+            raise ParameterError(
+                f"{option}: {name} has the value {_text(read)} twice; give each value once."
+            )
+        found.append(made)
+    return found
+
+
+def _read(cls: type[Reducer], name: str, value: Any, option: str) -> Any:
+    """A value that the parameter allows; text is read as it is typed."""
+    own = _called(cls)[name]
+    if isinstance(value, str):
+        return _typed(cls, [f"{name}={value}"], option)[own]
+    constraint = cls.parameters()[own].metadata["constraint"]
+    if constraint.allows(value):
+        return value
+    method = registry.snake_case(cls.__name__)
+    raise ParameterError(
+        f"{option}: {method}: {name}: {shown(value)} is not allowed; expected "
+        f"{constraint.describe()}."
+    )
+
+
+def _called(cls: type[Reducer]) -> dict[str, str]:
+    """Parameters of a method that entries may differ in, by the names that a run has for them."""
+    names = (name for name in cls.parameters() if name not in RUN_PARAMETERS)
+    return {RENAMED.get(name, name): name for name in names}
+
+
+def _nobody_has(name: str, classes: list[type[Reducer]]) -> str:
+    """Why a comparison cannot go along a parameter that none of its methods has."""
+    options = {**RUN_PARAMETERS, **{own: own for own in RUN_PARAMETERS.values()}}
+    if name in options:
+        return f"{name} is the same for all maps; it is the option {options[name]}."
+    known = list(dict.fromkeys(known for cls in classes for known in _called(cls)))
+    owners = [cls for cls in registry.all_methods() if name in _called(cls)]
+    if not owners:
+        return unknown_name("parameter", name, known)
+    methods = list(dict.fromkeys(registry.snake_case(cls.__name__) for cls in classes))
+    having = listing([registry.snake_case(cls.__name__) for cls in owners], 12, quote=False)
+    verb = "has" if len(methods) == 1 else "have"
+    return f"{', '.join(methods)} {verb} no parameter {name!r}; these methods have it: {having}."
 
 
 def _equal(one: dict[str, Any], other: dict[str, Any]) -> bool:

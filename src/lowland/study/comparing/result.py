@@ -208,6 +208,7 @@ class MapComparison(ShownComparison):
                     "parameters": {
                         name: plain_value(value) for name, value in attempt.entry.parameters.items()
                     },
+                    "learned_from": attempt.fit and attempt.fit.learned_from,
                     "stopped_early": attempt.fit is not None and attempt.fit.stopped,
                     "failed": attempt.reason or None,
                     "not_measured": attempt.not_measured or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lowland._core.base import Reducer
@@ -15,9 +15,10 @@ from lowland.study._stages import Stages
 from lowland.study.comparing.entries import Entry, comparison_entries
 from lowland.study.comparing.judging import judged_attempts
 from lowland.study.comparing.result import Attempt, ComparisonFiles, MapComparison
-from lowland.study.fitting import FitOptions, fit_method, target_values
+from lowland.study.fitting import FitOptions, fit_method
 from lowland.study.run import RunOptions, measure_fit, prepare_run
 from lowland.study.tables.options import TableOptions, takes_table_options
+from lowland.study.targets import learned_target
 
 __all__ = ["ComparisonFiles", "MapComparison", "compare_methods", "run_comparison"]
 
@@ -27,6 +28,7 @@ def compare_methods(
     data: Any,
     methods: Sequence[str | type[Reducer] | tuple[Any, dict[str, Any]]] = ("pca", "tsne"),
     *,
+    along: Mapping[str, Iterable[Any]] | None = None,
     color: Any = None,
     table: TableOptions,
     pca: int | str = "auto",
@@ -47,6 +49,10 @@ def compare_methods(
     methods : sequence of entries, default=("pca", "tsne")
         An entry is the name of a method, ``"tsne:perplexity=5"`` (more parameters follow after
         colons), a class, or a tuple of a name or a class and a dictionary of parameters.
+    along : dict of str to sequence, optional
+        Parameters and their values, such as ``{"exaggeration": [1, 4, 30]}``: each method that has
+        the parameter makes one map for each value, and the others one map. Several parameters are
+        combined. At most 24 maps are made along a parameter.
     color, pca, seed, n_jobs, verbose
         As in :func:`make_map`.
 
@@ -62,8 +68,10 @@ def compare_methods(
     >>> found = compare_methods("iris", ["tsne:perplexity=5", ("tsne", {"perplexity": 40})])
     >>> list(found.maps)
     ['tsne:perplexity=5', 'tsne:perplexity=40']
+    >>> list(compare_methods("iris", ["pca", "isomap"], along={"n_neighbors": [5, 20]}).maps)
+    ['pca', 'isomap:n_neighbors=5', 'isomap:n_neighbors=20']
     """
-    entries = comparison_entries(methods)
+    entries = comparison_entries(methods, along=along)
     if not entries:
         raise ParameterError("methods: () is empty; give at least one method.")
     table, color = table.naming(color, "color")
@@ -110,8 +118,11 @@ def _attempt(
     table, name = options.table, entry.name
     try:
         with interruptible():
-            y = target_values(shared.prepared.table, entry.cls, table.target, table.spelling)
-            fit = fit_method(shared, entry.cls, entry.parameters, y, options.fit, Stages())
+            target = learned_target(
+                *(shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling)
+            )
+            given = {**entry.parameters, **target.parameters}
+            fit = fit_method(shared, entry.cls, given, target, options.fit, Stages())
     except (Interrupted, KeyboardInterrupt, StoppedError):
         options.note(f"{name}: {STOPPED}, and has no map yet")
         return Attempt(entry, None, NOT_MEASURED, STOPPED), True

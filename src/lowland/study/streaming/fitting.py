@@ -19,6 +19,7 @@ from lowland.study.fitting import FitOptions, make_estimator, pca_columns, pca_l
 from lowland.study.streaming.options import StreamOptions, grouped
 from lowland.study.streaming.sampling import fitted_rows
 from lowland.study.tables.preparing import Prepared
+from lowland.study.targets import Target
 
 __all__ = ["FittedModel", "fit_rows"]
 
@@ -51,7 +52,7 @@ def fit_rows(
     prepared: Prepared,
     cls: type[Reducer],
     given: dict[str, Any],
-    target: str | None,
+    target: Target,
     options: FitOptions,
     stream: StreamOptions,
 ) -> FittedModel:
@@ -66,13 +67,13 @@ def fit_rows(
     with peak_memory() as peak:
         rows, pca = _reduced(ready, prepared, cls, given, options, log)
         p = rows.shape[1]
-        y = None if target is None else prepared.table.column(target).to_numpy()
+        y, column = target.values, target.column
         notes: list[str] = []
         estimator = make_estimator(prepared, cls, Shape((n, p)), y, given, options, notes)
         whole = estimator.fits_rows and (stream.sample is None or stream.sample >= n)
         if whole:
             with stopped_by_interrupt(estimator) as stop:
-                whole = _fits(estimator, rows, target)
+                whole = _fits(estimator, rows, column)
         m = min(n, stream.sample or (n if whole else fitted_rows(cls, n, p)))
         if whole:
             log += notes
@@ -81,7 +82,8 @@ def fit_rows(
             with stopped_by_interrupt(estimator) as stop:
                 block = rows.take(sampled_rows(n, m, options.seed))
                 X = block.X if rows.names else np.ascontiguousarray(block.X)
-                estimator.fit(X, None if target is None else block.beside[target].to_numpy())
+                estimator.fit(X, None if column is None else block.beside[column].to_numpy())
+    log += target.log
     log.append(_about_rows(m, n))
     steps = [step for step in (prepared.preparation, pca, estimator) if step is not None]
     for step in steps:

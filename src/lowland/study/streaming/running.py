@@ -40,8 +40,8 @@ from lowland.study.streaming.roles import (
     written_names,
 )
 from lowland.study.streaming.saving import Home, Room, run_identity
-from lowland.study.streaming.unable import target_of
 from lowland.study.tables.preparing import Prepared
+from lowland.study.targets import Target, learned_target
 from lowland.study.trusting import NOT_JUDGED
 
 __all__ = ["stream_map"]
@@ -54,13 +54,13 @@ class Table(NamedTuple):
     prepared: Prepared
     columns: Columns
     color: str | None
-    target: str | None  # the label that the method learns from
+    target: Target  # what the method learns from
 
     @property
     def ready(self) -> Rows:
         """All rows as a method gets them, with the label that it learns from beside."""
         prepared = self.prepared
-        labels = {} if self.target is None else {self.target: self.target}
+        labels = {name: name for name in [self.target.column] if name is not None}
         frames = column_frames(self.looked.rows, self.columns.names, labels, None)
         names = self.columns.names if prepared.preparation is None else None
         step = Ready(self.columns, prepared.preparation)
@@ -107,7 +107,7 @@ def stream_map(
         home = Home(room.folder, resume=False, force=False)
     with stream.running():
         table = _opened(paths, cls, parameters, options, stages, task_rows)
-        given, _ = with_gower(parameters, options.table)
+        given = with_gower(parameters, options.table)[0] | table.target.parameters
         model, fitted = _fitted(table, cls, given, options, stream, home, stages)
         placed = _placed(table, model)
         monitor = Monitor(cls.__name__, verbose=options.fit.verbose)
@@ -135,12 +135,12 @@ def stream_map(
                 measures = keeper.attempt("measures", measured, NOT_MEASURED)
     name = registry.snake_case(cls.__name__)
     seconds = fitted.seconds + stages.seconds.get("placing", 0.0)
-    fit = Fit(*(name, _last(model), model, Y, seconds, fitted.peak_bytes, fitted.stopped, log))
+    facts = seconds, fitted.peak_bytes, fitted.stopped, log
+    fit = Fit(name, _last(model), model, Y, *facts, learned_from=table.target.column)
     if options.measure:
-        labels = table.prepared.table
-        y = None if table.target is None else labels.column(table.target).to_numpy()
         judged = judge_sample(
-            *(table.prepared, fit, len(table.looked.rows), given, y, options, keeper, stages)
+            *(table.prepared, fit, len(table.looked.rows), given, table.target.values),
+            *(options, keeper, stages),
         )
     facts = StreamFacts(
         stream.streamed_by, len(table.looked.rows), fitted.n_fitted, len(Y), parts, room
@@ -177,7 +177,7 @@ def _opened(
     with stages.timed("preparing"):
         prepared = prepared_sample(looked)
         color = choose_color(prepared.table, options.color or how.target)
-        target = target_of(prepared.table, cls, how)
+        target = learned_target(prepared.table, cls, how.target, parameters, how.spelling)
     for note in (*prepared.table.notes, *prepared.cautions):
         options.note(note)
     return Table(looked, prepared, Columns.of(looked, prepared), color, target)

@@ -6,16 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from lowland._core.base import Reducer
 from lowland.distributed.files.columnar import is_address
 from lowland.distributed.files.looking import STREAMED, may_be_streamed
-from lowland.io import Table, holds_distances
+from lowland.io import holds_distances
 from lowland.io.in_memory import is_path
 from lowland.io.several import listed_sources
-from lowland.study.fitting import first_class, target_values
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["target_of", "why_not_streamed"]
+__all__ = ["why_not_streamed"]
 
 
 def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
@@ -51,11 +49,3 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
         )
     other = next((path for path in paths if not may_be_streamed(path)), None)
     return None if other is None else f"{other} is none of {STREAMED}"
-
-
-def target_of(table: Table, cls: type[Reducer], options: TableOptions) -> str | None:
-    """The name of the label that a supervised method learns from; None for the others."""
-    if not cls.needs_target:
-        return None
-    target_values(table, cls, options.target, options.spelling)  # refuses a table without classes
-    return options.target or first_class(table)

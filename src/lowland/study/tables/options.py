@@ -99,7 +99,8 @@ class TableOptions:
         take part, else "none". Categories themselves are not scaled.
     target : str or array of shape (n_rows,), optional
         The classes that a supervised method learns from; by default a label called class, target,
-        species or the like, or the first label whose values recur.
+        species or the like, or the first label whose values recur. UMAP learns from classes or
+        numbers, and only if they are given here.
     """
 
     columns: tuple[str, ...] = ()
