@@ -33,6 +33,18 @@ definition in numpy.
 - ``settle_rows(ids, weights, y, inverse_dof, mean_potential, low, pitch, field, steps, close, z)``:
   the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
+- ``draw_groups(first, n, seed, groups, out)``: random rows for the rows from ``first`` on, different
+  within each group; ``draw_far(near, seed, out)``: the same but for the near ones; ``redraw_far(
+  near, y, reach, seed, far, within)``: likewise among points of a map within a reach, in place. All
+  are functions of seed, row and slot.
+- ``listed_squares(x, first, ids, out)``: squared distances of the rows from ``first`` on to rows.
+- ``pair_starts(ids, starts)``, ``pair_lists(ids, starts, columns)``: the partners of each point in
+  both directions, each list filled up with the point itself to a multiple of ``PAIR_LANES``.
+- ``pair_forces(near_starts, near, mid_..., far_..., weights, y, gradient, losses)``: the gradient of
+  the loss of PaCMAP or LocalMAP, and half the losses of each point; ``pair_step(..., weights, rate,
+  y, next, means, squares)``: a step of Adam; column numbers are trusted. See ``pair_maps.h``.
+- ``settle_pairs(ids, y, local, far, low, pitch, field, steps, close, z)``: the places z of new rows
+  in such a map, whose field on a grid may be given; no row depends on others.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
   ``potential_i = sum_j K_ij`` and ``forces_i = sum_j G_ij (y_i - y_j) (u_i + u_j)`` over j != i.
@@ -145,6 +157,7 @@ from lowland._native.kernels import (
     DISTANCE_SUMS,
     ENTRY_BYTES_FLOAT32,
     ENTRY_BYTES_FLOAT64,
+    PAIR_LANES,
     PANEL_WIDTH_FLOAT32,
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
@@ -165,6 +178,8 @@ from lowland._native.kernels import (
     descend,
     distance_rows,
     distance_sums,
+    draw_far,
+    draw_groups,
     gather,
     gaussian_field,
     gtm_posteriors,
@@ -174,6 +189,7 @@ from lowland._native.kernels import (
     join_rounds,
     kernel_rows,
     kernel_times,
+    listed_squares,
     local_stress_rows,
     manhattan_rows,
     mean_cosines,
@@ -185,7 +201,11 @@ from lowland._native.kernels import (
     pack_points,
     pair_digammas,
     pair_distances,
+    pair_forces,
+    pair_lists,
     pair_squares,
+    pair_starts,
+    pair_step,
     patch_counts,
     patch_sums,
     permute_edges,
@@ -200,6 +220,7 @@ from lowland._native.kernels import (
     rank_forces,
     rank_heights,
     rank_places,
+    redraw_far,
     refine_neighbors,
     repel_from,
     repel_pairs,
@@ -209,6 +230,7 @@ from lowland._native.kernels import (
     sculpt_pass,
     sculpt_places,
     sculpt_terms,
+    settle_pairs,
     settle_rows,
     shortest_paths,
     som_steps,
@@ -231,6 +253,7 @@ __all__ = [
     "DISTANCE_SUMS",
     "ENTRY_BYTES_FLOAT32",
     "ENTRY_BYTES_FLOAT64",
+    "PAIR_LANES",
     "PANEL_WIDTH_FLOAT32",
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
@@ -251,6 +274,8 @@ __all__ = [
     "descend",
     "distance_rows",
     "distance_sums",
+    "draw_far",
+    "draw_groups",
     "gather",
     "gaussian_field",
     "gtm_posteriors",
@@ -260,6 +285,7 @@ __all__ = [
     "join_rounds",
     "kernel_rows",
     "kernel_times",
+    "listed_squares",
     "local_stress_rows",
     "manhattan_rows",
     "mean_cosines",
@@ -271,7 +297,11 @@ __all__ = [
     "pack_points",
     "pair_digammas",
     "pair_distances",
+    "pair_forces",
+    "pair_lists",
     "pair_squares",
+    "pair_starts",
+    "pair_step",
     "patch_counts",
     "patch_sums",
     "permute_edges",
@@ -286,6 +316,7 @@ __all__ = [
     "rank_forces",
     "rank_heights",
     "rank_places",
+    "redraw_far",
     "refine_neighbors",
     "repel_from",
     "repel_pairs",
@@ -295,6 +326,7 @@ __all__ = [
     "sculpt_pass",
     "sculpt_places",
     "sculpt_terms",
+    "settle_pairs",
     "settle_rows",
     "shortest_paths",
     "som_steps",
