@@ -43,8 +43,8 @@ definition in numpy.
 - ``pair_forces(near_starts, near, mid_..., far_..., weights, y, gradient, losses)``: the gradient of
   the loss of PaCMAP or LocalMAP, and half the losses of each point; ``pair_step(..., weights, rate,
   y, next, means, squares)``: a step of Adam; column numbers are trusted. See ``pair_maps.h``.
-- ``settle_pairs(ids, y, local, far, low, pitch, field, steps, close, z)``: the places z of new rows
-  in such a map, whose field on a grid may be given; no row depends on others.
+- ``settle_pairs(ids, y, local, far, reach, low, pitch, field, steps, close, z)``: the places z of
+  new rows in such a map, whose field on a grid may be given; no row depends on others.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
   ``potential_i = sum_j K_ij`` and ``forces_i = sum_j G_ij (y_i - y_j) (u_i + u_j)`` over j != i.

@@ -899,6 +899,7 @@ def settle_pairs(
     y: np.ndarray,
     local: float,
     far: float,
+    reach: float,
     low: np.ndarray,
     pitch: float,
     field: np.ndarray | None,

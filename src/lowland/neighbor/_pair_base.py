@@ -332,8 +332,7 @@ class PairEmbedding(Reducer):
         """Some new rows in the map; rows equal to a fitted row get its place."""
         near = self._candidates_of(X, candidates, run)
         ids = nearest_scaled(near, self.local_scales_, self.n_neighbors_, run.threads)
-        local = self._reach() / 2
-        Z = place_pairs(self.embedding_, ids, self.far_weight_, local, run)
+        Z = place_pairs(self.embedding_, ids, self.far_weight_, self._reach(), run)
         Z = Z.astype(self.embedding_.dtype)
         equal = near.distances[:, 0] == 0
         Z[equal] = self.embedding_[near.indices[equal, 0]]

@@ -139,13 +139,13 @@ void pair_step(Starts near_starts, Numbers near, Starts mid_starts, Numbers mid,
 
 using Field = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 
-void settle_pairs(Ids ids, Rows<double> y, double local, double far, Vector<double> low, double pitch,
+void settle_pairs(Ids ids, Rows<double> y, double local, double far, double reach, Vector<double> low, double pitch,
                   std::optional<Field> field, std::int64_t steps, double close, Out<double> z, int threads,
                   const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), d = size(y, 1);
-    check(n >= 1 && d >= 1 && size(ids, 1) >= 1 && steps >= 0 && local >= 0 && far >= 0,
-          "settle_pairs: there must be points and neighbors, and no negative weights");
+    check(n >= 1 && d >= 1 && size(ids, 1) >= 1 && steps >= 0 && local >= 0 && far >= 0 && reach > 0,
+          "settle_pairs: there must be points and neighbors, no negative weights, and a positive reach");
     check(size(z, 0) == size(ids, 0) && size(z, 1) == d, "settle_pairs: z must have a place for each row");
     Grid grid{{1, 1, 1}, {0, 0, 0}, pitch};
     if (field) {
@@ -158,7 +158,7 @@ void settle_pairs(Ids ids, Rows<double> y, double local, double far, Vector<doub
         }
     }
     const Partners near = partners_of(ids, n, "settle_pairs: an id is not below n");
-    const PairMap map{y.data(), n, d, local, far, grid, field ? field->data() : nullptr};
+    const PairMap map{y.data(), n, d, local, far, reach, grid, field ? field->data() : nullptr};
     if (!LOWLAND_RUN(isa, settle_pairs(map, near, steps, close, z.data(), threads))) throw std::bad_alloc();
 }
 
@@ -191,7 +191,7 @@ void bind_pair_maps(nb::module_& m) {
     m.def("pair_lists", &pair_lists, "ids"_a.noconvert(), "starts"_a.noconvert(), "columns"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
     m.def("settle_pairs", &settle_pairs, "ids"_a.noconvert(), "y"_a.noconvert(), "local"_a, "far"_a,
-          "low"_a.noconvert(), "pitch"_a, "field"_a.noconvert().none(), "steps"_a, "close"_a, "z"_a.noconvert(),
+          "reach"_a, "low"_a.noconvert(), "pitch"_a, "field"_a.noconvert().none(), "steps"_a, "close"_a, "z"_a.noconvert(),
           "threads"_a, "isa"_a = "auto");
     bind<float>(m);
     bind<double>(m);

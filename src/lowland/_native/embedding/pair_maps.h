@@ -35,12 +35,13 @@ struct Partners {
     std::int64_t n, k;
 };
 
-// What new rows are placed by: the map, c of LocalMAP or 0, the weight of the repulsion by each point, and
-// the potential of the points of y / sqrt(2) on a grid, if `field` is not null.
+// What new rows are placed by: the map, c of LocalMAP or 0, the weight of the repulsion by each point, the
+// distance within which points repel (infinity: any), and the potential of the points of y / sqrt(2) on a
+// grid, if `field` is not null.
 struct PairMap {
     const double* y;
     std::int64_t n, d;
-    double local, far;
+    double local, far, reach;
     Grid grid;
     const float* field;
 };

@@ -1,11 +1,13 @@
 // settle_pairs: new rows in a fixed map of pairs, each one alone, at a minimum of
 //
-//     J(z) = sum over near j of A(s_j) + rho * sum over all j of 1 / (1 + s_j),    s_j = 1 + |z - y_j|^2,
+//     J(z) = sum over near j of A(s_j) + rho * sum over all j of R(s_j),    s_j = 1 + |z - y_j|^2,
 //
-// with A(s) = s / (10 + s), or that of LocalMAP (see pair_maps.h). A row starts at the lowest of the places
+// with A(s) = s / (10 + s), or that of LocalMAP (see pair_maps.h), and R(s) = 1 / (1 + s) minus its
+// tangent at the reach, 0 beyond that: so force and potential end without a jump. A row starts at the lowest of the places
 // of its near points and their mean. A is concave in s, so its tangent gives a quadratic majorizer of the
 // attraction; each step goes to the minimum of that and the linear part of the repulsion, and is halved
-// until J falls. The row has converged when it moves by at most `close`.
+// until J falls. No step is longer than kLongest: where the repulsion wins, the slope is so small far out
+// that steps would become endless. The row has converged when it moves by at most `close`.
 #include <math.h>
 
 #include "common/elementary.h"
@@ -17,7 +19,7 @@ namespace lowland {
 namespace LOWLAND_ISA {
 namespace {
 
-constexpr double kNear = 10;
+constexpr double kNear = 10, kLongest = 1;
 
 struct Height {  // J, and the curvature of the attraction; half the gradient is beside it
     double value, stiffness;
@@ -29,6 +31,7 @@ double repulsion_of_all(const PairMap& map, const Coordinates<double>& points, c
     typedef Lanes<double>::vector Vector;
     constexpr Index W = Lanes<double>::width;
     const Index whole = map.n / W * W;
+    const double most = 2 + map.reach * map.reach, edge = 1 / most;
     Vector sum = {};
     Vector* pushes = reinterpret_cast<Vector*>(scratch);
     for (Index k = 0; k < map.d; ++k) pushes[k] = Vector{};
@@ -38,11 +41,12 @@ double repulsion_of_all(const PairMap& map, const Coordinates<double>& points, c
             const Vector gap = z[k] - *reinterpret_cast<const Vector*>(points.data + k * points.stride + j);
             below += gap * gap;
         }
-        const Vector term = 1.0 / below;
-        sum += term;
+        const Vector term = 1.0 / below, inside = below < most ? fill<double>(1) : fill<double>(0);
+        const Vector force = inside * (term * term - edge * edge);
+        sum += inside * (term - edge * (2 - edge * below));
         for (Index k = 0; k < map.d; ++k) {
             const Vector gap = z[k] - *reinterpret_cast<const Vector*>(points.data + k * points.stride + j);
-            pushes[k] += term * term * gap;
+            pushes[k] += force * gap;
         }
     }
     double potential = sum_of(sum);
@@ -53,14 +57,16 @@ double repulsion_of_all(const PairMap& map, const Coordinates<double>& points, c
             const double gap = z[k] - map.y[j * map.d + k];
             below += gap * gap;
         }
-        potential += 1 / below;
-        for (Index k = 0; k < map.d; ++k) slope[k] -= map.far * (z[k] - map.y[j * map.d + k]) / (below * below);
+        if (!(below < most)) continue;
+        const double force = 1 / (below * below) - edge * edge;
+        potential += 1 / below - edge * (2 - edge * below);
+        for (Index k = 0; k < map.d; ++k) slope[k] -= map.far * force * (z[k] - map.y[j * map.d + k]);
     }
     return map.far * potential;
 }
 
-// The same from the grid, which holds phi(u) = sum 1 / (1 + |u - y_j / sqrt(2)|^2) = 2 sum 1 / (1 + s_j) at
-// u = z / sqrt(2); a point beyond the grid gets the field at its edge.
+// The same from the grid, which holds phi(u) = 2 sum R(s_j) at u = z / sqrt(2): without a reach that is
+// the sum of 1 / (1 + |u - y_j / sqrt(2)|^2). A point beyond the grid gets the field at its edge.
 template <int D>
 double repulsion_on_grid(const PairMap& map, const double* z, double* slope) {
     const Steps<D> steps(map.grid);
@@ -143,9 +149,10 @@ bool settle_pairs(PairMap map, Partners near, Index steps, double close, double*
                 double square = 0;
                 for (Index k = 0; k < d; ++k) {
                     move[k] = -share * slope[k] / stiffness;
-                    tried[k] = at[k] + move[k];
                     square += move[k] * move[k];
                 }
+                const double shrink = square > kLongest * kLongest ? kLongest / sqrt(square) : 1;
+                for (Index k = 0; k < d; ++k) tried[k] = at[k] + shrink * move[k];
                 const Height there = height_at(map, points, ids, k_near, tried, new_slope, scratch);
                 if (there.value < here.value) {
                     here = there;
