@@ -13,8 +13,8 @@ __all__ = ["LocalMAP"]
 class LocalMAP(PairEmbedding):
     """PaCMAP with sharper groups: long near pairs count less, far pairs are drawn nearby.
 
-    In the third phase the force of a near pair is multiplied by c / sqrt(s), with s = 1 + \\|y_i -
-    y_j\\|^2 and c half of ``low_dist_thres``, so that wrong pairs between groups lose their hold.
+    In the third phase the force of a near pair is multiplied by c / sqrt(s), with s = 1 + |y_i -
+    y_j|^2 and c half of ``low_dist_thres``, so that wrong pairs between groups lose their hold.
     Every ten steps the far pairs are drawn again among the rows within ``low_dist_thres`` in the
     map, so that groups side by side are pushed apart. Use it where groups touch in a map of PaCMAP
     or UMAP. Not to judge whether groups exist: it tends to separate what is dense. Cost as PaCMAP.
@@ -56,6 +56,11 @@ class LocalMAP(PairEmbedding):
         "O(n) memory",
     )
     reference = "Wang, Sun, Huang & Rudin (2025)"
+    reading = PairEmbedding.reading._replace(
+        gaps="Gaps are widened on purpose, and a continuous shape is cut into pieces where it is "
+        "thin: a gap alone is no evidence of groups. Run PaCMAP or another seed and trust what "
+        "stays.",
+    )
 
     def _reach(self) -> float:
         return float(self.low_dist_thres)

@@ -150,8 +150,10 @@ bool redraw_far(Partners near, const T* y, Index d, double reach, std::uint64_t 
                 break;
             }
         }
-        const double share = drawn ? static_cast<double>(inside) / static_cast<double>(drawn) : 0;
-        within[i] = static_cast<std::int32_t>(share * static_cast<double>(total) + 0.5);
+        // draws end with one that is inside, which would make its share too large: without it, it is not
+        const double share = drawn > 1 ? static_cast<double>(inside - 1) / static_cast<double>(drawn - 1) : 1;
+        const double about = share * static_cast<double>(total);
+        within[i] = about > 1 ? static_cast<std::int32_t>(about + 0.5) : 1;  // the point itself is there
     });
     cells.free();
     return enough;
