@@ -16,7 +16,7 @@ __all__ = ["pairs_kept"]
 
 @contextlib.contextmanager
 def pairs_kept() -> Iterator[dict[str, Any]]:
-    """Of the last fit within: "near", "mid", "far", "groups" that mid-near were drawn from, "start".
+    """Of the last fit within: "near", "mid", "far", "groups" of mid-near draws, "start".
 
     "redrawn" lists (number of the seed, map, far pairs) of each time that LocalMAP draws again.
     """

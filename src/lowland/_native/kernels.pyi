@@ -888,7 +888,7 @@ def pair_step(
     weights: np.ndarray,
     rate: float,
     y: np.ndarray,
-    next: np.ndarray,
+    stepped: np.ndarray,
     means: np.ndarray,
     squares: np.ndarray,
     threads: int,

@@ -1,4 +1,4 @@
-"""The kernels of maps by pairs against loops over pairs, and their random numbers against Python."""
+"""The kernels of maps by pairs against loops over pairs; their random numbers against Python."""
 
 import numpy as np
 import pytest
@@ -167,7 +167,9 @@ def losses_and_gradient(kinds, weights, y):
                 gap = y[i] - y[j]
                 s = 1 + (gap**2).sum()
                 if kind == 0 and c:
-                    loss = w * c * (np.sqrt(s) / (10 + s) + np.arctan(np.sqrt(s / 10)) / np.sqrt(10))
+                    loss = (
+                        w * c * (np.sqrt(s) / (10 + s) + np.arctan(np.sqrt(s / 10)) / np.sqrt(10))
+                    )
                     slope = w * 20 / (10 + s) ** 2 * c / np.sqrt(s)
                 elif kind == 0:
                     loss, slope = w * s / (10 + s), w * 20 / (10 + s) ** 2
@@ -193,7 +195,9 @@ def test_loss_and_gradient_are_those_of_the_definition(d, weights, dtype, isa, i
     gradient, losses = np.full_like(y, np.nan), np.full(37, np.nan)
     _native.pair_forces(*flat, np.array(weights), y, gradient, losses, 2, isa)
     expected, slopes = losses_and_gradient(kinds, weights, y.astype(float))
-    np.testing.assert_allclose(losses.sum(), expected.sum(), rtol=1e-5 if dtype == np.float32 else 1e-12)
+    np.testing.assert_allclose(
+        losses.sum(), expected.sum(), rtol=1e-5 if dtype == np.float32 else 1e-12
+    )
     # terms of both signs and of sizes up to the largest: relative to the largest gradient
     close = 200 * np.finfo(dtype).eps * np.abs(slopes).max()
     np.testing.assert_allclose(gradient, slopes, rtol=0, atol=close)
@@ -219,7 +223,9 @@ def test_the_gradient_is_that_of_the_loss(weights, irregular):
         more[place] += step
         less[place] -= step
         # the error of the difference is of order step^2 and of rounding / step
-        assert abs((loss(more) - loss(less)) / (2 * step) - gradient[place]) < 1e-6 * weights[1] + 1e-7
+        assert (
+            abs((loss(more) - loss(less)) / (2 * step) - gradient[place]) < 1e-6 * weights[1] + 1e-7
+        )
 
 
 @each("d", [1, 2, 3, 5])
@@ -305,12 +311,12 @@ def test_arrays_that_do_not_fit_are_refused():
     starts, columns = lists_of(near)
     with pytest.raises(ValueError, match="do not fit"):
         _native.pair_lists(near, starts, columns[1:], 1)
+    flat = np.zeros(21, np.int64)
+    flat[-1] = 8
     with pytest.raises(ValueError, match="not those of pair_starts"):
-        flat = np.zeros(21, np.int64)
-        flat[-1] = 8
         _native.pair_lists(near, flat, np.empty(8, np.int32), 1)
     lists = [starts, columns] * 3
-    odd = [starts + np.arange(21), np.zeros(starts[-1] + 20, np.int32)] + lists[2:]
+    odd = [starts + np.arange(21), np.zeros(starts[-1] + 20, np.int32), *lists[2:]]
     step = (0.1, y, np.empty_like(y), np.empty_like(y), np.empty_like(y), 1)
     with pytest.raises(ValueError, match="PAIR_LANES"):
         _native.pair_step(*odd, np.ones(4), *step)
@@ -321,6 +327,6 @@ def test_arrays_that_do_not_fit_are_refused():
     z = np.empty((20, 2))
     with pytest.raises(ValueError, match="not below n"):
         _native.settle_pairs(near - 1, y[:5].copy(), 0, 0, 1, y[0], 1, None, 1, 0.1, z, 1)
+    small = np.zeros((5, 5), np.float32)
     with pytest.raises(ValueError, match="11 nodes"):
-        small = np.zeros((5, 5), np.float32)
         _native.settle_pairs(near, y, 0, 0, 1, np.zeros(2), 1, small, 1, 0.1, z, 1)

@@ -16,7 +16,9 @@ from support.pair_maps import pairs_kept
 
 def irregular(n, p, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.gamma(1.5, size=(n, p)) @ rng.standard_normal((p, p)) + 3 * (np.arange(n) % 3)[:, None]
+    return (
+        rng.gamma(1.5, size=(n, p)) @ rng.standard_normal((p, p)) + 3 * (np.arange(n) % 3)[:, None]
+    )
 
 
 def test_the_first_two_phases_are_those_of_pacmap():

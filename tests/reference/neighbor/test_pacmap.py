@@ -18,7 +18,9 @@ from support.pair_maps import pairs_kept
 
 def irregular(n, p, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.gamma(1.5, size=(n, p)) @ rng.standard_normal((p, p)) + 3 * (np.arange(n) % 3)[:, None]
+    return (
+        rng.gamma(1.5, size=(n, p)) @ rng.standard_normal((p, p)) + 3 * (np.arange(n) % 3)[:, None]
+    )
 
 
 # --- the pairs --------------------------------------------------------------------------------
@@ -43,7 +45,9 @@ def test_near_pairs_have_the_least_scaled_distances(metric):
 def test_only_the_nearest_rows_are_candidates():
     """A row with many near ones far away by distance, but near by scaled distance, is left out."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.standard_normal((100, 3)), [8.0, 0, 0] + 9 * rng.standard_normal((60, 3))])
+    X = np.concatenate(
+        [rng.standard_normal((100, 3)), [8.0, 0, 0] + 9 * rng.standard_normal((60, 3))]
+    )
     with pairs_kept() as kept:
         PaCMAP(n_neighbors=5, num_iters=(1, 0, 0), random_state=0).fit(X)
     D = cdist(X, X)
@@ -249,7 +253,9 @@ def test_few_rows_give_a_finite_map(n):
 
 def test_what_is_refused():
     X = irregular(20, 3)
-    with pytest.raises(ParameterError, match=r"num_iters=\[10, 20\] is not allowed; expected three"):
+    with pytest.raises(
+        ParameterError, match=r"num_iters=\[10, 20\] is not allowed; expected three"
+    ):
         PaCMAP(num_iters=[10, 20]).fit(X)
     with pytest.raises(DataError, match="needs all distances"):
         PaCMAP(metric="precomputed").fit(scipy.sparse.csr_matrix(cdist(X, X)))
@@ -268,7 +274,9 @@ def test_wide_tables_are_searched_in_a_hundred_principal_components():
     axes = np.linalg.svd(centered, full_matrices=False)[2][:100]
     scores = centered @ axes.T
     assert model.fitted_rows_.shape == (260, 100)
-    np.testing.assert_allclose(np.abs(model.fitted_rows_), np.abs(scores), atol=1e-6 * np.abs(scores).max())
+    np.testing.assert_allclose(
+        np.abs(model.fitted_rows_), np.abs(scores), atol=1e-6 * np.abs(scores).max()
+    )
     D = cdist(scores, scores)
     scales = np.sort(D, axis=1)[:, 4:7].mean(axis=1)
     scaled = D**2 / np.outer(scales, scales)

@@ -123,15 +123,15 @@ void pair_forces(Starts near_starts, Numbers near, Starts mid_starts, Numbers mi
 
 template <class T>
 void pair_step(Starts near_starts, Numbers near, Starts mid_starts, Numbers mid, Starts far_starts, Numbers far,
-               Vector<double> weights, double rate, Rows<T> y, Out<T> next, Out<T> means, Out<T> squares, int threads,
+               Vector<double> weights, double rate, Rows<T> y, Out<T> stepped, Out<T> means, Out<T> squares, int threads,
                const std::string& isa) {
     check_threads(threads);
     const std::int64_t n = size(y, 0), d = size(y, 1);
     const PairLists lists{list_of(near_starts, near, n), list_of(mid_starts, mid, n), list_of(far_starts, far, n), n};
     const auto fits = [&](const auto& array) { return size(array, 0) == n && size(array, 1) == d; };
-    check(d >= 1 && fits(next) && fits(means) && fits(squares), "pair_step: all arrays must have the shape of y");
-    check(next.data() != y.data(), "pair_step: next must be another array than y");
-    if (!LOWLAND_RUN(isa, pair_step(lists, weights_of(weights), rate, d, y.data(), next.data(), means.data(),
+    check(d >= 1 && fits(stepped) && fits(means) && fits(squares), "pair_step: all arrays must have the shape of y");
+    check(stepped.data() != y.data(), "pair_step: stepped must be another array than y");
+    if (!LOWLAND_RUN(isa, pair_step(lists, weights_of(weights), rate, d, y.data(), stepped.data(), means.data(),
                                     squares.data(), threads))) {
         throw std::bad_alloc();
     }
@@ -175,7 +175,7 @@ void bind(nb::module_& m) {
           "isa"_a = "auto");
     m.def("pair_step", &pair_step<T>, "near_starts"_a.noconvert(), "near"_a.noconvert(), "mid_starts"_a.noconvert(),
           "mid"_a.noconvert(), "far_starts"_a.noconvert(), "far"_a.noconvert(), "weights"_a.noconvert(), "rate"_a,
-          "y"_a.noconvert(), "next"_a.noconvert(), "means"_a.noconvert(), "squares"_a.noconvert(), "threads"_a,
+          "y"_a.noconvert(), "stepped"_a.noconvert(), "means"_a.noconvert(), "squares"_a.noconvert(), "threads"_a,
           "isa"_a = "auto");
 }
 
