@@ -26,6 +26,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "neighbor_pairs",
     "latent_gplvm",
     "neural_network",
     "neural_autoencoder",

@@ -34,15 +34,16 @@ definition in numpy.
   the places z of new rows in the map y, whose field on a grid is given; no row depends on others.
 - ``descend(...)``: one step of gradient descent with momentum and gains.
 - ``draw_groups(first, n, seed, groups, out)``: random rows for the rows from ``first`` on, all
-  different within a group; ``draw_far(near, seed, out)``: the same but for the near ones; ``redraw_far(
-  near, y, reach, seed, far, within)``: likewise among points of a map within a reach, in place. All
-  are functions of seed, row and slot.
+  different within a group; ``draw_far(near, seed, out)``: the same but for the near ones;
+  ``redraw_far(near, y, reach, seed, far, within)``: likewise among points of a map within a reach,
+  in place. All are functions of seed, row and slot.
 - ``listed_squares(x, first, ids, out)``: squared distances of the rows from ``first`` on to rows.
 - ``pair_starts(ids, starts)``, ``pair_lists(ids, starts, columns)``: the partners of each point in
   both directions, each list filled up with the point itself to a multiple of ``PAIR_LANES``.
 - ``pair_forces(near_starts, near, mid_..., far_..., weights, y, gradient, losses)``: the gradient
   of the loss of PaCMAP or LocalMAP, and half the losses of each point; ``pair_step(..., weights,
-  rate, y, stepped, means, squares)``: a step of Adam; column numbers are trusted. See ``pair_maps.h``.
+  rate, y, stepped, means, squares)``: a step of Adam; column numbers are trusted. See
+  ``pair_maps.h``.
 - ``settle_pairs(ids, y, local, far, reach, low, pitch, field, steps, close, z)``: the places z of
   new rows in such a map, whose field on a grid may be given; no row depends on others.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities

@@ -29,7 +29,6 @@ from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.metrics import METRICS, canonical
-from lowland._engines.embedding import initial_layout
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
@@ -41,9 +40,9 @@ from lowland._engines.neighbors.search import (
     neighbor_graph,
     neighbor_graph_cost,
 )
-from lowland._engines.stress import initial_map
 from lowland.neighbor._pair_descent import PairLists, descend_pairs, pair_loss
 from lowland.neighbor._pair_placement import place_pairs
+from lowland.neighbor._pair_start import start_map
 from lowland.neighbor._pairs import (
     MORE_CANDIDATES,
     PairCounts,
@@ -57,7 +56,6 @@ from lowland.neighbor._pairs import (
 __all__ = ["PairEmbedding"]
 
 WIDE = 100  # columns; wider tables are searched in as many principal components
-START = 0.01  # standard deviation of the start along its widest axis
 SEEDS = 2**62
 CANDIDATE_BYTES = 64  # of one candidate of a new row: number, distance, quotient, order
 PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time
@@ -235,7 +233,12 @@ class PairEmbedding(Reducer):
         _native.draw_far(near, seeds[1], far, run.threads)
         dtype = np.promote_types(graph.distances.dtype, np.float32)
         del graph
-        Y = at_common_place(self._start(searched, d, run).astype(np.float32), equal)
+        Y = at_common_place(
+            start_map(self.init, searched, d, run, distances=self._has_distances).astype(
+                np.float32
+            ),
+            equal,
+        )
         within = np.full(n, n, np.int32)  # the rows that far pairs are drawn from
 
         def redraw(number: int, Y: np.ndarray) -> np.ndarray:
@@ -302,22 +305,6 @@ class PairEmbedding(Reducer):
             rng=run.rng,
             monitor=run.monitor,
         ).in_distances()
-
-    def _start(self, rows: Any, d: int, run: FitContext) -> np.ndarray:
-        n = rows.shape[0]
-        if not isinstance(self.init, str):
-            return initial_layout.given_layout(self.init, n, d)
-        if self.init == "random":
-            return initial_layout.random_layout(n, d, run)
-        if not self._has_distances:
-            Y = initial_layout.principal_layout(rows, d, run)
-        else:
-            Y = np.zeros((n, d))
-            scaled = initial_map.classical_start(rows.astype(np.float64), min(d, n - 1), run)
-            Y[:, : scaled.shape[1]] = scaled
-            Y = initial_map.separated(Y, run.rng)
-            Y -= Y.mean(axis=0)
-        return Y * (START / Y.std(axis=0).max())
 
     # --- new rows -----------------------------------------------------------------------------
 

@@ -28,9 +28,9 @@ class LocalMAP(PairEmbedding):
     -----
     The loss of near pairs whose force this is, is c (sqrt(s) / (10 + s) + atan(sqrt(s / 10)) /
     sqrt(10)). ``loss_`` and new rows use it. A far pair stays as it is if no row within the
-    distance is found for it. Points are sorted into cells as wide as ``low_dist_thres``, so that a draw is
-    likely to be within it. New rows are repelled by n_far / m times the sum of 1 / (1 + s) over the
-    fitted rows within the distance, where m is about the mean number of them around a row.
+    distance is found for it. Points are sorted into cells as wide as ``low_dist_thres``, so that a
+    draw is likely to be within it. New rows are repelled by n_far / m times the sum of 1 / (1 + s)
+    over the fitted rows within the distance, where m is about the mean number of them around a row.
 
     Everything else is as in PaCMAP, the first two phases included.
 

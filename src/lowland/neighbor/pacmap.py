@@ -11,11 +11,11 @@ __all__ = ["PaCMAP"]
 class PaCMAP(PairEmbedding):
     """Near pairs attract, far pairs repel, mid-near pairs lay out the map: three losses of d^2.
 
-    With s = 1 + |y_i - y_j|^2 the loss is the sum of w s / (10 + s) over near pairs, w s /
-    (10^4 + s) over mid-near pairs and w / (1 + s) over far pairs. In three phases the weights of
-    near, mid-near and far pairs are 2, 1000 falling to 3, 1; then 3, 3, 1; then 1, 0, 1. Use it to look at groups
-    and at their rough arrangement, which the mid-near pairs keep better than t-SNE does. Not to
-    judge distances, sizes or densities. Cost per step: O(n k), memory O(n k).
+    With s = 1 + |y_i - y_j|^2 the loss is the sum of w s / (10 + s) over near pairs, w s / (10^4 +
+    s) over mid-near pairs and w / (1 + s) over far pairs. In three phases the weights of near,
+    mid-near and far pairs are 2, 1000 falling to 3, 1; then 3, 3, 1; then 1, 0, 1. Use it to look
+    at groups and at their rough arrangement, which the mid-near pairs keep better than t-SNE does.
+    Not to judge distances, sizes or densities. Cost per step: O(n k), memory O(n k).
 
     Notes
     -----
