@@ -122,13 +122,16 @@ def test_new_rows_are_repelled_by_the_rows_within_reach():
     assert np.mean(moved < 0.05 * np.ptp(Y)) > 0.99
 
 
-def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(monkeypatch):
+@each("reach", [4.0, 10.0])
+def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(reach):
     X = digits().X
-    model = LocalMAP(num_iters=(60, 60, 60), random_state=0).fit(X[:1500])
+    params = {"num_iters": (60, 60, 60), "low_dist_thres": reach, "random_state": 0}
+    model = LocalMAP(**params).fit(X[:1500])
     exact = model.transform(X[1500:])
-    monkeypatch.setattr(_pair_placement, "GRID_POINTS", 1000)
-    model._once.__init__()
-    gridded = model.transform(X[1500:])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_pair_placement, "GRID_POINTS", 1000)
+        model._once.__init__()
+        gridded = model.transform(X[1500:])
     assert not np.array_equal(exact, gridded)
     # the field of the grid has an error of 1 %; where two minima are alike, it may choose
     assert np.quantile(np.linalg.norm(exact - gridded, axis=1), 0.95) < 0.05
