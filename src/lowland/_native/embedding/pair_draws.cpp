@@ -34,6 +34,7 @@ struct Cells {
     double low[2] = {0, 0}, side[2] = {1, 1};
     Index* starts = nullptr;
     std::int32_t* members = nullptr;
+    T* points = nullptr;  // of the members, in their order: draws read near places
 
     Index place(const T* y, int axis) const {
         const double u = (static_cast<double>(y[axis]) - low[axis]) / side[axis];
@@ -57,7 +58,8 @@ struct Cells {
         const Index n_cells = along[0] * along[1];
         starts = allocate<Index>(n_cells + 1);
         members = allocate<std::int32_t>(n);
-        if (!starts || !members) return false;
+        points = allocate<T>(n * d);
+        if (!starts || !members || !points) return false;
         for (Index c = 0; c <= n_cells; ++c) starts[c] = 0;
         for (Index i = 0; i < n; ++i) ++starts[cell(y + i * d)];
         Index next = 0;
@@ -69,9 +71,12 @@ struct Cells {
         for (Index i = 0; i < n; ++i) members[starts[cell(y + i * d)]++] = static_cast<std::int32_t>(i);
         for (Index c = n_cells; c > 0; --c) starts[c] = starts[c - 1];  // each has moved to the next one's
         starts[0] = 0;
+        for (Index e = 0; e < n; ++e) {
+            for (Index c = 0; c < d; ++c) points[e * d + c] = y[members[e] * d + c];
+        }
         return true;
     }
-    void free() { std::free(starts), std::free(members); }
+    void free() { std::free(starts), std::free(members), std::free(points); }
 };
 
 }  // namespace
@@ -139,12 +144,13 @@ bool redraw_far(Partners near, const T* y, Index d, double reach, std::uint64_t 
             for (Index t = 0; t < kTries; ++t) {
                 Index at = draw.below(total), r = 0;
                 while (at >= length[r]) at -= length[r++];
-                const std::int32_t j = cells.members[begin[r] + at];
+                const T* there = cells.points + (begin[r] + at) * d;
                 T square = 0;
-                for (Index c = 0; c < d; ++c) square += (here[c] - y[j * d + c]) * (here[c] - y[j * d + c]);
+                for (Index c = 0; c < d; ++c) square += (here[c] - there[c]) * (here[c] - there[c]);
                 ++drawn;
                 if (square > most) continue;
                 ++inside;
+                const std::int32_t j = cells.members[begin[r] + at];
                 if (j == i || is_among(near.ids + i * near.k, near.k, j) || is_among(own, e, j)) continue;
                 own[e] = j;
                 break;
