@@ -202,6 +202,8 @@ def test_a_method_is_found_by_any_spelling_of_its_name():
         ("LaplacianEigenmaps", "laplacian_eigenmaps"),
         ("TSNE", "tsne"),
         ("ModifiedLLE", "modified_lle"),
+        ("PaCMAP", "pacmap"),
+        ("LocalMAP", "local_map"),
     ],
 )
 def test_file_names_are_class_names_in_snake_case(name, snake):

@@ -27,6 +27,7 @@ FAMILIES = {
     "metrics",
     "neighbor",
     "neighbor_phate",
+    "neighbor_pairs",
     "latent_gplvm",
     "neural_network",
     "neural_autoencoder",

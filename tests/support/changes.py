@@ -98,6 +98,18 @@ EMBEDDING = {
     "metric_params": Change({"p": 1}, MINKOWSKI),
     "tol": Change(0.1, {"max_iter": 400}, shows="n_iter_"),
 }
+PAIRS = {
+    **AXES,
+    **METRIC,
+    "random_state": Change(1),
+    "n_neighbors": Change(9),
+    "MN_ratio": Change(1.5),
+    "FP_ratio": Change(1.0),
+    "num_iters": Change((30, 20, 40)),
+    "learning_rate": Change(0.5),
+    "apply_pca": Change(False, data="many columns"),
+    "init": Change("random"),
+}
 FILTER = {
     "n_features": Change(3),
     "random_state": FIXED,
@@ -254,6 +266,8 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
     "HessianLLE": LOCAL,
     "SNE": EMBEDDING,
     "SymmetricSNE": EMBEDDING,
+    "PaCMAP": PAIRS,
+    "LocalMAP": {**PAIRS, "low_dist_thres": Change(3.0)},
     "TSNE": {
         **EMBEDDING,
         "exaggeration": Change(2.0),

@@ -45,6 +45,8 @@ def data_of(kind: str) -> Data:  # noqa: C901
     X, new, _ = _with_far_rows(_rows(44, 5), 8)
     if kind == "rows":
         return Data(X, new)
+    if kind == "many columns":
+        return _with_far_rows(_rows(44, 150, seed=4), 8)
     if kind == "gaps":
         gone = np.random.default_rng(5).random((44, 5)) < 0.2
         gone[np.arange(44), np.arange(44) % 5] = False
@@ -168,6 +170,18 @@ NEIGHBOR = [
     (GIVEN, "distances"),
 ]
 
+PAIRS = [
+    ({}, "rows"),
+    ({"n_neighbors": None}, "rows"),
+    ({"n_neighbors": 9, "MN_ratio": 0.0, "FP_ratio": 1.0}, "rows"),
+    ({"n_neighbors": 30}, "rows"),
+    ({"n_components": 1}, "rows"),
+    ({"n_components": 4}, "rows"),
+    ({"num_iters": (30, 0, 0), "init": "random"}, "clusters"),
+    ({}, "many columns"),
+    ({"apply_pca": False}, "many columns"),
+    *METRICS,
+]
 RADIAL = [
     ({}, "rows"),
     ({"n_components": 1}, "rows"),
@@ -362,6 +376,8 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "HessianLLE": LOCAL,
     "SNE": NEIGHBOR,
     "SymmetricSNE": NEIGHBOR,
+    "PaCMAP": PAIRS,
+    "LocalMAP": [*PAIRS, ({"low_dist_thres": 3.0}, "clusters")],
     "TSNE": [
         *NEIGHBOR,
         *[({"dof": dof}, "rows") for dof in (0.5, 3.0)],

@@ -56,10 +56,13 @@ SELECTION = ("selection",)
 ALIGNMENT = ("alignment",)
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)
+ONE_WORD = {"PaCMAP": "pacmap"}  # names whose capitals begin no words
 
 
 def snake_case(class_name: str) -> str:
     """``LaplacianEigenmaps`` -> ``laplacian_eigenmaps``, ``KernelPCA`` -> ``kernel_pca``."""
+    if class_name in ONE_WORD:
+        return ONE_WORD[class_name]
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 

@@ -45,6 +45,19 @@ definition in numpy.
 - ``map_radii(starts, columns, weights, y, a, b, sums)``, ``radius_forces(..., sums, slopes,
   forces)``: sums of memberships, plain and times squared distances, over the edges of each point
   of a map, and minus the gradient of the sum of slopes times their quotients.
+- ``draw_groups(first, n, seed, groups, out)``: random rows for the rows from ``first`` on, all
+  different within a group; ``draw_far(near, seed, out)``: the same but for the near ones;
+  ``redraw_far(near, y, reach, seed, far, within)``: likewise among points of a map within a reach,
+  in place. All are functions of seed, row and slot.
+- ``listed_squares(x, first, ids, out)``: squared distances of the rows from ``first`` on to rows.
+- ``pair_starts(ids, starts)``, ``pair_lists(ids, starts, columns)``: the partners of each point in
+  both directions, each list filled up with the point itself to a multiple of ``PAIR_LANES``.
+- ``pair_forces(near_starts, near, mid_..., far_..., weights, y, gradient, losses)``: the gradient
+  of the loss of PaCMAP or LocalMAP, and half the losses of each point; ``pair_step(..., weights,
+  rate, y, stepped, means, squares)``: a step of Adam; column numbers are trusted. See
+  ``pair_maps.h``.
+- ``settle_pairs(ids, y, local, far, reach, low, pitch, field, steps, close, z)``: the places z of
+  new rows in such a map, whose field on a grid may be given; no row depends on others.
 - ``repel_pairs(y, gaussian, dof, weights, potential, forces)``: for the map y with similarities
   ``K = (1 + r^2/dof)^-dof`` and ``G = K / (1 + r^2/dof)``, or ``K = G = exp(-r^2)`` if gaussian,
   ``potential_i = sum_j K_ij`` and ``forces_i = sum_j G_ij (y_i - y_j) (u_i + u_j)`` over j != i.
@@ -157,6 +170,7 @@ from lowland._native.kernels import (
     DISTANCE_SUMS,
     ENTRY_BYTES_FLOAT32,
     ENTRY_BYTES_FLOAT64,
+    PAIR_LANES,
     PANEL_WIDTH_FLOAT32,
     PANEL_WIDTH_FLOAT64,
     PATH_LANES,
@@ -178,6 +192,8 @@ from lowland._native.kernels import (
     descend,
     distance_rows,
     distance_sums,
+    draw_far,
+    draw_groups,
     fourier_order,
     fuzzy_repel,
     fuzzy_sample,
@@ -191,6 +207,7 @@ from lowland._native.kernels import (
     join_rounds,
     kernel_rows,
     kernel_times,
+    listed_squares,
     local_stress_rows,
     manhattan_rows,
     map_radii,
@@ -203,7 +220,11 @@ from lowland._native.kernels import (
     pack_points,
     pair_digammas,
     pair_distances,
+    pair_forces,
+    pair_lists,
     pair_squares,
+    pair_starts,
+    pair_step,
     patch_counts,
     patch_sums,
     permute_edges,
@@ -219,6 +240,7 @@ from lowland._native.kernels import (
     rank_forces,
     rank_heights,
     rank_places,
+    redraw_far,
     refine_neighbors,
     repel_from,
     repel_pairs,
@@ -228,6 +250,7 @@ from lowland._native.kernels import (
     sculpt_pass,
     sculpt_places,
     sculpt_terms,
+    settle_pairs,
     settle_rows,
     shortest_paths,
     som_steps,
@@ -250,6 +273,7 @@ __all__ = [
     "DISTANCE_SUMS",
     "ENTRY_BYTES_FLOAT32",
     "ENTRY_BYTES_FLOAT64",
+    "PAIR_LANES",
     "PANEL_WIDTH_FLOAT32",
     "PANEL_WIDTH_FLOAT64",
     "PATH_LANES",
@@ -271,6 +295,8 @@ __all__ = [
     "descend",
     "distance_rows",
     "distance_sums",
+    "draw_far",
+    "draw_groups",
     "fourier_order",
     "fuzzy_repel",
     "fuzzy_sample",
@@ -284,6 +310,7 @@ __all__ = [
     "join_rounds",
     "kernel_rows",
     "kernel_times",
+    "listed_squares",
     "local_stress_rows",
     "manhattan_rows",
     "map_radii",
@@ -296,7 +323,11 @@ __all__ = [
     "pack_points",
     "pair_digammas",
     "pair_distances",
+    "pair_forces",
+    "pair_lists",
     "pair_squares",
+    "pair_starts",
+    "pair_step",
     "patch_counts",
     "patch_sums",
     "permute_edges",
@@ -312,6 +343,7 @@ __all__ = [
     "rank_forces",
     "rank_heights",
     "rank_places",
+    "redraw_far",
     "refine_neighbors",
     "repel_from",
     "repel_pairs",
@@ -321,6 +353,7 @@ __all__ = [
     "sculpt_pass",
     "sculpt_places",
     "sculpt_terms",
+    "settle_pairs",
     "settle_rows",
     "shortest_paths",
     "som_steps",

@@ -4,6 +4,7 @@ import numpy as np
 
 ENTRY_BYTES_FLOAT32: int
 ENTRY_BYTES_FLOAT64: int
+PAIR_LANES: int
 PANEL_WIDTH_FLOAT32: int
 PANEL_WIDTH_FLOAT64: int
 PATH_LANES: int
@@ -901,5 +902,88 @@ def som_steps(
     rates: np.ndarray,
     neighborhood: np.ndarray,
     codebook: np.ndarray,
+    isa: str = "auto",
+) -> None: ...
+def draw_groups(
+    first: int,
+    n: int,
+    seed: int,
+    groups: int,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def draw_far(
+    near: np.ndarray, seed: int, out: np.ndarray, threads: int, isa: str = "auto"
+) -> None: ...
+def redraw_far(
+    near: np.ndarray,
+    y: np.ndarray,
+    reach: float,
+    seed: int,
+    far: np.ndarray,
+    within: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def listed_squares(
+    x: np.ndarray,
+    first: int,
+    ids: np.ndarray,
+    out: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_starts(ids: np.ndarray, starts: np.ndarray, threads: int, isa: str = "auto") -> None: ...
+def pair_lists(
+    ids: np.ndarray,
+    starts: np.ndarray,
+    columns: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_forces(
+    near_starts: np.ndarray,
+    near: np.ndarray,
+    mid_starts: np.ndarray,
+    mid: np.ndarray,
+    far_starts: np.ndarray,
+    far: np.ndarray,
+    weights: np.ndarray,
+    y: np.ndarray,
+    gradient: np.ndarray,
+    losses: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def pair_step(
+    near_starts: np.ndarray,
+    near: np.ndarray,
+    mid_starts: np.ndarray,
+    mid: np.ndarray,
+    far_starts: np.ndarray,
+    far: np.ndarray,
+    weights: np.ndarray,
+    rate: float,
+    y: np.ndarray,
+    stepped: np.ndarray,
+    means: np.ndarray,
+    squares: np.ndarray,
+    threads: int,
+    isa: str = "auto",
+) -> None: ...
+def settle_pairs(
+    ids: np.ndarray,
+    y: np.ndarray,
+    local: float,
+    far: float,
+    reach: float,
+    low: np.ndarray,
+    pitch: float,
+    field: np.ndarray | None,
+    steps: int,
+    close: float,
+    z: np.ndarray,
+    threads: int,
     isa: str = "auto",
 ) -> None: ...

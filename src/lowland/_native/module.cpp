@@ -18,6 +18,7 @@ void bind_kernel_tiles(nb::module_& m);
 void bind_knn(nb::module_& m);
 void bind_local_stress(nb::module_& m);
 void bind_mean_cosines(nb::module_& m);
+void bind_pair_maps(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_polyline(nb::module_& m);
 void bind_ppca(nb::module_& m);
@@ -177,6 +178,7 @@ NB_MODULE(kernels, m) {
     lowland::bind_knn(m);
     lowland::bind_local_stress(m);
     lowland::bind_mean_cosines(m);
+    lowland::bind_pair_maps(m);
     lowland::bind_patches(m);
     lowland::bind_polyline(m);
     lowland::bind_ppca(m);
