@@ -126,7 +126,7 @@ def test_json_is_all_there_is_on_stdout(run, cells):
         "command", "input", "rows", "columns", "features", "labels", "id", "color", "method",
         "parameters", "dimensions", "explained_variance_ratio", "seconds", "outputs", "notes",
         "preparation", "dropped_rows", "stopped_early", "quality", "stages", "not_made",
-        "trust", "not_judged",
+        "trust", "not_judged", "learned_from",
     }  # fmt: skip
     assert (result["rows"], result["columns"], result["dimensions"]) == (12, 3, 2)
     assert result["features"] == ["height", "width", "depth"]
