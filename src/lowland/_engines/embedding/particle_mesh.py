@@ -13,7 +13,7 @@ at its own place is known and subtracted.
 
 Cost O(n + g log g) for g grid nodes, which do not grow with n: for a similarity, whose width is
 fixed, with the area of the map; for K = r, which has no width, not at all. The relative error of
-the force (2-norm) is 0.2 % for the node distance of similarities used here in one and two
+the force (2-norm) is about 0.5 % for the node distance of similarities used here in one and two
 dimensions, and about 1 % in three. For K = r it is the share of points within a few nodes: those
 are pushed by unit vectors, whatever their distance.
 
@@ -40,9 +40,9 @@ from lowland._engines.embedding.grid_convolution import (
 __all__ = ["DISTANCE", "Field", "ParticleMesh", "RadialKernel", "grid_nodes", "similarity"]
 
 # Distance of grid nodes in units of the kernel's width. The error of the forces falls with it, and
-# errors make the descent end higher: at 0.45 by 0.005 to 0.02 of a divergence of 0.6 to 3. In three
-# dimensions nodes are expensive, so that only maps narrower than NARROW have the finer grid.
-FINE, SOLID_FINE, SOLID_COARSE = 0.35, 0.4, 0.45
+# errors make the descent end higher. In three dimensions nodes are expensive, so that only maps
+# narrower than NARROW have the finer grid there.
+FINE, COARSE = 0.4, 0.45
 NARROW = 16  # in the same units
 MARGIN = 8  # nodes beyond the outermost points
 TURN = np.array([0.8191725134, 0.6710436067, 0.5497004779])  # fills a cell evenly (Roberts 2018)
@@ -67,9 +67,8 @@ def similarity(dof: float) -> RadialKernel:
 
     def pitch(spans: np.ndarray) -> float:
         width = min(1.0, math.sqrt(dof))
-        if len(spans) < 3:
-            return FINE * width
-        return (SOLID_FINE if max(spans) < NARROW * width else SOLID_COARSE) * width
+        fine = len(spans) < 3 or max(spans) < NARROW * width
+        return (FINE if fine else COARSE) * width
 
     return RadialKernel(values, pitch)
 

@@ -83,7 +83,7 @@ def repulsion_cost(n: int, d: int, dof: float = 1.0, method: str = "auto") -> Es
     The number of nodes is about that of t-SNE maps of clusters; it depends on the data.
     """
     tails = 1 if dof == 1 else POWER["pairs"]
-    nodes = {1: 35 * n**0.5, 2: 15_000 * n**0.5, 3: 2e7}.get(d, 0.0)
+    nodes = {1: 30 * n**0.5, 2: 11_000 * n**0.5, 3: 2e7}.get(d, 0.0)
     seconds = {
         "exact": 1e-9 * PAIR * n * n * tails,
         "barnes_hut": 1e-9 * TREE.get(d, 0.0) * n * (1 if dof == 1 else POWER["tree"]),
