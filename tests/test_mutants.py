@@ -26,6 +26,7 @@ FAMILIES = {
     "mds",
     "metrics",
     "neighbor",
+    "neighbor_umap",
     "latent_gplvm",
     "neural_network",
     "neural_autoencoder",

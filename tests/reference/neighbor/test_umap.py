@@ -13,9 +13,9 @@ from lowland._engines.embedding import descent
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbor import _umap_forces
-from lowland.neighbor._fuzzy_graph import fuzzy_graph
+from lowland.neighbor._fuzzy_graph import fuzzy_graph, memberships
 from lowland.neighbor._umap_law import curve_parameters, umap_law
-from lowland.neighbors import NeighborGraph, knn_graph
+from lowland.neighbors import NeighborGraph, knn_graph, knn_query
 from support.cases import each
 
 X, LABELS = digits().X, digits().y
@@ -192,6 +192,26 @@ def test_fitted_rows_are_where_new_rows_like_them_would_be(split):
     Z = model.transform(rows + 1e-6)
     gap = np.linalg.norm(Z - model.embedding_[:200], axis=1)
     assert np.median(gap) < 0.05 * np.ptp(model.embedding_)
+
+
+@each("d", [1, 2, 3, 5])
+def test_new_rows_stand_at_a_minimum_of_their_own_loss(d):
+    rows, new = X[:300], X[300:315]
+    params = {"negative_sample_rate": 8.0, "repulsion_strength": 2.0}
+    model = short(n_components=d, n_epochs=300, **params).fit(rows)
+    near = knn_query(rows, new, 14)
+    p = memberships(near, 15, 1.0, 1).weights
+    p /= p.sum(axis=1, keepdims=True)
+    Y, values = model.embedding_, umap_law(model.a_, model.b_).radial().values
+
+    def height(z, i):
+        u = ((Y[near.indices[i]] - z) ** 2).sum(axis=1)
+        repulsion = values(((Y - z) ** 2).sum(axis=1)).sum()
+        return 2 * p[i] @ np.log1p(model.a_ * u**model.b_) + 16 / 600 * repulsion
+
+    for i, z in enumerate(model.transform(new)):
+        around = [height(z + sign * 0.15 * axis, i) for axis in np.eye(d) for sign in (-1, 1)]
+        assert height(z, i) < min(around)
 
 
 @each(("n", "density", "expected"), [(30, 0.0, 500), (30, 2.0, 700)])
@@ -502,7 +522,7 @@ def test_bad_targets_and_parameters_are_refused_by_name():
         short(target_metric="euclidean").fit(rows, np.ones(60))
     with pytest.raises(ParameterError, match="target_weight=1 would ignore X"):
         short(target_metric="euclidean", target_weight=1.0).fit(rows, labels)
-    with pytest.raises(ParameterError, match="a=1.0 and b=None: give both"):
+    with pytest.raises(ParameterError, match=r"a=1\.0 and b=None: give both"):
         short(a=1.0).fit(rows)
     with pytest.raises(ParameterError, match="min_dist=2 is more than spread=1"):
         short(min_dist=2.0).fit(rows)
