@@ -56,9 +56,10 @@ def accuracy(Y, labels, Z=None, truth=None):
     return (classes[votes.argmax(axis=1)] == (labels if truth is None else truth)).mean()
 
 
-def recall(X, Y, k=15):
+def recalls(X, Y, k=15):
+    """Share of each row's nearest rows that are among its nearest in the map."""
     there, here = nearest(X, X, k, True), nearest(Y, Y, k, True)
-    return (there[:, :, None] == here[:, None]).any(axis=2).mean()
+    return (there[:, :, None] == here[:, None]).any(axis=2).mean(axis=1)
 
 
 def radius_ratio(Y):
@@ -70,7 +71,7 @@ def quality(X, Y, labels):
     means = [np.array([A[labels == c].mean(axis=0) for c in np.unique(labels)]) for A in (X, Y)]
     return {
         "trust": trustworthiness(X, Y, n_neighbors=15),
-        "recall": recall(X, Y),
+        "recall": recalls(X, Y).mean(),
         "accuracy": accuracy(Y, labels),
         "spearman": spearmanr(pdist(X[::3]), pdist(Y[::3])).statistic,
         "centroids": np.corrcoef(pdist(means[0]), pdist(means[1]))[0, 1],
@@ -131,16 +132,21 @@ def test_rows_come_back_from_the_map():
 
 
 def test_maps_of_five_dimensions_are_as_good_as_those_of_umap_learn(monkeypatch):
-    """The best of two seeds of drawn pairs and of all pairs, against the worst of three."""
-    some, found = X[:700], {}
+    """The mean of two seeds, with all pairs and with drawn pairs, against the worst of three."""
+    some, labels, maps = X[:700], LABELS[:700], {}
     for pair in (0.0, 1e9):  # what a pair is taken to cost: all pairs, drawn pairs
         monkeypatch.setattr(_umap_forces, "PAIR", pair)
-        found[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
-        measured = [quality(some, Y, LABELS[:700]) for Y in found[pair]]
+        maps[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
+        found = [quality(some, Y, labels) for Y in maps[pair]]
+        # standard errors of means over the rows, as the rows are a sample
+        margins = {
+            "accuracy": (PEER_5D["accuracy"] * (1 - PEER_5D["accuracy"]) / 700) ** 0.5,
+            "recall": recalls(some, maps[pair][0]).std() / 700**0.5,
+        }
         for measure, theirs in PEER_5D.items():
-            margin = (theirs * (1 - theirs) / 700) ** 0.5 if measure == "accuracy" else 0.0
-            assert max(one[measure] for one in measured) >= theirs - margin, (pair, measure)
-    assert not np.array_equal(found[0.0][0], found[1e9][0])
+            least = theirs - margins.get(measure, 0.0)
+            assert np.mean([one[measure] for one in found]) >= least, (pair, measure)
+    assert not np.array_equal(maps[0.0][0], maps[1e9][0])
 
 
 # --- the loss of a whole fit ------------------------------------------------------------------
