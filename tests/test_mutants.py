@@ -28,6 +28,7 @@ FAMILIES = {
     "neighbor",
     "neighbor_phate",
     "neighbor_pairs",
+    "neighbor_umap",
     "latent_gplvm",
     "neural_network",
     "neural_autoencoder",

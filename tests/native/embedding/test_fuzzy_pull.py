@@ -1,4 +1,4 @@
-"""UMAP's pull in attract and settle_rows, and the radii of densMAP, against their definitions."""
+"""UMAP in attract and settle_rows, and the radii of densMAP, against their definitions."""
 
 import numpy as np
 import pytest

@@ -13,9 +13,9 @@ from lowland._engines.embedding import descent
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbor import _umap_forces
-from lowland.neighbor._fuzzy_graph import fuzzy_graph
+from lowland.neighbor._fuzzy_graph import fuzzy_graph, memberships
 from lowland.neighbor._umap_law import curve_parameters, umap_law
-from lowland.neighbors import NeighborGraph, knn_graph
+from lowland.neighbors import NeighborGraph, knn_graph, knn_query
 from support.cases import each
 
 X, LABELS = digits().X, digits().y
@@ -56,9 +56,10 @@ def accuracy(Y, labels, Z=None, truth=None):
     return (classes[votes.argmax(axis=1)] == (labels if truth is None else truth)).mean()
 
 
-def recall(X, Y, k=15):
+def recalls(X, Y, k=15):
+    """Share of each row's nearest rows that are among its nearest in the map."""
     there, here = nearest(X, X, k, True), nearest(Y, Y, k, True)
-    return (there[:, :, None] == here[:, None]).any(axis=2).mean()
+    return (there[:, :, None] == here[:, None]).any(axis=2).mean(axis=1)
 
 
 def radius_ratio(Y):
@@ -70,7 +71,7 @@ def quality(X, Y, labels):
     means = [np.array([A[labels == c].mean(axis=0) for c in np.unique(labels)]) for A in (X, Y)]
     return {
         "trust": trustworthiness(X, Y, n_neighbors=15),
-        "recall": recall(X, Y),
+        "recall": recalls(X, Y).mean(),
         "accuracy": accuracy(Y, labels),
         "spearman": spearmanr(pdist(X[::3]), pdist(Y[::3])).statistic,
         "centroids": np.corrcoef(pdist(means[0]), pdist(means[1]))[0, 1],
@@ -131,16 +132,21 @@ def test_rows_come_back_from_the_map():
 
 
 def test_maps_of_five_dimensions_are_as_good_as_those_of_umap_learn(monkeypatch):
-    """The best of two seeds of drawn pairs and of all pairs, against the worst of three."""
-    some, found = X[:700], {}
+    """The mean of two seeds, with all pairs and with drawn pairs, against the worst of three."""
+    some, labels, maps = X[:700], LABELS[:700], {}
     for pair in (0.0, 1e9):  # what a pair is taken to cost: all pairs, drawn pairs
         monkeypatch.setattr(_umap_forces, "PAIR", pair)
-        found[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
-        measured = [quality(some, Y, LABELS[:700]) for Y in found[pair]]
+        maps[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
+        found = [quality(some, Y, labels) for Y in maps[pair]]
+        # standard errors of means over the rows, as the rows are a sample
+        margins = {
+            "accuracy": (PEER_5D["accuracy"] * (1 - PEER_5D["accuracy"]) / 700) ** 0.5,
+            "recall": recalls(some, maps[pair][0]).std() / 700**0.5,
+        }
         for measure, theirs in PEER_5D.items():
-            margin = (theirs * (1 - theirs) / 700) ** 0.5 if measure == "accuracy" else 0.0
-            assert max(one[measure] for one in measured) >= theirs - margin, (pair, measure)
-    assert not np.array_equal(found[0.0][0], found[1e9][0])
+            least = theirs - margins.get(measure, 0.0)
+            assert np.mean([one[measure] for one in found]) >= least, (pair, measure)
+    assert not np.array_equal(maps[0.0][0], maps[1e9][0])
 
 
 # --- the loss of a whole fit ------------------------------------------------------------------
@@ -192,6 +198,26 @@ def test_fitted_rows_are_where_new_rows_like_them_would_be(split):
     Z = model.transform(rows + 1e-6)
     gap = np.linalg.norm(Z - model.embedding_[:200], axis=1)
     assert np.median(gap) < 0.05 * np.ptp(model.embedding_)
+
+
+@each("d", [1, 2, 3, 5])
+def test_new_rows_stand_at_a_minimum_of_their_own_loss(d):
+    rows, new = X[:300], X[300:315]
+    params = {"negative_sample_rate": 8.0, "repulsion_strength": 2.0}
+    model = short(n_components=d, n_epochs=300, **params).fit(rows)
+    near = knn_query(rows, new, 14)
+    p = memberships(near, 15, 1.0, 1).weights
+    p /= p.sum(axis=1, keepdims=True)
+    Y, values = model.embedding_, umap_law(model.a_, model.b_).radial().values
+
+    def height(z, i):
+        u = ((Y[near.indices[i]] - z) ** 2).sum(axis=1)
+        repulsion = values(((Y - z) ** 2).sum(axis=1)).sum()
+        return 2 * p[i] @ np.log1p(model.a_ * u**model.b_) + 16 / 600 * repulsion
+
+    for i, z in enumerate(model.transform(new)):
+        around = [height(z + sign * 0.15 * axis, i) for axis in np.eye(d) for sign in (-1, 1)]
+        assert height(z, i) < min(around)
 
 
 @each(("n", "density", "expected"), [(30, 0.0, 500), (30, 2.0, 700)])
