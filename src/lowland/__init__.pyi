@@ -40,6 +40,8 @@ from lowland.mds.mds import MDS as MDS
 from lowland.mds.nonmetric_mds import NonmetricMDS as NonmetricMDS
 from lowland.mds.sammon import Sammon as Sammon
 from lowland.metrics.procrustes import procrustes as procrustes
+from lowland.neighbor.local_map import LocalMAP as LocalMAP
+from lowland.neighbor.pacmap import PaCMAP as PaCMAP
 from lowland.neighbor.phate import PHATE as PHATE
 from lowland.neighbor.sne import SNE as SNE
 from lowland.neighbor.symmetric_sne import SymmetricSNE as SymmetricSNE

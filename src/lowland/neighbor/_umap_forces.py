@@ -24,7 +24,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._engines.embedding.divergence import Forces
-from lowland._engines.embedding.map_order import map_order
+from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 from lowland.neighbor._density import DensityTerm
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
@@ -69,6 +69,7 @@ class UmapForces:
         self._sums, self._potential = np.empty((P.n, 2)), np.empty(P.n)
         self._buffers: tuple[np.ndarray, np.ndarray] | None = None
         self._turn = 0
+        self._order = EdgeOrder(threads)
         self.density: DensityTerm | None = None  # densMAP, from the step density_from on
         self.density_from = 0
 
@@ -122,16 +123,8 @@ class UmapForces:
 
     def arrange(self, Y: np.ndarray) -> np.ndarray:
         """Reorder the points so that neighbors in the map are near in memory; returns the order."""
-        order = map_order(Y)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        P = self.P
-        starts = np.concatenate([[0], np.cumsum(np.diff(P.indptr)[order])])
-        columns, weights = np.empty_like(P.indices), np.empty_like(P.weights)
-        _native.permute_edges(
-            P.indptr, P.indices, P.weights, order, place, starts, columns, weights, self.threads
-        )
-        self.P = FuzzyGraph(starts, columns, weights)
+        order, *edges = self._order.follow(Y, *self.P)
+        self.P = FuzzyGraph(*edges)
         if self.density is not None:
             self.density.arrange(order, self.P)
         return order

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lowland._core.errors import DataError
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 
-__all__ = ["beside_the_map", "graph_of_kept", "known_squares", "without_far"]
+__all__ = ["beside_the_map", "graph_of_kept", "known_squares", "no_edges", "without_far"]
 
 MARGIN = 1.15  # radius of the circle around the map, in radii of the map
 
@@ -18,6 +19,14 @@ def without_far(near: NeighborGraph, longest: float) -> NeighborGraph:
     indices = np.where(far, -1, near.indices)
     distances = np.where(far, np.inf, near.distances).astype(near.distances.dtype)
     return NeighborGraph(indices, distances, near.n_points, near.metric)
+
+
+def no_edges(near: NeighborGraph, cut: bool) -> DataError:
+    """The error of a graph without edges; ``cut`` says that long edges were left out."""
+    way = "add edges." if not cut else "take a larger disconnection_distance."
+    if (near.indices >= 0).any():
+        way = "take a larger set_op_mix_ratio, or a smaller target_weight."
+    return DataError(f"UMAP: no row has a neighbor; {way}")
 
 
 def graph_of_kept(graph: FuzzyGraph, kept: np.ndarray) -> FuzzyGraph:

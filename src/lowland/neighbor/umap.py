@@ -10,7 +10,7 @@ from lowland._core.base import Invertible
 from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import ParameterError
 from lowland._core.meanings.contents import at_least, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
@@ -31,6 +31,7 @@ from lowland.neighbor._umap_outsiders import (
     beside_the_map,
     graph_of_kept,
     known_squares,
+    no_edges,
     without_far,
 )
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
@@ -220,10 +221,7 @@ class UMAP(NeighborMap, Invertible):
             graph = with_target(graph, y, self.target_metric, weight, k, run)
         isolated = np.diff(graph.indptr) == 0
         if isolated.all():
-            raise DataError(
-                "UMAP: no row has a neighbor; "
-                + ("take a larger disconnection_distance." if not given_graph else "add edges.")
-            )
+            raise no_edges(near, self.disconnection_distance is not None)
         self.rad_orig_ = self.rad_emb_ = None
         Y = self._descended(graph, near, rows if features else None, isolated, (a, b), run)
         Y = at_common_place(beside_the_map(Y, isolated), equal_in_graph(near))

@@ -30,7 +30,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._engines.embedding.affinity import JointAffinities
-from lowland._engines.embedding.map_order import map_order
+from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.repulsion import Repulsion, weighted_repulsion
 from lowland._engines.linalg.blocks import row_blocks
 
@@ -80,8 +80,7 @@ class Divergence:
         self._sums = np.empty((P.n, 2))
         self._potential = np.empty(P.n)
         self._buffers: tuple[np.ndarray, np.ndarray] | None = None
-        self._arranged = False  # whether P is in an order, and in memory, of this object
-        self._spare: JointAffinities | None = None  # P in the order before
+        self._order = EdgeOrder(threads)
 
     def __call__(self, Y: np.ndarray, with_loss: bool = False) -> Forces:
         """Forces at the map Y (float32 or float64, as the affinities)."""
@@ -123,23 +122,11 @@ class Divergence:
     def arrange(self, Y: np.ndarray) -> np.ndarray:
         """Reorder the points so that neighbors in the map are near in memory.
 
-        Point i is then the former point ``order[i]``; the order is returned. The memory of an
-        earlier order is used again: fresh pages take longer than the edges that are moved.
+        Point i is then the former point ``order[i]``; the order is returned.
         """
-        order = map_order(Y)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order), dtype=np.int32)
         P = self.P
-        starts = np.concatenate([[0], np.cumsum(np.diff(P.indptr)[order])])
-        if self._spare is None:
-            columns, weights = np.empty_like(P.indices), np.empty_like(P.weights)
-        else:
-            columns, weights = self._spare.indices, self._spare.weights
-        _native.permute_edges(
-            P.indptr, P.indices, P.weights, order, place, starts, columns, weights, self.threads
-        )
-        self._spare = P if self._arranged else None  # never what the caller gave
-        self.P, self._arranged = JointAffinities(starts, columns, weights), True
+        order, *edges = self._order.follow(Y, P.indptr, P.indices, P.weights)
+        self.P = JointAffinities(*edges)
         return order
 
 

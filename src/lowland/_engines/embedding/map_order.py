@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["map_order"]
+from lowland import _native
+
+__all__ = ["EdgeOrder", "map_order"]
 
 KEY_BITS = 30
 
@@ -53,3 +55,29 @@ def _hilbert_keys(x: np.ndarray, y: np.ndarray, bits: int) -> np.ndarray:
         x ^= exchanged ^ turned
         y ^= exchanged ^ turned
     return keys
+
+
+class EdgeOrder:
+    """Edges of points (starts, columns, weights) in the order of the points in a map.
+
+    The memory of an earlier order is used again: fresh pages take longer than the edges that are
+    moved. The edges that the caller gave first are never written to.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._own = False  # whether the edges of the last call are memory of this object
+        self._spare: tuple[np.ndarray, np.ndarray] | None = None
+
+    def follow(
+        self, Y: np.ndarray, starts: np.ndarray, columns: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The order, and the edges in it; point i is then the former point ``order[i]``."""
+        order = map_order(Y)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        new_starts = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
+        to = self._spare or (np.empty_like(columns), np.empty_like(weights))
+        _native.permute_edges(starts, columns, weights, order, place, new_starts, *to, self.threads)
+        self._spare, self._own = (columns, weights) if self._own else None, True
+        return order, new_starts, *to
