@@ -250,6 +250,7 @@ COUNTS = [0, 1, 20, 21, 10**6, 2**31, 2**63 - 1, 10**30, 10**5000]
 FEW = X[:20, :4] + np.random.default_rng(0).normal(size=(20, 4)) / 10
 # More of the first two take longer, as asked for; the last is the same for all.
 LEFT_OUT = ("n_init", "max_iter", "n_jobs")
+LONGER = [(lowland.UMAP, "n_epochs")]  # the number of steps under the name that users know
 WRAPPERS = (lowland.RecursiveElimination, lowland.SequentialSelection)  # slow: they fit models
 
 
@@ -264,6 +265,7 @@ def parameters_of(kind: type) -> list[tuple[type, str]]:
         for name, field in owner.parameters().items()
         if any(isinstance(option, kind) for option in options_of(field.metadata["constraint"]))
         and name not in LEFT_OUT
+        and (owner, name) not in LONGER
     ]
 
 
