@@ -11,33 +11,30 @@ from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import at_least, count
+from lowland._core.meanings.contents import Interval, count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
-from lowland._core.validation import dense_if_small, is_sparse
+from lowland._core.validation import is_sparse
 from lowland._engines.embedding.descent import descend
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import (
     neighbor_graph_cost,
     neighbor_query,
 )
 from lowland.neighbor._density import DensityTerm, data_radii
-from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, memberships
-from lowland.neighbor._neighbor_map import NeighborMap
+from lowland.neighbor._fuzzy_graph import FuzzyGraph, memberships
+from lowland.neighbor._fuzzy_map import FuzzyMap
 from lowland.neighbor._umap_forces import UmapForces, row_normalized
 from lowland.neighbor._umap_law import STEEPEST, UmapLaw, curve_parameters, umap_law
 from lowland.neighbor._umap_outsiders import (
     beside_the_map,
     graph_of_kept,
     known_squares,
-    no_edges,
-    without_far,
 )
 from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_field
 from lowland.neighbor._umap_stages import calm_start, umap_stages
 from lowland.neighbor._umap_start import starting_layout
-from lowland.neighbor._umap_target import with_target
 
 __all__ = ["UMAP"]
 
@@ -46,7 +43,7 @@ MESH_DIMENSIONS = 3  # in more of them pairs are drawn
 DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
-class UMAP(NeighborMap, Invertible):
+class UMAP(FuzzyMap, Invertible):
     """Minimize the fuzzy cross entropy of neighbor graphs; in the map 1 / (1 + a |y_i - y_j|^2b).
 
     Use it to look at clusters and at how they are connected, for maps of three and more dimensions,
@@ -59,8 +56,6 @@ class UMAP(NeighborMap, Invertible):
     ----------
     n_components : int, default=2
         Dimension of the map. Beyond 3 the repulsion is estimated from drawn pairs.
-    n_neighbors : int, default=15
-        Number of neighbors of each row, the row itself counted. Large values show coarse structure.
     min_dist : float, default=0.1
         Distance in the map up to which rows count as near. 0 packs clusters tightly.
     spread : float, default=1.0
@@ -71,26 +66,16 @@ class UMAP(NeighborMap, Invertible):
         Step length, relative to the usual one.
     init : {"spectral", "pca", "random"} or array of shape (n, n_components), default="spectral"
         Initial layout. An array, such as an earlier map, is scaled if it is very large or small.
-    set_op_mix_ratio : float, default=1.0
-        1 keeps an edge if one of its rows has it (fuzzy union), 0 only if both have (intersection).
-    local_connectivity : float, default=1.0
-        Number of neighbors at which each row counts as fully connected.
     repulsion_strength : float, default=1.0
         Factor on the repulsion.
     negative_sample_rate : float, default=5.0
         Weight of the repulsion: pairs that are drawn for each edge in the reference implementation.
-    target_metric : {"categorical", "euclidean"}, default="categorical"
-        What ``y`` of ``fit`` holds, if it is given: classes (-1 or None: unknown), or numbers.
-    target_weight : float, default=0.5
-        Weight of the target, from 0 (ignored) to 1 (classes are torn apart).
     density : float, default=0.0
         Weight of local densities (densMAP), 0 for none. 2 is usual.
     a : float or None, default=None
         Parameter of the similarity in the map. None fits a and b to ``min_dist`` and ``spread``.
     b : float or None, default=None
         Parameter of the similarity in the map, half the power of its tail.
-    disconnection_distance : float or None, default=None
-        Rows that have no neighbor nearer than this are set aside. None sets no row aside.
 
     Attributes
     ----------
@@ -98,16 +83,8 @@ class UMAP(NeighborMap, Invertible):
         The a of the similarity in the map.
     b_ : float
         The b of the similarity in the map.
-    n_neighbors_ : int
-        Number of other rows among the neighbors of each row.
-    nearest_distances_ : ndarray of shape (n_samples,)
-        Distance rho of each row to its nearest neighbor.
-    widths_ : ndarray of shape (n_samples,)
-        Width sigma of the memberships of each row's neighbors; 0 if all memberships are 1.
     loss_history_ : ndarray of shape (n_looks,)
         Mean over the rows of their loss, every 50 steps and at the end.
-    isolated_ : ndarray of shape (n_samples,)
-        True for rows without neighbors. They are put on a circle around the map.
     n_connected_components_ : int
         Number of groups of rows that no edge connects, isolated rows not counted.
     rad_orig_ : ndarray of shape (n_samples,) or None
@@ -142,31 +119,21 @@ class UMAP(NeighborMap, Invertible):
     (150, 2)
     """
 
-    n_neighbors: int = param(Integer(2), default=15)
     min_dist: float = param(Real(0, closed="left"), default=0.1)
-    spread: float = param(Real(0, 1e6, closed="right"), default=1.0)
+    spread: float = param(Real(1e-3, 1e6, closed="both"), default=1.0)
     n_epochs: int | None = param(Null() | Integer(0), default=None)
     learning_rate: float = param(Real(0, 1e6, closed="right"), default=1.0)
     init: Any = param(OneOf("spectral", "pca", "random") | Array(), default="spectral")
-    set_op_mix_ratio: float = param(Real(0, 1, closed="both"), default=1.0)
-    local_connectivity: float = param(Real(0, closed="left"), default=1.0)
     repulsion_strength: float = param(Real(0, 1e6, closed="right"), default=1.0)
     negative_sample_rate: float = param(Real(0, 1e6, closed="right"), default=5.0)
-    target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
-    target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
     density: float = param(Real(0, 1e6, closed="both"), default=0.0)
-    a: float | None = param(Null() | Real(0, 1e6, closed="right"), default=None)
-    b: float | None = param(Null() | Real(0, STEEPEST, closed="right"), default=None)
-    disconnection_distance: float | None = param(Null() | Real(0), default=None, unit="d")
+    a: float | None = param(Null() | Real(1e-12, 1e6, closed="both"), default=None)
+    b: float | None = param(Null() | Real(0.01, STEEPEST, closed="both"), default=None)
 
-    a_: float = fitted(meaning=at_least(1e-30))
-    b_: float = fitted(meaning=at_least(1e-30))
+    a_: float = fitted(meaning=Interval(1e-30, 1e12))
+    b_: float = fitted(meaning=Interval(1e-30, STEEPEST))
     n_iter_: int = fitted(type=int, meaning=count())
-    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
-    nearest_distances_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
-    widths_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
     loss_history_: np.ndarray = fitted("n_looks")
-    isolated_: np.ndarray = fitted("n_samples", type=bool)
     n_connected_components_: int = fitted(type=int, meaning=count(0))
     rad_orig_: np.ndarray | None = fitted("n_samples", optional=True)
     rad_emb_: np.ndarray | None = fitted("n_samples", optional=True)
@@ -181,7 +148,6 @@ class UMAP(NeighborMap, Invertible):
         "O(n) memory",
     )
     reference = "McInnes, Healy & Melville (2018)"
-    uses_target = True
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
@@ -204,33 +170,12 @@ class UMAP(NeighborMap, Invertible):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         a, b = self._curve()
-        given_graph = isinstance(X, NeighborGraph)
-        features = not given_graph and self.metric != "precomputed"
-        rows = dense_if_small(X) if features else X
-        near = self._neighbors_of(rows, run)
-        if run.shared is not None:
-            run.shared.graph = near
-        if self.disconnection_distance is not None:
-            near = without_far(near, self.disconnection_distance)
-        k = min(int(self.n_neighbors), near.n_neighbors + 1)
-        graph, local = fuzzy_graph(
-            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
-        )
-        if y is not None:
-            weight = float(self.target_weight)
-            graph = with_target(graph, y, self.target_metric, weight, k, run)
-        isolated = np.diff(graph.indptr) == 0
-        if isolated.all():
-            raise no_edges(near, self.disconnection_distance is not None)
+        rows, near, graph = self._seen(X, y, run)
         self.rad_orig_ = self.rad_emb_ = None
-        Y = self._descended(graph, near, rows if features else None, isolated, (a, b), run)
-        Y = at_common_place(beside_the_map(Y, isolated), equal_in_graph(near))
-        self.a_, self.b_, self.n_neighbors_ = a, b, near.n_neighbors
-        self.nearest_distances_ = local.nearest
-        self.widths_ = np.where(np.isfinite(local.widths), local.widths, 0.0)
-        self.isolated_ = isolated
+        Y = self._descended(graph, near, rows, self.isolated_, (a, b), run)
+        Y = at_common_place(beside_the_map(Y, self.isolated_), equal_in_graph(near))
+        self.a_, self.b_ = a, b
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
-        self.fitted_rows_ = rows.copy() if features else None
         return self.embedding_.copy()
 
     def _curve(self) -> tuple[float, float]:
@@ -244,13 +189,6 @@ class UMAP(NeighborMap, Invertible):
                 "smaller min_dist or a larger spread."
             )
         return curve_parameters(float(self.spread), float(self.min_dist))
-
-    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
-        if isinstance(rows, NeighborGraph):
-            check_fitted_rows(rows, "UMAP")
-            return rows
-        k = min(int(self.n_neighbors), rows.shape[0]) - 1
-        return self._nearest_rows(rows, k, run, at_least=0)
 
     def _descended(
         self,
@@ -316,9 +254,6 @@ class UMAP(NeighborMap, Invertible):
         return float(self.negative_sample_rate) * float(self.repulsion_strength)
 
     # --- new rows -------------------------------------------------------------------------------
-
-    def _known_neighbors(self) -> int:
-        return self.n_neighbors_
 
     def _law(self, run: FitContext) -> UmapLaw:
         curve = self.a_, self.b_
