@@ -63,9 +63,11 @@ def nearly_in_its_unit(found: np.ndarray, ordinary: np.ndarray, exponent: int) -
 
 
 def small(method: type, **params: object) -> Any:
-    quick: dict[str, object] = {"perplexity": 10} if method.family() == "neighbor" else {}
+    quick: dict[str, object] = {"perplexity": 10} if "perplexity" in method.parameters() else {}
     if method.family() in ("neighbor", "unfolding", "neural", "latent", "topographic"):
-        quick |= {"max_iter": 30} if "max_iter" in method.parameters() else {"n_epochs": 5}
+        steps = {"max_iter": 30, "n_epochs": 5, "num_iters": [10, 10, 10]}
+        name = next(name for name in steps if name in method.parameters())
+        quick[name] = steps[name]
     return method(**{"n_components": dimensions(method), "random_state": 0, **quick, **params})
 
 

@@ -33,6 +33,7 @@ KMEANS_STEPS = 10
 T_MAX = 100  # the entropy is computed for this many powers
 FLOOR = 1e-7  # added to probabilities, which have no logarithm at 0
 NEGLIGIBLE = 1e-15  # powers of eigenvalues that have no part in P^t
+CERTAIN = 1e-13  # eigenvalues this near to 1 are 1
 DENSE_WORK = 1e9  # products of stored entries, from which on a dense product is faster
 
 
@@ -191,8 +192,10 @@ def potential(P: Diffusion, t: int, gamma: float, run: FitContext) -> np.ndarray
 
 def _power_by_pairs(P: Diffusion, t: int, run: FitContext) -> np.ndarray:
     """P^t with errors of 1e-15: one product."""
+    # An eigenvalue of 1 has a rounding error, which a power of some 1e16 would turn into 0 or more.
+    values = np.where(P.values > 1 - CERTAIN, 1.0, P.values)
     with np.errstate(under="ignore"):
-        powers = P.values**t
+        powers = values**t
     kept = np.abs(powers) > NEGLIGIBLE * np.abs(powers).max()
     left = P.vectors[:, kept] * powers[kept] / P.roots[:, None]
     U = _product(left, (P.vectors[:, kept] * P.roots[:, None]).T, run)

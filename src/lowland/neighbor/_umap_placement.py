@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._core.errors import DataError
 from lowland._engines.embedding.particle_mesh import Field, ParticleMesh, grid_nodes
 from lowland._engines.embedding.placement import (
     GRID_LIMIT,
@@ -45,7 +46,10 @@ class UmapField(NamedTuple):
 
 def umap_field(Y: np.ndarray, law: UmapLaw, threads: int) -> UmapField:
     """What new rows need to know of a map."""
-    Y = np.ascontiguousarray(Y, np.float32)
+    with np.errstate(over="ignore"):
+        Y = np.ascontiguousarray(Y, np.float32)
+    if not np.isfinite(Y).all():
+        raise DataError("the map of the model has coordinates beyond float32; fit the model again.")
     kernel = law.radial()
     if Y.shape[1] > 3 or grid_nodes(Y, kernel, MARGIN) > GRID_LIMIT:
         return UmapField(Y, None)

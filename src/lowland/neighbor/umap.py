@@ -185,7 +185,8 @@ class UMAP(FuzzyMap, Invertible):
             return float(self.a), float(self.b)
         if self.min_dist > self.spread:
             raise ParameterError(
-                f"UMAP: min_dist={self.min_dist:g} is more than spread={self.spread:g}; take a "
+                f"UMAP: min_dist={float(self.min_dist):g} is more than "
+                f"spread={float(self.spread):g}; take a "
                 "smaller min_dist or a larger spread."
             )
         return curve_parameters(float(self.spread), float(self.min_dist))
