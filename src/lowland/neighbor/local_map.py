@@ -16,8 +16,9 @@ class LocalMAP(PairEmbedding):
     In the third phase the force of a near pair is multiplied by c / sqrt(s), with s = 1 + |y_i -
     y_j|^2 and c half of ``low_dist_thres``, so that wrong pairs between groups lose their hold.
     Every ten steps the far pairs are drawn again among the rows within ``low_dist_thres`` in the
-    map, so that groups side by side are pushed apart. Use it where groups touch in a map of PaCMAP
-    or UMAP. Not to judge whether groups exist: it tends to separate what is dense. Cost as PaCMAP.
+    map, so that groups side by side are pushed apart. Compare it with PaCMAP
+    where groups touch; overlapping normal groups of our tests were not farther apart than there.
+    Not to judge whether groups exist: it tends to cut what is dense. Cost as PaCMAP.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ class LocalMAP(PairEmbedding):
     low_dist_thres: float = param(Real(0, 1e9, closed="right"), default=10.0)
 
     card = Card(
-        keeps="who is whose neighbor, with groups that are set apart",
-        use="to see groups that touch in other maps",
+        keeps="who is whose neighbor, with gaps cleared between dense parts",
+        use="to compare with PaCMAP, where its groups touch",
         avoid="to judge whether groups exist, distances between them, sizes or densities",
         cost="O(n) per step and O(n^2 p) for exact neighbors (O(n^1.5 p) beyond 200 000 rows), "
         "O(n) memory",

@@ -96,8 +96,9 @@ class UMAP(FuzzyMap, Invertible):
     -----
     The reference implementation draws edges and pairs at random; here all rows take their expected
     step at once, divided by the degree of the row, with momentum and a gain per coordinate. The
-    result depends on the seed through the start only, and is the same, to the last bit, for any
-    ``n_jobs``. The repulsion is smooth near 0 instead of cut, see ``_umap_law.py``.
+    seed decides about the start and, above three dimensions, the drawn pairs; the result is the
+    same, to the last bit, for any ``n_jobs``. The repulsion is smooth near 0 instead of cut, see
+    ``_umap_law.py``. New rows are placed also if they are farther than ``disconnection_distance``.
 
     ``transform`` places each new row by itself at the minimum of its own loss, from the mean of its
     neighbors, while the map is fixed. It uses neither target nor densities.
