@@ -32,8 +32,10 @@ from lowland.neighbor._umap_law import UmapLaw
 
 __all__ = ["UmapForces", "row_normalized"]
 
-# Nanoseconds, measured with two threads: a pair, a node of the padded grid, a point on the grid.
-PAIR, NODE, POINT = 0.5, 3.0, 30.0
+# Nanoseconds, measured with two threads: a pair of points in up to three dimensions, how many times
+# as long it takes in more, a node of the padded grid by the dimension of the map, a point on it.
+PAIR, MANY, NODE, POINT = 0.7, 4.4, {1: 2.0, 2: 2.0, 3: 4.2}, 30.0
+EXACT = {True: 1e9, False: 2e6}  # up to here all pairs, where a mesh is possible and where not
 MOST_NODES = 2**25
 DRAWS = 4  # drawn rows per negative sample of the reference implementation: less noise per step
 
@@ -101,14 +103,15 @@ class UmapForces:
         """The summed repulsion by the cheapest of three ways."""
         n, d = Y.shape
         potential = self._potential if with_potential else None
-        pairs = PAIR * n * n
+        flat = d <= 3
+        pairs = PAIR * n * n * (1 if flat else MANY)
         mesh = math.inf
-        if d <= 3 and pairs > 1e5:
+        if flat and pairs > 1e5:
             nodes = grid_nodes(Y, self.kernel)
-            mesh = NODE * nodes + POINT * n if nodes <= MOST_NODES else math.inf
+            mesh = NODE[d] * nodes + POINT * n if nodes <= MOST_NODES else math.inf
         if mesh < pairs:
             self._mesh.field(Y, turn=turn).at(Y, self._potential, push, self.threads)
-        elif pairs < 4e6 or n < 2:
+        elif pairs < EXACT[flat] or n < 2:
             self.law.repel(Y, Y, push, self.threads, potential)
         else:
             draws = max(1, round(DRAWS * max(1.0, self.rate)))
