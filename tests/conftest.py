@@ -1,6 +1,7 @@
-"""Data that several suites share, and how BLAS waits while they run."""
+"""Parts of the suite, data that several suites share, and how BLAS waits while they run."""
 
 import os
+import zlib
 
 import hypothesis
 import pytest
@@ -15,6 +16,25 @@ import numpy as np
 # A deadline would measure the machine; examples drawn anew in every run would hide what changed.
 hypothesis.settings.register_profile("lowland", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("lowland")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part", metavar="K/N", help="only part K (0 to N - 1) of N equal parts of the tests"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one part: by the name of a test, so that a test stays in its part."""
+    part = config.getoption("--part")
+    if not part:
+        return
+    number, count = map(int, part.split("/"))
+    if not 0 <= number < count:
+        raise pytest.UsageError(f"--part {part}: the parts of {count} are 0 to {count - 1}")
+    chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % count == number]
+    config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
+    items[:] = chosen
 
 
 @pytest.fixture

@@ -12,13 +12,17 @@ import pytest
 
 from lowland._core import registry
 from lowland._core.base import Reducer
-from support.methods import dimensions, few_steps
+from support.methods import dimensions, few_steps, sampled
 
 METHODS = registry.all_methods()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "method" in metafunc.fixturenames:
+    if "method" not in metafunc.fixturenames:
+        return
+    if metafunc.definition.get_closest_marker("sampled"):
+        metafunc.parametrize("method", sampled(METHODS))
+    else:
         metafunc.parametrize("method", METHODS, ids=registry.names())
 
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from lowland._core import registry
 from support.cases import each
 
-__all__ = ["dimensions", "every_method", "every_selector", "few_steps", "small"]
+__all__ = ["dimensions", "every_method", "every_selector", "few_steps", "sampled", "small"]
 
 every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
+
+# The first method of every base class; what they inherit is tested by one of them.
+FIRST = {cls.__mro__[1]: cls for cls in reversed(registry.all_methods())}.values()
+
+
+def sampled(methods: Iterable[type]) -> list[Any]:
+    """Parameters of a test: the first method of every base class; the others are slow tests."""
+    return [
+        pytest.param(
+            cls,
+            id=registry.snake_case(cls.__name__),
+            marks=[] if cls in FIRST else [pytest.mark.slow],
+        )
+        for cls in methods
+    ]
 
 
 def dimensions(method: type) -> int:
