@@ -18,13 +18,20 @@ CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
 
-.PHONY: help demo dev check docs test test-oldest sanitize mutants fuzz lint format bench wheel clean
+# What depends on rounding, for other processors.
+NUMERICAL := tests/reference tests/contract tests/docs
+# A part of the slow tests, such as PART=2/5.
+SOME := $(if $(PART),--part $(PART))
+
+.PHONY: help demo dev check docs test test-slow test-oldest sanitize mutants fuzz lint format bench \
+	wheel clean
 
 help:
 	@echo "make demo    build, install into .venv, show the main job in a temporary folder"
 	@echo "make dev     an editable install in .venv: edits of Python files need no second install"
 	@echo "make check   a representative part of the tests on the editable install (about a minute)"
-	@echo "make test    build, install into .venv, run all tests"
+	@echo "make test    build, install into .venv, run all tests but the slow ones (8 minutes)"
+	@echo "make test-slow  the slow tests and other processors (25 minutes); PART=0/5: a fifth"
 	@echo "make test-oldest  the contract suite with the oldest supported scikit-learn"
 	@echo "make sanitize  the kernels and the contract with address and undefined-behavior sanitizers"
 	@echo "make fuzz MINUTES=10  random calls, files and command lines; SEED=1 AREAS=api,files"
@@ -92,7 +99,14 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/make_stub.py
 
 test: $(VENV)/.installed $(VENV)/.test
-	$(BIN)/python $(PYTEST) tests --pyargs lowland $(ARGS)
+	$(BIN)/python $(PYTEST) tests --pyargs lowland --budget check $(ARGS)
+
+# Other processors: OpenBLAS and our kernels round otherwise.
+test-slow: $(VENV)/.installed $(VENV)/.test
+	$(BIN)/python $(PYTEST) tests -m slow $(SOME) $(ARGS)
+	OPENBLAS_CORETYPE=Haswell $(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS)
+	OPENBLAS_CORETYPE=Nehalem LOWLAND_INSTRUCTION_SET=baseline \
+		$(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS)
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python $(PYTEST) tests/contract $(ARGS)

@@ -1,6 +1,7 @@
 """Parts of the suite, data that several suites share, and how BLAS waits while they run."""
 
 import os
+import signal
 import zlib
 
 import hypothesis
@@ -13,6 +14,8 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # it sleeps after 2^4 cyc
 
 import numpy as np
 
+from support.budget import Budget
+
 # A deadline would measure the machine; examples drawn anew in every run would hide what changed.
 hypothesis.settings.register_profile("lowland", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("lowland")
@@ -22,10 +25,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part", metavar="K/N", help="only part K (0 to N - 1) of N equal parts of the tests"
     )
+    parser.addoption(
+        "--budget", choices=["check", "write"], help="processor time against tests/budget.toml"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Budget(config))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts():
+    """Ctrl-C works in the tests and in what they start, also where the parent ignores it (nohup)."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+COSTLY = {"browser", "cluster"}  # fixtures; tests that use one are slow unless marked "smoke"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one part: by the name of a test, so that a test stays in its part."""
+    """Mark what is slow, and keep one part: by its name, so that a test stays in its part."""
+    for item in items:
+        if COSTLY & set(getattr(item, "fixturenames", ())) and not item.get_closest_marker("smoke"):
+            item.add_marker(pytest.mark.slow)
     part = config.getoption("--part")
     if not part:
         return

@@ -219,7 +219,7 @@ BEHIND_EIGEN = {"block_lanczos", "chebyshev", "dense_eigen", "factors", "smalles
 def linalg_calls(path: Path) -> set[str]:
     """Names of numpy's and scipy's eigensolvers that a file mentions in its code."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Attribute) and node.attr in SOLVERS:
             found.add(ast.unparse(node))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(

@@ -230,6 +230,7 @@ def test_odd_tables(run, place):
     cases.finish()
 
 
+@pytest.mark.slow
 def test_every_command_on_every_odd_table(run, place):
     """Only that all ends well; what the line says is tested above, by one command."""
     for name, (content, _) in TABLES.items():

@@ -68,6 +68,7 @@ DELAYS = (0.12, 0.3, 0.6, 1.0, 1.5)
 ENDINGS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 def test_a_signal_at_any_time_ends_in_one_line_and_no_half_written_file(tmp_path):
     """Earlier than the first delay there may be no Python yet that could say something."""

@@ -295,6 +295,7 @@ def ordinary(method, make):
     return make(**small(method)).fit_transform(TWENTY)
 
 
+@pytest.mark.sampled
 @each("given", READ.values(), ids=list(READ))
 def test_containers_of_the_same_numbers_give_the_same_map(method, make, ordinary, given):
     np.testing.assert_array_equal(make(**small(method)).fit_transform(given), ordinary)

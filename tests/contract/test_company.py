@@ -53,6 +53,7 @@ def test_other_columns_than_the_fitted_ones_are_refused_by_name(make, X):
         estimator.transform(frame.rename(columns={"a": "z"}))
 
 
+@pytest.mark.sampled
 def test_it_works_in_a_pipeline_and_a_grid_search(make, X):
     y = np.digitize(X[:, 0], np.quantile(X[:, 0], [1 / 3, 2 / 3]))
     pipeline = make_pipeline(make(), KNeighborsClassifier(3))

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Semaphore
 
 import numpy as np
+import pytest
 
 from lowland._core import registry
 from support.methods import dimensions, every_selector
@@ -50,6 +51,7 @@ def assert_serves_threads(model: object, X: np.ndarray) -> None:
     assert not model.cancel()  # nothing is left running
 
 
+@pytest.mark.sampled
 def test_one_model_serves_eight_threads(fitted, X):
     assert_serves_threads(fitted.estimator, X)
 
@@ -61,6 +63,7 @@ def test_one_selector_serves_eight_threads(selector, X):
     assert_serves_threads(model, np.exp(X / 30))
 
 
+@pytest.mark.sampled
 def test_fits_in_several_threads_give_the_same_bytes(method, make):
     """Also if they ask for different numbers of threads."""
     rng = np.random.default_rng(3)
@@ -74,6 +77,7 @@ def test_fits_in_several_threads_give_the_same_bytes(method, make):
         assert_same_state(fitted_state(alone), fitted_state(model))
 
 
+@pytest.mark.slow
 def test_different_methods_at_once_give_the_bytes_that_each_gives_alone():
     rng = np.random.default_rng(4)
     X, y = rng.standard_normal((150, 12)) @ rng.standard_normal((12, 12)), np.arange(150) % 3

@@ -200,6 +200,7 @@ def test_parameters_that_contradict_the_state_are_refused(cls, tmp_path):
             lowland.load(tmp_path / "m")
 
 
+@pytest.mark.slow
 @every_class
 def test_extreme_numbers_are_refused_at_the_door_or_by_name_later(cls):
     class_name, params, state = parts(cls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from support.states import assert_same_state, fitted_state
 
@@ -23,6 +24,7 @@ def test_few_rows(make, X):
     assert_threads_change_nothing(make, np.hstack([X] * 4) + np.arange(24) * X[:, :1])
 
 
+@pytest.mark.sampled
 def test_thousands_of_rows(method, make):
     """Products over rows are split among threads only where there are many."""
     n = next((n for n in SIZES if method.estimate(n, WIDE).seconds <= SECONDS), SIZES[-1])

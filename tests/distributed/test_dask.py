@@ -70,6 +70,7 @@ def check_same(engine, streamed, folder):
     assert contents(folder) == expected
 
 
+@pytest.mark.smoke
 def test_four_workers_give_the_bytes_of_one_process(cluster, streamed, tmp_path):
     check_same(Dask(cluster), streamed, tmp_path / "out")
 
@@ -86,6 +87,7 @@ def test_every_fit_of_workers_has_the_bytes_of_a_stream(cluster, method):
     assert_same_state(fitted_state(here), fitted_state(there))
 
 
+@pytest.mark.slow
 @each("n", [1, 2])
 def test_any_number_of_processes_gives_these_bytes(streamed, tmp_path, n):
     check_same(Dask(f"local:{n}"), streamed, tmp_path / f"out{n}")
@@ -300,6 +302,7 @@ def test_importing_lowland_distributed_does_not_import_dask():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers_is_not_waited_for_forever(tmp_path):
     with (
         running_scheduler(tmp_path, n_workers=0) as (address, _),
@@ -309,6 +312,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_forever(tmp_path):
         PCA(2).fit(counted_rows(3))
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_is_one_line_and_resume_ends_with_the_same_bytes(tmp_path):
     gate = Gate(tmp_path / "gate")
     plain = counted_rows(12)

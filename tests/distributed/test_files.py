@@ -277,6 +277,7 @@ print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
+@pytest.mark.slow
 @each("kind", ["parquet", "npy", "csv"])
 def test_memory_holds_some_leaves_and_not_the_file(tmp_path, kind):
     n, p = 1 << 17, 40

@@ -11,16 +11,23 @@ import pytest
 from lowland.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+FIRST = ("README.md", "docs/quickstart.md")  # what a new user reads
 PYTHON = (
-    "README.md",
-    "docs/quickstart.md",
+    *FIRST,
     "docs/python.md",
     "docs/selection.md",
     "docs/files.md",
     "docs/report.md",
     "docs/scale.md",
 )
-SHELL = ("README.md", "docs/quickstart.md", "docs/choosing.md", "docs/selection.md")
+SHELL = (*FIRST, "docs/choosing.md", "docs/selection.md")
+
+
+def each_page(pages: tuple[str, ...]) -> pytest.MarkDecorator:
+    """All pages; those that a new user reads later are slow tests."""
+    marks = {page: () if page in FIRST else pytest.mark.slow for page in pages}
+    return pytest.mark.parametrize("page", [pytest.param(p, marks=m) for p, m in marks.items()])
+
 
 
 FENCE = re.compile(
@@ -64,7 +71,7 @@ def tables(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("tables")
-@pytest.mark.parametrize("page", PYTHON)
+@each_page(PYTHON)
 def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page, capsys):
     # tests/tables/test_scanpy.py runs what needs scanpy, which takes long to import
     found = [block for block in blocks(page, "python") if "import scanpy" not in block.text]
@@ -78,7 +85,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page, capsys):
 
 
 @pytest.mark.usefixtures("tables")
-@pytest.mark.parametrize("page", SHELL)
+@each_page(SHELL)
 def test_the_commands_of_a_page_run_and_print_what_the_page_shows(page, capsys):
     found = blocks(page, "sh")
     assert found

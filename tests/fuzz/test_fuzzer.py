@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from fuzz.cases import run_case
 from fuzz.fixed_cases import FIXED
 from fuzz.planted import PLANTED
@@ -29,6 +31,7 @@ def test_what_once_failed():
     assert not found, "\n".join(f"{x.case}: {x.kind} in {x.where}: {x.message}" for x in found)
 
 
+@pytest.mark.slow
 def test_every_kind_of_failure_is_noticed_and_the_next_case_runs():
     assert KINDS.keys() == PLANTED.keys()
     with Worker(cpu_seconds=4.0) as worker:  # the imports of a new process count, too

@@ -84,6 +84,7 @@ def model_for(name, folder):
     return path.name
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_any_format_is_one_line(tmp_path):
     rng = np.random.default_rng(int(os.environ.get("LOWLAND_SEED", "5")))
     commands = []
@@ -208,6 +209,7 @@ BOMBS = {
 SECONDS, MEGABYTES = 30, 900  # some seconds on a machine that has nothing else to do
 
 
+@pytest.mark.slow
 def test_a_small_file_that_claims_much_is_refused_in_bounds(tmp_path):
     for name, content in BOMBS.items():
         (tmp_path / name).write_bytes(content)

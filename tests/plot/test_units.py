@@ -156,6 +156,7 @@ def test_numbers_as_labels_get_a_scale():
     assert not figure.legends
 
 
+@pytest.mark.slow
 @each(
     ("kind", "sides"),
     [

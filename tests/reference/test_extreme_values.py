@@ -227,7 +227,8 @@ def test_principal_variables_go_back_in_their_unit(exponent: int) -> None:
 # --- the ends of float32 -------------------------------------------------------------------------
 
 
-@each("method", registry.all_methods(), ids=registry.names())
+@pytest.mark.slow
+@pytest.mark.parametrize("method", registry.all_methods(), ids=registry.names())
 def test_a_map_that_float32_cannot_hold_is_refused_or_held(method: type) -> None:
     largest = np.finfo(np.float32).max
     far = np.where(np.median(X, axis=0) < X, largest, -largest).astype(np.float32)
@@ -269,6 +270,10 @@ def parameters_of(kind: type) -> list[tuple[type, str]]:
     ]
 
 
+def name_of(part: Any) -> str:
+    return getattr(part, "__name__", part)
+
+
 def attempt(owner: type, name: str, value: Any) -> None:
     """A finite result, or an error of ours; memory and time stay small."""
     quick: dict[str, Any] = {"max_iter": 5} if "max_iter" in owner.parameters() else {}
@@ -295,16 +300,18 @@ ignore_flatness = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.slow
 @ignore_flatness
 @each("value", ENDS)
-@each(("owner", "name"), parameters_of(Real), ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(("owner", "name"), parameters_of(Real), ids=name_of)
 def test_real_parameters_at_the_ends_of_their_range(owner: type, name: str, value: float) -> None:
     attempt(owner, name, value)
 
 
+@pytest.mark.slow
 @ignore_flatness
 @each("value", COUNTS, ids=[str(value) if value < 10**31 else "10^5000" for value in COUNTS])
-@each(("owner", "name"), parameters_of(Integer), ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(("owner", "name"), parameters_of(Integer), ids=name_of)
 def test_integer_parameters_far_beyond_the_data(owner: type, name: str, value: int) -> None:
     attempt(owner, name, value)
 
@@ -312,7 +319,8 @@ def test_integer_parameters_far_beyond_the_data(owner: type, name: str, value: i
 NUMBERS = [Fraction(1, 3), Fraction(7, 3), 10**25, np.int8(3), np.float16(0.5), np.longdouble(2.5)]
 
 
-@each("cls", [*registry.all_methods(), *registry.all_selectors()])
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [*registry.all_methods(), *registry.all_selectors()], ids=name_of)
 def test_numbers_of_any_type_are_numbers(cls, tmp_path):
     """A parameter may be a fraction, a scalar of numpy or a very large integer."""
     quick = {"max_iter": 3} if "max_iter" in cls.parameters() else {}

@@ -21,7 +21,7 @@ from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
 from lowland.spectral._locally_linear import LocallyLinearReducer
 from support.cases import each
-from support.methods import dimensions
+from support.methods import dimensions, sampled
 
 SINGLE, DOUBLE = [(np.float32, 100), (np.float32, -100)], [(np.float64, 600), (np.float64, -600)]
 WITHIN = [(np.float64, 400), (np.float64, -400)]  # the squares of these are numbers
@@ -81,7 +81,7 @@ def attempt(model: Any, X: np.ndarray) -> tuple[Any, str]:
 
 @each("layout", [np.asarray, scipy.sparse.csr_matrix])
 @each(("dtype", "far"), [(np.float32, 1e30), (np.float64, 1e200)])
-@each("method", registry.all_methods(), ids=registry.names())
+@pytest.mark.parametrize("method", sampled(registry.all_methods()))
 def test_an_extreme_new_row_has_no_influence_on_its_companions(
     method: type, dtype: type, far: float, layout: Any, rows: np.ndarray, monkeypatch: Any
 ) -> None:
@@ -105,7 +105,7 @@ def test_an_extreme_new_row_has_no_influence_on_its_companions(
 
 
 @scales
-@each("method", registry.all_methods(), ids=registry.names())
+@pytest.mark.parametrize("method", sampled(registry.all_methods()))
 def test_every_method_keeps_its_map_or_names_the_value(
     method: type, rows: np.ndarray, dtype: type, exponent: int
 ) -> None:
@@ -144,7 +144,9 @@ VARIANTS = [
     (lowland.LaplacianEigenmaps, {"weights": "binary"}),
     (lowland.DiffusionMaps, {"n_neighbors": 10}),
 ]
-variants = each(("method", "params"), VARIANTS, ids=[f"{m.__name__}-{p}" for m, p in VARIANTS])
+variants = pytest.mark.parametrize(
+    ("method", "params"), VARIANTS, ids=[f"{m.__name__}-{p}" for m, p in VARIANTS]
+)
 
 
 def table_for(params: dict, rows: np.ndarray) -> np.ndarray:
@@ -166,6 +168,7 @@ def check_units(model: Any, ordinary: Any, X: np.ndarray, exponent: int) -> None
         np.testing.assert_allclose(found, expected, atol=atol, err_msg=name)
 
 
+@pytest.mark.slow
 @variants
 def test_fitted_attributes_have_the_units_they_declare(
     method: type, params: dict, rows: np.ndarray
@@ -176,6 +179,7 @@ def test_fitted_attributes_have_the_units_they_declare(
     assert not hasattr(other, "unit_exponent_")
 
 
+@pytest.mark.slow
 @squarable_scales
 @variants
 def test_extreme_tables_give_the_same_model_in_their_unit(

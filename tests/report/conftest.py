@@ -1,11 +1,47 @@
-"""A summary of a small run, good enough that no caution applies to it."""
+"""A browser, and a summary of a small run, good enough that no caution applies to it."""
 
 from __future__ import annotations
+
+import os
+import shutil
 
 import numpy as np
 import pytest
 
 N = 300
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Without a graphics card the processor draws; and the browser itself stays off the network.
+OPTIONS = [
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+]
+
+
+def missing(reason):
+    if os.environ.get("LOWLAND_BROWSER") == "required":
+        pytest.fail(f"LOWLAND_BROWSER=required, but {reason}.")
+    pytest.skip(f"{reason}; install the Debian package chromium to test the report in a browser")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all tests that want one: starting it takes a second."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        missing("no Chromium was found")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=OPTIONS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -8,26 +8,13 @@ from __future__ import annotations
 import copy
 import csv
 import io
-import os
-import shutil
 
 import numpy as np
 import pytest
 
 from lowland.report import write_report
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOSTILE = "<script>document.title = 'hacked'</script>"
-# Without a graphics card the processor draws; and the browser itself stays off the network.
-OPTIONS = [
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
-]
 WITHOUT_WEBGL = """
     const original = HTMLCanvasElement.prototype.getContext;
     HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
@@ -75,27 +62,6 @@ HAS_RINGS = """() => {
 TWO_FRAMES = """() => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(done)))"""
 BLUE, ORANGE = (0x44, 0x77, 0xAA), (0xFF, 0xA9, 0x0E)
-
-
-def missing(reason):
-    if os.environ.get("LOWLAND_BROWSER") == "required":
-        pytest.fail(f"LOWLAND_BROWSER=required, but {reason}.")
-    pytest.skip(f"{reason}; install the Debian package chromium to test the report in a browser")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        missing("no Chromium was found")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=OPTIONS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -160,6 +126,7 @@ def corners(summary):
     return summary
 
 
+@pytest.mark.smoke
 def test_the_page_opens_quietly_and_paints_with_webgl(open_page, summary):
     page = open_page(summary)
     assert page.locator("#message").is_hidden()
@@ -210,6 +177,7 @@ def test_the_color_follows_the_choice(open_page, corners, webgl):
     assert options == ["side", "height", HOSTILE, "island", "trustworthiness", "one color"]
 
 
+@pytest.mark.smoke
 def test_a_column_named_script_stays_text(open_page, corners):
     page = open_page(corners | {"title": HOSTILE, "command": HOSTILE, "ids": [HOSTILE] * 4})
     page.select_option("#color", label=HOSTILE)

@@ -10,7 +10,7 @@ import pytest
 from report import test_browser as pages
 
 PIXELS, circle, quarters, settle = pages.PIXELS, pages.circle, pages.quarters, pages.settle
-browser, open_page = pages.browser, pages.open_page  # fixtures
+open_page = pages.open_page  # fixtures
 
 # Pixels of the overlay of the first panel that are painted.
 OVERLAID = """() => {
@@ -152,6 +152,7 @@ def test_a_map_of_three_dimensions_has_no_contours(open_page, ring):
     assert open_page(ring).locator("#contours").is_hidden()
 
 
+@pytest.mark.smoke
 def test_a_brush_hides_what_is_outside(open_page, ring):
     page = open_page(ring)
     before = quarters(page)

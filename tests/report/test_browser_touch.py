@@ -16,7 +16,7 @@ from lowland.report import write_report
 from report import test_browser as pages
 from report.conftest import make_map
 
-browser, open_page = pages.browser, pages.open_page
+open_page = pages.open_page
 HOSTILE = pages.HOSTILE
 FORMULA = "=1+cmd|' /C calc'!A0"
 N, GROUP = 180, 60  # all points of the own group are among the 75 nearest
@@ -330,6 +330,7 @@ def test_ids_are_sorted_by_their_numbers_and_missing_labels_come_last(page):
         assert chosen_rows(page)[0][5] != "missing"
 
 
+@pytest.mark.smoke
 def test_the_exported_file_has_all_columns_and_runs_nothing(page, summary, tmp_path):
     find(page, "code")
     with page.expect_download() as download:

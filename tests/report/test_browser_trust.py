@@ -10,7 +10,7 @@ import pytest
 from report import test_browser as pages
 from support.trust_case import make_coordinates, make_plateau, make_trust
 
-browser, open_page = pages.browser, pages.open_page
+open_page = pages.open_page
 N = 200
 # The panels of the page by what they show, and the pixels of their two canvases.
 PANEL = """
@@ -101,6 +101,7 @@ def screen(page, figure, place):
     return box["x"] + place[0] * box["width"], box["y"] + place[1] * box["height"]
 
 
+@pytest.mark.smoke
 def test_arrows_lead_home_and_can_be_switched(open_page, summary):
     Y = make_coordinates(N, misplaced=1)
     page = open_page(check(summary, Y, misplaced=1))

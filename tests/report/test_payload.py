@@ -330,6 +330,7 @@ def test_ids_beyond_the_limit_are_those_of_the_drawn_rows(summary, monkeypatch, 
     assert category_texts(packed["columns"][0]) == [f"n{row}" for row in rows]
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_rendered_within_seconds_and_few_bytes(summary):
     n = 1_000_000
     rng = np.random.default_rng(0)

@@ -46,13 +46,13 @@ def test_the_result_has_all_its_parts(result):
 @pytest.mark.parametrize("method", ["tsne", "pca"])
 def test_the_map_is_that_of_the_command_line_byte_for_byte(method, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["map", "digits", "-m", method, "-o", "cli", "--quiet", "--seed", "3"]) == 0
-    files = make_map("digits", method, seed=3).write("python")
+    assert main(["map", "wine", "-m", method, "-o", "cli", "--quiet", "--seed", "3"]) == 0
+    files = make_map("wine", method, seed=3).write("python")
     for kind in ("map", "picture"):
         path = getattr(files, kind)
         assert path.read_bytes() == (tmp_path / "cli" / path.name).read_bytes(), kind
     assert files.report.exists()
-    data = lowland.datasets.digits()
+    data = lowland.datasets.wine()
     rows = pl.from_numpy(data.X[:5], schema=list(data.feature_names), orient="row")
     one, two = (lowland.load(f"{folder}/model.lowland") for folder in ("cli", "python"))
     np.testing.assert_array_equal(one.transform(rows), two.transform(rows))

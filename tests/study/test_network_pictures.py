@@ -408,6 +408,7 @@ def test_a_known_shape_is_used_and_categories_are_no_pixels():
 # --- odd tables -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each(
     ("data", "options"),
     [

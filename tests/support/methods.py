@@ -10,22 +10,39 @@ import pytest
 from lowland._core import registry
 from support.cases import each
 
-__all__ = ["dimensions", "every_method", "every_selector", "few_steps", "sampled", "small"]
+__all__ = [
+    "QUICKEST",
+    "dimensions",
+    "every_method",
+    "every_selector",
+    "few_steps",
+    "sampled",
+    "small",
+]
 
 every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
 
-# The first method of every base class; what they inherit is tested by one of them.
-FIRST = {cls.__mro__[1]: cls for cls in reversed(registry.all_methods())}.values()
+
+
+def _quickest() -> set[type]:
+    """The quickest method of every base class: what its siblings inherit is tested by it."""
+    siblings: dict[type, list[type]] = {}
+    for cls in registry.all_methods():
+        siblings.setdefault(cls.__mro__[1], []).append(cls)
+    return {min(group, key=lambda cls: cls.estimate(1000, 20).seconds) for group in siblings.values()}
+
+
+QUICKEST = _quickest()
 
 
 def sampled(methods: Iterable[type]) -> list[Any]:
-    """Parameters of a test: the first method of every base class; the others are slow tests."""
+    """Parameters of a test: one method of every base class; the others are slow tests."""
     return [
         pytest.param(
             cls,
             id=registry.snake_case(cls.__name__),
-            marks=[] if cls in FIRST else [pytest.mark.slow],
+            marks=[] if cls in QUICKEST else [pytest.mark.slow],
         )
         for cls in methods
     ]

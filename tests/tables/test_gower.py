@@ -141,6 +141,7 @@ def test_neighbors_and_measures_of_arrays_use_the_ranges_of_the_rows():
     )
 
 
+@pytest.mark.slow
 def test_every_method_that_sees_distances_sees_those_of_gower(tmp_path):
     cases = Cases()
     for cls in registry.all_methods():

@@ -25,6 +25,7 @@ def example():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of other packages
 def test_the_example_of_the_page_gives_what_scikit_learns_neighbors_give():
     sc = pytest.importorskip("scanpy", reason="its functions are called", exc_type=ImportError)

@@ -213,7 +213,7 @@ def test_rounding_far_from_the_origin_does_not_mislead(d):
     assert np.array_equal(huge.rows, added.rows)
 
 
-@pytest.mark.parametrize("d", [3, 40])
+@pytest.mark.parametrize("d", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_thousands_of_pairs_are_joined(d):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((1500, d)), 2, axis=0) + 0.001 * rng.random((3000, d))

@@ -48,14 +48,14 @@ def assert_exact(exact_repulsion):
 
 
 @each("d", [1, 2, 3, 4, 5, 50])
-@each("sizes", [(1, 2, 7, 33), (500,)], ids=["small", "large"])
+@each("sizes", [(1, 2, 7, 33), (160,)], ids=["small", "large"])
 @each("decay", DECAYS)
 @each_dtype
 @each_isa
 def test_sums_equal_their_definition(decay, sizes, d, dtype, isa, irregular, assert_exact):
     for n in sizes:
         Y = irregular(n, d).astype(dtype)
-        if n < 500:  # the weights are enough for the costly ones
+        if n < 160:  # the weights are enough for the costly ones
             assert_exact(Y, decay, isa=isa)
         weights = np.random.default_rng(1).gamma(1.0, size=n).astype(dtype)
         assert_exact(Y, decay, weights, isa)

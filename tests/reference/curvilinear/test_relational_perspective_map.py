@@ -144,6 +144,7 @@ def paper_rule(delta, Y, p, steps, decay):
     return lowest
 
 
+@pytest.mark.slow
 @each("p", [-0.5, 0.0, 1.0])
 @each("init", ["classical", "random"])
 def test_the_energy_is_at_most_that_of_the_papers_rule_in_less_time(p, init):

@@ -344,6 +344,7 @@ def test_paths_and_branches_of_a_tree_are_kept_as_well_as_by_phate(seed):
     assert same >= np.mean(BRANCH[seed]) - error
 
 
+@pytest.mark.slow
 def test_paths_of_a_large_tree_are_kept_through_landmarks():
     tree = branching_tree(3000, random_state=0)
     Y = PHATE(t=40, random_state=0).fit_transform(tree.X)

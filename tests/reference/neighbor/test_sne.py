@@ -179,6 +179,7 @@ def test_threads_do_not_change_a_byte(method):
     assert one.loss_history_.tobytes() == two.loss_history_.tobytes()
 
 
+@pytest.mark.slow
 @both
 @each("n", range(2, 11))
 def test_few_rows_have_a_map(method, n, irregular):

@@ -91,7 +91,7 @@ def test_it_is_as_good_as_scikit_learn_on_digits(full):
         assert label_accuracy(model.embedding_, y) > label_accuracy(theirs.embedding_, y) - 0.005
 
 
-@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_methods_reach_the_same_divergence(n_components):
     """From a half-done map, so that all go to the same one of the many local minima."""
     X = digits().X[:600]
@@ -326,6 +326,7 @@ def test_few_rows_have_a_map(n, irregular):
             assert np.isfinite(model.transform(X + 0.1)).all()
 
 
+@pytest.mark.slow
 @each("method", ["exact", "barnes_hut", "mesh", "auto"])
 @each("kind", ["constant", "duplicates", "outliers", "line", "two values"])
 def test_hard_data_have_a_finite_map(kind, method, irregular):

@@ -131,6 +131,7 @@ def test_rows_come_back_from_the_map():
     np.testing.assert_array_equal(model.inverse_transform(model.embedding_), some[~held])
 
 
+@pytest.mark.slow
 def test_maps_of_five_dimensions_are_as_good_as_those_of_umap_learn(monkeypatch):
     """The mean of two seeds, with all pairs and with drawn pairs, against the worst of three."""
     some, labels, maps = X[:700], LABELS[:700], {}
@@ -276,6 +277,7 @@ def test_equal_rows_share_a_place():
 # --- hubs, islands, rows without neighbors ----------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_hub_does_not_throw_its_neighbors_out():
     """All rows are nearest to one. A full disk has a ratio of sqrt(2); rows that fly away, 10."""
     rng = np.random.default_rng(0)

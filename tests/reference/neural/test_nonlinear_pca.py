@@ -222,6 +222,7 @@ def parabola(n=200, noise=0.05, seed=0):
     return np.column_stack([t, t**2]) + noise * rng.standard_normal((n, 2)), t
 
 
+@pytest.mark.slow
 @each("variant", ["inverse", "symmetric"])
 @each(("make", "noise"), [(arc, 0.1), (parabola, 0.05)])
 def test_one_component_finds_a_bent_curve(variant, make, noise):
@@ -479,6 +480,7 @@ def test_a_constant_column_with_gaps_stays_constant():
     assert np.unique(model.impute(X)[:, 2]).tolist() == [0.1]
 
 
+@pytest.mark.slow
 @each("variant", ["inverse", "symmetric"])
 @each("n", [2, 3, 5, 12])
 def test_fewer_rows_than_hidden_units(variant, n):

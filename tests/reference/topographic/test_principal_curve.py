@@ -74,6 +74,7 @@ def test_curves_are_recovered(name, noise, n):
     assert 0.9 * np.ptp(arcs) < model.length_ < 1.08 * np.ptp(arcs) + 6 * noise
 
 
+@pytest.mark.slow
 @each("smoother", SMOOTHERS)
 @each("name", ["three quarters of a circle", "spiral"])
 def test_curves_are_recovered_by_every_smoother(smoother, name):

@@ -155,6 +155,7 @@ def test_solving_one_time_step_after_the_other_would_be_pca():
 # --- what the flow promises --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each("X", [rows(60, 4), bent_sheet(80)[0], CIRCLE, rows(12, 30, 3)])
 @each("q", [1, 2])
 def test_a_large_penalty_gives_the_scores_of_pca(X, q):
@@ -361,6 +362,7 @@ def test_a_run_can_be_watched_and_stopped():
     assert model.n_iter_ == 4
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_are_learned_from_and_all_flow(monkeypatch):
     X, truth = bent_sheet(400)
     every = DiffeomorphicMap(random_state=0).fit(X)

@@ -163,6 +163,7 @@ def test_each_component_is_sculpted_and_stays_apart():
         assert local_errors(rows, part, 8).mean() < before / 4
 
 
+@pytest.mark.slow
 @each("q", [1, 2])
 def test_centers_of_components_are_drawn_apart_as_much_as_the_components_grow(q):
     """The axes grow to make up for those that shrink; that must not push components away."""

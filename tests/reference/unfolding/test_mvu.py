@@ -280,6 +280,7 @@ def test_a_direction_without_spread_is_left_out():
     np.testing.assert_allclose(placed, [2.4, 4e-4], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_copies_of_all_rows_change_nothing_but_the_variance():
     X = irregular(30, 3)
     D = cdist(X, X)
@@ -309,6 +310,7 @@ def test_copies_of_some_rows_count_as_many():
     )
 
 
+@pytest.mark.slow
 @each("noise", [1e-13, 1e-6, 1e-3, 0.02])
 def test_near_copies_are_no_trouble(noise):
     X = irregular(40, 3)
@@ -334,6 +336,7 @@ def test_pieces_are_bridged_left_out_or_refused():
         MVU(n_neighbors=5, metric="precomputed").fit(scipy.sparse.csr_matrix(G))
 
 
+@pytest.mark.slow
 def test_landmarks_make_the_map_and_others_are_placed():
     roll = swiss_roll(600, random_state=3)
     model = MVU(2, n_neighbors=8, landmarks=400, random_state=0).fit(roll.X)

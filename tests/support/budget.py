@@ -1,0 +1,97 @@
+"""What the tests of a file may cost: processor time against ``tests/budget.toml``.
+
+``--budget check`` names the files that have outgrown their row of the table and fails the run;
+``--budget write`` writes the table anew. Processor time of the test and of the processes that it
+has waited for does not depend on what else the machine does. Machines differ in speed: the median
+ratio of a file to its row is the speed of this one.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tomllib
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Budget", "outgrown", "read_table"]
+
+TABLE = Path(__file__).resolve().parents[1] / "budget.toml"
+LISTED = 2.0  # seconds; a file that takes less has no row
+GENEROUS = 1.5
+TOTAL = 16 * 60.0  # two cores for eight minutes
+HEAD = """\
+# Processor time of each test file in seconds, as `make test ARGS="--budget write"` measured it.
+# A file without a row takes less than 2 s. `make test` names the files that outgrow this by half.
+"""
+
+
+def read_table() -> dict[str, float]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def outgrown(table: dict[str, float], measured: dict[str, float]) -> list[str]:
+    """A line for each file that takes more than 1.5 times its row, at the speed of this machine."""
+    ratios = [measured[name] / table[name] for name in table if name in measured]
+    speed = statistics.median(ratios) if ratios else 1.0
+    allowed = {name: GENEROUS * speed * table.get(name, LISTED) for name in measured}
+    return [
+        f"{name} took {measured[name]:.1f} s of processor time; {allowed[name]:.1f} s are allowed"
+        for name in sorted(measured, key=measured.__getitem__, reverse=True)
+        if measured[name] > allowed[name]
+    ]
+
+
+def _spent() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+class Budget:
+    """A plugin: workers measure, the process that started them adds up and compares."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.mode = config.getoption("--budget")
+        self.measured: dict[str, float] = {}
+        self.begun = 0.0
+        self.lines: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        self.begun = _spent()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self):
+        report = yield
+        if report.when == "teardown":
+            report.user_properties.append(("processor time", _spent() - self.begun))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if report.when == "teardown" and name == "processor time":
+                file = report.nodeid.partition("::")[0]
+                self.measured[file] = self.measured.get(file, 0.0) + value
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workerinput") or not self.mode:
+            return
+        if self.mode == "write":
+            rows = {n: s for n, s in sorted(self.measured.items()) if s >= LISTED}
+            text = "".join(f'"{name}" = {seconds:.1f}\n' for name, seconds in rows.items())
+            TABLE.write_text(HEAD + text, encoding="utf-8")
+            return
+        self.lines = outgrown(read_table(), self.measured)
+        if self.lines and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        if self.mode:
+            total = sum(self.measured.values())
+            terminalreporter.write_line(f"processor time of the tests: {total:.0f} s")
+        if self.lines:
+            terminalreporter.section("files that have outgrown tests/budget.toml")
+            for line in self.lines:
+                terminalreporter.write_line(line)
