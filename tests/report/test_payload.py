@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-import time
 
 import numpy as np
 import polars as pl
@@ -331,7 +330,7 @@ def test_ids_beyond_the_limit_are_those_of_the_drawn_rows(summary, monkeypatch, 
 
 
 @pytest.mark.slow
-def test_a_million_rows_are_rendered_within_seconds_and_few_bytes(summary):
+def test_a_million_rows_need_few_bytes(summary):
     n = 1_000_000
     rng = np.random.default_rng(0)
     summary |= {
@@ -342,13 +341,10 @@ def test_a_million_rows_are_rendered_within_seconds_and_few_bytes(summary):
         "coordinates": rng.normal(size=(n, 2)),
         "per_point": {"trustworthiness": rng.uniform(size=n)},
     }
-    start = time.perf_counter()
     page = render(summary)
-    seconds = time.perf_counter() - start
     # Six bytes of coordinates, one of the group, one of the cluster, two of the measure.
     assert len(page) < 1e6 * 10 * 4 / 3 + 300_000
     assert page.count('type="text/plain"') == 4
-    assert seconds < 20  # about 2 on a quiet machine
 
 
 def test_long_arrays_are_taken_out_of_the_json_wherever_they_are():

@@ -24,6 +24,7 @@ def cpu_seconds(run):
     return min(times) / 2
 
 
+@pytest.mark.slow
 def test_costs_have_the_order_of_magnitude_of_a_measurement(irregular):
     """A factor of 10 either way: processors differ, and other processes use the caches."""
     X = irregular(6000, 30)

@@ -108,6 +108,7 @@ def test_neighbors_expand_by_blocks_as_at_once(monkeypatch):
     assert np.array_equal(at_once.distances, by_blocks.distances)
 
 
+@pytest.mark.slow
 def test_copies_do_not_make_the_search_slow(irregular):
     """A fourth of the rows are copies; without them the search costs at least as much."""
 
