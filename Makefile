@@ -12,6 +12,9 @@ SOURCES := $(NATIVE) README.md LICENSE $(shell find src -type f \( -name '*.py' 
 PIP := -m pip --quiet --disable-pip-version-check
 PYTEST := -m pytest -n auto --dist worksteal
 
+# Compiled test modules are kept: to rewrite their assertions takes 10 s in every process.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The inner loop: all rules of the house, the contract of every method, the kernels and the core.
 CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/contract/test_new_rows.py tests/contract/test_bad_data.py tests/test_architecture.py \

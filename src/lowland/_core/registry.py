@@ -9,6 +9,7 @@ their own, so that nothing takes one for a map of a single table.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -73,10 +74,17 @@ def modules(families: tuple[str, ...] = FAMILIES) -> dict[str, str]:
         spec = importlib.util.find_spec(f"lowland.{family}")
         if spec is None:  # a family whose first method is still to come
             continue
-        for module in pkgutil.iter_modules(spec.submodule_search_locations):
-            if not module.name.startswith("_"):
-                found[module.name] = f"lowland.{family}.{module.name}"
+        for name in _method_files(tuple(spec.submodule_search_locations or ())):
+            found[name] = f"lowland.{family}.{name}"
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def _method_files(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the modules that hold a method; a folder is read once, because names are looked up
+    often and the files of a package do not change while it is used."""
+    listed = pkgutil.iter_modules(folders)
+    return tuple(module.name for module in listed if not module.name.startswith("_"))
 
 
 def names() -> list[str]:

@@ -461,14 +461,17 @@ def test_cosine_is_the_distance_of_directions():
     assert not np.allclose(by_cosine.widths_, short(n_epochs=1).fit(rows).widths_, rtol=0.1)
 
 
-# too wide for a dense table: such rows stay sparse
-WIDE = scipy.sparse.random(60, 2_000_000, 2e-5, format="csr", random_state=0)
+def wide_rows():
+    """Too wide for a dense table: such rows stay sparse."""
+    rng = np.random.default_rng(0)
+    places = np.repeat(np.arange(60), 40), rng.integers(0, 2_000_000, 60 * 40)
+    return scipy.sparse.csr_matrix((rng.random(60 * 40), places), shape=(60, 2_000_000))
 
 
 @each(
     ("params", "rows", "message"),
     [
-        ({}, WIDE, "the model has sparse rows"),
+        ({}, wide_rows(), "the model has sparse rows"),
         ({"metric": "precomputed"}, cdist(X[:60], X[:60]), "the model has distances or a graph"),
         ({}, knn_graph(X[:60], 14), "the model has distances or a graph"),
     ],
