@@ -30,6 +30,7 @@ LESS = {
     "spectrum": {"compare digits": "compare iris"},
     "swiss_roll": {"swiss_roll(1500": "swiss_roll(400"},
 }
+LONG = {"animals", "decoded", "uncertainty"}  # seconds
 every_page = each("page", PAGES, ids=lambda page: page.stem)
 
 
@@ -45,7 +46,13 @@ def pixels(path: Path) -> np.ndarray:
         return np.asarray(image.convert("L"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in PAGES
+    ],
+)
 def test_the_code_of_a_page_draws_its_pictures(page, tmp_path):
     less = LESS.get(page.stem, {})
     code = "".join(block.text for block in lecture_pages.blocks(page))
