@@ -1,4 +1,5 @@
-"""How many threads: the cores this process may use, ``n_jobs``, and the bound on BLAS."""
+"""What work runs on: the cores this process may use, ``n_jobs``, the bound on BLAS, and the
+instruction set of the kernels."""
 
 from __future__ import annotations
 
@@ -14,14 +15,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lowland import _native
 from lowland._core.cgroup import control_groups, read_numbers
 from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 
-__all__ = ["available_cpus", "limit_blas", "limit_threads", "resolve_n_jobs"]
+__all__ = [
+    "available_cpus",
+    "check_instruction_set",
+    "limit_blas",
+    "limit_threads",
+    "resolve_n_jobs",
+]
 
 
 MOST_THREADS = 1024
+VARIABLE = "LOWLAND_INSTRUCTION_SET"
 
 
 def available_cpus(root: str | Path = "/") -> int:
@@ -62,11 +71,13 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
     ``None`` means all the cores the process may use, a positive number means itself, and negative
     numbers count from the end as in joblib: -1 all cores, -2 all but one, never fewer than 1.
-    Within :func:`limit_threads`, "all cores" are at most so many.
+    Within :func:`limit_threads`, "all cores" are at most so many. Whoever runs kernels asks here
+    first, so this is also where a wrong ``LOWLAND_INSTRUCTION_SET`` is told.
 
     >>> resolve_n_jobs(3)
     3
     """
+    check_instruction_set()
     if n_jobs is None:
         return _all_cores()
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
@@ -82,6 +93,20 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     if n_jobs > 0:
         return int(n_jobs)
     return max(1, _all_cores() + 1 + int(n_jobs))
+
+
+def check_instruction_set() -> None:
+    """Refuse a ``LOWLAND_INSTRUCTION_SET`` that the kernels cannot follow."""
+    try:
+        _native.instruction_set()
+    except ValueError:
+        given = os.environ.get(VARIABLE, "")
+        why = "this processor does not have it" if given == "avx2" else "there is no such set"
+        choices = ", ".join(repr(name) for name in ("auto", *_native.instruction_sets()))
+        raise ParameterError(
+            f"environment variable {VARIABLE}={shown(given)} is not allowed: {why}; the choices "
+            f"here are {choices}."
+        ) from None
 
 
 _most: contextvars.ContextVar[int | None] = contextvars.ContextVar("most threads", default=None)

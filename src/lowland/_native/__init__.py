@@ -4,6 +4,9 @@ Every kernel takes ``threads`` (its result does not depend on it) and ``isa`` ("
 ``instruction_sets()``) and works for float32 and float64. The tests compare each one with its
 definition in numpy.
 
+- ``instruction_sets()``: those of this processor; ``instruction_set()``: the one that "auto" takes.
+  That is the last of them, or what ``LOWLAND_INSTRUCTION_SET`` says, which is read once.
+
 - ``all_finite(x)``: no NaN, no infinity.
 - ``scatter_matrix(x, shift, sums, out)``: column sums of ``y = x - shift`` and the upper triangle
   of ``y.T @ y``; exact zeros of y are skipped.
@@ -203,6 +206,7 @@ from lowland._native.kernels import (
     gtm_posteriors,
     gtm_sums,
     inner,
+    instruction_set,
     instruction_sets,
     join_rounds,
     kernel_rows,
@@ -306,6 +310,7 @@ __all__ = [
     "gtm_posteriors",
     "gtm_sums",
     "inner",
+    "instruction_set",
     "instruction_sets",
     "join_rounds",
     "kernel_rows",

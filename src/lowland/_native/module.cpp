@@ -165,6 +165,7 @@ NB_MODULE(kernels, m) {
         if (has_avx2()) sets.append("avx2");
         return sets;
     });
+    m.def("instruction_set", [] { return std::string(auto_is_avx2() ? "avx2" : "baseline"); });
     m.def("count_nested", &count_nested, nb::arg("width"), nb::arg("depth"), nb::arg("threads"));
     lowland::bind_affinity(m);
     lowland::bind_embedding(m);

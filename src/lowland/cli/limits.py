@@ -1,4 +1,4 @@
-"""Limits of the process that are too low for the libraries."""
+"""What the libraries cannot work with: limits of the process, and the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ LIBRARIES, LIBRARIES_PER_CORE = 1_500_000_000, 150_000_000
 def check_limits(arguments: Sequence[str]) -> None:
     """Refuse a limit (``ulimit -v``) so low that the libraries could not even be loaded.
 
-    They end the process where they cannot get memory, without an error that could be reported.
+    They end the process where they cannot get memory, without an error that could be reported. An
+    instruction set that the processor lacks is refused before anything is read, too.
     """
     if {"--help", "--version"} & {*arguments} or arguments[:1] in ([], ["methods"]):
         return
@@ -28,3 +29,6 @@ def check_limits(arguments: Sequence[str]) -> None:
             f"the limit of memory leaves {format_bytes(left)} to the process, and the libraries "
             f"need {format_bytes(need)} of address space; raise it with 'ulimit -v'."
         )
+    from lowland._core.threads import check_instruction_set
+
+    check_instruction_set()

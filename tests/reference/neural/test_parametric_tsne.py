@@ -208,10 +208,16 @@ def test_a_row_alone_is_placed_as_in_company():
 def test_a_row_far_out_has_no_say_in_the_scale():
     X = rows(200)
     far = np.vstack([X, np.full((1, 4), 1e6)])
-    alone, beside = ParametricTSNE(**FEW).fit(X), ParametricTSNE(**FEW).fit(far)
+    # Beyond the 250 exaggerated steps: how large a map is before they end depends on the start,
+    # where the other rows are one point but for rounding.
+    options = {**FEW, "max_iter": 300, "n_epochs": 100}
+    alone, beside = ParametricTSNE(**options).fit(X), ParametricTSNE(**options).fit(far)
     np.testing.assert_allclose(beside.scale_, alone.scale_, rtol=1e-9)
     np.testing.assert_allclose(beside.mean_, alone.mean_, rtol=1e-9)
-    assert np.ptp(beside.embedding_[:200], axis=0).min() > 1  # not one point
+    # The others are placed as well as without it. One point, which they would be to a network
+    # that sees the far row, has 0.5.
+    placed = [trustworthiness(X, model.embedding_[:200]) for model in (alone, beside)]
+    assert placed[1] > placed[0] - 0.05
 
 
 def test_of_many_rows_some_train_the_network_and_all_are_placed(monkeypatch):

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -30,8 +31,24 @@ inline bool has_avx2() {
 #endif
 }
 
+// Whether "auto" means AVX2: the processor decides, unless the environment does. It is read at the
+// first kernel call, under the GIL, and never again, because results of one process should not mix
+// two sets. An initializer that throws runs again at the next call.
+inline bool auto_is_avx2() {
+    static const bool avx2 = [] {
+        const char* given = std::getenv("LOWLAND_INSTRUCTION_SET");
+        const std::string name = given ? given : "";
+        if (name.empty() || name == "auto") return has_avx2();
+        if (name == "baseline") return false;
+        if (name == "avx2" && has_avx2()) return true;
+        throw std::invalid_argument(
+            "LOWLAND_INSTRUCTION_SET is not one of instruction_sets() or 'auto'");
+    }();
+    return avx2;
+}
+
 inline bool wants_avx2(const std::string& isa) {
-    if (isa == "auto") return has_avx2();
+    if (isa == "auto") return auto_is_avx2();
     if (isa == "baseline") return false;
     if (isa == "avx2" && has_avx2()) return true;
     throw std::invalid_argument("isa='" + isa + "' is not one of instruction_sets() or 'auto'");

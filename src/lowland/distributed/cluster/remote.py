@@ -74,10 +74,10 @@ def merge_values(packed: bytes | Stored, threads: int, *values: Any) -> Any:
 
 
 def facts() -> tuple[str, tuple[str, ...]]:
-    """What must be the same on all workers: the version, and the instruction sets."""
+    """What must be the same on all workers: the version, and the instruction set in use."""
     from lowland import _native
 
-    return lowland.__version__, tuple(_native.instruction_sets())
+    return lowland.__version__, (_native.instruction_set(),)
 
 
 def _bytes(packed: bytes | Stored) -> bytes:
