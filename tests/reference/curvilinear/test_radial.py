@@ -275,8 +275,7 @@ def test_a_swiss_roll_is_unrolled_by_cda_where_cca_fails():
         return np.sqrt(((d - true) ** 2).sum() / (true**2).sum())
 
     cda = error(CurvilinearDistanceAnalysis(random_state=0))
-    # A roll that stays rolled up shows ends as near as they are in space, and cannot keep more of
-    # the true distances than those tell.
+    # straight distances are what a map that stays rolled up would show at best
     rolled = cdist(roll.X, roll.X)
     rolled = np.sqrt(((rolled - true) ** 2).sum() / (true**2).sum())
     assert cda < rolled
