@@ -334,7 +334,9 @@ def test_a_table_that_is_mostly_gaps():
         z = np.linalg.solve(V @ V.T + noise**2 * np.eye(2), V @ (X[i, known] - means[known]))
         best[i] = means + z @ W
     by_means = np.broadcast_to(np.nanmean(holed, axis=0), X.shape)
-    error, least, most = (np.mean((A - X)[gaps] ** 2) for A in (model.impute(holed), best, by_means))
+    error, least, most = (
+        np.mean((A - X)[gaps] ** 2) for A in (model.impute(holed), best, by_means)
+    )
     # Three numbers of a column are estimated from its 40 known values, which adds 3/40 to the error
     # of each value that is filled, and as much to what the known ones tell of a row.
     assert least < error < (1 + 2 * 3 / 40) * least < most

@@ -258,8 +258,11 @@ def test_held_out_digits_land_among_their_like():
     before = model.embedding_.copy()
     Z = model.transform(X[1000:])
     assert np.array_equal(model.embedding_, before)
-    placed = KNeighborsClassifier(10).fit(before, y[:1000]).score(Z, y[1000:])
-    assert placed > label_accuracy(before, y[:1000]) - 0.02
+    placed = KNeighborsClassifier(10).fit(before, y[:1000]).predict(Z) == y[1000:]
+    fitted = label_found(before, y[:1000])
+    # as often as fitted ones, but for three standard errors of the difference of two shares
+    error = np.hypot(placed.std() / np.sqrt(len(placed)), fitted.std() / np.sqrt(len(fitted)))
+    assert placed.mean() > fitted.mean() - 3 * error
 
 
 def test_fitted_rows_have_their_places_also_among_equal_ones():
