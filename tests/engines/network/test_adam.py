@@ -110,6 +110,11 @@ def test_batches_in_several_calls_are_those_of_one(monkeypatch):
 
 @each("rate", [30.0, 1e38, 1e300])
 def test_an_exploding_learning_rate_is_an_error_that_says_so(rate):
+    """A step of Adam is about as long as its rate, so that a loss of 1 becomes one of rate^4.
+
+    At 30 that is beyond what counts as exploded; the largest rates overflow.
+    """
+    assert min(rate, 30.0) ** 4 * rows().var() > adam.EXPLODED
     linear = Network((5, 2, 5), ("linear", "linear"))
     with pytest.raises(DataError, match=r"Method: training diverged in epoch \d+.*learning_rate="):
         trained(PLAN._replace(learning_rate=rate), network=linear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
@@ -13,6 +14,7 @@ __all__ = [
     "cca_stress",
     "ddhds_rule",
     "ddhds_stress",
+    "ddhds_trial",
     "irregular_rows",
     "kth_radii",
     "largest_distance",
@@ -85,6 +87,25 @@ def ddhds_stress(D, Y, reach):
     center = delta.mean() - 2 * (1 - reach) * delta.std()
     F = ndtr(-(np.minimum(delta, d) - center) / (2 * reach * delta.std()))
     return float((np.abs(delta - d) * F).sum())
+
+
+def ddhds_trial(D, Y, reach, rounding=1e-3):
+    """Quasi-Newton steps down the objective, with |delta - d| rounded off, from a given map."""
+    n, pairs = len(D), D[np.triu_indices(len(D), 1)]
+    center, width = pairs.mean() - 2 * (1 - reach) * pairs.std(), 2 * reach * pairs.std()
+
+    def value(y):
+        y = y.reshape(n, -1)
+        d = cdist(y, y)
+        u = (np.minimum(D, d) - center) / width
+        F, gap = ndtr(-u), np.sqrt((D - d) ** 2 + rounding**2)
+        falls = np.where(d < D, gap * np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi) / width, 0)
+        slope = ((d - D) / gap * F - falls) / (d + np.eye(n))
+        np.fill_diagonal(slope, 0)
+        gradient = slope.sum(axis=1)[:, None] * y - slope @ y
+        return (gap * F).sum() / 2, gradient.ravel()
+
+    return minimize(value, Y.ravel(), jac=True, method="L-BFGS-B").x.reshape(n, -1)
 
 
 def _geometric(first, last, share):

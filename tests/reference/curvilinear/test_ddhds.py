@@ -13,6 +13,7 @@ from reference.curvilinear.naive import (
     F_ROWS,
     ddhds_rule,
     ddhds_stress,
+    ddhds_trial,
     irregular_rows,
     principal_start,
 )
@@ -110,24 +111,25 @@ def test_it_ends_below_springs_with_random_forces(reach):
         assert model.stress_ <= ddhds_stress(D, paper, reach)
 
 
-def test_the_trial_of_the_sphere():
-    """L-BFGS from PCA on 80 points: 295 -> 73, 390 -> 180, 503 -> 378 for l = .3, .5, .9."""
-    for reach, least in ((0.3, 73 / 295), (0.5, 180 / 390), (0.9, 378 / 503)):
-        shares = []
-        for seed in range(4):
-            X = np.random.default_rng(seed).standard_normal((80, 3))
-            X /= np.linalg.norm(X, axis=1, keepdims=True)
-            start = ddhds_stress(cdist(X, X), principal_start(X), reach)
-            shares.append(DDHDS(reach=reach, random_state=0).fit(X).stress_ / start)
-        # other samples of the sphere: the same share of the start, within a tenth
-        assert np.mean(shares) < 1.1 * least
+@each("reach", [0.3, 0.5, 0.9])
+def test_the_trial_of_the_sphere(reach):
+    """L-BFGS from PCA on 80 points, on average over samples: where it is torn is up to chance."""
+    ratios = []
+    for seed in range(4):
+        X = np.random.default_rng(seed).standard_normal((80, 3))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        D = cdist(X, X)
+        trial = ddhds_stress(D, ddhds_trial(D, principal_start(X), reach), reach)
+        ratios.append(DDHDS(reach=reach, random_state=0).fit(X).stress_ / trial)
+    # the same minimum has the same stress but for the rounding of the gaps, 1e-3 of a deviation
+    assert np.mean(np.log(ratios)) < 1e-3
 
 
 def test_neighborhoods_are_better_than_at_the_start():
     X = datasets.digits().X[:400]
     Y, start = DDHDS(random_state=0).fit_transform(X), principal_start(X)
     assert trustworthiness(X, Y) > trustworthiness(X, start)
-    assert continuity(X, Y) > 0.9 * continuity(X, start)
+    assert continuity(X, Y) > continuity(X, start)  # the weights treat both spaces alike
 
 
 @each("n", [2, 3, 4])

@@ -189,7 +189,10 @@ def cylinder(n=400, seed=0):
 
 @each("shape", [sphere, cylinder, irregular_rows], ids=["sphere", "cylinder", "rows"])
 def test_cca_ends_below_the_rule_of_the_paper(shape):
-    """On average over samples: where a surface is torn is left to chance by either."""
+    """On average over samples: where a surface is torn is left to chance by either.
+
+    A ratio of 2 is as far from equal as one of 1/2, so that the mean is that of logarithms.
+    """
     ratios = []
     for seed in range(4):
         X = shape(200, 6, seed=seed) if shape is irregular_rows else shape(200, seed=seed)
@@ -198,7 +201,7 @@ def test_cca_ends_below_the_rule_of_the_paper(shape):
         loss = objective(D, Law("step"), model.radii_[0])
         paper = loss(cca_rule(D, principal_start(X), model.radii_[0], epochs=60))
         ratios.append(model.stress_ / paper.stress)
-    assert np.mean(ratios) < 1
+    assert np.mean(np.log(ratios)) < 0
 
 
 @each("tradeoff", [0.0, 0.1, 0.5])
@@ -272,15 +275,18 @@ def test_a_swiss_roll_is_unrolled_by_cda_where_cca_fails():
         return np.sqrt(((d - true) ** 2).sum() / (true**2).sum())
 
     cda = error(CurvilinearDistanceAnalysis(random_state=0))
-    assert cda < 0.1  # distances along a graph of 600 rows are too long by a few percent
-    assert error(CurvilinearComponentAnalysis(random_state=0)) > 3 * cda
+    # straight distances are what a map that stays rolled up would show at best
+    rolled = cdist(roll.X, roll.X)
+    rolled = np.sqrt(((rolled - true) ** 2).sum() / (true**2).sum())
+    assert cda < rolled
+    assert error(CurvilinearComponentAnalysis(random_state=0)) > cda
 
 
 @each("l", [(0.0, 0.5)])
 def test_the_tradeoff_trades_trust_for_continuity(l):  # noqa: E741
     X = datasets.digits().X[:500]
     low, high = (TradeoffMDS(tradeoff=e, random_state=0).fit_transform(X) for e in l)
-    assert trustworthiness(X, low) > trustworthiness(X, high) - 0.05
+    assert trustworthiness(X, low) > trustworthiness(X, high)
     assert continuity(X, high) > continuity(X, low)
 
 

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from lowland._core.errors import DataError, ParameterError
 from lowland.curvilinear.rank_visu import RankVisu
 from lowland.metrics import continuity, trustworthiness
+from reference.chance import not_below
 from support.cases import each
 
 GIVEN = {"metric": "precomputed"}
@@ -85,8 +86,9 @@ def test_the_stress_per_point_of_random_maps_is_one(irregular):
         RankVisu(init=rng.standard_normal((120, 2)), max_iter=0).fit(X).stress_per_point_.mean()
         for _ in range(20)
     ]
-    # neighbors in a plane are near each other, so the rows of one map are not independent
-    assert abs(np.mean(found) - 1) < 0.02
+    # neighbors in a plane are near each other, so the rows of one map are not independent: the
+    # error of the mean is that of the maps
+    assert abs(np.mean(found) - 1) < 3 * np.std(found, ddof=1) / np.sqrt(len(found))
 
 
 def test_ties_of_the_data_may_lie_in_any_order():
@@ -239,10 +241,13 @@ def test_a_map_has_a_mean_squared_distance_of_one(irregular):
 
 
 def test_no_jump_between_sizes():
-    # ranks are cut at 100 from 102 rows on
-    sizes = (98, 101, 104, 107)
-    per_row = [RankVisu(random_state=0).fit(sphere(n)).stress_per_point_.mean() for n in sizes]
-    assert max(per_row) < 2.5 * min(per_row)
+    """Ranks are cut at 100 from 102 rows on, which changes no more than other samples do."""
+    short, long = (
+        [RankVisu(random_state=0).fit(sphere(n, s)).stress_per_point_.mean() for s in range(4)]
+        for n in (101, 104)
+    )
+    assert not_below(np.log(short), np.log(long))
+    assert not_below(np.log(long), np.log(short))
 
 
 def test_wrong_parameters_are_refused(irregular):

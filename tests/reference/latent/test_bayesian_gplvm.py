@@ -14,6 +14,7 @@ from lowland._engines.gaussian_processes.sparse import sparse_bound
 from lowland.latent import bayesian_gplvm
 from lowland.latent._bayesian_training import Places, Problem
 from lowland.latent._psi_statistics import expected_statistics
+from reference.chance import not_below_in_pairs
 from support.cases import each
 from support.data import stored
 
@@ -27,7 +28,11 @@ def case(kind: str, bias: bool, n: int = 7, m: int = 4, q: int = 3):
 
 
 def sheet(n: int, p: int = 12, seed: int = 1, noise: float = 0.1) -> np.ndarray:
-    """Rows that are a smooth function of two numbers, plus noise."""
+    """Rows that are a smooth function of two numbers, plus noise.
+
+    The angles have a deviation of 0.5 sqrt(2) = 0.7: nearly all columns stay within half a wave, so
+    that the sheet has no folds. For folded ones the model may keep more axes than two.
+    """
     rng = np.random.default_rng(seed)
     Z = rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
     return np.sin(0.5 * Z + rng.uniform(0, 6, p)) + noise * rng.standard_normal((n, p))
@@ -179,10 +184,13 @@ def test_superfluous_axes_are_switched_off(kind):
         X += 0.3 * rng.standard_normal(X.shape)
     model = BayesianGPLVM(6, kernel=kind, n_inducing=25, random_state=0).fit(X)
     assert model.n_relevant_ == 2
-    assert (model.relevance_[2:] < 1e-3).all()
-    places = model.embedding_ / model.prior_deviations_
-    assert (places[:, :2].std(axis=0) > 0.8).all()  # about standard normal
-    assert (places[:, 2:].std(axis=0) < 0.3).all()
+    # An axis may change its unit together with its length scale, and only the divergence from the
+    # prior notices: at its minimum the mean of u^2 + s is 1. A unit that is wrong by 1 % costs 1e-4
+    # of a row. Of an axis that is switched off, the prior is left.
+    squares = np.mean(model.means_**2, axis=0) / model.prior_deviations_**2
+    variances = np.mean(model.variances_, axis=0) / model.prior_deviations_**2
+    np.testing.assert_allclose(squares + variances, 1, atol=0.02)
+    assert (squares[2:] < 0.02).all()
 
 
 def test_axes_are_in_the_order_of_their_relevance():
@@ -255,8 +263,8 @@ def test_oil_flow_has_three_classes():
     assert np.sum(y[D.argmin(axis=1)] != y) < 30
     pca = PCA(2).fit(X)
     rows, classes = oil["X"][new][:300], oil["y"][new][:300]
-    wrong = [
-        np.sum(y[cdist(m.transform(rows), places).argmin(axis=1)] != classes)
-        for m, places in ((model, model.embedding_), (pca, pca.transform(X)))
+    right = [
+        y[cdist(m.transform(rows), places).argmin(axis=1)] == classes
+        for m, places in ((pca, pca.transform(X)), (model, model.embedding_))
     ]
-    assert wrong[0] < 0.3 * wrong[1]
+    assert not not_below_in_pairs(*right)  # by more than chance

@@ -13,6 +13,7 @@ from lowland.errors import DataError
 from lowland.latent import _gplvm_training as training
 from lowland.latent._places import Process, placed_rows
 from lowland.latent.gplvm import GPLVM
+from reference.chance import not_below_in_pairs
 from support.cases import each
 from support.oracles.basics import HeldOut
 from support.oracles.latent_gplvm import process_mean, process_variance, row_densities
@@ -189,13 +190,14 @@ def test_the_map_of_digits_separates_classes_better_than_pca():
     data = digits()
     X, y = data.X[:300] / 16, data.y[:300]
 
-    def errors(Z):
+    def right(Z):
         D = cdist(Z, Z)
         np.fill_diagonal(D, np.inf)
-        return int(np.sum(y[D.argmin(axis=1)] != y))
+        return y[D.argmin(axis=1)] == y
 
     model = GPLVM(max_iter=100).fit(X)
-    assert errors(model.embedding_) < 0.3 * errors(PCA(2).fit_transform(X))
+    # by more than chance
+    assert not not_below_in_pairs(right(PCA(2).fit_transform(X)), right(model.embedding_))
     assert model.log_likelihood_ > 10467  # GPy 1.15.0 after 100 steps, rbf and bias
 
 

@@ -10,6 +10,7 @@ from lowland import LocalMAP, PaCMAP
 from lowland.datasets import digits
 from lowland.metrics import neighbor_recall, trustworthiness
 from lowland.neighbor import _pair_descent, _pair_placement
+from reference.chance import not_below
 from support.cases import each
 from support.pair_maps import pairs_kept
 
@@ -159,15 +160,13 @@ def test_few_rows_and_any_reach_give_a_finite_map(n, reach):
 
 # Measured with pacmap 0.9.1 (numba 0.68.1, faiss-cpu 1.15.1, numpy 2.4.6) on the 1797 digits with
 # default parameters and seeds 0, 1, 2: trustworthiness of 10 neighbors 0.98978, 0.99052, 0.98994;
-# share of the 10 nearest neighbors kept 0.50629, 0.51080, 0.50473. The best of three of ours must
-# reach the least of three of theirs, and so must the least of ours but for the spread of theirs.
-PEER_TRUST, PEER_RECALL, SPREAD = 0.98978, 0.50473, 0.99052 - 0.98978
+# share of the 10 nearest neighbors kept 0.50629, 0.51080, 0.50473. Both are samples of a random
+# method, so that the bound is the error of the difference of two means.
+PEER_TRUST, PEER_RECALL = (0.98978, 0.99052, 0.98994), (0.50629, 0.51080, 0.50473)
 
 
 def test_digits_are_mapped_as_well_as_by_the_package_of_the_authors():
     X = digits().X
     maps = [LocalMAP(random_state=seed).fit_transform(X) for seed in range(3)]
-    trust = [trustworthiness(X, Y, n_neighbors=10) for Y in maps]
-    assert max(trust) >= PEER_TRUST
-    assert min(trust) >= PEER_TRUST - SPREAD
-    assert max(neighbor_recall(X, Y, n_neighbors=10) for Y in maps) >= PEER_RECALL
+    assert not_below([float(trustworthiness(X, Y, n_neighbors=10)) for Y in maps], PEER_TRUST)
+    assert not_below([float(neighbor_recall(X, Y, n_neighbors=10)) for Y in maps], PEER_RECALL)

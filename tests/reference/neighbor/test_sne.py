@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import rel_entr
 from sklearn.neighbors import KNeighborsClassifier
 
-from lowland import SNE, SymmetricSNE
+from lowland import PCA, SNE, SymmetricSNE
 from lowland._engines.embedding.affinity import (
     conditional_affinities,
     dense_conditional,
@@ -16,6 +16,7 @@ from lowland._engines.embedding.affinity import (
 from lowland.datasets import digits
 from lowland.errors import ParameterError
 from lowland.neighbors import knn_graph
+from reference.chance import not_below_in_pairs
 from support.cases import each
 
 FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
@@ -82,12 +83,18 @@ def test_digits_stay_with_their_like(method):
     order = np.random.default_rng(0).permutation(1797)
     X, y = digits().X[order], digits().y[order]
     model = method(random_state=0).fit(X[:600])
-    classifier = KNeighborsClassifier(10).fit(model.embedding_, y[:600])
-    near = classifier.kneighbors(return_distance=False)
-    same = (y[:600][near] == y[:600, None]).mean()
-    assert same > 0.8  # crowded, but far from chance
-    placed = classifier.kneighbors(model.transform(X[600:900]), return_distance=False)
-    assert (y[:600][placed] == y[600:900, None]).mean() > same - 0.05
+
+    def same(Y, Z=None, truth=y[:600]):
+        """For each row (each new row Z), the share of its 10 nearest in Y that are of its class."""
+        near = KNeighborsClassifier(10).fit(Y, y[:600]).kneighbors(Z, return_distance=False)
+        return (y[:600][near] == truth[:, None]).mean(axis=1)
+
+    fitted = same(model.embedding_)
+    # crowded, but by more than chance better than the plane that it starts from
+    assert not not_below_in_pairs(same(PCA(2).fit_transform(X[:600])), fitted)
+    placed = same(model.embedding_, model.transform(X[600:900]), y[600:900])
+    error = np.hypot(placed.std() / np.sqrt(300), fitted.std() / np.sqrt(600))
+    assert placed.mean() > fitted.mean() - 3 * error
 
 
 @both
@@ -208,7 +215,7 @@ def test_hard_data_have_a_finite_map(method, kind, irregular):
         levels = np.meshgrid(*[[0.0, 1.0]] * 6, indexing="ij")
         X = np.stack(levels, axis=-1).reshape(-1, 6) * [32, 16, 8, 4, 2, 1]
     elif kind in ("tiny", "huge"):
-        X *= {"tiny": 1e-8, "huge": 1e8}[kind]
+        X = np.ldexp(X, {"tiny": -27, "huge": 27}[kind])  # without rounding
     model = method(perplexity=5, random_state=0).fit(X)
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.loss_history_).all()
@@ -219,7 +226,7 @@ def test_hard_data_have_a_finite_map(method, kind, irregular):
         assert len(np.unique(model.embedding_, axis=0)) == len(np.unique(X, axis=0))
     if kind in ("tiny", "huge"):
         plain = method(perplexity=5, random_state=0).fit(irregular(64, 4))
-        assert model.kl_divergence_ == pytest.approx(plain.kl_divergence_, rel=0.03)
+        assert model.embedding_.tobytes() == plain.embedding_.tobytes()
 
 
 @both

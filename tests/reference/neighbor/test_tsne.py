@@ -16,18 +16,25 @@ from lowland._engines.embedding.affinity import dense_joint
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
+from reference.chance import not_below_in_pairs
 from support.cases import each
 
 FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
 FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
 
 
-def label_accuracy(Y, labels):
-    """Share of rows whose label most of their 10 nearest others in the map have."""
+def label_found(Y, labels):
+    """Whether a row has the label that most of its 10 nearest others in the map have."""
     model = KNeighborsClassifier(10).fit(Y, labels)
     near = model.kneighbors(return_distance=False)
     votes = (labels[near][:, :, None] == np.arange(10)).sum(axis=1)
-    return (votes.argmax(axis=1) == labels).mean()
+    return votes.argmax(axis=1) == labels
+
+
+def neighbors_kept(X, Y, k=10):
+    """The share of each row's nearest rows that are among its nearest in the map."""
+    there, here = (np.argsort(cdist(A, A), axis=1, kind="stable")[:, 1 : k + 1] for A in (X, Y))
+    return (there[:, :, None] == here[:, None]).any(axis=2).mean(axis=1)
 
 
 def short(**params):
@@ -83,17 +90,19 @@ def test_it_is_as_good_as_scikit_learn_on_digits(full):
         theirs = sklearn.manifold.TSNE(random_state=0, max_iter=750, n_jobs=1).fit(X)
     ours = TSNE(random_state=0, tol=0).fit(X)
     assert ours.n_iter_ == 750
-    assert ours.kl_divergence_ < 1.01 * theirs.kl_divergence_
-    for model in (ours, full):  # full may have stopped earlier
-        trust = sklearn.manifold.trustworthiness(X, model.embedding_, n_neighbors=10)
-        their_trust = sklearn.manifold.trustworthiness(X, theirs.embedding_, n_neighbors=10)
-        assert trust > their_trust - 0.005
-        assert label_accuracy(model.embedding_, y) > label_accuracy(theirs.embedding_, y) - 0.005
+    assert ours.kl_divergence_ <= theirs.kl_divergence_
+    for model in (ours, full):  # full may have stopped earlier; the rows are a sample
+        for measure, table in ((neighbors_kept, X), (lambda y, Y: label_found(Y, y), y)):
+            mine, other = (measure(table, m.embedding_) for m in (model, theirs))
+            assert not_below_in_pairs(mine, other)
 
 
 @pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_methods_reach_the_same_divergence(n_components):
-    """From a half-done map, so that all go to the same one of the many local minima."""
+    """From a half-done map, so that all go to the same one of the many local minima.
+
+    2 % is what the docstring promises.
+    """
     X = digits().X[:600]
     settings = {"n_components": n_components, "random_state": 0, "tol": 0}
     start = TSNE(method="exact", max_iter=400, **settings).fit(X).embedding_
@@ -102,13 +111,20 @@ def test_all_methods_reach_the_same_divergence(n_components):
         TSNE(method=method, init=start, max_iter=steps, **settings).fit(X).kl_divergence_
         for method in ("exact", "barnes_hut", "mesh")
     ]
-    assert max(losses) < 1.015 * min(losses)
+    assert max(losses) < 1.02 * min(losses)
 
 
 def test_exaggeration_draws_clusters_together(full):
     tight = TSNE(exaggeration=4, random_state=0).fit(digits().X[:1000])
-    assert np.ptp(tight.embedding_) < 0.5 * np.ptp(full.embedding_)
-    assert label_accuracy(tight.embedding_, digits().y[:1000]) > 0.93
+    X, y = digits().X[:1000], digits().y[:1000]
+
+    def contrast(Y):
+        """Distances between digits of other classes, in units of those within a class."""
+        D, same = cdist(Y, Y), y[:, None] == y
+        return D[~same].mean() / D[same].mean()
+
+    assert contrast(tight.embedding_) > contrast(full.embedding_) > contrast(X)
+    assert np.ptp(tight.embedding_) < np.ptp(full.embedding_)
 
 
 # --- other kinds of input ---------------------------------------------------------------------
@@ -242,8 +258,11 @@ def test_held_out_digits_land_among_their_like():
     before = model.embedding_.copy()
     Z = model.transform(X[1000:])
     assert np.array_equal(model.embedding_, before)
-    placed = KNeighborsClassifier(10).fit(before, y[:1000]).score(Z, y[1000:])
-    assert placed > label_accuracy(before, y[:1000]) - 0.02
+    placed = KNeighborsClassifier(10).fit(before, y[:1000]).predict(Z) == y[1000:]
+    fitted = label_found(before, y[:1000])
+    # as often as fitted ones, but for three standard errors of the difference of two shares
+    error = np.hypot(placed.std() / np.sqrt(len(placed)), fitted.std() / np.sqrt(len(fitted)))
+    assert placed.mean() > fitted.mean() - 3 * error
 
 
 def test_fitted_rows_have_their_places_also_among_equal_ones():
@@ -371,22 +390,23 @@ def test_rows_of_a_design_do_not_fall_together():
 
 
 def test_many_equal_rows_stay_with_their_kin():
-    X = digits().X[:300]
-    X = np.vstack([X, np.repeat(X[:1], 200, axis=0)])  # more copies than neighbors
-    losses = [
-        TSNE(perplexity=20, init=init, random_state=0).fit(X).kl_divergence_
-        for init in ("pca", "random")
-    ]
-    assert losses[1] < 1.05 * losses[0]
+    """More copies than neighbors: they are at one place, among digits of their own class."""
+    X, y = digits().X[:300], digits().y[:300]
+    for init in ("pca", "random"):
+        model = TSNE(perplexity=20, init=init, random_state=0)
+        Y = model.fit_transform(np.vstack([X, np.repeat(X[:1], 200, axis=0)]))
+        assert (Y[300:] == Y[0]).all()
+        assert label_found(Y[:300], y)[0]
 
 
 @each("dtype", [np.float32, np.float64])
-@each("scale", [1e-8, 1e8])
-def test_the_unit_of_the_data_does_not_matter(scale, dtype, full):
-    model = TSNE(random_state=0).fit((digits().X[:1000] * scale).astype(dtype))
-    assert model.embedding_.dtype == dtype
-    # rounding leads to other local minima
-    assert model.kl_divergence_ == pytest.approx(full.kl_divergence_, rel=0.03)
+@each("exponent", [-27, 27])
+def test_the_unit_of_the_data_does_not_matter(exponent, dtype):
+    """Powers of two, since rounding would lead to other local minima."""
+    X = digits().X[:300].astype(dtype)
+    plain, other = (TSNE(random_state=0).fit(A) for A in (X, np.ldexp(X, exponent)))
+    assert other.embedding_.dtype == dtype
+    assert other.embedding_.tobytes() == plain.embedding_.tobytes()
 
 
 @pytest.mark.parametrize("perplexity", [1, 1.5, 99])
@@ -431,8 +451,12 @@ def test_a_given_map_is_not_exaggerated_again():
     X = digits().X[:300]
     first = TSNE(random_state=0).fit(X)
     again = TSNE(random_state=0, init=first.embedding_, max_iter=100).fit(X)
-    assert again.loss_history_.max() < 1.02 * first.kl_divergence_
-    assert again.kl_divergence_ < 1.001 * first.kl_divergence_
+    without = TSNE(
+        random_state=0, init=first.embedding_, max_iter=100, early_exaggeration_iter=0
+    ).fit(X)
+    assert again.embedding_.tobytes() == without.embedding_.tobytes()
+    # a step may rise by the rounding of a sum of n^2 float32 numbers, which is n 2^-24
+    assert again.loss_history_.max() <= first.kl_divergence_ * (1 + 300 * 2.0**-24)
 
 
 @each(

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
-from scipy.stats import spearmanr
+from scipy.stats import norm, spearmanr
 from sklearn.manifold import trustworthiness
 
 import lowland
@@ -16,25 +17,27 @@ from lowland.neighbor import _umap_forces
 from lowland.neighbor._fuzzy_graph import fuzzy_graph, memberships
 from lowland.neighbor._umap_law import curve_parameters, umap_law
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
+from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
 
 X, LABELS = digits().X, digits().y
 
 # umap-learn 0.5.12 with its defaults, random_state 0, 1 and 2, float64 digits of scikit-learn (the
-# same rows), measured once by the functions below: the worst of the three.
+# same rows), measured once by the functions below. Its maps and ours vary with the seed, so that
+# what is asked is that means over seeds are not below its own by more than chance.
 PEER = {
-    "trust": 0.98635,  # .98807 .98635 .98689
-    "recall": 0.53307,  # .53545 .53426 .53307
-    "accuracy": 0.98664,  # .98664 .98776 .98720
-    "spearman": 0.31400,  # .34417 .31400 .35083
-    "centroids": 0.52800,  # .56209 .52800 .60919
+    "trust": (0.98807, 0.98635, 0.98689),
+    "recall": (0.53545, 0.53426, 0.53307),
+    "accuracy": (0.98664, 0.98776, 0.98720),
+    "spearman": (0.34417, 0.31400, 0.35083),
+    "centroids": (0.56209, 0.52800, 0.60919),
 }
-PEER_RADIUS = 2.26966  # 2.26966 1.86220 1.78823
+PEER_RADII = (2.26966, 1.86220, 1.78823)
 PEER_5D = {  # n_components=5, the first 700 rows
-    "trust": 0.98647,  # .98930 .98895 .98647
-    "recall": 0.67381,  # .67781 .67381 .67400
-    "accuracy": 0.98429,  # .98714 .98429 .98429
-    "spearman": 0.28700,  # .28700 .35547 .36239
+    "trust": (0.98930, 0.98895, 0.98647),
+    "recall": (0.67781, 0.67381, 0.67400),
+    "accuracy": (0.98714, 0.98429, 0.98429),
+    "spearman": (0.28700, 0.35547, 0.36239),
 }
 PEER_PLACED = 0.95556  # rows i % 10 == 0 held out: .96667 .95556 .96111
 PEER_BACK = 770.63  # every third row, of these each tenth held out: 904.54 823.00 770.63, the best
@@ -48,12 +51,16 @@ def nearest(A, B, k, same):
     return np.argsort(D, axis=1, kind="stable")[:, :k]
 
 
-def accuracy(Y, labels, Z=None, truth=None):
-    """Share of rows (of new rows Z) whose label most of their 10 nearest in the map Y have."""
+def right(Y, labels, Z=None, truth=None):
+    """Whether the label of a row (of a new row of Z) is that of most of its 10 nearest in Y."""
     near = nearest(Y if Z is None else Z, Y, 10, Z is None)
     classes = np.unique(labels)
     votes = (labels[near][:, :, None] == classes).sum(axis=1)
-    return (classes[votes.argmax(axis=1)] == (labels if truth is None else truth)).mean()
+    return classes[votes.argmax(axis=1)] == (labels if truth is None else truth)
+
+
+def accuracy(Y, labels, Z=None, truth=None):
+    return right(Y, labels, Z, truth).mean()
 
 
 def recalls(X, Y, k=15):
@@ -93,14 +100,11 @@ def blobs(n, centers, spread=1.0, p=4, seed=0, apart=200.0):
 
 
 def test_maps_of_digits_are_as_good_as_those_of_umap_learn():
-    """The median of three seeds is not below the worst of three seeds of the peer."""
     maps = [UMAP(random_state=seed).fit_transform(X) for seed in range(3)]
     found = [quality(X, Y, LABELS) for Y in maps]
     for measure, theirs in PEER.items():
-        # a share of rows has a standard error, here of the labels that a vote gets right
-        margin = (theirs * (1 - theirs) / len(X)) ** 0.5 if measure == "accuracy" else 0.0
-        assert np.median([one[measure] for one in found]) >= theirs - margin, measure
-    assert np.median([radius_ratio(Y) for Y in maps]) <= PEER_RADIUS
+        assert not_below([one[measure] for one in found], theirs), measure
+    assert not_below([-radius_ratio(Y) for Y in maps], [-r for r in PEER_RADII])
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def test_held_out_digits_land_among_their_like(split):
     assert accuracy(model.embedding_, LABELS[~held], Z, LABELS[held]) >= PEER_PLACED
     assert np.array_equal(model.embedding_, before)
     # a place is where the row's own loss is lowest, so that new rows are spread like fitted ones
-    assert radius_ratio(np.vstack([before, Z])) <= PEER_RADIUS
+    assert radius_ratio(np.vstack([before, Z])) <= max(PEER_RADII)
 
 
 def test_rows_come_back_from_the_map():
@@ -133,20 +137,14 @@ def test_rows_come_back_from_the_map():
 
 @pytest.mark.slow
 def test_maps_of_five_dimensions_are_as_good_as_those_of_umap_learn(monkeypatch):
-    """The mean of two seeds, with all pairs and with drawn pairs, against the worst of three."""
+    """Two seeds of all pairs and of drawn pairs each, against three of the peer."""
     some, labels, maps = X[:700], LABELS[:700], {}
     for pair in (0.0, 1e9):  # what a pair is taken to cost: all pairs, drawn pairs
         monkeypatch.setattr(_umap_forces, "PAIR", pair)
         maps[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
         found = [quality(some, Y, labels) for Y in maps[pair]]
-        # standard errors of means over the rows, as the rows are a sample
-        margins = {
-            "accuracy": (PEER_5D["accuracy"] * (1 - PEER_5D["accuracy"]) / 700) ** 0.5,
-            "recall": recalls(some, maps[pair][0]).std() / 700**0.5,
-        }
         for measure, theirs in PEER_5D.items():
-            least = theirs - margins.get(measure, 0.0)
-            assert np.mean([one[measure] for one in found]) >= least, (pair, measure)
+            assert not_below([one[measure] for one in found], theirs), (pair, measure)
     assert not np.array_equal(maps[0.0][0], maps[1e9][0])
 
 
@@ -185,11 +183,15 @@ def test_the_loss_of_a_start_is_the_definition(d, irregular):
 def test_a_map_can_be_continued_and_is_near_its_end():
     first = UMAP(random_state=0).fit(X[:500])
     second = UMAP(random_state=0, init=first.embedding_, n_epochs=100).fit(X[:500])
-    assert second.loss_history_[0] == pytest.approx(first.loss_history_[-1], rel=0.02)
-    # no common loss falls, since every row has its own; but little changes any more
-    assert second.loss_history_[-1] == pytest.approx(second.loss_history_[0], rel=0.01)
-    moved = np.linalg.norm(second.embedding_ - first.embedding_, axis=1)
-    assert np.median(moved) < 0.1 * np.ptp(first.embedding_)
+    # a start has a noise of 1e-4 in both ends of a distance, of which 2 log(1 + a d^2b) has a slope
+    # of at most 2.4
+    assert second.loss_history_[0] == pytest.approx(first.loss_history_[-1], abs=2.4 * 2e-4)
+    # No common loss falls, since every row has its own. But the descent is over: what goes on is
+    # less than a twentieth of it, and rows have the neighbors that they had. Islands may drift.
+    fallen = first.loss_history_[0] - first.loss_history_[-1]
+    assert abs(second.loss_history_[-1] - second.loss_history_[0]) < fallen / 20
+    kept = [recalls(X[:500], model.embedding_) for model in (second, first)]
+    assert not_below_in_pairs(*kept)
 
 
 def test_fitted_rows_are_where_new_rows_like_them_would_be(split):
@@ -279,7 +281,13 @@ def test_equal_rows_share_a_place():
 
 @pytest.mark.slow
 def test_a_hub_does_not_throw_its_neighbors_out():
-    """All rows are nearest to one. A full disk has a ratio of sqrt(2); rows that fly away, 10."""
+    """All rows are nearest to one, which jumps where it is moved by the sum of all its edges.
+
+    At its minimum, the farthest row of a map of radius R is pulled back as strongly as it is pushed
+    out. With the nearest other row at a distance D, the push is at most m b / (D (1 + a D^2b)). All
+    other rows lie in the ball, so that the pull is at least b / R a D^2b / (1 + a D^2b): hence
+    D^(2b + 1) <= m R / a. A row that flies away has D of the order of R.
+    """
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((400, 100))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * rng.uniform(0.95, 1.05, (400, 1))
@@ -287,9 +295,12 @@ def test_a_hub_does_not_throw_its_neighbors_out():
     near = knn_graph(rows, 1).indices[1:]
     assert (near == 0).mean() > 0.9
     for d in (1, 2, 3, 5):
-        Y = UMAP(d, random_state=0).fit_transform(rows)
+        model = UMAP(d, random_state=0).fit(rows)
+        Y = model.embedding_
         assert np.isfinite(Y).all()
-        assert radius_ratio(Y) < 3
+        radii = np.linalg.norm(Y - Y.mean(axis=0), axis=1)
+        apart = np.sort(np.linalg.norm(Y - Y[radii.argmax()], axis=1))[1]
+        assert apart ** (2 * model.b_ + 1) <= model.negative_sample_rate * radii.max() / model.a_
 
 
 @each("d", [1, 2, 3, 5])
@@ -486,34 +497,56 @@ def test_only_dense_rows_come_back(params, rows, message):
 
 
 def overlapping(n=300):
+    """Three groups in six columns, and their labels."""
     rng = np.random.default_rng(0)
     labels = np.arange(n) % 3
     return rng.standard_normal((n, 6)) + 1.2 * np.eye(6)[labels], labels
 
 
+def best_guess():
+    """The share of labels that the best rule finds by the rows: the largest of three columns.
+
+    A normal number is above two others that are 1.2 less on average: the integral of
+    phi(t) Phi(t + 1.2)^2.
+    """
+    return scipy.integrate.quad(lambda t: norm.pdf(t) * norm.cdf(t + 1.2) ** 2, -9, 9)[0]
+
+
 def test_supervised_maps_separate_classes():
+    """More than any rule could by the rows alone, by three standard errors of a share of rows."""
     rows, labels = overlapping()
-    plain = accuracy(UMAP(random_state=0).fit_transform(rows), labels)
-    guided = accuracy(UMAP(random_state=0).fit_transform(rows, labels), labels)
+    best = best_guess()
+
+    error = np.sqrt(best * (1 - best) / len(rows))
+    plain = right(UMAP(random_state=0).fit_transform(rows), labels)
+    assert plain.mean() < best + 3 * error
+    guided = UMAP(random_state=0).fit_transform(rows, labels)
+    assert accuracy(guided, labels) > best + 3 * error
     torn = UMAP(random_state=0, target_weight=1.0).fit(rows, labels)
-    assert plain < 0.9
-    assert guided > plain + 0.05
-    assert accuracy(torn.embedding_, labels) > plain + 0.05
+    assert accuracy(torn.embedding_, labels) > best + 3 * error
     assert torn.n_connected_components_ >= 3  # no edge between classes is left
-    half = np.where(np.arange(300) % 2 == 0, labels, -1)
-    assert accuracy(UMAP(random_state=0).fit_transform(rows, half), labels) > plain
+    # half of the labels: rows whose own label is known gain more than chance gives
+    known = np.arange(300) % 2 == 0
+    half = right(UMAP(random_state=0).fit_transform(rows, np.where(known, labels, -1)), labels)
+    assert not not_below_in_pairs(plain[known], half[known])
 
 
 def test_numbers_as_targets_order_the_map():
     rows, _ = overlapping()
     numbers = np.random.default_rng(1).gamma(2.0, size=300)
 
-    def roughness(Y):
-        return np.abs(numbers[nearest(Y, Y, 10, True)] - numbers[:, None]).mean()
+    def roughness(near, numbers):
+        return np.abs(numbers[near] - numbers[:, None]).mean()
 
-    plain = roughness(UMAP(random_state=0).fit_transform(rows))
+    # the numbers are independent of the rows: which row has which is one of all permutations
+    rng = np.random.default_rng(2)
+    others = [rng.permutation(numbers) for _ in range(99)]
+    plain = UMAP(random_state=0).fit_transform(rows)
     guided = UMAP(random_state=0, target_metric="euclidean").fit_transform(rows, numbers)
-    assert roughness(guided) < 0.7 * plain  # the numbers are independent of the rows
+    for Y, is_guided in ((plain, False), (guided, True)):
+        near = nearest(Y, Y, 10, True)
+        least = min(roughness(near, permuted) for permuted in others)
+        assert (roughness(near, numbers) < least) == is_guided
 
 
 def test_a_weight_of_0_ignores_the_target_and_the_weight_matters():
