@@ -87,6 +87,10 @@ def differences(method: type[Reducer], X: np.ndarray, new: np.ndarray) -> Iterat
         own = ROUNDING * np.sqrt(wanted.size) * np.abs(wanted).max()
         error = apart(getattr(found, what), wanted)
         yield Difference(what, error, n * max(changed, own), spread(wanted))
+    if getattr(exact.model, "mean_", None) is not None:  # float32 may hold it, but not sum it
+        size = np.abs(exact.model.mean_).max()
+        error = largest_gap(found.model.mean_, exact.model.mean_)
+        yield Difference("mean_", error, ROUNDING * max(size, SIZE), size)
     for name, declared in method.fitted_attributes.items():
         if declared.type is not float or declared.shape not in (None, ("n_components",)):
             continue
