@@ -114,15 +114,15 @@ def sees_translations(method: type[Reducer]) -> bool:
 def test_rows_of_float32_lose_no_digits(method):
     """Far from the origin, unless the origin has a meaning for the method."""
     found = list(differences(method, ROWS + OFFSET, NEW + OFFSET))
-    if any(difference.is_too_large for difference in found) and sees_translations(method):
+    lost = any(difference.is_too_large for difference in found)
+    if found[0].tells_nothing or (lost and sees_translations(method)):
         found = list(differences(method, ROWS, NEW))
-    lost = [difference for difference in found if difference.is_too_large]
-    assert not lost, (
+    assert not [difference for difference in found if difference.is_too_large], (
         "float32 loses more than the rounding of the centered rows: center before products, and "
         "sum in float64"
     )
     if found[0].tells_nothing:
-        pytest.skip("after few steps, its map depends on the last digits of the rows")
+        pytest.skip("its map depends on the last digits of the rows, after few steps")
 
 
 # --- order --------------------------------------------------------------------------------------
