@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,16 +17,18 @@ from sklearn.linear_model import LogisticRegression
 from lowland import MDS, PCA
 from lowland._core import registry
 from lowland._core.chain import Chain
-from lowland.errors import ParameterError
+from lowland.errors import DataError, ParameterError
 from lowland.preparation.preparation import Preparation
 from support.cases import Cases, each
-from support.changes import CHANGES, UNUSED_WITH, Change
+from support.changes import CHANGES, CIRCUMSTANCES, UNUSED_WITH, Change, Nothing
 from support.held_out import WEIGHTS, Data, data_of
 from support.methods import small
+from support.other_values import other_values
 
 ESTIMATORS = [*registry.all_methods(), *registry.all_selectors(), Preparation]
 RUN = ("n_jobs", "verbose", "callback")  # by promise they change no byte; tested below
 ROUNDING = 1e-7
+REFUSAL = "refusal"  # of every other value, by an error that names the parameter
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -104,6 +108,7 @@ class Outcome:
         return not (isinstance(given, str) and given == "precomputed")
 
     def differs(self, other: Outcome, where: str) -> bool:
+        """Whether the places, their bytes, the warnings or an attribute of that name differ."""
         if where == "warning":
             return self.warnings != other.warnings
         if where == "bytes":
@@ -116,9 +121,16 @@ class Outcome:
 
 
 def far_apart(a: Any, b: Any) -> bool:
-    a, b = np.asarray(a, float), np.asarray(b, float)
+    if a is None or b is None:
+        return (a is None) != (b is None)
+    a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
         return True
+    if a.dtype.kind not in "fiub" or not a.size:
+        return not np.array_equal(a, b)
+    a, b = a.astype(float), b.astype(float)
+    if np.isnan(a).all() or np.isnan(b).all():
+        return not np.array_equal(a, b, equal_nan=True)
     return bool(np.nanmax(np.abs(a - b)) > ROUNDING * max(np.nanmax(np.abs(a)), 1e-300))
 
 
@@ -138,17 +150,58 @@ def named(value: Any) -> str:
 
 
 def changes_of(cls: type) -> dict[str, Any]:
+    """What is listed in ``support.changes``, and for the other parameters what can be derived."""
     table = CHANGES.get(cls.__name__, {})
     declared = [name for name in cls.parameters() if name not in RUN]
-    missing = [name for name in declared if name not in table]
-    assert not missing, (
-        f"{cls.__name__}: nothing is known to change with {missing}; add another value and data on "
-        "which it shows to tests/support/changes.py."
-    )
     assert set(table) <= set(declared), (
         f"{cls.__name__} has no parameter {set(table) - set(declared)}"
     )
-    return table
+    return {name: change_of(cls, name) for name in declared}
+
+
+def change_of(cls: type, name: str) -> Change | Nothing | None:
+    return CHANGES.get(cls.__name__, {}).get(name) or derived_change(cls, name)
+
+
+def default_data(cls: type) -> str:
+    """Rows for maps, which are in classes if there must be some; see also ``columns_of``."""
+    return "classes" if "n_components" in cls.parameters() and cls.needs_target else "rows"
+
+
+@functools.cache
+def derived_change(cls: type, name: str) -> Change | None:
+    """A change that nobody listed: by another value alone, or in the usual circumstances."""
+    return next(derived_changes(cls, name), None)
+
+
+def derived_changes(cls: type, name: str) -> Iterator[Change]:
+    """All of them, and at last a value that is refused by an error that names the parameter."""
+    refused = []
+    for change in possible_changes(cls, name):
+        try:
+            plain = outcome(cls, change.given, change.data)
+            found = outcome(cls, {**change.given, name: change.value}, change.data)
+        except ParameterError as error:
+            refused += [change._replace(shows=REFUSAL)] if name in str(error) else []
+            continue
+        except DataError:  # such as more neighbors than rows
+            continue
+        where = next((w for w in ("places", *cls.fitted_attributes) if found.differs(plain, w)), "")
+        if where:
+            yield change._replace(shows=where)
+    yield from refused[:1]
+
+
+def possible_changes(cls: type, name: str) -> list[Change]:
+    constraint, data = cls.parameters()[name].metadata["constraint"], default_data(cls)
+    alone = [Change(other, data=data) for other in other_values(constraint, in_use(cls, name))]
+    known = CIRCUMSTANCES.get(name, [])
+    return alone + [change for change in known if set(change.given) <= set(cls.parameters())]
+
+
+def in_use(cls: type, name: str) -> Any:
+    """The value of a parameter that is not given."""
+    return usual(cls).get(name, cls.parameters()[name].default)
 
 
 def test_another_value_of_a_parameter_changes_the_result(estimator):
@@ -156,20 +209,41 @@ def test_another_value_of_a_parameter_changes_the_result(estimator):
     for name, change in changes_of(estimator).items():
 
         def check(name=name, change=change):
+            assert change is not None, (
+                f"{estimator.__name__}: no other value of {name} changes a place or an attribute. "
+                "If it takes other parameters or data to show, name them in "
+                "tests/support/changes.py; a random_state that is not used is FIXED there."
+            )
             if not isinstance(change, Change):
-                data = "classes" if estimator.__name__ == "LDA" else "rows"
+                data = default_data(estimator)
                 plain = outcome(estimator, {}, data)
                 other = outcome(estimator, {name: change.value}, data)
                 assert not other.differs(plain, "bytes"), change.reason
                 return
+            if change.shows == REFUSAL:
+                return  # found to be refused when it was derived
             given, value = change.given, change.value
-            assert named(given.get(name)) != named(value), "the other value is the same"
+            before = given.get(name, in_use(estimator, name))
+            assert named(before) != named(value), "the other value is the same"
             plain = outcome(estimator, given, change.data)
             other = outcome(estimator, {**given, name: value}, change.data)
             assert other.differs(plain, change.shows), f"{name}={value!r} changes no {change.shows}"
 
         results.run(name, check)
     results.finish()
+
+
+def test_without_a_seed_every_fit_is_another_one(estimator):
+    """Where another seed shows, None draws one; a constant in its place would show here."""
+    if "random_state" not in estimator.parameters():
+        assert estimator is Preparation
+        return
+    change = change_of(estimator, "random_state")
+    if not isinstance(change, Change):  # it is listed as unused
+        return
+    params = {**change.given, "random_state": None}
+    first, second = (Outcome(estimator, params, change.data) for _ in range(2))
+    assert first.differs(second, change.shows), "random_state=None gave the same result twice"
 
 
 # Pairs of these act on the same formula; the others choose a start, a stop or a number of columns.
@@ -179,31 +253,29 @@ ASIDE |= {"n_features", "estimator", "direction"}
 
 def test_a_parameter_is_not_ignored_beside_another_one(estimator):
     """With a changed, b still changes the result, unless its documentation says otherwise."""
-    table = {k: c for k, c in changes_of(estimator).items() if isinstance(c, Change)}
+    table = {
+        name: change
+        for name, change in changes_of(estimator).items()
+        if isinstance(change, Change) and change.shows != REFUSAL and name not in ASIDE
+    }
     unused, idle = UNUSED_WITH.get(estimator.__name__, set()), []
     results = Cases()
-    for a, b in itertools.permutations([name for name in table if name not in ASIDE], 2):
-        given = {**table[a].given, a: table[a].value}
-        wanted = table[b].given
-        if any(named(given.get(k, v)) != named(v) for k, v in wanted.items()):
-            continue  # b needs another value of a
-        if b in given or table[a].data != table[b].data:
+    for a, b in itertools.permutations(table, 2):
+        if not may_meet(a, table[a], b, table[b]):
             continue
-        given = {**wanted, **given}
 
-        def check(a=a, b=b, given=given):
-            data = table[b].data
+        def check(a=a, b=b):
             if (a, b) in unused:
                 idle.append((a, b))
                 with contextlib.suppress(ParameterError):  # refused: it is not ignored silently
-                    plain = outcome(estimator, given, data)
-                    other = outcome(estimator, {**given, b: table[b].value}, data)
-                    assert not other.differs(plain, table[b].shows), f"{b} is used with {a}"
+                    used = shows_beside(estimator, a, table[a], b, table[b])
+                    assert not used, f"{b} is used with {a}"
                 return
-            plain = outcome(estimator, given, data)
-            other = outcome(estimator, {**given, b: table[b].value}, data)
-            changed = other.differs(plain, table[b].shows)
-            assert changed, f"{b} is ignored with {a}={table[a].value!r}"
+            if {a, b} <= set(CHANGES.get(estimator.__name__, {})):  # both values were chosen
+                shown = shows_beside(estimator, a, table[a], b, table[b])
+            else:
+                shown = any(derived_pairs(estimator, a, b))
+            assert shown, f"{b} is ignored with {a}={table[a].value!r}"
 
         results.run(f"{a}, {b}", check)
     if results.count:
@@ -211,13 +283,40 @@ def test_a_parameter_is_not_ignored_beside_another_one(estimator):
     assert unused == set(idle), f"not tried: {unused - set(idle)}"
 
 
+def may_meet(a: str, first: Change, b: str, second: Change) -> bool:
+    """Whether b can show beside the changed a: on the same data, with the same a."""
+    given = {**first.given, a: first.value}
+    needs = any(named(given.get(k, v)) != named(v) for k, v in second.given.items())
+    return not needs and b not in given and first.data == second.data
+
+
+def shows_beside(cls: type, a: str, first: Change, b: str, second: Change) -> bool:
+    given = {**second.given, **first.given, a: first.value}
+    plain = outcome(cls, given, second.data)
+    return outcome(cls, {**given, b: second.value}, second.data).differs(plain, second.shows)
+
+
+def derived_pairs(cls: type, a: str, b: str) -> Iterator[bool]:
+    """Whether b shows beside a, for each pair of their values; extreme ones may hide each other."""
+    yield from _shown(cls, a, b, [(change_of(cls, a), change_of(cls, b))])
+    listed = CHANGES.get(cls.__name__, {})
+    both = ([listed[n]] if n in listed else derived_changes(cls, n) for n in (a, b))
+    yield from _shown(cls, a, b, itertools.product(*both))
+
+
+def _shown(cls: type, a: str, b: str, pairs: Iterable[tuple[Change, Change]]) -> Iterator[bool]:
+    for first, second in pairs:
+        if may_meet(a, first, b, second) and REFUSAL not in (first.shows, second.shows):
+            with contextlib.suppress(ParameterError, DataError):
+                yield shows_beside(cls, a, first, b, second)
+
+
 # --- parameters of the run --------------------------------------------------------------------
 
 
 def fitted_to(estimator: type, **params: Any) -> tuple[Any, list[bytes]]:
     """The model, and the bytes of what it gives."""
-    data = "classes" if estimator.__name__ == "LDA" else "rows"
-    found = Outcome(estimator, params, data)
+    found = Outcome(estimator, params, default_data(estimator))
     return found.model, [place.tobytes() for place in found.places]
 
 

@@ -60,7 +60,7 @@ class RelationalPerspectiveMap(CurvilinearReducer):
         Map of the fitted rows: from 0 to the side of the torus, without a unit. The edges lie in
         the sparsest strip along each axis.
     sides_ : ndarray of shape (n_components,)
-        Sides of the torus, after which each coordinate begins anew.
+        Sides of the torus, in the order of the axes, after which each coordinate begins anew.
     stress_ : float
         The energy E_p at the map.
     loss_history_ : ndarray of shape (n_steps,)

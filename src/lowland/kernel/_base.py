@@ -51,7 +51,7 @@ class KernelReducer(Reducer):
     dual_vectors_ : ndarray of shape (n_fitted, n_components)
         A: each axis as a combination of the images of the fitted rows.
     offsets_ : ndarray of shape (n_components,)
-        c, which centers the coordinates.
+        c, which centers the coordinates, in the order of the axes.
     fitted_rows_ : ndarray or sparse matrix of shape (n_fitted, n_features), or None
         Rows that new rows are compared with: all, or the landmarks. None if kernel values were
         given.

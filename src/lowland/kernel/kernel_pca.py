@@ -65,10 +65,11 @@ class KernelPCA(KernelReducer, Invertible):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the centered kernel matrix: the sum of squares of each coordinate. If there
-        are too few positive eigenvalues, the others are 0, and so are their coordinates.
+        Eigenvalues of the centered kernel matrix, largest first: the sum of squares of each
+        coordinate. If there are too few positive eigenvalues, the others are 0, and so are their
+        coordinates.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of each eigenvalue in the trace of the centered kernel matrix.
+        Share of each eigenvalue in the trace of the centered kernel matrix, largest first.
     dual_vectors_ : ndarray of shape (n_fitted, n_components)
         Axes as combinations of the images of the fitted rows: V lambda^(-1/2).
     mean_weights_ : ndarray of shape (n_fitted,)

@@ -54,8 +54,8 @@ class GaussianProcessReducer(Invertible):
     noise_ : float
         Standard deviation of the noise, in every column the same.
     relevance_ : ndarray of shape (n_components,)
-        How much the process depends on each axis, relative to the largest: squared spread of the
-        map in length scales.
+        How much the process depends on each axis, relative to the largest, in the order of the
+        axes: squared spread of the map in length scales.
     inducing_points_ : ndarray of shape (n_inducing, n_components), or None
         Places of the inducing points; None for exact inference.
     weights_ : ndarray of shape (n_inputs, n_features)

@@ -63,7 +63,7 @@ class BayesianGPLVM(GaussianProcessReducer):
     variances_ : ndarray of shape (n_trained, n_components)
         Variances of these distributions; those of the prior along an axis that is switched off.
     prior_deviations_ : ndarray of shape (n_components,)
-        Standard deviation of the prior of the places along each axis, in length scales.
+        Standard deviation of the prior of the places, in length scales, in the order of the axes.
 
     Notes
     -----

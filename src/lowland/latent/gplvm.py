@@ -80,7 +80,7 @@ class GPLVM(GaussianProcessReducer):
     fitted_rows_ : ndarray of shape (n_samples, n_features)
         The rows of the fit, which keep their places.
     prior_deviations_ : ndarray of shape (n_components,)
-        Standard deviation of the prior of the places along each axis, in length scales.
+        Standard deviation of the prior of the places, in length scales, in the order of the axes.
 
     Notes
     -----

@@ -59,9 +59,10 @@ class PPCA(Invertible):
         Means of the columns in the model. They are not the means of the known values, if these are
         another sample than the missing ones.
     explained_variance_ : ndarray of shape (n_components,)
-        Variance l_k of the model along each axis, its noise included; the divisor is n.
+        Variance l_k of the model along each axis, its noise included, largest first, with divisor
+        n.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of each axis in the total variance of the model.
+        Share of each axis in the total variance of the model, largest first.
     noise_variance_ : float
         Variance s^2 of the noise: the mean variance of the p - q directions left out.
     size_ : float

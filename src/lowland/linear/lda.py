@@ -73,12 +73,12 @@ class LDA(Classifier, MomentsReducer):
     mean_ : ndarray of shape (n_features,)
         Mean of the class means, weighted by the priors.
     eigenvalues_ : ndarray of shape (n_components,)
-        Scatter between classes over scatter within classes, along each axis.
+        Scatter between classes over scatter within classes along each axis, largest first.
     discriminant_power_ : ndarray of shape (n_components,)
-        Scatter between classes over total scatter along each axis, in (0, 1).
+        Scatter between classes over total scatter along each axis, in (0, 1), largest first.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of each eigenvalue in the sum of all: the share of the variance between classes,
-        measured in units of the variance within classes.
+        Share of each eigenvalue in the sum of all, largest first: the share of the variance
+        between classes, measured in units of the variance within classes.
     threshold_ : float or None
         For two classes, the coordinate where the prediction changes. Rows with ``transform(X) >
         threshold_`` are predicted to be of ``classes_[1]``. The threshold is optimal for normal

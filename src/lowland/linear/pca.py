@@ -76,11 +76,11 @@ class PCA(MomentsReducer):
     scale_ : ndarray of shape (n_features,) or None
         Standard deviations by which the columns are divided; None unless ``scale=True``.
     explained_variance_ : ndarray of shape (n_components,)
-        Variance along each axis, with divisor n - 1.
+        Variance along each axis, largest first, with divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of each axis in the total variance.
+        Share of each axis in the total variance, largest first.
     singular_values_ : ndarray of shape (n_components,)
-        Singular values of the centered data.
+        Singular values of the centered data, largest first.
     noise_variance_ : float
         Mean variance of the axes left out.
 

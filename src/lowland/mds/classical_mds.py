@@ -65,9 +65,9 @@ class ClassicalMDS(DistanceReducer):
         Map of the fitted rows, centered, with orthogonal columns. A column without a positive
         eigenvalue is 0. None if the rows were read leaf by leaf.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
-        Eigenvalues of B, largest first: all, or those of the map. Distances with negative
-        eigenvalues are not Euclidean. Of rows that were read leaf by leaf, "all" are one for each
-        column; the others are 0.
+        Eigenvalues of B, largest first: all, or those of the map, which are the sum of squares of
+        each coordinate. Distances with negative eigenvalues are not Euclidean. Of rows that were
+        read leaf by leaf, "all" are one for each column; the others are 0.
     goodness_of_fit_ : ndarray of shape (2,) or None
         Sum of the map's eigenvalues over the sum of all absolute and of all positive eigenvalues.
         None if not all eigenvalues are known, except for Euclidean rows, where the sums are known

@@ -80,8 +80,9 @@ class LandmarkMDS(DistanceReducer):
     landmark_map_ : ndarray of shape (n_landmarks, n_components)
         Map of the landmarks.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
-        Eigenvalues of the inner products of the landmarks, largest first. All of them for up to
-        400 landmarks, else those of the map.
+        Eigenvalues of the inner products of the landmarks, largest first: the sum of squares of
+        each coordinate over the landmarks. All of them for up to 400 landmarks, else those of the
+        map.
     mean_squares_ : ndarray of shape (n_landmarks,)
         Mean squared distance of each landmark to all landmarks, by which rows are placed.
     embedding_ : ndarray of shape (n_samples, n_components) or None

@@ -84,11 +84,11 @@ class NonlinearPCA(NetworkReducer, Invertible):
     anchors_ : ndarray of shape (n_anchors, n_components) or None
         Places at which the search for the place of a row may start, of the inverse variant.
     ridge_ : ndarray of shape (n_components,)
-        Weights of squared places in the search.
+        Weights of squared places in the search, in the order of the axes.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         How much of the variance of the standardized columns each component explains beside those
-        before it, with the later ones at 0. If the network is not hierarchical, only the sum has a
-        meaning.
+        before it, with the later ones at 0, in the order of the axes. If the network is not
+        hierarchical, only the sum has a meaning.
     loss_history_ : ndarray of shape (n_losses,)
         Loss at the start, and after each step: the mean squared error of a standardized value,
         averaged over the sub-networks, and the penalties. It never rises.

@@ -42,7 +42,7 @@ class HessianLLE(LocallyLinearReducer):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the Hessian form: 0 where the data are flat.
+        Eigenvalues of the Hessian form, smallest first: 0 where the data are flat.
 
     Notes
     -----

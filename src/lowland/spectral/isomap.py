@@ -49,11 +49,11 @@ class Isomap(GeodesicEmbedding):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Sum of squares of each coordinate, over the landmarks if there are some.
+        Sum of squares of each coordinate, largest first, over the landmarks if there are some.
     residual_variance_ : ndarray of shape (n_components,)
-        1 - r^2 of geodesic distances and distances in the first 1, 2, ... coordinates. The bend of
-        this curve shows the dimension of the data, as in the paper. Beyond 500 rows, distances
-        from 500 of them to all rows are used.
+        1 - r^2 of geodesic distances and distances in the first 1, 2, ... coordinates, in the
+        order of the axes. The bend of this curve shows the dimension of the data, as in the paper.
+        Beyond 500 rows, distances from 500 of them to all rows are used.
     reconstruction_error_ : float
         |B - Y Y^T|_F / n for B = -1/2 H D_G^2 H, over the landmarks if there are some.
     lowest_eigenvalue_ : float

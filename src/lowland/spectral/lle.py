@@ -37,7 +37,8 @@ class LLE(LocallyLinearReducer):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of M = (I - W)^T (I - W): the mean squared error of each coordinate.
+        Eigenvalues of M = (I - W)^T (I - W), smallest first: the mean squared error of each
+        coordinate.
 
     Notes
     -----

@@ -37,7 +37,7 @@ class LTSA(LocallyLinearReducer):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the alignment matrix: 0 where the data are flat.
+        Eigenvalues of the alignment matrix, smallest first: 0 where the data are flat.
 
     Notes
     -----

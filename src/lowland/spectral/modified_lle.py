@@ -44,7 +44,8 @@ class ModifiedLLE(LocallyLinearReducer):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the sum of squared errors over all weights: 0 where the data are flat.
+        Eigenvalues of the sum of squared errors over all weights, smallest first: 0 where the data
+        are flat.
 
     Notes
     -----

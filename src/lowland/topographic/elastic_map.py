@@ -97,7 +97,7 @@ class ElasticMap(TopographicReducer):
     surface_ : ndarray of shape (n_surface, n_features)
         Nodes of the surface that rows are projected on: the grid and its extrapolated border.
     step_lengths_ : ndarray of shape (n_components,)
-        Mean length of the edges along each axis, of all edges of a hexagonal grid.
+        Mean length of the edges, in the order of the axes; of all edges of a hexagonal grid.
     energy_ : ndarray of shape (3,)
         The terms of U at the end: approximation, stretching, bending.
     surface_variance_ratio_ : float

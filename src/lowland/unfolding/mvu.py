@@ -74,7 +74,8 @@ class MVU(GraphEmbedding):
     variance_ : float
         tr K: the sum of squared distances from the mean, in all axes.
     eigenvalues_ : ndarray of shape (rank,)
-        Parts of ``variance_`` along the axes of Y: the eigenvalues of K. The map shows the first.
+        Eigenvalues of K, largest first, the parts of ``variance_``: the sum of squares of each
+        coordinate of Y, of which the map shows the first.
     rank_ : int
         Number of axes that K uses, with more than a millionth of the largest eigenvalue.
     violation_max_ : float

@@ -13,7 +13,7 @@ UNITS = np.vstack([DENSE[::7], DENSE[:9], np.zeros((2, 7)), RNG.random((30, 7))]
 
 
 def squares_of(X, units):
-    return np.nansum((X[:, None].astype(float) - units.astype(X.dtype).astype(float)) ** 2, axis=2)
+    return np.nansum((X[:, None].astype(float) - units) ** 2, axis=2)
 
 
 KINDS = {
@@ -49,6 +49,15 @@ def test_sparse_rows_far_from_the_origin_are_decided_by_exact_distances():
     wanted = squares_of(X, units).argsort(axis=1, kind="stable")[:, :2]
     found = engine.nearest_units(scipy.sparse.csr_array(X), units, 1, 2)
     np.testing.assert_array_equal(found, wanted)
+
+
+@each("k", [1, 2, 5])
+def test_rows_of_float32_far_from_the_origin_are_decided_by_exact_distances(k):
+    """Neither their squares nor the units have a place in float32."""
+    X = (DENSE + 2.0**14).astype(np.float32)
+    units = UNITS + RNG.random(UNITS.shape) / 64 + 2.0**14
+    wanted = squares_of(X, units).argsort(axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(engine.nearest_units(X, units, 1, k), wanted)
 
 
 @each("kind", KINDS.values(), ids=list(KINDS))

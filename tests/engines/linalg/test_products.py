@@ -30,6 +30,15 @@ def test_times_is_the_product_with_the_centered_copy(case, layout, dtype):
     assert np.allclose(found, (X - mean) @ V, rtol=0, atol=ATOL[dtype])
 
 
+def test_times_does_not_move_rows_of_float32_by_the_rounding_of_their_mean(irregular):
+    X = (np.round(64 * irregular(97, 31)) / 64 + 4096).astype(np.float32)  # float32 holds them
+    mean, V = X.mean(axis=0, dtype=np.float64), np.random.default_rng(1).random((31, 5))
+    centered = X - mean
+    # 31 terms of centered rows, and the rounding of V; that of the mean is 4096 / 10 times as large
+    bound = 40 * 2.0**-24 * (np.abs(centered) @ V).max()
+    assert np.abs(products.times(X, mean, V, 2) - centered @ V).max() < bound < 1e-3
+
+
 def test_transpose_times_is_the_product_with_the_centered_copy(case, layout, dtype):
     X, mean, _, Z = case
     found = products.transpose_times(layout(X), mean, Z, 2)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks, rows_within
@@ -55,22 +54,24 @@ def nearest_units(
     """Numbers (n, n_nearest) of the units nearest to each row, nearest first."""
     if n_nearest <= FEW:
         return nearest_with_squares(X, units, threads, n_nearest, missing).ids
-    return nearest_centers(X, np.ascontiguousarray(units, X.dtype), n_nearest, threads, Monitor())
+    shift = units.mean(axis=0).astype(X.dtype)  # squares of rows far from 0 would drown distances
+    near = np.ascontiguousarray(units - shift, X.dtype)
+    return nearest_centers(X - shift, near, n_nearest, threads, Monitor())
 
 
 def nearest_with_squares(
     X: Any, units: np.ndarray, threads: int, n_nearest: int = 1, missing: bool = False
 ) -> Nearest:
     """The nearest one or two units of each row, and the squared distances to them."""
-    units = _like(units, X)
+    units = np.ascontiguousarray(units, np.float64)
     found = Nearest(
         np.empty((X.shape[0], n_nearest), np.int32), np.empty((X.shape[0], n_nearest), np.float64)
     )
     if is_sparse(X):
         _nearest_of_sparse(X, units, threads, found)
         return found
-    shift = units.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    for rows, block in _blocks(X):
+    shift = units.mean(axis=0)
+    for rows, block in _blocks(X, np.float64):
         _native.nearest_units(
             block, units, shift, missing, found.ids[rows], found.squares[rows], threads
         )
@@ -105,35 +106,27 @@ def squares_to_units(
 
     A missing value (NaN) has no part in them.
     """
-    units = _like(units, X)
+    units = np.ascontiguousarray(units, np.float64)
     lists = np.ascontiguousarray(lists, np.int32)
     nearest = np.ascontiguousarray(nearest, np.int32)
     found = np.empty((X.shape[0], lists.shape[1]))
-    for rows, block in _blocks(X):
+    for rows, block in _blocks(X, np.float64):
         _native.squares_to_units(block, units, nearest[rows], lists, found[rows], threads)
     return found
 
 
-def _like(units: np.ndarray, X: Any) -> np.ndarray:
-    """Units in the type of the rows."""
-    with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(units, X.dtype)
-    if not np.isfinite(found).all():
-        raise DataError(
-            f"units reach {np.abs(units).max():g}, which {X.dtype} cannot hold; give the rows as "
-            "float64."
-        )
-    return found
+def _blocks(X: Any, dtype: Any = None) -> Iterator[tuple[slice, np.ndarray]]:
+    """Slices, and the dense rows in them, adjacent in memory: all of X if it is such a table.
 
-
-def _blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """Slices, and the dense rows in them, adjacent in memory: all of X if it is such a table."""
-    if not is_sparse(X) and X.flags.c_contiguous:
+    Units have digits that float32 lacks: rows are compared with them in float64.
+    """
+    dtype = np.dtype(X.dtype if dtype is None else dtype)
+    if not is_sparse(X) and X.flags.c_contiguous and X.dtype == dtype:
         yield slice(0, len(X)), X
         return
-    for rows in row_blocks(X.shape[0], rows_within(X.dtype.itemsize * X.shape[1])):
+    for rows in row_blocks(X.shape[0], rows_within(dtype.itemsize * X.shape[1])):
         block = X[rows].toarray() if is_sparse(X) else X[rows]
-        yield rows, np.ascontiguousarray(block)
+        yield rows, np.ascontiguousarray(block, dtype)
 
 
 def _nearest_of_sparse(X: Any, units: np.ndarray, threads: int, found: Nearest) -> None:

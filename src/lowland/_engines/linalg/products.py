@@ -57,9 +57,12 @@ def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
         offset = np.empty((1, V.shape[1]), dtype=X.dtype)
         _native.project(shift[None, :], np.zeros_like(shift), V, offset, threads)
         _sparse_times(X, V, offset[0], out, threads)
-        return out
-    for rows, block in contiguous_blocks(X):
-        _native.project(block, shift, V, out[rows], threads)
+    else:
+        for rows, block in contiguous_blocks(X):
+            _native.project(block, shift, V, out[rows], threads)
+    rest = mean - shift  # what float32 cannot hold of the mean would move the map
+    if rest.any():
+        out -= np.einsum("k,kj->j", rest, V).astype(X.dtype)
     return out
 
 
