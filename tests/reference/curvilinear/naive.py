@@ -105,7 +105,8 @@ def ddhds_trial(D, Y, reach, rounding=1e-3):
         gradient = slope.sum(axis=1)[:, None] * y - slope @ y
         return (gap * F).sum() / 2, gradient.ravel()
 
-    return minimize(value, Y.ravel(), jac=True, method="L-BFGS-B").x.reshape(n, -1)
+    steps = {"maxiter": 200}  # after which next to nothing changes
+    return minimize(value, Y.ravel(), jac=True, method="L-BFGS-B", options=steps).x.reshape(n, -1)
 
 
 def _geometric(first, last, share):
