@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _interrupts():
-    """Ctrl-C works in the tests and in what they start, also where the parent ignores it (nohup)."""
+    """Ctrl-C works in tests and what they start, also where the parent ignores it (nohup)."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored:
         signal.signal(signal.SIGINT, signal.default_int_handler)

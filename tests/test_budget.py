@@ -23,7 +23,7 @@ def test_every_row_is_a_file():
 def test_files_that_grow_by_half_are_named_on_a_machine_of_any_speed():
     table = {f"tests/test_{i}.py": 10.0 for i in range(5)}
     for speed in (0.5, 1.0, 2.0):
-        same = {name: speed * 10.0 for name in table}
+        same = dict.fromkeys(table, speed * 10.0)
         assert outgrown(table, same) == []
         assert outgrown(table, {**same, "tests/test_0.py": speed * 14.0}) == []
         (line,) = outgrown(table, {**same, "tests/test_0.py": speed * 16.0})

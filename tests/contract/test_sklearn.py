@@ -13,7 +13,6 @@ from lowland.neighbors import KNNTransformer
 from support.cases import Cases
 from support.methods import QUICKEST, sampled, small
 
-
 # What a method may get wrong by itself; the other checks are about what its base class does.
 OWN = {
     "check_no_attributes_set_in_init",

@@ -31,7 +31,6 @@ def each_page(pages: tuple[str, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("page", [pytest.param(p, marks=m) for p, m in marks.items()])
 
 
-
 FENCE = re.compile(
     r"^```(\w*)\n(.*?)^```\n(?:\n(?:prints\n\n)?```\n(.*?)^```)?", re.DOTALL | re.MULTILINE
 )

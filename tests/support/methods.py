@@ -24,13 +24,14 @@ every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
 
 
-
 def _quickest() -> set[type]:
     """The quickest method of every base class: what its siblings inherit is tested by it."""
     siblings: dict[type, list[type]] = {}
     for cls in registry.all_methods():
         siblings.setdefault(cls.__mro__[1], []).append(cls)
-    return {min(group, key=lambda cls: cls.estimate(1000, 20).seconds) for group in siblings.values()}
+    return {
+        min(group, key=lambda cls: cls.estimate(1000, 20).seconds) for group in siblings.values()
+    }
 
 
 QUICKEST = _quickest()
