@@ -21,6 +21,11 @@ CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
 
+# What depends on the versions of libraries, and what reaches the kernels with odd data.
+VERSIONS := $(patsubst %,tests/contract/test_%.py,sklearn company bad_data fitting new_rows \
+	malformed_sparse selectors)
+MEMORY := tests/native $(patsubst %,tests/contract/test_%.py,bad_data fitting new_rows \
+	malformed_sparse hostile_models)
 # What depends on rounding, for other processors.
 NUMERICAL := tests/reference tests/contract tests/docs
 # A part of the slow tests, such as PART=2/5.
@@ -35,8 +40,8 @@ help:
 	@echo "make check   a representative part of the tests on the editable install (about a minute)"
 	@echo "make test    build, install into .venv, run all tests but the slow ones (8 minutes)"
 	@echo "make test-slow  the slow tests and other processors (25 minutes); PART=0/5: a fifth"
-	@echo "make test-oldest  the contract suite with the oldest supported scikit-learn"
-	@echo "make sanitize  the kernels and the contract with address and undefined-behavior sanitizers"
+	@echo "make test-oldest  what depends on versions, with the oldest supported libraries"
+	@echo "make sanitize  the kernels and odd data with address and undefined-behavior sanitizers"
 	@echo "make fuzz MINUTES=10  random calls, files and command lines; SEED=1 AREAS=api,files"
 	@echo "make mutants  plant one error at a time; every one must be noticed by a test (minutes)"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
@@ -112,7 +117,7 @@ test-slow: $(VENV)/.installed $(VENV)/.test
 		$(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS)
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python $(PYTEST) tests/contract $(ARGS)
+	$(OLDEST)/bin/python $(PYTEST) $(VERSIONS) $(ARGS)
 
 # Kernels that end the process at the first access outside of a buffer. The sanitizer has to be in
 # the process before Python allocates anything, and libstdc++ with it, so both are preloaded.
@@ -127,7 +132,7 @@ sanitize: $(SANITIZED)/.built $(VENV)/.installed $(VENV)/.test
 	PYTHONPATH=$(SANITIZED)/site PYTHONMALLOC=malloc \
 		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(BIN)/python $(PYTEST) tests/native tests/contract $(ARGS)
+		$(BIN)/python $(PYTEST) $(MEMORY) $(ARGS)
 
 fuzz: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) \

@@ -20,6 +20,7 @@ __all__ = ["Budget", "outgrown", "read_table"]
 TABLE = Path(__file__).resolve().parents[1] / "budget.toml"
 LISTED = 2.0  # seconds; a file that takes less has no row
 GENEROUS = 1.5
+PROPERTY = "processor time"
 TOTAL = 16 * 60.0  # two cores for eight minutes
 HEAD = """\
 # Processor time of each test file in seconds, as `make test ARGS="--budget write"` measured it.
@@ -43,9 +44,10 @@ def outgrown(table: dict[str, float], measured: dict[str, float]) -> list[str]:
     ]
 
 
-def _spent() -> float:
+def _spent() -> tuple[float, float]:
+    """Processor time of this process, and of the processes that it has waited for."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    return times.user + times.system, times.children_user + times.children_system
 
 
 class Budget:
@@ -54,23 +56,27 @@ class Budget:
     def __init__(self, config: pytest.Config) -> None:
         self.mode = config.getoption("--budget")
         self.measured: dict[str, float] = {}
-        self.begun = 0.0
+        self.before, self.spent = (0.0, 0.0), 0.0
         self.lines: list[str] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
-        self.begun = _spent()
+        self.before, self.spent = _spent(), 0.0
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self):
+        """The last test of all ends browsers and clusters, whose time is not its own."""
         report = yield
-        if report.when == "teardown":
-            report.user_properties.append(("processor time", _spent() - self.begun))
+        (own, children), self.before = self.before, _spent()
+        ended = report.when == "teardown"
+        self.spent += self.before[0] - own + (0.0 if ended else self.before[1] - children)
+        if ended:
+            report.user_properties.append((PROPERTY, self.spent))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
-            if report.when == "teardown" and name == "processor time":
+            if report.when == "teardown" and name == PROPERTY:
                 file = report.nodeid.partition("::")[0]
                 self.measured[file] = self.measured.get(file, 0.0) + value
 
