@@ -1,46 +1,44 @@
-"""Plants one error at a time in a copy of the package and asks whether a test notices it.
+"""Makes one error at a time in a copy of the package and asks whether a test notices it.
 
-The errors are listed in ``tests/planted/*.toml``, one file per family. Each of them names a file of
-``src/lowland``, a text that occurs there exactly once, the wrong text that takes its place, and the
-tests that must fail. ``make mutants`` runs all of them; ``make mutants ARGS="mds --jobs 1"`` runs
-those whose name or file holds a word.
+Planted errors state mathematics: ``tests/planted/<room>.toml`` lists a file of ``src/lowland``, a
+text that occurs there exactly once, the wrong text in its place, and the tests that must fail.
+``make mutants`` tries all of them, ``make mutants ARGS="mds --jobs 1"`` those whose name or file
+holds a word. The named tests run without any error first: a test that always fails notices nothing.
 
-The named tests run once without any error first, because a test that always fails notices nothing.
+Random errors measure the tests: ``make mutants N=200 SEED=1 ROOM=mds`` draws small errors from the
+syntax trees, runs the tests that execute the changed line, and lists the errors that survive.
+``mutation/`` holds the parts. Neither mutmut 3 nor cosmic-ray does this here: mutmut makes no error
+outside of functions and in decorated ones, such as properties, and chooses tests by function;
+cosmic-ray runs one command for all mutants. Neither draws a sample by room or knows C++.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import compileall
+import collections
 import dataclasses
 import functools
-import os
-import py_compile
-import queue
+import itertools
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "lowland"
+from mutation import line_map, trying
+from mutation.copies import PACKAGE, ROOT, TEST_SECONDS, here, workers
+
 PLANTED = ROOT / "tests" / "planted"
-PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
-SECONDS = 120  # a run of the named tests takes some seconds
-BASELINE_SECONDS = 900  # of all named tests, without an error
 
 KILLED, SURVIVED = "killed", "SURVIVED"
 TIMED_OUT = "killed (by the time limit)"
 NOT_APPLICABLE, BROKEN_TEST = "does not apply", "test fails by itself"
 BROKEN_PLANT = "is no program"  # any test would notice it
+NO_TESTS = 5  # exit code of pytest
 SLIP = re.compile(r"^[E|\s]*(NameError|UnboundLocalError|ImportError|ModuleNotFoundError):", re.M)
 
 
@@ -71,7 +69,7 @@ class Mutant:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant."""
+    """What became of a planted error."""
 
     mutant: Mutant
     status: str
@@ -100,91 +98,6 @@ def chosen(mutants: Sequence[Mutant], words: Sequence[str]) -> list[Mutant]:
     return [m for m in mutants if not words or any(w in m.title or w in m.file for w in words)]
 
 
-class Copy:
-    """A copy of the package in a folder of its own, in which tests run."""
-
-    def __init__(self, folder: Path, kernels: Path) -> None:
-        self.folder, self.package = folder, folder / "lowland"
-        ignored = shutil.ignore_patterns("*.cpp", "*.h", "*.so", "*.pyd", "__pycache__")
-        shutil.copytree(PACKAGE, self.package, ignore=ignored)
-        shutil.copy2(kernels, self.package / "_native" / kernels.name)
-        # valid by the content of the source: a planted file and a restored one are compiled anew
-        compileall.compile_dir(
-            self.package,
-            quiet=1,
-            invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
-        )
-
-    def environment(self) -> dict[str, str]:
-        held = {name: value for name, value in os.environ.items() if name != "LOWLAND_DATA"}
-        return {
-            **held,
-            "PYTHONPATH": str(self.folder),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # to import them takes longer than most tests
-        }
-
-    def check_import(self) -> None:
-        """Refuse to go on if tests would import another lowland than this copy."""
-        code = "import lowland, lowland._native.kernels as k; print(lowland.__file__, k.__file__)"
-        found = subprocess.run(
-            [sys.executable, "-c", code],
-            env=self.environment(),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        if not all(path.startswith(str(self.folder)) for path in found):
-            raise SystemExit(
-                f"tests would import {found[0]} instead of the copy, as they do with an editable "
-                "install; run `make mutants`, which installs the wheel."
-            )
-
-    def run(self, tests: Sequence[str], *options: str, seconds: float) -> tuple[int | None, str]:
-        """The exit code of pytest and its output; None if it took too long."""
-        process = subprocess.Popen(
-            [sys.executable, *PYTEST, *options, *tests],
-            env=self.environment(),
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            text, _ = process.communicate(timeout=seconds)
-            return process.returncode, text
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-
-    def try_out(self, mutant: Mutant) -> Outcome:
-        """Plant the error, run its tests, and remove the error again."""
-        path = self.package / mutant.file
-        source = path.read_text(encoding="utf-8")
-        try:
-            planted = mutant.planted_in(source)
-            compile(planted, mutant.file, "exec")
-        except (ValueError, SyntaxError) as error:
-            return Outcome(mutant, NOT_APPLICABLE, detail=str(error))
-        start = time.perf_counter()
-        path.write_text(planted, encoding="utf-8")
-        try:
-            code, text = self.run(mutant.tests, "-x", seconds=SECONDS)
-        finally:
-            path.write_text(source, encoding="utf-8")
-        taken = time.perf_counter() - start
-        if code is None:
-            return Outcome(mutant, TIMED_OUT, taken, f"{SECONDS} s")
-        if code == 0:
-            return Outcome(mutant, SURVIVED, taken, ", ".join(mutant.tests))
-        if code > 1 or SLIP.search(text):
-            return Outcome(mutant, BROKEN_PLANT, taken, f"pytest ended with {code}: {text[-600:]}")
-        # a test failed, or a signal ended the process
-        return Outcome(mutant, KILLED, taken, _first_failure(text))
-
-
 def exists(test: str) -> bool:
     """Whether a file or folder of tests, or a function in a file, is there."""
     place, _, function = test.partition("[")[0].partition("::")  # a case is not looked up
@@ -200,108 +113,63 @@ def _functions(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
-def _first_failure(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return lines[0][:160] if lines else ""
+def try_planted(mutant: Mutant) -> Outcome:
+    """Plant the error in the copy of this worker, run its tests, and remove the error again."""
+    path = here().package / mutant.file
+    try:
+        planted = mutant.planted_in(path.read_text(encoding="utf-8"))
+        compile(planted, mutant.file, "exec")
+    except (ValueError, SyntaxError) as error:
+        return Outcome(mutant, NOT_APPLICABLE, detail=str(error))
+    start = time.perf_counter()
+    with here().planted(path, planted.encode()):
+        run = here().run(mutant.tests, "-x")
+    taken = time.perf_counter() - start
+    if run.code == -signal.SIGALRM:
+        return Outcome(mutant, TIMED_OUT, taken, f"{TEST_SECONDS:.0f} s")
+    if run.code == 0:
+        return Outcome(mutant, SURVIVED, taken, ", ".join(mutant.tests))
+    if run.code > 1 or SLIP.search(run.text):
+        detail = f"pytest ended with {run.code}: {run.text[-600:]}"
+        return Outcome(mutant, BROKEN_PLANT, taken, detail)
+    # a test failed, or a signal ended the process
+    return Outcome(mutant, KILLED, taken, run.culprit)
 
 
-def failing(text: str) -> list[str]:
-    """Node ids of what failed, from the summary of pytest."""
-    lines = [line.split() for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return [words[1] for words in lines if len(words) > 1]
+def failing(tests: Sequence[str]) -> list[str]:
+    """Node ids of what fails although no error is planted."""
+    run = here().run(tests)
+    if run.code not in (0, 1):
+        raise RuntimeError(f"the tests cannot run without an error, either:\n{run.text}")
+    return run.failed
 
 
-def broken_tests(copies: Sequence[Copy], mutants: Sequence[Mutant]) -> list[str]:
+def broken_tests(pool: Executor, jobs: int, mutants: Sequence[Mutant]) -> list[str]:
     """Node ids of named tests that fail although no error is planted, or that do not exist."""
     named = sorted({test for mutant in mutants for test in mutant.tests})
     tests = [test for test in named if exists(test)]
-    files = sorted({test.partition("::")[0] for test in tests})
     # a file that is named as a whole contains its tests that are named one by one
     whole = {test for test in tests if "::" not in test}
-    parts = [
-        [
-            test
-            for test in tests
-            if test.partition("::")[0] in files[place :: len(copies)]
-            and (test in whole or test.partition("::")[0] not in whole)
-        ]
-        for place in range(len(copies))
-    ]
-    with ThreadPoolExecutor(len(copies)) as pool:
-        runs = pool.map(
-            lambda copy, part: copy.run(part, seconds=BASELINE_SECONDS) if part else (0, ""),
-            copies,
-            parts,
-        )
-        found = [test for test in named if test not in tests]
-        for code, text in runs:
-            if code not in (0, 1):
-                raise SystemExit(f"the tests cannot run without an error, either:\n{text}")
-            found += failing(text)
-    return found
+    single = [test for test in tests if test in whole or line_map.file_of(test) not in whole]
+    by_file = [list(group) for _, group in itertools.groupby(single, line_map.file_of)]
+    parts = [list(itertools.chain(*by_file[place::jobs])) for place in range(jobs)]
+    found = [test for test in named if test not in tests]
+    return found + list(itertools.chain(*pool.map(failing, filter(None, parts))))
 
 
-def outcomes(
-    copies: Sequence[Copy], mutants: Sequence[Mutant], broken: Sequence[str]
-) -> Iterator[Outcome]:
-    """Try all mutants, one per copy at a time; results as they come, in order."""
-    free: queue.Queue[Copy] = queue.Queue()
-    for copy in copies:
-        free.put(copy)
-
-    def outcome(mutant: Mutant) -> Outcome:
-        useless = [b for b in broken if any(b.startswith(test) for test in mutant.tests)]
-        if useless:
-            return Outcome(mutant, BROKEN_TEST, detail=", ".join(useless))
-        copy = free.get()
-        try:
-            return copy.try_out(mutant)
-        finally:
-            free.put(copy)
-
-    pool = ThreadPoolExecutor(len(copies))
-    try:
-        yield from pool.map(outcome, mutants)
-    finally:
-        pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for those that have not begun
-
-
-def compiled_kernels() -> Path:
-    """The compiled kernels of the lowland that this Python imports."""
-    from lowland._native import kernels
-
-    return Path(kernels.__file__)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("words", nargs="*", help="only errors whose name or file holds a word")
-    parser.add_argument("--jobs", type=int, default=2, help="errors that are tried at a time")
-    parser.add_argument(
-        "--trust-tests", action="store_true", help="do not run the tests without an error first"
-    )
-    parser.add_argument("--verbose", action="store_true", help="show the test that noticed")
-    parser.add_argument("--list", action="store_true", help="show the errors and try none")
-    options = parser.parse_args(arguments)
-    mutants = chosen(all_mutants(), options.words)
-    if not mutants:
-        parser.error(f"no planted error has {' or '.join(options.words)} in its name")
-    if options.list:
-        for mutant in mutants:
-            print(f"{mutant.title}  [{mutant.file}]  {' '.join(mutant.tests)}")
-        return 0
+def run_planted(mutants: Sequence[Mutant], options: argparse.Namespace) -> int:
     start, found = time.perf_counter(), []
-    with tempfile.TemporaryDirectory(prefix="lowland-mutants-") as folder:
-        kernels = compiled_kernels()
-        n_copies = max(1, min(options.jobs, len(mutants)))
-        copies = [Copy(Path(folder) / str(number), kernels) for number in range(n_copies)]
-        copies[0].check_import()
-        broken = [] if options.trust_tests else broken_tests(copies, mutants)
-        for outcome in outcomes(copies, mutants, broken):
-            found.append(outcome)
+    with workers(options.jobs) as pool:
+        broken = [] if options.trust_tests else broken_tests(pool, options.jobs, mutants)
+        useless = {m: [b for b in broken if b.startswith(m.tests)] for m in mutants}
+        found += [Outcome(m, BROKEN_TEST, 0.0, ", ".join(b)) for m, b in useless.items() if b]
+        tried = pool.map(try_planted, [mutant for mutant in mutants if not useless[mutant]])
+        for outcome in itertools.chain(tuple(found), tried):
             print(f"{outcome.seconds:6.1f} s  {outcome.status:10}  {outcome.mutant.title}")
             if outcome.status != KILLED or options.verbose:
                 print(f"            {outcome.detail}", flush=True)
+            if outcome.status != BROKEN_TEST:
+                found.append(outcome)
     bad = [outcome for outcome in found if not outcome.is_good]
     slow = [outcome for outcome in found if outcome.status == TIMED_OUT]
     print(
@@ -311,6 +179,98 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for outcome in bad:
         print(f"{outcome.status}: {outcome.mutant.title} [{outcome.mutant.file}]")
     return 1 if bad else 0
+
+
+def existing_tests(files: Sequence[str]) -> list[str]:
+    """Node ids of the tests of some files that are not slow."""
+    files = [file for file in files if (ROOT / file).exists()]
+    if not files:
+        return []
+    run = here().run(files, "--collect-only", "-m", "not slow", idle=600)
+    if run.code not in (0, NO_TESTS):
+        raise RuntimeError(f"the tests cannot be collected:\n{run.text[-2000:]}")
+    return [line for line in run.text.splitlines() if "::" in line]
+
+
+def run_random(options: argparse.Namespace) -> int:
+    sites = [s for s in trying.all_sites() if options.room in (None, s.room)]
+    sample = trying.drawn(sites, options.random, options.seed)
+    if not sample:
+        raise SystemExit(f"there is no room {options.room}, or nothing to change in it")
+    if options.list:
+        for site in sample:
+            source = (PACKAGE / site.file).read_bytes()
+            print(f"{site.file}:{site.line}  {site.operator}  {site.change(source)}")
+        return 0
+    if options.remap or not (line_map.FOLDER / "map" / "sources.json").exists():
+        line_map.record(options.jobs)
+    print(
+        f"{len(sample)} of {len(sites)} errors; each has at most {line_map.MOST_TESTS} tests that "
+        f"take at most {line_map.MOST_SECONDS:.0f} s by the map, those first that run its line"
+    )
+    start, verdicts = time.perf_counter(), []
+    with workers(options.jobs) as pool:
+        known = line_map.LineMap()
+        known.update(pool.submit(existing_tests, sorted(known.changed_tests)).result())
+        if known.changed:
+            print(f"{len(known.changed)} files have changed since the map was made (--remap)")
+        tests = [{t: known.seconds[t] for t in known.tests(site)} for site in sample]
+        for site, verdict in zip(sample, pool.map(trying.try_out, sample, tests), strict=True):
+            verdicts.append(verdict)
+            change = site.change((PACKAGE / site.file).read_bytes())
+            print(
+                f"{verdict.seconds:6.1f} s  {verdict.status}  {site.room}  {site.file}:{site.line}"
+                f"  {site.operator}: {change}  [{verdict.detail}]",
+                flush=True,
+            )
+    print_rates(verdicts)
+    print(f"seed {options.seed}; {time.perf_counter() - start:.0f} s")
+    return 0
+
+
+def print_rates(verdicts: Sequence[trying.Verdict]) -> None:
+    """A table by room, and the errors that nobody noticed."""
+    rooms: dict[str, list[trying.Verdict]] = collections.defaultdict(list)
+    for verdict in verdicts:
+        if verdict.counts:
+            rooms[verdict.site.room].append(verdict)
+            rooms["all"].append(verdict)
+    rooms["all"] = rooms.pop("all", [])
+    print(f"\n{'room':14} mutants  killed    rate  not covered")
+    for room, members in rooms.items():
+        killed = sum(v.is_killed for v in members)
+        open_lines = sum(v.status == trying.NOT_COVERED for v in members)
+        rate = f"{killed / max(1, len(members)):.1%}"
+        print(f"{room:14} {len(members):7}  {killed:6}  {rate:>6}  {open_lines:11}")
+    for verdict in verdicts:
+        if verdict.counts and not verdict.is_killed:
+            print(f"\n{verdict.status} {verdict.detail}\n{verdict.difference()}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__.split("\n")[0])
+    parser.add_argument("words", nargs="*", help="only planted errors whose name or file holds one")
+    parser.add_argument("--jobs", type=int, default=2, help="errors that are tried at a time")
+    parser.add_argument(
+        "--trust-tests", action="store_true", help="do not run the tests without an error first"
+    )
+    parser.add_argument("--verbose", action="store_true", help="show the test that noticed")
+    parser.add_argument("--list", action="store_true", help="show the errors and try none")
+    parser.add_argument("--random", type=int, metavar="N", help="try N random errors instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the random errors")
+    parser.add_argument("--room", help="only errors of one folder: mds, engines, native, ...")
+    parser.add_argument("--remap", action="store_true", help="record anew which tests run a line")
+    options = parser.parse_args(arguments)
+    if options.random:
+        return run_random(options)
+    mutants = chosen(all_mutants(), options.words)
+    if not mutants:
+        parser.error(f"no planted error has {' or '.join(options.words)} in its name")
+    if options.list:
+        for mutant in mutants:
+            print(f"{mutant.title}  [{mutant.file}]  {' '.join(mutant.tests)}")
+        return 0
+    return run_planted(mutants, options)
 
 
 if __name__ == "__main__":
