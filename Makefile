@@ -44,6 +44,7 @@ help:
 	@echo "make sanitize  the kernels and odd data with address and undefined-behavior sanitizers"
 	@echo "make fuzz MINUTES=10  random calls, files and command lines; SEED=1 AREAS=api,files"
 	@echo "make mutants  plant one error at a time; every one must be noticed by a test (minutes)"
+	@echo "make mutants N=200 SEED=1 ROOM=mds  random errors of syntax trees, and those that survive"
 	@echo "make lint    ruff and mypy          make format  let ruff rewrite"
 	@echo "make docs    write what the documentation says about the code; draw missing pictures"
 	@echo "make bench   lowland beside its peers (long; wants a quiet machine)"
@@ -140,7 +141,8 @@ fuzz: $(VENV)/.installed $(VENV)/.test
 
 # The wheel, because an editable install would be imported instead of the copies with errors.
 mutants: $(VENV)/.installed $(VENV)/.test
-	$(BIN)/python tests/mutants.py $(ARGS)
+	$(BIN)/python tests/mutants.py $(if $(N),--random $(N)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(ROOM),--room $(ROOM)) $(ARGS)
 
 lint: $(VENV)/.installed $(VENV)/.lint
 	$(BIN)/ruff check .
