@@ -89,8 +89,11 @@ def test_new_rows_are_placed_as_the_definition_says(method):
             size = max(np.abs(expected).max(), np.abs(task.Y).max())
             np.testing.assert_allclose(placed, expected, rtol=0, atol=CLOSE * size)
             return
-        for row, (z, height) in enumerate(zip(placed, oracle(task), strict=True)):
+        above = [
             assert_lowest(z.astype(float), height, task, row)
+            for row, (z, height) in enumerate(zip(placed, oracle(task), strict=True))
+        ]
+        assert np.mean(above) <= MEAN_ABOVE
 
     for_each_case(method, check)
 
@@ -111,25 +114,35 @@ GLOBAL = {
 # Of the height. The descent of a neighbor embedding ends with steps of 1e-4, which may still be
 # steps along a flat valley.
 ABOVE = {True: 1e-6, False: 1e-3}
-# Heights that are constant between jumps: their lowest piece may be too small to be found. Of what
-# the lowest node is below half of the nodes.
-STEPPED = {"RankVisu": 0.05}
+# Heights that are constant between jumps: their lowest piece may be too small to be found, and
+# which pieces there are depends on the map, which depends on the last digits of the processor. So a
+# row may be above the lowest node by so much of what that node is below half of the nodes, and all
+# rows by MEAN_ABOVE on average. Over 12 maps of data that differ in the last digit, one row was
+# above by up to 0.10 and the rows of a map by 0.01. Searches that are none fail: the place of the
+# nearest neighbor is above by more than 0.35 and 0.07, the mean of five by more than 0.38 and 0.07.
+STEPPED = {"RankVisu": 0.25}
+MEAN_ABOVE = 0.05
 
 
-def assert_lowest(z: np.ndarray, height: Any, task: HeldOut, row: int) -> None:
-    """The place is given, or no place of a grid, nor what descends from it, is lower."""
+def assert_lowest(z: np.ndarray, height: Any, task: HeldOut, row: int) -> float:
+    """The place is given, or no place of a grid, nor what descends from it, is lower.
+
+    Returns how much lower one is all the same, if heights are stepped; see ``STEPPED``.
+    """
     if not callable(height):
         np.testing.assert_array_equal(z, height)
-        return
+        return 0.0
     anywhere = type(task.model).__name__ in GLOBAL
     nodes = grid_around(task.Y.astype(float)) if anywhere else z[None]
     width = np.ptp(task.Y, axis=0).max()
     lowest = brute_force(height, nodes, width, 0.2 if anywhere else 1e-3)
     reached = float(height(z[None])[0])
-    most = lowest + ABOVE[anywhere] * abs(lowest)
-    if stepped := STEPPED.get(type(task.model).__name__):
-        most = lowest + stepped * (np.median(height(nodes)) - lowest)
+    most, stepped = lowest + ABOVE[anywhere] * abs(lowest), STEPPED.get(type(task.model).__name__)
+    depth = float(np.median(height(nodes)) - lowest) if stepped else 0.0
+    if stepped:
+        most = lowest + stepped * depth
     assert reached <= most, f"new row {row} is placed at {reached:g}, but {lowest:g} is possible"
+    return max(0.0, reached - lowest) / depth if depth > 0 else 0.0
 
 
 def grid_around(Y: np.ndarray) -> np.ndarray:
