@@ -202,11 +202,9 @@ def run_random(options: argparse.Namespace) -> int:
             source = (PACKAGE / site.file).read_bytes()
             print(f"{site.file}:{site.line}  {site.operator}  {site.change(source)}")
         return 0
-    if options.remap or not (line_map.FOLDER / "map" / "sources.json").exists():
-        line_map.record(options.jobs)
     print(
         f"{len(sample)} of {len(sites)} errors; each has at most {line_map.MOST_TESTS} tests that "
-        f"take at most {line_map.MOST_SECONDS:.0f} s by the map, those first that run its line"
+        f"take at most {line_map.MOST_SECONDS:.0f} s of a processor, those first that run its line"
     )
     start, verdicts = time.perf_counter(), []
     with workers(options.jobs) as pool:
@@ -260,7 +258,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the random errors")
     parser.add_argument("--room", help="only errors of one folder: mds, engines, native, ...")
     parser.add_argument("--remap", action="store_true", help="record anew which tests run a line")
+    parser.add_argument("--coverage", action="store_true", help="show the lines that tests run")
     options = parser.parse_args(arguments)
+    # a shell starts background jobs without interrupts, but some tests send them
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    uses_map = options.coverage or (options.random and not options.list)
+    if options.remap or (uses_map and not (line_map.FOLDER / "map" / "sources.json").exists()):
+        line_map.record(options.jobs)
+    if options.coverage:
+        for room, (run, total) in line_map.LineMap().coverage().items():
+            print(f"{room:14} {run:6} of {total:6} lines  {run / max(total, 1):6.1%}")
+        return 0
     if options.random:
         return run_random(options)
     mutants = chosen(all_mutants(), options.words)

@@ -13,11 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from mutation.copies import PACKAGE, ROOT, Copy, installed_kernels
-from mutation.sites import FUNCTION, Site
+from mutation.sites import FUNCTION, Site, room_of
 
 __all__ = [
     "MOST_SECONDS",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 FOLDER, TESTS = ROOT / "build" / "mutants", ROOT / "tests"
-MOST_TESTS, MOST_SECONDS = 200, 90.0  # that are spent on one mutant
+MOST_TESTS, MOST_SECONDS = 200, 90.0  # that are spent on one mutant, of processor time
 NEW_TEST_SECONDS = 1.0  # of a test that is not in the map
 PHASE = re.compile(r" \((setup|call|teardown)\)$")  # after the test that has started a program
 
@@ -77,11 +77,14 @@ class LineMap:
         import coverage
 
         self.folder = folder
-        tests = json.loads((folder / "tests.json").read_text())
-        sources = json.loads((folder / "sources.json").read_text())
-        self.seconds: dict[str, float] = tests["seconds"]
-        self.not_passed = set(tests["not passed"])
+        self.seconds: dict[str, float] = {}
+        self.not_passed: set[str] = set()
         self.new: set[str] = set()
+        for path in folder.glob("tests-*.json"):
+            tests = json.loads(path.read_text())
+            self.seconds |= tests["seconds"]
+            self.not_passed |= set(tests["not passed"])
+        sources = json.loads((folder / "sources.json").read_text())
         self.changed = _changed(sources["package"], PACKAGE)
         self.changed_tests = {
             f"tests/{file}"
@@ -157,7 +160,18 @@ class LineMap:
         others = of_module | {test for test in self.seconds if file_of(test) in beside}
         groups = [running, new, others - running - new if running else ()]
         order = itertools.chain(*(in_turns(group, self.seconds, name) for group in groups))
-        return within_limits(list(order), self.seconds)
+        return within_limits(order, self.seconds)
+
+    def coverage(self) -> dict[str, tuple[int, int]]:
+        """The lines of each room that tests run, and all its lines of code."""
+        found: dict[str, tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
+        package = self.folder / "lowland"
+        for path in sorted(package.rglob("*.py")):
+            _, lines, _, missing, _ = self.measured.analysis2(str(path))
+            for room in (room_of(str(path.relative_to(package))), "all"):
+                run, total = found[room]
+                found[room] = run + len(lines) - len(missing), total + len(lines)
+        return dict(sorted(found.items(), key=lambda item: (item[0] == "all", item[0])))
 
     def _of_kernel(self, file: str) -> set[str]:
         """The tests of the folder of a kernel; those of all kernels for what they share."""
@@ -188,13 +202,14 @@ def in_turns(tests: Iterable[str], seconds: dict[str, float], name: str) -> list
     return sorted(keys, key=lambda test: keys[test])
 
 
-def within_limits(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
-    kept, spent = [], 0.0
+def within_limits(tests: Iterable[str], seconds: dict[str, float]) -> list[str]:
+    """The first of the tests that fit; at least one."""
+    kept: list[str] = []
+    left = MOST_SECONDS
     for test in tests:
-        spent += seconds[test]
-        if kept and (spent > MOST_SECONDS or len(kept) == MOST_TESTS):
-            break
-        kept.append(test)
+        if not kept or (seconds[test] <= left and len(kept) < MOST_TESTS):
+            kept.append(test)
+            left -= seconds[test]
     return kept
 
 

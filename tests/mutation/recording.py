@@ -1,7 +1,8 @@
-"""A plugin of pytest that notes which test runs each line, and how long each test takes.
+"""A plugin of pytest that notes which test runs each line, and how much time each test takes.
 
 ``startup/sitecustomize.py`` has started to measure before lowland is imported, also in programs
-that a test starts. Here the measured lines get the name of the test.
+that a test starts. Here the measured lines get the name of the test. The time is that of the
+processor, because elapsed time depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
     measured = coverage.Coverage.current()
     assert measured is not None
     measured.switch_context(item.nodeid)
+    before = sum(os.times()[:4])  # with the programs that have ended
     try:
         return (yield)
     finally:
+        seconds[item.nodeid] = round(sum(os.times()[:4]) - before, 2)
         measured.switch_context("")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
     if not report.passed:
         not_passed.add(report.nodeid)
 
 
 def pytest_sessionfinish() -> None:
-    """Write the tests, once for all workers."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        kept = {test: round(s, 4) for test, s in seconds.items() if test not in not_passed}
-        found = {"seconds": kept, "not passed": sorted(not_passed)}
-        path = Path(os.environ["LOWLAND_LINE_MAP"]) / "tests.json"
-        path.write_text(json.dumps(found, indent=0), encoding="utf-8")
+    """Write the tests of this process; there are several of them with xdist."""
+    kept = {test: s for test, s in seconds.items() if test not in not_passed}
+    found = {"seconds": kept, "not passed": sorted(not_passed)}
+    path = Path(os.environ["LOWLAND_LINE_MAP"]) / f"tests-{os.getpid()}.json"
+    path.write_text(json.dumps(found, indent=0), encoding="utf-8")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Site", "is_left_out", "python_sites"]
+__all__ = ["Site", "python_sites", "room_of"]
 
 # Files that draw, word or show something, and those that only estimate what a call costs.
 FILES = re.compile(
@@ -73,8 +73,7 @@ class Site:
 
     @property
     def room(self) -> str:
-        """The first folder below the package."""
-        return self.file.partition("/")[0].lstrip("_") if "/" in self.file else "lowland"
+        return room_of(self.file)
 
     @property
     def is_native(self) -> bool:
@@ -87,6 +86,11 @@ class Site:
         """What stood there and what stands there now, on one line."""
         old = source[self.start : self.end].decode()
         return " -> ".join(" ".join(text.split())[:60] for text in (old, self.new))
+
+
+def room_of(file: str) -> str:
+    """The first folder below the package."""
+    return file.partition("/")[0].lstrip("_") if "/" in file else "lowland"
 
 
 def python_sites(file: str, source: bytes) -> list[Site]:

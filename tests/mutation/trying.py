@@ -117,7 +117,7 @@ def _outcome(tests: dict[str, float]) -> tuple[str, str]:
     for part in filter(None, (order[:FIRST], order[FIRST:])):
         files = list(dict.fromkeys(map(file_of, part)))
         together = sorted(part, key=lambda test: files.index(file_of(test)))  # share fixtures
-        run = here().run(together, "-x", seconds=lambda test: 20 + 5 * tests[test])
+        run = here().run(together, "-x", seconds=lambda test: 30 + 10 * tests[test])
         if run.code != 0:
             return TIMED_OUT if run.code == -signal.SIGALRM else KILLED, run.culprit
     return SURVIVED, f"{len(tests)} tests, {sum(tests.values()):.0f} s"
