@@ -21,8 +21,8 @@ TABLE = Path(__file__).resolve().parents[1] / "budget.toml"
 LISTED = 2.0  # seconds; a file that takes less has no row
 GENEROUS = 1.5
 PROPERTY = "processor time"
-# Eight minutes of two cores, on a machine on which all tests took 13.2 minutes before there were slow
-# ones. The table is from a slower machine, on which they took 19.2.
+# Eight minutes of two cores, on a machine on which all tests took 13.2 minutes before some were
+# marked as slow. The table is from a slower machine, on which they took 19.2.
 TOTAL = 16 * 60.0 * 19.2 / 13.2
 HEAD = """\
 # Processor time of each test file in seconds, as `make test ARGS="--budget write"` measured it.
