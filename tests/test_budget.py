@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.budget import LISTED, TOTAL, outgrown, read_table
+from support.budget import GRACE, LISTED, TOTAL, outgrown, read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,17 +21,17 @@ def test_every_row_is_a_file():
 
 
 def test_files_that_grow_by_half_are_named_on_a_machine_of_any_speed():
-    table = {f"tests/test_{i}.py": 10.0 for i in range(5)}
+    table = {f"tests/test_{i}.py": 100.0 for i in range(5)}
     for speed in (0.5, 1.0, 2.0):
-        same = dict.fromkeys(table, speed * 10.0)
+        same = dict.fromkeys(table, speed * 100.0)
         assert outgrown(table, same) == []
-        assert outgrown(table, {**same, "tests/test_0.py": speed * 14.0}) == []
-        (line,) = outgrown(table, {**same, "tests/test_0.py": speed * 16.0})
+        assert outgrown(table, {**same, "tests/test_0.py": speed * 140.0}) == []
+        (line,) = outgrown(table, {**same, "tests/test_0.py": speed * 150.0 + 2 * GRACE})
         assert line.startswith("tests/test_0.py took ")
 
 
 def test_a_new_file_has_what_a_file_without_a_row_has():
     table = {"tests/test_a.py": 10.0}
-    assert outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": LISTED}) == []
-    (line,) = outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": 2 * LISTED})
+    assert outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": GRACE + LISTED}) == []
+    (line,) = outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": GRACE + 2 * LISTED})
     assert "tests/test_new.py" in line
