@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     uses_map = options.coverage or (options.random and not options.list)
     if options.remap or (uses_map and not (line_map.FOLDER / "map" / "sources.json").exists()):
         line_map.record(options.jobs)
-    if options.coverage:
+    if options.coverage or (options.remap and not options.random):
         for room, (run, total) in line_map.LineMap().coverage().items():
             print(f"{room:14} {run:6} of {total:6} lines  {run / max(total, 1):6.1%}")
         return 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
     measured = coverage.Coverage.current()
     assert measured is not None
     measured.switch_context(item.nodeid)
-    before = sum(os.times()[:4])  # with the programs that have ended
+    before = processor_seconds()
     try:
         return (yield)
     finally:
-        seconds[item.nodeid] = round(sum(os.times()[:4]) - before, 2)
+        seconds[item.nodeid] = round(processor_seconds() - before, 4)
         measured.switch_context("")
+
+
+def processor_seconds() -> float:
+    """Of this process and of the programs that it has started and that have ended."""
+    programs = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + programs.ru_utime + programs.ru_stime
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

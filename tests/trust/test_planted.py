@@ -197,8 +197,10 @@ def test_two_gaussians_in_a_map():
 
 
 def test_the_interval_of_one_half_holds_the_other_half():
-    covered = []
-    for seed in range(3):
+    # How many islands both halves have depends on details of their maps, so on the processor.
+    # Tables are drawn until there are enough to judge; when this ends does not depend on coverage.
+    covered, seed = [], 0
+    while len(covered) < 9 and seed < 8:
         rng = np.random.default_rng([60, seed])
         X, group = plants.groups(480, 5, 4, 5.0, rng)
         half = rng.permutation(480) < 240
@@ -206,6 +208,7 @@ def test_the_interval_of_one_half_holds_the_other_half():
         for key in found[0].keys() & found[1].keys():
             one, other = found[0][key], found[1][key]
             covered.append(one.low - 1e-9 <= other.jaccard <= one.high + 1e-9)
+        seed += 1
     assert len(covered) >= 9
     assert covered.count(False) <= allowed(len(covered), 0.15)
 
