@@ -301,8 +301,10 @@ def test_bad_coordinates_and_questions_without_meaning_are_refused(make, Xs):
         ({"n_components": 89}, {"correspondence": PAIRS, "metric": None}, "unexpected keyword"),
         ({"n_components": 90}, {"correspondence": PAIRS}, "n_components=90"),
     ):
+        model = make(**params)
         with pytest.raises((LowlandError, TypeError), match=message):
-            make(**params).fit(Xs, **given)
+            model.fit(Xs, **given)
+        assert not fitted_state(model)  # fitted as a whole or not at all
 
 
 def test_new_rows_belong_to_a_table(make, Xs):

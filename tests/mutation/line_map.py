@@ -149,17 +149,17 @@ class LineMap:
         module: of several tests that share a fixture or a cached result only the first has run the
         line.
         """
-        name = Path(site.file).stem.strip("_")
+        names = [part.strip("_") for part in Path(site.file).with_suffix("").parts]
         running = self.running(site)
         if site.is_native:
-            return within_limits(in_turns(running, self.seconds, name), self.seconds)
+            return within_limits(in_turns(running, self.seconds, names), self.seconds)
         of_module = running | self.of_functions(site.file)
         files = {file_of(test) for test in of_module}
-        new = {test for test in self.new if name in test or file_of(test) in files} - running
+        new = {test for test in self.new if names[-1] in test or file_of(test) in files} - running
         beside = {file_of(test) for test in running}
         others = of_module | {test for test in self.seconds if file_of(test) in beside}
         groups = [running, new, others - running - new if running else ()]
-        order = itertools.chain(*(in_turns(group, self.seconds, name) for group in groups))
+        order = itertools.chain(*(in_turns(group, self.seconds, names) for group in groups))
         return within_limits(order, self.seconds)
 
     def coverage(self) -> dict[str, tuple[int, int]]:
@@ -189,15 +189,17 @@ def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
-def in_turns(tests: Iterable[str], seconds: dict[str, float], name: str) -> list[str]:
+def in_turns(tests: Iterable[str], seconds: dict[str, float], names: list[str]) -> list[str]:
     """Fast tests first, in turns of the test files; before them those that name the module.
 
-    A line of the core is run by thousands of tests, and the fastest of all are much alike.
+    A line of the core is run by thousands of tests, and the fastest of all are much alike. The
+    names are the folders and the module: a test that names more of them comes first.
     """
     turns: dict[str, int] = collections.Counter()
     keys = {}
     for test in sorted(tests, key=lambda test: (seconds[test], test)):
-        keys[test] = (name not in test, turns[file_of(test)], seconds[test], test)
+        named = sum(name in test for name in names)
+        keys[test] = (-named, turns[file_of(test)], seconds[test], test)
         turns[file_of(test)] += 1
     return sorted(keys, key=lambda test: keys[test])
 

@@ -102,13 +102,14 @@ def test_one_row_far_from_all_others_is_named():
     "X",
     [
         np.ones((30, 3)),
+        np.zeros((30, 3)),
         RNG.standard_normal((30, 1)),
         RNG.standard_normal((1, 3)),
         RNG.standard_normal((40, 2)) * [1, 2],
         RNG.standard_normal((5, 3)),
         RNG.standard_t(3, (200, 5)),
     ],
-    ids=["constant", "one column", "one row", "two alike", "few rows", "heavy tails"],
+    ids=["constant", "zero", "one column", "one row", "two alike", "few rows", "heavy tails"],
 )
 def test_ordinary_tables_have_no_such_column_or_row(X):
     assert dominating(X, None, range(len(X))) == []

@@ -52,11 +52,11 @@ def definition(arrays, exaggeration, total, learning_rate, momentum, longest):
 
 
 @each("changes", [{}, {"longest": 0.3}, {"momentum": 0.0, "exaggeration": 1.0}])
-@each("d", [1, 2, 3, 5])
+@each(("n", "d"), [(200, 1), (200, 2), (200, 3), (200, 5), (9000, 2)])  # tasks of 4096 points
 @each_dtype
 @each_isa
-def test_a_step_is_as_defined(d, changes, dtype, isa):
-    arrays = state(200, d, dtype)
+def test_a_step_is_as_defined(n, d, changes, dtype, isa):
+    arrays = state(n, d, dtype)
     found = descend(arrays, isa=isa, **changes)
     expected = definition(arrays, **{**SCALARS, **changes})
     for got, true in zip(found, expected, strict=True):
