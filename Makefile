@@ -24,11 +24,12 @@ CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 # What depends on the versions of libraries, and what reaches the kernels with odd data.
 VERSIONS := $(patsubst %,tests/contract/test_%.py,sklearn company bad_data fitting new_rows \
 	malformed_sparse selectors)
-MEMORY := tests/native $(patsubst %,tests/contract/test_%.py,bad_data fitting new_rows \
-	malformed_sparse hostile_models)
-# What depends on rounding, for other processors.
+MEMORY := tests/native $(patsubst %,tests/contract/test_%.py,bad_data malformed_sparse \
+	hostile_models)
+# What depends on rounding, for other processors: kernels of OpenBLAS and our own instruction set.
 NUMERICAL := tests/reference tests/contract tests/docs
-# A part of the slow tests, such as PART=2/5.
+PROCESSORS := Haswell-auto Nehalem-baseline
+# A part of the tests, such as PART=2/5.
 SOME := $(if $(PART),--part $(PART))
 
 .PHONY: help demo dev check docs test test-slow test-oldest sanitize mutants fuzz lint format bench \
@@ -110,12 +111,12 @@ docs: $(VENV)/.installed
 test: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python $(PYTEST) tests --pyargs lowland --budget check $(ARGS)
 
-# Other processors: OpenBLAS and our kernels round otherwise.
 test-slow: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python $(PYTEST) tests -m slow $(SOME) $(ARGS)
-	OPENBLAS_CORETYPE=Haswell $(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS)
-	OPENBLAS_CORETYPE=Nehalem LOWLAND_INSTRUCTION_SET=baseline \
-		$(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS)
+	for p in $(PROCESSORS); do \
+		OPENBLAS_CORETYPE=$${p%-*} LOWLAND_INSTRUCTION_SET=$${p#*-} \
+		$(BIN)/python $(PYTEST) $(NUMERICAL) $(SOME) $(ARGS) || exit 1; \
+	done
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python $(PYTEST) $(VERSIONS) $(ARGS)
@@ -126,6 +127,7 @@ $(SANITIZED)/.built: $(VENV)/.base $(SOURCES)
 	rm -rf $(SANITIZED)/site
 	$(BIN)/python $(PIP) install --no-build-isolation --no-deps --target $(SANITIZED)/site \
 		--config-settings=cmake.define.LOWLAND_SANITIZE=ON \
+		--config-settings=cmake.define.LOWLAND_ONE_SET=ON \
 		--config-settings=build-dir=$(SANITIZED)/cmake .
 	touch $@
 
@@ -133,7 +135,7 @@ sanitize: $(SANITIZED)/.built $(VENV)/.installed $(VENV)/.test
 	PYTHONPATH=$(SANITIZED)/site PYTHONMALLOC=malloc \
 		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(BIN)/python $(PYTEST) $(MEMORY) $(ARGS)
+		$(BIN)/python $(PYTEST) $(MEMORY) $(SOME) $(ARGS)
 
 fuzz: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) \

@@ -26,6 +26,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 def test_what_once_failed():
     found = run_all(f"fixed:{name}" for name in FIXED)
     assert not found, "\n".join(f"{x.case}: {x.kind} in {x.where}: {x.message}" for x in found)

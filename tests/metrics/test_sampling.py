@@ -55,6 +55,7 @@ def trials():
     return exact, some
 
 
+@pytest.mark.slow
 @each("name", MEASURES)
 def test_intervals_hold_the_exact_value(name, trials):
     exact, some = trials

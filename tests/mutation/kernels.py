@@ -74,11 +74,11 @@ def build(file: str, content: bytes) -> bytes | None:
         fcntl.flock(lock, fcntl.LOCK_EX)  # there is one tree for all workers
         for path in [ROOT / "CMakeLists.txt", *PACKAGE.glob("_native/**/*.[ch]*")]:
             text = content if path == PACKAGE / file else path.read_bytes()
-            # of both instruction sets only the one that every processor has
-            _write(source / path.relative_to(ROOT), text.replace(b'"x86_64|AMD64|amd64"', b'"^$"'))
+            _write(source / path.relative_to(ROOT), text)
         if not (tree / "build.ninja").exists():
             given = f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Release"
-            _cmake("-G", "Ninja", "-S", source, "-B", tree, *given).check_returncode()
+            one = "-DLOWLAND_ONE_SET=ON"
+            _cmake("-G", "Ninja", "-S", source, "-B", tree, *given, one).check_returncode()
         built = _cmake("--build", tree, "-j", "1").returncode == 0
         return next(tree.glob("kernels.*.so")).read_bytes() if built else None
 

@@ -63,6 +63,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @each("kind", KINDS)
 def test_the_same_input_gives_the_same_bytes(kind, tmp_path):
     for suffix in ("png", "svg", "pdf") if kind in ("map", "dense", "scree") else ("png", "svg"):

@@ -244,6 +244,7 @@ def test_an_impostor_has_the_same_ranks_and_no_contrast(mapped):
     assert wide.contrast.silhouette == pytest.approx(false.contrast.silhouette)
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_depend_on_position_size_and_order(mapped):
     for name in plants.MAPS:
         X, group, before = mapped(name, 4, 1)

@@ -187,6 +187,7 @@ def cylinder(n=400, seed=0):
     return np.column_stack([np.cos(angle), np.sin(angle), height])
 
 
+@pytest.mark.slow
 @each("shape", [sphere, cylinder, irregular_rows], ids=["sphere", "cylinder", "rows"])
 def test_cca_ends_below_the_rule_of_the_paper(shape):
     """On average over samples: where a surface is torn is left to chance by either.

@@ -236,6 +236,7 @@ def test_progress_is_shown_on_request(capsys):
     assert "60" in shown.err
 
 
+@pytest.mark.slow
 @each("method", ["exact", "barnes_hut", "mesh", "auto"])
 def test_threads_do_not_change_a_byte_of_a_large_map(method):
     rng = np.random.default_rng(0)

@@ -99,6 +99,7 @@ def blobs(n, centers, spread=1.0, p=4, seed=0, apart=200.0):
 # --- quality ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_maps_of_digits_are_as_good_as_those_of_umap_learn():
     maps = [UMAP(random_state=seed).fit_transform(X) for seed in range(3)]
     found = [quality(X, Y, LABELS) for Y in maps]
@@ -243,6 +244,7 @@ def test_min_dist_packs_and_spread_widens(irregular):
 # --- threads, batches, saved models -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @each(("d", "epochs"), [(1, 110), (2, 110), (3, 12), (5, 110)])
 @each("pair", [0.0, 1e9])
 def test_threads_do_not_change_a_byte(d, epochs, pair, monkeypatch):

@@ -178,6 +178,7 @@ def held_among_all(fitted, held, model, k=10):
     return 1 - 2 * total / (m * k * (2 * n - 3 * k - 1))
 
 
+@pytest.mark.slow
 def test_it_is_as_trustworthy_as_tsne_on_fitted_and_on_held_out_rows():
     fitted, held, free, model = split_digits()
     on_fitted = [trustworthiness(fitted, m.embedding_) for m in (free, model)]

@@ -220,6 +220,7 @@ def test_tensions_that_are_too_weak_are_corrected():
 # --- shapes with a known answer ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_roll_is_unrolled_better_than_by_isomap():
     ours, theirs = [], []
     for seed in (1, 2):
