@@ -28,6 +28,8 @@ from support.other_values import other_values
 ESTIMATORS = [*registry.all_methods(), *registry.all_selectors(), Preparation]
 RUN = ("n_jobs", "verbose", "callback")  # by promise they change no byte; tested below
 ROUNDING = 1e-7
+# Scores of 40 rows have few values, so that two seeds agree in up to a third of cases: 3^-20 < 1e-9.
+UNSEEDED = 20
 REFUSAL = "refusal"  # of every other value, by an error that names the parameter
 
 
@@ -242,8 +244,9 @@ def test_without_a_seed_every_fit_is_another_one(estimator):
     if not isinstance(change, Change):  # it is listed as unused
         return
     params = {**change.given, "random_state": None}
-    first, second = (Outcome(estimator, params, change.data) for _ in range(2))
-    assert first.differs(second, change.shows), "random_state=None gave the same result twice"
+    fits = (Outcome(estimator, params, change.data) for _ in range(1 + UNSEEDED))
+    first = next(fits)
+    assert any(fit.differs(first, change.shows) for fit in fits), "random_state=None is a constant"
 
 
 # Pairs of these act on the same formula; the others choose a start, a stop or a number of columns.
