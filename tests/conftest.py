@@ -1,6 +1,7 @@
 """Parts of the suite, data that several suites share, and how BLAS waits while they run."""
 
 import os
+import random
 import signal
 import zlib
 
@@ -13,6 +14,7 @@ import pytest
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # it sleeps after 2^4 cycles
 
 import numpy as np
+import numpy.random.bit_generator as entropy
 
 from support.budget import Budget
 
@@ -32,6 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What is drawn without a seed is another number in each call, and the same in each run: a test
+    that fails once in a hundred runs would fail for somebody else."""
+    entropy.randbits = random.Random(item.nodeid).getrandbits
 
 
 @pytest.fixture(scope="session", autouse=True)
