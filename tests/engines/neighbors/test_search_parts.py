@@ -87,15 +87,6 @@ def test_the_length_left_out_is_one_more_coordinate():
     assert np.linalg.norm(F[0] - F[1]) <= 6 * (1 + 1e-5)
 
 
-def test_coordinates_of_a_row_do_not_depend_on_its_company():
-    X = np.random.default_rng(0).standard_normal((150, 160))
-    space = FilterSpace.of(X, 1)
-    together = space.coordinates(X, 2)
-    for row in (0, 77, 149):
-        alone = space.coordinates(X[row : row + 1], 1)[0]
-        assert alone.tobytes() == together[row].tobytes()
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_packed_points_know_their_rows_and_their_empty_places(dtype):
     width = panel_width(dtype)
@@ -272,18 +263,3 @@ def test_the_tree_takes_the_exponent_of_minkowski(p):
     ids, distances = in_order(others(cdist(X, X, "minkowski", p=p)), 7)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-13)
-
-
-def test_the_tree_of_two_rows_has_one_neighbor_each():
-    X = np.array([[1.0], [4.0]])
-    found = tree_search(X, X, 1, "euclidean", None, True, 1)
-    assert np.array_equal(found.ids, [[1], [0]])
-    assert np.array_equal(found.distances, [[3], [3]])
-    assert np.array_equal(tree_search(X, X[:1], 2, "euclidean", None, False, 1).ids, [[0, 1]])
-
-
-def test_the_tree_is_exact_around_a_large_offset():
-    X = 1e6 + np.random.default_rng(0).standard_normal((300, 3))
-    D = others(cdist(X, X))
-    found = tree_search(X, X, 8, "euclidean", None, True, 1)
-    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :8], rtol=1e-14)
