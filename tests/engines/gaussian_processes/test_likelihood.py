@@ -16,13 +16,6 @@ Y = np.sin(1 + i * (j + 1)) + 0.1 * i * j - 0.7
 X = np.column_stack([np.cos(0.9 * np.arange(8.0)), np.arange(8.0) / 4 - 1])
 Z = X[[0, 2, 5]] + 0.1
 LOG_NOISE = float(np.log(0.15))
-GPY = {
-    "rbf": -27.467210268183834,
-    "matern32": -27.507366331824187,
-    "matern52": -27.35194828479197,
-    "linear": -33.80896129750565,
-    "rbf+linear": -30.09004870653104,
-}
 GPY_SPARSE = -64.08333193442391
 GPY_MEANS = [[-0.14342778, -0.82833206, -0.20375203], [-0.01267618, 0.29268131, 0.42069924]]
 GPY_VARIANCES = [0.08817373, 1.24400549]
@@ -43,12 +36,6 @@ def slope(f, x, h=1e-5):
         step = step.reshape(x.shape)
         found[k] = (f(x + step) - f(x - step)) / (2 * h)
     return found.reshape(x.shape)
-
-
-@each("kind", KINDS)
-def test_the_likelihood_is_that_of_gpy(kind):
-    found = log_likelihood(*covariance_and_parameters(kind), LOG_NOISE, X, Y)
-    assert found.value == pytest.approx(GPY[kind], rel=1e-7)  # GPy adds jitter of 1e-8
 
 
 def test_the_bound_is_that_of_gpy():

@@ -65,14 +65,6 @@ def test_the_mean_rounded_to_single_precision_is_no_source_of_error(irregular):
     assert_moments(moments(X, 1, Monitor()), X, rtol=1e-5)
 
 
-def test_chunks_with_distant_means_are_put_together_exactly(irregular):
-    X = irregular(3 * CHUNK, 5)
-    X[CHUNK:] += 1e4
-    assert_moments(moments(X, 1, Monitor()), X, rtol=1e-12)
-    single = X.astype(np.float32)
-    assert_moments(moments(single, 1, Monitor()), single, rtol=2e-6)
-
-
 def test_a_filled_sparse_column_far_from_zero_keeps_its_variance(irregular):
     X = np.abs(irregular(500, 4))
     X[:, 2] += 1e3

@@ -107,16 +107,17 @@ def test_squares_to_listed_units(dtype, missing, isa):
 
 @each("dtype", EITHER)
 @each("missing", [False, True])
-def test_threads_change_no_byte(dtype, missing):
+def test_threads_change_no_byte(dtype, missing, same_for_threads):
     X, units = table(3000, 77, 11, dtype, missing)
-    one, two = (nearest(X, units, 2, missing, threads) for threads in (1, 2))
-    assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
-    found = []
-    for threads in (1, 2):
+    same_for_threads(lambda threads: nearest(X, units, 2, missing, threads))
+    ids = nearest(X, units, 1, missing)[0][:, 0].copy()
+
+    def sums_of(threads):
         counts, sums = np.empty((77, 11 if missing else 1)), np.empty((77, 11))
-        _native.sum_by_unit(X, one[0][:, 0].copy(), missing, counts, sums, threads)
-        found.append(sums.tobytes() + counts.tobytes())
-    assert found[0] == found[1]
+        _native.sum_by_unit(X, ids, missing, counts, sums, threads)
+        return counts, sums
+
+    same_for_threads(sums_of)
 
 
 def test_arguments_that_do_not_fit_are_refused():

@@ -104,16 +104,10 @@ def test_a_heavy_missing_column_cancels_nothing(isa):
 
 
 @each_isa
-def test_the_number_of_threads_and_other_rows_change_no_byte(isa):
-    given = task(3000, 300, 4)  # several chunks of rows
-    one = found(*given, threads=1, isa=isa)
-    for several in (2, 5):
-        again = found(*given, threads=several, isa=isa)
-        assert all(a.tobytes() == b.tobytes() for a, b in zip(one, again, strict=True))
-    x, *model = given
-    for i in (0, 7, 2999):
-        alone = found(x[i : i + 1], *model, isa=isa)[:3]
-        assert all(a[0].tobytes() == b[i].tobytes() for a, b in zip(alone, one, strict=False))
+def test_the_number_of_threads_and_other_rows_change_no_byte(isa, same_for_threads, same_alone):
+    x, *model = task(3000, 300, 4)  # several chunks of rows
+    same_for_threads(lambda threads: found(x, *model, threads=threads, isa=isa), (2, 5))
+    same_alone(lambda rows: found(x[rows], *model, isa=isa)[:3], (0, 7, 2999))
 
 
 def test_extreme_models_give_no_number_but_no_error():

@@ -92,15 +92,12 @@ def test_a_prolonged_end_goes_on_along_its_segment(isa):
 
 @each("dtype", [np.float32, np.float64])
 @each_isa
-def test_a_row_depends_neither_on_the_others_nor_on_the_threads(dtype, isa):
+def test_a_row_depends_neither_on_the_others_nor_on_the_threads(
+    dtype, isa, same_for_threads, same_alone
+):
     x, knots = task(1003, 130, 5, dtype)
-    together = found(x, knots, 0.3, 0.4, isa=isa)
-    for threads in (2, 3):
-        other = found(x, knots, 0.3, 0.4, threads, isa)
-        assert [part.tobytes() for part in other] == [part.tobytes() for part in together]
-    for i in (0, 1, 2, 3, 500, 1002):
-        alone = found(x[i : i + 1], knots, 0.3, 0.4, isa=isa)
-        assert [part.tobytes() for part in alone] == [part[i].tobytes() for part in together]
+    same_for_threads(lambda threads: found(x, knots, 0.3, 0.4, threads, isa))
+    same_alone(lambda rows: found(x[rows], knots, 0.3, 0.4, 1, isa), (0, 1, 2, 3, 500, 1002))
 
 
 @each_isa
