@@ -12,7 +12,8 @@ from lowland._core.monitor import Monitor
 from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
 from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph
+from support.oracles.basics import shortest_paths as oracle
 
 
 def floyd_warshall(graph):
@@ -20,18 +21,7 @@ def floyd_warshall(graph):
     A = graph.tocoo()
     D = np.full(graph.shape, np.inf)
     np.minimum.at(D, (A.row, A.col), A.data)
-    np.fill_diagonal(D, 0)
-    for k in range(len(D)):
-        D = np.minimum(D, D[:, [k]] + D[[k], :])
-    return D
-
-
-def knn(X, k):
-    """The k nearest rows of each, by sorting all distances."""
-    D = np.linalg.norm(X[:, None] - X, axis=2)
-    np.fill_diagonal(D, np.inf)
-    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
-    return NeighborGraph(nearest, np.take_along_axis(D, nearest, axis=1), len(X))
+    return oracle(D)
 
 
 def roll(n, seed=0):
@@ -42,7 +32,7 @@ def roll(n, seed=0):
 
 @pytest.fixture(scope="module")
 def roll_graph():
-    return symmetrize(knn(roll(900), 8))
+    return symmetrize(neighbor_graph(roll(900), 8))
 
 
 @st.composite
@@ -106,7 +96,7 @@ def test_rows_without_a_path_are_at_infinity_and_many_components_are_no_trouble(
 
 
 def test_components_of_unlike_size_match_scipy():
-    parts = [symmetrize(knn(roll(m, seed=m), 5)) for m in (300, 6, 170, 40)]
+    parts = [symmetrize(neighbor_graph(roll(m, seed=m), 5)) for m in (300, 6, 170, 40)]
     graph = scipy.sparse.csr_matrix(scipy.sparse.block_diag(parts))
     order = np.random.default_rng(0).permutation(516)
     graph = graph[order][:, order]

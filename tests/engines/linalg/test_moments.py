@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse
 
 from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
 from lowland._engines.linalg.moments import (
     Moments,
     column_moments,
@@ -78,17 +77,6 @@ def test_constant_columns_have_exactly_no_scatter(layout):
     scatter = moments(layout(X), 1, Monitor()).scatter
     # eps m^2 n for the sparse form and for the rounding of the mean; 1e-12 of the other columns
     assert np.abs(scatter[[1, 5]]).max() <= 1e-12 * scatter[0, 0]
-
-
-def test_moments_do_not_depend_on_the_number_of_threads(irregular):
-    X = np.tile(irregular(1000, 300), (17, 1)) + np.linspace(0, 5, 17_000)[:, None]
-    for kind in (np.asarray, np.asfortranarray, scipy.sparse.csr_array):
-        given = kind(X[:2000] if kind is scipy.sparse.csr_array else X)
-        with limit_blas(1):
-            one = moments(given, 1, Monitor())
-        several = moments(given, 5, Monitor())
-        assert np.array_equal(one.mean, several.mean)
-        assert np.array_equal(one.scatter, several.scatter)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])

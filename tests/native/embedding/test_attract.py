@@ -7,6 +7,7 @@ from native.kinds import each_kind
 from support.cases import each
 
 DEGREES = [0.5, 1.0, 3.0, np.inf]
+LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b of UMAP
 
 
 def edges(n_rows, n_points, dtype, seed=0, longest=40):
@@ -19,11 +20,11 @@ def edges(n_rows, n_points, dtype, seed=0, longest=40):
     return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
 
 
-def attract(lists, z, y, dof, with_sums=True, threads=1, isa="auto"):
+def attract(lists, z, y, dof=np.inf, with_sums=True, law=(0.0, 0.0), threads=1, isa="auto"):
     forces = np.full_like(z, np.nan)
     sums = np.full((len(z), 2), np.nan) if with_sums else None
     inverse_dof = 0.0 if np.isinf(dof) else 1 / dof
-    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, isa=isa)
+    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, *law, isa)
     return forces, sums
 
 
@@ -68,12 +69,14 @@ def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregu
     np.testing.assert_allclose(with_sums, without, rtol=1e-5, atol=1e-6 * np.abs(with_sums).max())
 
 
+@each(("dof", "law"), [(1.0, (0.0, 0.0)), (np.inf, LAWS[0])])
+@each("n", [1, 2, 9, 1100])
 @each("d", [1, 2, 3, 5])
 @each_kind
-def test_threads_do_not_change_a_bit(d, dtype, isa, irregular, same_for_threads):
-    y = irregular(1100, d).astype(dtype)
-    lists = edges(1100, 1100, dtype)
-    same_for_threads(lambda threads: attract(lists, y, y, 1.0, threads=threads, isa=isa))
+def test_threads_do_not_change_a_bit(d, n, dof, law, dtype, isa, irregular, same_for_threads):
+    y = irregular(n, d).astype(dtype)
+    lists = edges(n, n, dtype)
+    same_for_threads(lambda threads: attract(lists, y, y, dof, law=law, threads=threads, isa=isa))
 
 
 @each("d", [1, 2, 3, 5])
@@ -99,6 +102,57 @@ def test_far_neighbors_pull_weakly_and_overflow_nothing(d, dtype, isa, irregular
     expected, _ = definition(lists, y, y, 1.0)
     np.testing.assert_allclose(sums[:, 0], expected[:, d].astype(float), rtol=1e-5)
     assert np.isfinite(forces).all()
+
+
+# --- the law of UMAP --------------------------------------------------------------------------
+
+
+def pulls(lists, z, y, law):
+    """Force, potential and stiffness of each row, the sizes of their terms, and their rounding."""
+    a, b = law
+    starts, columns, p = lists
+    rows = np.repeat(np.arange(len(z)), np.diff(starts))
+    gap, p = z.astype(float)[rows] - y.astype(float)[columns], p.astype(float)
+    u = np.clip((gap**2).sum(axis=1), 1e-12, 1e12)
+    weight = p * 2 * a * b * u ** (b - 1) / (1 + a * u**b)
+    terms = np.column_stack([weight[:, None] * gap, p * 2 * np.log1p(a * u**b), weight])
+    total, size = (np.zeros((len(z), terms.shape[1])) for _ in range(2))
+    np.add.at(total, rows, terms)
+    np.add.at(size, rows, np.abs(terms))
+    return total, size, 120 + 4 * b * np.abs(np.log2(u)).max(initial=0)
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_kind
+def test_the_pull_of_umap_equals_its_definition(d, law, dtype, isa, irregular):
+    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
+    lists = edges(90, 60, dtype, longest=30)
+    forces, sums = attract(lists, z, y, law=law, isa=isa)
+    expected, size, units = pulls(lists, z, y, law)
+    # a difference of coordinates is exact to the size of the coordinates only
+    near = 20 * np.finfo(dtype).eps * np.abs(y).max() * size[:, -1:]
+    slack = units * np.finfo(dtype).eps * size + near
+    assert (np.abs(np.column_stack([forces, sums]) - expected) <= slack).all()
+    without, _ = attract(lists, z, y, law=law, with_sums=False, isa=isa)
+    np.testing.assert_allclose(without, forces, rtol=1e-5, atol=1e-6 * np.abs(forces).max())
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_kind
+def test_extreme_distances_pull_in_umap_by_finite_forces(d, law, dtype, isa):
+    y = np.zeros((5, d), dtype)
+    y[:, 0] = [0, 1e-12, 1, 1e6, 1e12]
+    all_pairs = (
+        np.arange(6, dtype=np.int64) * 5,
+        np.tile(np.arange(5, dtype=np.int32), 5),
+        np.ones(25, dtype),
+    )
+    forces, sums = attract(all_pairs, y, y, law=law, isa=isa)
+    assert np.isfinite(forces).all()
+    assert np.isfinite(sums).all()
+    assert forces[0, 0] <= 0 < forces[4, 0]  # towards the others
 
 
 # --- permute_edges ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""UMAP in attract and settle_rows, and the radii of densMAP, against their definitions."""
+"""UMAP in settle_rows, and the radii of densMAP, against their definitions."""
 
 import numpy as np
 import pytest
@@ -11,16 +11,6 @@ from support.kernels import each_dtype, each_isa
 LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b
 
 
-def edges(n_rows, n_points, dtype, seed=0, longest=30):
-    """Lists of every length from 0 up, in random order."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.permutation(np.arange(n_rows) % min(longest, n_points + 1))
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    columns = [rng.choice(n_points, size=length, replace=False) for length in lengths]
-    columns = np.concatenate([*columns, np.empty(0)]).astype(np.int32)
-    return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
-
-
 def two_way(n, dtype, seed=0, absent=()):
     """A symmetric graph; the absent points have no edges."""
     rng = np.random.default_rng(seed)
@@ -31,87 +21,6 @@ def two_way(n, dtype, seed=0, absent=()):
     starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
     columns = np.nonzero(there)[1].astype(np.int32)
     return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
-
-
-# --- attract ----------------------------------------------------------------------------------
-
-
-def attract(lists, z, y, law, with_sums=True, threads=1, isa="auto"):
-    forces = np.full_like(z, np.nan)
-    sums = np.full((len(z), 2), np.nan) if with_sums else None
-    _native.attract(*lists, z, y, 0.0, forces, sums, threads, *law, isa)
-    return forces, sums
-
-
-def pulls(lists, z, y, law):
-    """Force, potential and stiffness of each row, the sizes of their terms, and their rounding."""
-    a, b = law
-    starts, columns, p = lists
-    rows = np.repeat(np.arange(len(z)), np.diff(starts))
-    gap, p = z.astype(float)[rows] - y.astype(float)[columns], p.astype(float)
-    u = np.clip((gap**2).sum(axis=1), 1e-12, 1e12)
-    weight = p * 2 * a * b * u ** (b - 1) / (1 + a * u**b)
-    terms = np.column_stack([weight[:, None] * gap, p * 2 * np.log1p(a * u**b), weight])
-    total, size = (np.zeros((len(z), terms.shape[1])) for _ in range(2))
-    np.add.at(total, rows, terms)
-    np.add.at(size, rows, np.abs(terms))
-    return total, size, 120 + 4 * b * np.abs(np.log2(u)).max(initial=0)
-
-
-@each("law", LAWS)
-@each("d", [1, 2, 3, 5])
-@each_kind
-def test_the_pull_equals_its_definition(d, law, dtype, isa, irregular):
-    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
-    lists = edges(90, 60, dtype)
-    forces, sums = attract(lists, z, y, law, isa=isa)
-    expected, size, units = pulls(lists, z, y, law)
-    # a difference of coordinates is exact to the size of the coordinates only
-    near = 20 * np.finfo(dtype).eps * np.abs(y).max() * size[:, -1:]
-    slack = units * np.finfo(dtype).eps * size + near
-    assert (np.abs(np.column_stack([forces, sums]) - expected) <= slack).all()
-    without, _ = attract(lists, z, y, law, with_sums=False, isa=isa)
-    np.testing.assert_allclose(without, forces, rtol=1e-5, atol=1e-6 * np.abs(forces).max())
-
-
-@each("n", [1, 2, 9, 600])
-@each("d", [1, 2, 3, 5])
-@each_kind
-def test_threads_do_not_change_a_bit_of_the_pull(d, n, dtype, isa, irregular, same_for_threads):
-    y = irregular(n, d).astype(dtype)
-    lists = edges(n, n, dtype)
-    same_for_threads(lambda threads: attract(lists, y, y, LAWS[0], threads=threads, isa=isa))
-
-
-@each("law", LAWS)
-@each("d", [1, 2, 3, 5])
-@each_kind
-def test_extreme_distances_pull_by_finite_forces(d, law, dtype, isa):
-    y = np.zeros((5, d), dtype)
-    y[:, 0] = [0, 1e-12, 1, 1e6, 1e12]
-    all_pairs = (
-        np.arange(6, dtype=np.int64) * 5,
-        np.tile(np.arange(5, dtype=np.int32), 5),
-        np.ones(25, dtype),
-    )
-    forces, sums = attract(all_pairs, y, y, law, isa=isa)
-    assert np.isfinite(forces).all()
-    assert np.isfinite(sums).all()
-    assert forces[0, 0] <= 0 < forces[4, 0]  # towards the others
-
-
-@each(
-    ("a", "b"),
-    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
-)
-def test_a_law_that_does_not_fit_is_refused(a, b):
-    lists, y = edges(3, 3, np.float64), np.zeros((3, 2))
-    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
-        attract(lists, y, y, (a, b))
-    ids, p = np.zeros((2, 1), np.int32), np.ones((2, 1))
-    Y, low, field = np.zeros((3, 2), np.float32), np.zeros(2), np.zeros((20, 20), np.float32)
-    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
-        _native.settle_rows(ids, p, Y, 0.0, 1.0, low, 1.0, field, 5, 1e-4, Y[:2].copy(), 1, a, b)
 
 
 # --- settle_rows ------------------------------------------------------------------------------
@@ -147,6 +56,20 @@ def heights(Z, near, p, field, low, law):
     _native.gather(Z.astype(np.float32), low, PITCH, 0.0, 0.0, field, phi, push, 1)
     u = ((Z[:, None].astype(float) - near) ** 2).sum(axis=2)
     return (2 * np.log1p(a * u**b)) @ p + phi / MEAN
+
+
+@each(
+    ("a", "b"),
+    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
+)
+def test_a_law_that_does_not_fit_is_refused(a, b):
+    y, z = np.zeros((2, 3, 2))
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        _native.attract(*two_way(3, np.float64), y, y, 0.0, z, None, 1, a, b)
+    ids, p = np.zeros((2, 1), np.int32), np.ones((2, 1))
+    Y, low, field = np.zeros((3, 2), np.float32), np.zeros(2), np.zeros((20, 20), np.float32)
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        _native.settle_rows(ids, p, Y, 0.0, 1.0, low, 1.0, field, 5, 1e-4, Y[:2].copy(), 1, a, b)
 
 
 @each("law", [LAWS[0], LAWS[3], (0.5, 1.4)])

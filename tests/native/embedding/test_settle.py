@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
 
 PITCH, STEPS, CLOSE = 0.4, 100, 1e-4
 SHAPES = {1: (90,), 2: (60, 50), 3: (30, 34, 28)}
@@ -82,8 +82,7 @@ def plainly(Y, field, low, ids, weights, dof, mean):
 
 @each("d", [1, 2, 3])
 @each("what", MEANS)
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_rows_settle_where_the_rule_says(d, what, dtype, isa):
     Y, field, low, ids, weights = task(d)
     weights = weights.astype(dtype)

@@ -8,6 +8,7 @@ import pytest
 
 from lowland import _native
 from lowland._engines.network.layers import ACTIVATIONS, Network
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -104,8 +105,7 @@ def assert_close(found, expected, dtype):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_values_of_all_layers_are_as_defined(dtype, isa):
     for sizes, n in itertools.product(SHAPES, [1, 4, 33, 70]):
         network, weights, X = task(sizes, n, dtype)
@@ -115,8 +115,7 @@ def test_values_of_all_layers_are_as_defined(dtype, isa):
         assert last.tobytes() == found_forward(network, weights, X, isa=isa)[-len(last) :].tobytes()
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_slopes_are_those_of_the_chain_rule(dtype, isa):
     for (sizes, n), tied in itertools.product(itertools.product(SHAPES, [1, 37]), [False, True]):
         if tied and (len(sizes) % 2 == 0 or sizes != sizes[::-1]):

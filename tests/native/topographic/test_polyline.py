@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -52,9 +53,8 @@ def assert_nearest(x, knots, before, after, isa):
         assert s == pytest.approx(at[2], rel=1e-9, abs=np.sqrt(size))
 
 
-@each("dtype", [np.float32, np.float64])
 @each("p", [1, 2, 3, 17])
-@each_isa
+@each_kind
 def test_the_place_is_the_nearest_of_all_segments(dtype, p, isa):
     for n, m in SIZES:
         x, knots = task(n, m, p, dtype)
@@ -90,8 +90,7 @@ def test_a_prolonged_end_goes_on_along_its_segment(isa):
     np.testing.assert_allclose(squares, [17.0, 1.0, 1.0, 17.0])
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_a_row_depends_neither_on_the_others_nor_on_the_threads(
     dtype, isa, same_for_threads, same_alone
 ):

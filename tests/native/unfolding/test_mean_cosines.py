@@ -6,6 +6,7 @@ import pytest
 from lowland import _native
 from support.cases import each
 from support.kernels import each_isa
+from support.oracles.basics import shortest_paths
 
 
 def random_graph(n, density, seed, size=1.0):
@@ -18,19 +19,11 @@ def random_graph(n, density, seed, size=1.0):
     return W
 
 
-def floyd(W):
-    D = W.copy()
-    np.fill_diagonal(D, 0)
-    for m in range(len(D)):
-        D = np.minimum(D, D[:, m : m + 1] + D[m])
-    return D
-
-
 def naive(W, k):
-    D, found = floyd(W), []
+    D, found = shortest_paths(W), []
     for v in range(len(W)):
         near = [j for j in np.lexsort((np.arange(len(W)), D[v])) if j != v and D[v, j] < np.inf][:k]
-        among = floyd(W[np.ix_([v, *near], [v, *near])])
+        among = shortest_paths(W[np.ix_([v, *near], [v, *near])])
         cosines = [
             (among[0, j] ** 2 + among[0, m] ** 2 - among[j, m] ** 2)
             / (2 * among[0, j] * among[0, m])
