@@ -60,6 +60,16 @@ def test_rows_of_float32_far_from_the_origin_are_decided_by_exact_distances(k):
     np.testing.assert_array_equal(engine.nearest_units(X, units, 1, k), wanted)
 
 
+@each("kind", KINDS.values(), ids=list(KINDS))
+@each("dtype", [np.float32, np.float64])
+def test_sums_and_counts_of_every_kind_of_table(kind, dtype):
+    X, nearest = DENSE.astype(dtype), np.arange(90) ** 3 % 11
+    counts, sums = engine.unit_sums(kind(X), nearest, 13)
+    for j in range(13):
+        assert counts[j] == np.sum(nearest == j)
+        np.testing.assert_allclose(sums[j], X[nearest == j].sum(axis=0, dtype=float), atol=1e-12)
+
+
 def test_distances_to_listed_units():
     lists = np.array([[j, -1, (j + 3) % len(UNITS)] for j in range(len(UNITS))])
     nearest = np.arange(90) % len(UNITS)

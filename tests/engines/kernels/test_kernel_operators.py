@@ -81,6 +81,18 @@ def test_a_row_alone_has_the_bytes_it_has_in_company(irregular, kernel, given, m
     np.testing.assert_array_equal(kernel_matrix(make(X), kernel, 2).rows_times(make(Y), V), alone)
 
 
+@each("given", ["dense", "sparse"])
+def test_a_matrix_that_is_not_kept_gives_the_same_products(irregular, kernel, given, monkeypatch):
+    make = scipy.sparse.csr_array if given == "sparse" else np.asarray
+    X, V = make(irregular(700, 5)), irregular(700, 3, 2)
+    K = kernel_matrix(X, kernel, 1)
+    kept = [K.times(V), K.times(V)]
+    monkeypatch.setattr(engine, "KEPT_BYTES", 0)
+    other = kernel_matrix(X, kernel, 2)
+    for found in (*kept, other.times(V), other.times(V)):
+        np.testing.assert_array_equal(found, kept[0])
+
+
 def test_an_offset_of_the_data_costs_no_digits(irregular):
     X, V = irregular(300, 4), irregular(300, 2, 2)
     for name in ("rbf", "laplacian", "linear"):

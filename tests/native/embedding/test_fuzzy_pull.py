@@ -99,9 +99,7 @@ def test_no_place_around_a_settled_row_is_lower(d, law, dtype, isa):
 def test_neither_threads_nor_company_change_a_settled_bit(d, same_for_threads, same_alone):
     *given, ids, weights = task(d, m=101)
     same_for_threads(lambda threads: settle(*given, ids, weights, LAWS[0], threads))
-    same_alone(
-        lambda rows: [settle(*given, ids[rows], weights[rows], LAWS[0])], (0, 31, 32, 100)
-    )
+    same_alone(lambda rows: [settle(*given, ids[rows], weights[rows], LAWS[0])], (0, 31, 32, 100))
 
 
 # --- map_radii and radius_forces --------------------------------------------------------------

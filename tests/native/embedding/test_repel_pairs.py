@@ -140,9 +140,7 @@ def test_threads_do_not_change_a_bit(decay, d, dtype, isa, irregular, same_for_t
 
 @each("d", [1, 2, 3, 7])
 @each_kind
-def test_a_new_point_gets_the_same_bytes_alone_and_in_company(
-    d, dtype, isa, irregular, same_alone
-):
+def test_a_new_point_gets_the_same_bytes_alone_and_in_company(d, dtype, isa, irregular, same_alone):
     Y, Y_new = irregular(300, d).astype(dtype), irregular(10, d, seed=3).astype(dtype)
     same_alone(lambda rows: repel_from(Y_new[rows], Y, 1.0, isa=isa), range(10))
 

@@ -102,9 +102,7 @@ def test_rows_settle_where_the_rule_says(d, what, dtype, isa):
 def test_neither_threads_nor_company_change_a_bit(d, same_for_threads, same_alone):
     *given, ids, weights = task(d, m=101)
     same_for_threads(lambda threads: settle(*given, ids, weights, 1.0, 7.0, threads))
-    same_alone(
-        lambda rows: [settle(*given, ids[rows], weights[rows], 1.0, 7.0)], (0, 31, 32, 100)
-    )
+    same_alone(lambda rows: [settle(*given, ids[rows], weights[rows], 1.0, 7.0)], (0, 31, 32, 100))
 
 
 def test_a_number_below_0_is_no_neighbor():
