@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 from lowland import _native
+from support.cases import Cases
 
 
 @pytest.fixture(params=_native.instruction_sets())
@@ -32,6 +34,53 @@ def run_apart():
         return done.stderr.strip().rsplit("\n", 1)[-1] if done.returncode else done.stdout.strip()
 
     return run
+
+
+def _bytes_of(found):
+    parts = found if isinstance(found, list | tuple) else [found]
+    return [np.asarray(part).tobytes() for part in parts]
+
+
+@pytest.fixture(scope="session")
+def same_for_threads():
+    """A check that ``call(threads)`` gives the same bytes for any number of threads."""
+
+    def check(call, others=(2, 3)):
+        alone = _bytes_of(call(1))
+        for threads in others:
+            assert _bytes_of(call(threads)) == alone
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def same_alone():
+    """A check that ``call(rows)`` gives a row alone the bytes that it has among all rows."""
+
+    def check(call, places):
+        together = call(slice(None))
+        for i in places:
+            assert _bytes_of(call(slice(i, i + 1))) == _bytes_of([part[i] for part in together])
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def refuses():
+    """A check that a kernel takes the arguments ``good``, and none of their ``changes``."""
+
+    def check(kernel, good, changes):
+        kernel(**good)
+        cases = Cases()
+        for name, bad, message in changes:
+            cases.run(f"{name}={bad!r}", partial(refused, kernel, {**good, name: bad}, message))
+        cases.finish()
+
+    def refused(kernel, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            kernel(**arguments)
+
+    return check
 
 
 GAUSSIAN = "gaussian"

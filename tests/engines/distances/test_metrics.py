@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist
 
-import lowland
 from lowland._core.errors import DataError, ParameterError
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.distance_rows import distance_rows
@@ -110,31 +109,3 @@ def test_unknown_names_get_a_suggestion():
     for wrong in ("euclidian", "eucledian"):
         with pytest.raises(ParameterError, match="did you mean 'euclidean'"):
             canonical(wrong)
-
-
-METHODS = [
-    lowland.Isomap(n_neighbors=8),
-    lowland.LLE(n_neighbors=8),
-    lowland.LaplacianEigenmaps(n_neighbors=8),
-    lowland.DiffusionMaps(),
-    lowland.TSNE(perplexity=5, max_iter=30),
-    lowland.ClassicalMDS(),
-    lowland.MDS(max_iter=30),
-]
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
-def test_every_metric_fits_and_places_new_rows(method, table):
-    for metric in ("braycurtis", "canberra", "cityblock", "l1", "l2"):
-        X, Z = table(metric), table(metric, 5, seed=1)
-        fitted = type(method)(**{**method.get_params(), "metric": metric, "random_state": 0}).fit(X)
-        placed = fitted.transform(Z)
-        assert placed.shape == (5, 2)
-        assert np.isfinite(placed).all()
-        if metric in ("l1", "l2"):
-            same = {"l1": "manhattan", "l2": "euclidean"}[metric]
-            twin = type(method)(**{**method.get_params(), "metric": same, "random_state": 0})
-            scale = np.abs(fitted.embedding_).max()
-            np.testing.assert_allclose(
-                np.abs(twin.fit(X).embedding_), np.abs(fitted.embedding_), atol=1e-3 * scale
-            )

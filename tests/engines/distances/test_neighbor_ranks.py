@@ -42,12 +42,6 @@ def test_rows_of_distances_are_those_of_scipy(metric, irregular):
     assert part == pytest.approx(expected[np.ix_(some, some)], rel=1e-12, abs=1e-14)
 
 
-def test_layouts_do_not_matter(dense_layout, irregular):
-    X = irregular(40, 5)
-    same = distance_rows(dense_layout(X), "euclidean", None, 1).of(np.arange(40))
-    assert np.array_equal(same, distance_rows(X, "euclidean", None, 1).of(np.arange(40)))
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_sparse_rows_lose_no_digits_where_they_are_close(metric):
     rng = np.random.default_rng(0)
@@ -109,13 +103,6 @@ def test_many_ranks_per_row_are_sorted_out(irregular, monkeypatch):
     counted = partner_ranks(source, rows, starts, partners, 1, Monitor())
     monkeypatch.setattr("lowland._engines.distances.neighbor_ranks.MANY", 39)
     assert np.array_equal(partner_ranks(source, rows, starts, partners, 1, Monitor()), counted)
-
-
-def test_every_row_is_a_permutation_and_itself_comes_first(irregular):
-    X = np.repeat(irregular(20, 3), 3, axis=0)
-    ranks = full_ranks(distance_rows(X, "euclidean", None, 1), np.arange(60), 1)
-    assert not np.diag(ranks).any()
-    assert np.array_equal(np.sort(ranks, axis=1), np.tile(np.arange(60), (60, 1)))
 
 
 def test_blocks_cover_all_rows_in_order():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.spatial.distance import cdist, squareform
-from scipy.special import rel_entr
+from scipy.spatial.distance import cdist
 from sklearn.manifold import _t_sne
 
 from lowland._core.errors import DataError, ParameterError
@@ -83,23 +82,6 @@ def test_joint_affinities_are_the_symmetric_mean(irregular, dtype):
     assert P.to_csr().nnz == (has | has.T).sum()
 
 
-@pytest.mark.parametrize(
-    ("value", "cost"), [("t-SNE", 0.2249412432), ("SNE", 1.5537496763), ("symmetric", 0.2631766343)]
-)
-def test_the_costs_of_four_points_are_as_known(value, cost):
-    X = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
-    Y = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
-    D2 = cdist(Y, Y, "sqeuclidean")
-    W = 1 / (1 + D2) if value == "t-SNE" else np.exp(-D2)
-    np.fill_diagonal(W, 0)
-    if value == "SNE":
-        P, Q = dense_conditional(cdist(X, X), 2), W / W.sum(axis=1, keepdims=True)
-    else:
-        P, Q = dense_joint(cdist(X, X), 2), W / W.sum()
-    off = ~np.eye(4, dtype=bool)
-    assert rel_entr(P[off], Q[off]).sum() == pytest.approx(cost, abs=2e-7)
-
-
 def test_several_perplexities_give_the_mean_of_the_conditional_distributions(irregular):
     graph = neighbor_graph(irregular(200, 5), 60)
     scales = [20, 3, 7.5]
@@ -117,13 +99,6 @@ def test_several_perplexities_give_the_mean_of_the_conditional_distributions(irr
 # --- other implementations --------------------------------------------------------------------
 
 
-def test_all_pairs_agree_with_scikit_learn(irregular):
-    D = cdist(*[irregular(150, 6)] * 2)
-    theirs = squareform(_t_sne._joint_probabilities((D**2).astype(np.float32), 20, 0))
-    # they stop at an entropy within 1e-5
-    np.testing.assert_allclose(dense_joint(D, 20), theirs, rtol=1e-4, atol=1e-5 * theirs.max())
-
-
 def test_neighbors_agree_with_scikit_learn(irregular):
     graph = neighbor_graph(irregular(500, 8), 60)
     A = graph.to_csr().copy()  # it would share the distances
@@ -136,44 +111,12 @@ def test_neighbors_agree_with_scikit_learn(irregular):
 # --- invariances ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(irregular, threads, dtype):
-    graph = neighbor_graph(irregular(3000, 4), 30)
-    one = joint_affinities(graph, [4, 10], dtype=dtype)
-    many = joint_affinities(graph, [4, 10], dtype=dtype, threads=threads)
-    for name in ("indptr", "indices", "weights"):
-        assert getattr(one, name).tobytes() == getattr(many, name).tobytes()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_the_unit_of_the_data_changes_nothing(irregular, scale, dtype):
-    X = irregular(200, 5)
-    plain = joint_affinities(neighbor_graph(X.astype(dtype), 30), 10)
-    scaled = joint_affinities(neighbor_graph((X * scale).astype(dtype), 30), 10)
-    # neighbors at the same distance up to rounding may change places at the end of a row
-    A, B = plain.to_csr().toarray(), scaled.to_csr().toarray()
-    np.testing.assert_allclose(A, B, atol=1e-5 * A.max() if dtype == np.float32 else 1e-9 * A.max())
-
-
 def test_float32_weights_of_distances_beyond_float32(irregular):
     D = cdist(*[irregular(50, 3)] * 2)
     near = np.sort(D, axis=1)[:, 1:]
     weights, _ = conditional_affinities(near * 1e100, 10, dtype=np.float32)
     assert weights.dtype == np.float32
     np.testing.assert_allclose(attained(weights), 10, rtol=1e-5)
-
-
-def test_new_rows_are_weighed_as_if_each_came_alone(irregular):
-    X = irregular(300, 5)
-    new = irregular(20, 5, seed=9)
-    together = conditional_affinities(neighbor_query(X, new, 40), 10).weights
-    for i in (0, 7, 19):
-        alone = conditional_affinities(neighbor_query(X, new[i : i + 1], 40), 10).weights
-        assert np.array_equal(alone[0], together[i])
-    by_distances = conditional_affinities(neighbor_query(X, new, 40).distances, 10).weights
-    assert np.array_equal(by_distances, together)
 
 
 def test_inputs_are_not_written_to(irregular):
@@ -186,28 +129,6 @@ def test_inputs_are_not_written_to(irregular):
 
 
 # --- degenerate data --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_constant_data_have_equal_affinities(dtype):
-    graph = neighbor_graph(np.ones((30, 3), dtype), 10)
-    P = joint_affinities(graph, 4)
-    check_joint(P)
-    np.testing.assert_allclose(P.to_csr().toarray(), naive_joint(graph, 0.1), rtol=1e-6)
-
-
-def test_duplicates_share_the_weight_where_they_are_more_than_the_perplexity(irregular):
-    X = irregular(60, 4)
-    X[:20] = X[0]  # each has 19 copies
-    graph = neighbor_graph(X, 30)
-    weights, betas = conditional_affinities(graph, 10)
-    np.testing.assert_allclose(weights[:20, :19], 1 / 19)
-    assert (weights[:20, 19:] == 0).all()
-    assert np.isinf(betas[0, :20]).all()
-    # others see the copies at one distance; that bounds their perplexity only if they are nearest
-    near = graph.distances[20:, 0] < graph.distances[20:, 1]
-    np.testing.assert_allclose(attained(weights[20:][near]), 10, rtol=1e-6)
-    check_joint(joint_affinities(graph, 10))
 
 
 @pytest.mark.parametrize("n", range(2, 11))

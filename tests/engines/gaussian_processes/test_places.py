@@ -51,15 +51,6 @@ def test_each_row_is_where_its_energy_is_least(kind, D, criterion):
 
 
 @each("criterion", CRITERIA)
-def test_newton_finds_the_minimum_that_bfgs_finds_from_the_same_start(criterion):
-    posterior = process("matern52")
-    placed = place_rows(posterior, Y[:6], X[:6], n_steps=60, threads=1, criterion=criterion)
-    for y, start, x in zip(Y[:6], X[:6], placed.X, strict=True):
-        found = minimize(lambda p, y=y: energy(posterior, p, y, criterion), start)
-        np.testing.assert_allclose(x, found.x, atol=1e-4)
-
-
-@each("criterion", CRITERIA)
 @each("D", [3, 20])
 def test_a_row_gets_the_same_bytes_alone_in_company_and_by_any_threads(criterion, D):
     posterior = process(D=D)

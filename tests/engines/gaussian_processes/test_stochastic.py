@@ -131,14 +131,6 @@ def test_bytes_depend_on_the_seed_only(planted):
     assert not np.array_equal(one.X, other.X)
 
 
-def test_single_precision_is_read_as_it_is(planted):
-    _, Y = planted
-    rows = Y.astype(np.float32)
-    start = start_of(Y)
-    found, wanted = fit(rows, start, max_iter=10), fit(rows.astype(np.float64), start, max_iter=10)
-    np.testing.assert_allclose(found.losses[-1], wanted.losses[-1], rtol=1e-3)
-
-
 @each("max_iter", [0, 1, 3])
 def test_a_good_start_is_never_left_for_a_worse_place(planted, max_iter):
     _, Y = planted

@@ -47,16 +47,6 @@ def test_an_edge_in_either_direction_becomes_an_edge_of_the_lesser_length(W, dty
     assert found.dtype == dtype
 
 
-def test_a_neighbor_graph_with_copies_keeps_their_edges_of_length_0():
-    indices = np.array([[1, 2], [0, 2], [3, 0], [2, 1]])
-    distances = np.array([[0.0, 5], [0, 5], [0, 5], [0, 5]])
-    graph = NeighborGraph(indices, distances, 4)
-    union = symmetrize(graph)
-    assert union.nnz == 10
-    assert union[0, 1] == 0
-    assert (union.data == 0).sum() == 4
-
-
 def test_loops_are_dropped_and_of_repeated_edges_the_shortest_stays():
     graph = scipy.sparse.csr_matrix(
         (np.array([9.0, 4, 3, 0, 2, 1]), np.array([1, 1, 0, 1, 1, 0]), np.array([0, 3, 6])), (2, 2)

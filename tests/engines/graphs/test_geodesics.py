@@ -1,7 +1,5 @@
 """Shortest paths against Floyd and Warshall, scipy, and graphs whose distances are known."""
 
-import threading
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -14,7 +12,8 @@ from lowland._core.monitor import Monitor
 from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
 from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.search import neighbor_graph
+from support.oracles.basics import shortest_paths as oracle
 
 
 def floyd_warshall(graph):
@@ -22,18 +21,7 @@ def floyd_warshall(graph):
     A = graph.tocoo()
     D = np.full(graph.shape, np.inf)
     np.minimum.at(D, (A.row, A.col), A.data)
-    np.fill_diagonal(D, 0)
-    for k in range(len(D)):
-        D = np.minimum(D, D[:, [k]] + D[[k], :])
-    return D
-
-
-def knn(X, k):
-    """The k nearest rows of each, by sorting all distances."""
-    D = np.linalg.norm(X[:, None] - X, axis=2)
-    np.fill_diagonal(D, np.inf)
-    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
-    return NeighborGraph(nearest, np.take_along_axis(D, nearest, axis=1), len(X))
+    return oracle(D)
 
 
 def roll(n, seed=0):
@@ -44,7 +32,7 @@ def roll(n, seed=0):
 
 @pytest.fixture(scope="module")
 def roll_graph():
-    return symmetrize(knn(roll(900), 8))
+    return symmetrize(neighbor_graph(roll(900), 8))
 
 
 @st.composite
@@ -68,24 +56,6 @@ def graphs(draw):
 @given(graphs())
 def test_any_graph_gives_the_distances_of_floyd_and_warshall(graph):
     assert np.allclose(shortest_paths(graph), floyd_warshall(graph), rtol=1e-14, atol=0)
-
-
-def test_distances_on_a_roll_are_those_of_scipy_to_the_last_bit(roll_graph):
-    assert np.array_equal(shortest_paths(roll_graph), scipy.sparse.csgraph.dijkstra(roll_graph))
-
-
-def test_float32_is_within_its_rounding_of_float64(roll_graph):
-    found = shortest_paths(roll_graph, dtype=np.float32)
-    assert found.dtype == np.float32
-    # a path of at most 200 edges: as many roundings, and one of each length
-    assert np.allclose(found, shortest_paths(roll_graph), rtol=201 * 2.0**-24, atol=0)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_number_of_threads_does_not_change_a_bit(roll_graph, dtype):
-    one = shortest_paths(roll_graph, threads=1, dtype=dtype)
-    for threads in (2, 5):
-        assert np.array_equal(shortest_paths(roll_graph, threads=threads, dtype=dtype), one)
 
 
 def test_the_order_of_rows_does_not_change_a_bit(roll_graph):
@@ -115,42 +85,6 @@ def test_blocks_together_are_all_rows_once(roll_graph, block_rows):
     assert block_rows is None or max(sizes) <= block_rows
 
 
-def test_a_path_and_a_cycle_have_the_distances_known_in_advance():
-    n, step = 101, np.ones(100)
-    path = scipy.sparse.csr_matrix(scipy.sparse.diags_array([step, step], offsets=[1, -1]))
-    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    assert np.array_equal(shortest_paths(path), apart)
-    cycle = path.tolil()
-    cycle[0, n - 1] = cycle[n - 1, 0] = 1
-    assert np.array_equal(shortest_paths(cycle.tocsr()), np.minimum(apart, n - apart))
-
-
-def test_directed_edges_lead_one_way():
-    n = 90
-    ring = scipy.sparse.csr_matrix((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), (n, n))
-    ahead = np.subtract.outer(np.arange(n), np.arange(n)).T % n
-    assert np.array_equal(shortest_paths(ring), ahead)
-
-
-def test_geodesics_of_a_ring_of_points_follow_the_ring():
-    angle = 2 * np.pi * np.arange(400) / 400
-    graph = symmetrize(knn(np.c_[np.cos(angle), np.sin(angle)], 2))
-    turns = np.abs(np.subtract.outer(np.arange(400), np.arange(400)))
-    chords = np.minimum(turns, 400 - turns) * 2 * np.sin(np.pi / 400)
-    assert np.allclose(shortest_paths(graph), chords, rtol=1e-12)
-
-
-def test_edges_of_length_0_between_equal_rows_are_walked():
-    X = np.repeat(roll(60, seed=1), 4, axis=0)
-    graph = symmetrize(knn(X, 24))
-    D = shortest_paths(graph)
-    assert np.allclose(D, floyd_warshall(graph), rtol=1e-14, atol=0)
-    copies = D.reshape(60, 4, 60, 4)
-    assert (copies[np.arange(60), :, np.arange(60), :] == 0).all()
-    assert np.ptp(copies, axis=(1, 3)).max() == 0
-    assert (D[np.repeat(np.arange(60), 4)[:, None] != np.repeat(np.arange(60), 4)] > 0).all()
-
-
 def test_rows_without_a_path_are_at_infinity_and_many_components_are_no_trouble():
     n = 3000
     pairs = np.arange(n) ^ 1
@@ -162,17 +96,11 @@ def test_rows_without_a_path_are_at_infinity_and_many_components_are_no_trouble(
 
 
 def test_components_of_unlike_size_match_scipy():
-    parts = [symmetrize(knn(roll(m, seed=m), 5)) for m in (300, 6, 170, 40)]
+    parts = [symmetrize(neighbor_graph(roll(m, seed=m), 5)) for m in (300, 6, 170, 40)]
     graph = scipy.sparse.csr_matrix(scipy.sparse.block_diag(parts))
     order = np.random.default_rng(0).permutation(516)
     graph = graph[order][:, order]
     assert np.array_equal(shortest_paths(graph), scipy.sparse.csgraph.dijkstra(graph))
-
-
-def test_one_row_and_no_edges():
-    assert np.array_equal(shortest_paths(scipy.sparse.csr_matrix((1, 1))), [[0]])
-    D = shortest_paths(scipy.sparse.csr_matrix((200, 200)))
-    assert np.array_equal(np.isfinite(D), np.eye(200, dtype=bool))
 
 
 def test_the_result_goes_into_the_array_given(roll_graph):
@@ -243,18 +171,3 @@ def test_progress_reaches_the_number_of_sources_and_cancel_stops(roll_graph, mon
     with pytest.raises(StoppedError, match="geodesics"):
         shortest_paths(roll_graph, monitor=monitor)
     assert seen == [64, 64, 64]
-
-
-def test_callers_in_several_threads_get_their_own_result(roll_graph):
-    expected = shortest_paths(roll_graph)
-    answers = []
-
-    def call(threads):
-        answers.append(np.array_equal(shortest_paths(roll_graph, threads=threads), expected))
-
-    callers = [threading.Thread(target=call, args=(1 + i % 3,)) for i in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert answers == [True] * 6

@@ -54,13 +54,6 @@ def test_every_solver_finds_the_generalized_eigenpairs(weights, monkeypatch, sol
     np.testing.assert_allclose(found.vectors.T @ np.sqrt(degrees), 0, atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", ["dense", "factor"])
-def test_a_cycle_has_the_eigenvalues_it_must_have(monkeypatch, solver):
-    found, _ = modes(cycle(501), 4, solver, monkeypatch)
-    m = np.array([1, 1, 2, 2])
-    np.testing.assert_allclose(1 - found.values, 1 - np.cos(2 * np.pi * m / 501), rtol=1e-7)
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_there_is_one_zero_for_each_further_piece(monkeypatch, solver):
     W = scipy.sparse.csr_matrix(scipy.sparse.block_diag([cycle(60), cycle(41), cycle(30)]))

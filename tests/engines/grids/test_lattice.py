@@ -56,13 +56,6 @@ def test_ribs_are_straight_lines_of_neighbors(grid):
     assert len(grid.ribs()) == len(midpoints)
 
 
-def test_the_counts_of_a_rectangle_are_those_of_the_paper():
-    r, c = 6, 9
-    grid = Lattice("rectangle", (r, c), OPEN)
-    assert len(grid.edges()) == 2 * r * c - r - c
-    assert len(grid.ribs()) == 2 * (r * c - r - c)
-
-
 @each("grid", GRIDS, ids=str)
 def test_units_are_interpolated_to_themselves(grid):
     found = grid.around(grid.places())

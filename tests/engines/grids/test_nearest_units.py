@@ -70,18 +70,6 @@ def test_sums_and_counts_of_every_kind_of_table(kind, dtype):
         np.testing.assert_allclose(sums[j], X[nearest == j].sum(axis=0, dtype=float), atol=1e-12)
 
 
-def test_missing_values_have_no_part():
-    X = np.where(RNG.random(DENSE.shape) < 0.3, np.nan, DENSE)
-    X[:, 0] = 1.0
-    found = engine.nearest_with_squares(X, UNITS, 2, 1, missing=True)
-    np.testing.assert_array_equal(found.ids[:, 0], squares_of(X, UNITS).argmin(axis=1))
-    counts, sums = engine.unit_sums(X, found.ids[:, 0], len(UNITS), 2, missing=True)
-    for j in range(len(UNITS)):
-        rows = X[found.ids[:, 0] == j]
-        np.testing.assert_array_equal(counts[j], (~np.isnan(rows)).sum(axis=0))
-        np.testing.assert_allclose(sums[j], np.nansum(rows, axis=0), atol=1e-12)
-
-
 def test_distances_to_listed_units():
     lists = np.array([[j, -1, (j + 3) % len(UNITS)] for j in range(len(UNITS))])
     nearest = np.arange(90) % len(UNITS)

@@ -31,14 +31,6 @@ def test_disparity_and_shape_are_those_of_scipy(irregular, m, seed):
     assert np.linalg.norm(ours.aligned - A) ** 2 / norm**2 == pytest.approx(disparity, rel=1e-9)
 
 
-def test_the_rotation_is_that_of_scipys_orthogonal_procrustes(irregular):
-    A, Y = irregular(30, 4, 0), irregular(30, 4, 1)
-    R, common = scipy.linalg.orthogonal_procrustes(Y - Y.mean(axis=0), A - A.mean(axis=0))
-    ours = align(A, Y)
-    assert ours.rotation == pytest.approx(R)
-    assert ours.scale == pytest.approx(common / np.linalg.norm(Y - Y.mean(axis=0)) ** 2)
-
-
 @pytest.mark.parametrize("det", [1, -1])
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_a_moved_map_is_moved_back(irregular, m, det):
@@ -57,29 +49,6 @@ def test_the_parts_make_the_aligned_map(irregular):
     ours = align(A, Y)
     assert ours.scale * Y @ ours.rotation + ours.translation == pytest.approx(ours.aligned)
     assert ours.rotation.T @ ours.rotation == pytest.approx(np.eye(4))
-
-
-def test_no_small_change_of_the_solution_is_better(irregular):
-    A, Y = irregular(30, 3, 0), irregular(30, 3, 1)
-    ours = align(A, Y)
-    best = np.linalg.norm(ours.aligned - A)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        turned = scipy.linalg.expm(0.05 * (S := rng.standard_normal((3, 3))) - 0.05 * S.T)
-        scale = ours.scale * (1 + rng.normal(0, 0.05))
-        other = scale * Y @ (ours.rotation @ turned) + ours.translation
-        assert np.linalg.norm(other - other.mean(axis=0) + A.mean(axis=0) - A) >= best
-
-
-def test_a_right_angle_has_a_closed_form():
-    A = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    Y = A @ [[0.0, 1.0], [-1.0, 0.0]]
-    assert align(A, Y).rotation == pytest.approx(np.array([[0.0, -1.0], [1.0, 0.0]]))
-
-
-def test_disparity_does_not_depend_on_which_is_the_reference(irregular):
-    A, Y = irregular(30, 3, 0), irregular(30, 2, 1)
-    assert align(A, Y).disparity == pytest.approx(align(Y, A).disparity)
 
 
 def test_without_reflections_a_mirrored_map_stays_mirrored(irregular):

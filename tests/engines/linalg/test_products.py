@@ -60,32 +60,6 @@ def test_a_transpose_made_before_changes_nothing(case):
     assert np.array_equal(products.transpose_times(X, mean, Z, 1, X.T.tocsr()), plain)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
-def test_a_row_of_times_has_the_same_bits_alone_and_in_company(irregular, kind, dtype):
-    X = irregular(300, 40).astype(dtype)
-    X[X < 0] = 0
-    mean, V = X.mean(axis=0), np.random.default_rng(0).random((40, 7))
-    together = products.times(kind(X), mean, V, 2)
-    for i in (0, 1, 64, 299):
-        assert np.array_equal(products.times(kind(X[i : i + 1]), mean, V, 2)[0], together[i])
-    assert np.array_equal(products.times(kind(X[100:]), mean, V, 1), together[100:])
-
-
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
-def test_products_do_not_depend_on_the_number_of_threads(irregular, kind, dtype):
-    X = np.tile(irregular(1000, 40), (5, 1)).astype(dtype)
-    X[X < 0] = 0
-    mean, rng = X.mean(axis=0), np.random.default_rng(0)
-    V, Z = rng.random((40, 7)), rng.random((5000, 7))
-    one = products.times(kind(X), mean, V, 1), products.transpose_times(kind(X), mean, Z, 1)
-    for threads in (2, 5):
-        assert np.array_equal(products.times(kind(X), mean, V, threads), one[0])
-        assert np.array_equal(products.transpose_times(kind(X), mean, Z, threads), one[1])
-    if kind is np.asarray:
-        gram = products.sample_gram(X[:700], mean, 1)
-        assert np.array_equal(products.sample_gram(X[:700], mean, 5), gram)
-
-
 def test_one_column_and_one_row_are_no_special_cases(dtype):
     X = np.arange(6, dtype=dtype).reshape(6, 1)
     mean = np.array([2.5])

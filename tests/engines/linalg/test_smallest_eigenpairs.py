@@ -78,16 +78,6 @@ def test_the_number_of_threads_does_not_change_a_bit(solver):
     assert one.values.tobytes() == two.values.tobytes()
 
 
-def test_other_seeds_find_the_same_pairs():
-    M, places = strip(900)
-    first, second = (
-        pairs(M, 2, "factor", 1, ordering=places),
-        pairs(M, 2, "factor", 2, ordering=places),
-    )
-    assert not np.array_equal(first.vectors, second.vectors)
-    np.testing.assert_allclose(first.vectors, second.vectors, atol=1e-7)
-
-
 def test_small_problems_go_to_lapack_and_strips_to_factors():
     M, places = strip(900)
     assert pairs(M, 2, "auto", ordering=places).solver == "factor"

@@ -1,7 +1,5 @@
 """The index of fitted rows: recall of cells against all pairs, and no effect of company."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -102,14 +100,6 @@ def test_a_row_alone_is_answered_as_in_company(what):
         some = index.query(Q[rows], 1, Monitor())
         assert some.indices.tobytes() == together.indices[rows].tobytes()
         assert some.distances.tobytes() == together.distances[rows].tobytes()
-
-
-def test_neither_threads_nor_processes_change_a_bit():
-    X, Q = tables("sheets")
-    answers = [cells(X, 20).query(Q, threads, Monitor()) for threads in (1, 2, 5)]
-    for graph in answers[1:]:
-        assert graph.indices.tobytes() == answers[0].indices.tobytes()
-        assert graph.recall_ == answers[0].recall_
 
 
 @each("what", ["sheets", "copies", "half of the rows equal", "wide", "far from the origin"])
@@ -231,16 +221,6 @@ def test_an_extreme_query_costs_later_ones_nothing(monkeypatch):
         again = index.query(Q, 1, Monitor())
         assert again.indices.tobytes() == expected.indices.tobytes()
     assert len(builds.made) == 1 + 2 * 3  # and each other unit is prepared when it is asked for
-
-
-def test_threads_that_ask_at_once_share_one_index(monkeypatch):
-    X, Q = tables("sheets")
-    builds, index = Builds(monkeypatch), cells(X, 5)
-    with ThreadPoolExecutor(4) as pool:
-        parts = list(pool.map(lambda i: index.query(Q[i : i + 1], 1, Monitor()), range(20)))
-    together = index.query(Q[:20], 1, Monitor())
-    assert builds.made == ["CellIndex"]
-    assert np.array_equal(np.concatenate([part.indices for part in parts]), together.indices)
 
 
 def test_an_index_counts_the_memory_beside_its_rows():

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
-from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
+from lowland._engines.distances.filter_space import FilterSpace
 from lowland._engines.neighbors import block_search as engine
 from lowland._engines.neighbors.block_search import (
     block_search,
@@ -85,34 +85,6 @@ def test_the_length_left_out_is_one_more_coordinate():
     assert F.shape == (300, 97)
     assert abs(F[0, 96] - F[1, 96]) > 1
     assert np.linalg.norm(F[0] - F[1]) <= 6 * (1 + 1e-5)
-
-
-def test_coordinates_of_a_row_do_not_depend_on_its_company():
-    X = np.random.default_rng(0).standard_normal((150, 160))
-    space = FilterSpace.of(X, 1)
-    together = space.coordinates(X, 2)
-    for row in (0, 77, 149):
-        alone = space.coordinates(X[row : row + 1], 1)[0]
-        assert alone.tobytes() == together[row].tobytes()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_packed_points_know_their_rows_and_their_empty_places(dtype):
-    width = panel_width(dtype)
-    F = np.random.default_rng(0).standard_normal((width + 5, 4)).astype(dtype)
-    ids = np.random.default_rng(1).permutation(width + 5).astype(np.int32)
-    ids[3] = -1
-    points = PackedPoints.of(F, ids, 1)
-    assert points.panels.shape == (2, 4, width)
-    assert np.array_equal(points.panels.transpose(0, 2, 1).reshape(-1, 4)[: width + 5], F)
-    assert np.array_equal(points.ids[: width + 5], ids)
-    assert (points.ids[width + 5 :] == -1).all()
-    assert np.array_equal(np.isinf(points.halves), points.ids == -1)
-    real = points.ids >= 0
-    squares = (F.astype(float) ** 2).sum(axis=1)
-    np.testing.assert_allclose(
-        points.halves[real], squares[ids >= 0] / 2, rtol=2 * np.finfo(dtype).eps
-    )
 
 
 # --- the exact join -----------------------------------------------------------------------------
@@ -272,18 +244,3 @@ def test_the_tree_takes_the_exponent_of_minkowski(p):
     ids, distances = in_order(others(cdist(X, X, "minkowski", p=p)), 7)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-13)
-
-
-def test_the_tree_of_two_rows_has_one_neighbor_each():
-    X = np.array([[1.0], [4.0]])
-    found = tree_search(X, X, 1, "euclidean", None, True, 1)
-    assert np.array_equal(found.ids, [[1], [0]])
-    assert np.array_equal(found.distances, [[3], [3]])
-    assert np.array_equal(tree_search(X, X[:1], 2, "euclidean", None, False, 1).ids, [[0, 1]])
-
-
-def test_the_tree_is_exact_around_a_large_offset():
-    X = 1e6 + np.random.default_rng(0).standard_normal((300, 3))
-    D = others(cdist(X, X))
-    found = tree_search(X, X, 8, "euclidean", None, True, 1)
-    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :8], rtol=1e-14)

@@ -9,7 +9,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.network import adam
 from lowland._engines.network.adam import Adam, Plan, mean_loss, rate_at, train
 from lowland._engines.network.layers import Network, first_weights
-from lowland._engines.network.passes import apply, forward
+from lowland._engines.network.passes import apply
 from lowland.errors import DataError
 from support.cases import each
 
@@ -120,30 +120,6 @@ def test_an_exploding_learning_rate_is_an_error_that_says_so(rate):
         trained(PLAN._replace(learning_rate=rate), network=linear)
 
 
-def test_penalties_make_weights_and_code_small():
-    plain = trained()
-    decayed = trained(PLAN._replace(weight_decay=0.1))
-    assert np.linalg.norm(decayed.weights) < 0.5 * np.linalg.norm(plain.weights)
-
-    def code(found):
-        return np.abs(forward(NETWORK, found.weights, rows(), 1).values[1]).mean()
-
-    assert code(trained(PLAN._replace(sparsity=1.0, code=2))) < 0.2 * code(plain)
-
-
-def test_a_tail_decides_between_two_targets_of_one_input():
-    X = np.zeros((90, 5), np.float32)
-    targets = np.where(np.arange(90) % 3 == 0, 1.0, -1.0).astype(np.float32)[:, None]
-    network = Network((5, 4, 1), ("tanh", "linear"))
-    start, plan = first_weights(network, np.random.default_rng(0)), PLAN._replace(n_epochs=200)
-    found = {}
-    for tail in (0.0, 0.1):
-        weights = train(network, start, X, targets, plan._replace(tail=tail), context()).weights
-        found[tail] = float(apply(network, weights, X[:1], 1)[0, 0])
-    assert found[0.0] == pytest.approx(-1 / 3, abs=0.02)  # the mean
-    assert found[0.1] == pytest.approx(-1, abs=0.02)  # where most are
-
-
 def test_losses_with_a_tail_are_as_defined():
     X, weights = rows(40), first_weights(NETWORK, np.random.default_rng(0)).astype(np.float32)
     squares = np.sum((apply(NETWORK, weights, X, 1) - X) ** 2, axis=1)
@@ -163,15 +139,6 @@ def test_corruption_changes_what_the_network_sees_and_not_the_target():
     found = trained(PLAN._replace(n_epochs=200, corrupt=zeros), X)
     blind = mean_loss(NETWORK, found.weights, np.zeros_like(X), X, 1)
     assert blind == pytest.approx(float(X.var(axis=0).mean()), rel=0.02)  # the mean is the best
-
-
-def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads():
-    X = np.random.default_rng(0).standard_normal((300, 200)).astype(np.float32)
-    wide = Network((200, 90, 2, 90, 200), ("tanh", "linear", "tanh", "linear"))
-    plan = Plan(2, 128, 0.01)
-    one, two = (trained(plan, X, wide, run=context(threads)) for threads in (1, 2))
-    assert one.weights.tobytes() == two.weights.tobytes()
-    assert one.losses.tobytes() == two.losses.tobytes()
 
 
 def test_no_epochs_give_the_start():

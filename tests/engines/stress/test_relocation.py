@@ -53,19 +53,6 @@ def test_max_iter_bounds_all_steps_and_a_callback_sees_them_once():
         assert MDS(2, random_state=0, max_iter=most).fit(X).n_iter_ <= most
 
 
-def test_threads_change_no_byte():
-    X = load_digits().data[:400]
-    one, two = (MDS(2, random_state=0, n_jobs=jobs).fit_transform(X) for jobs in (1, 2))
-    np.testing.assert_array_equal(one, two)
-
-
-def test_copies_stay_together():
-    X = np.random.default_rng(3).gamma(1.0, size=(120, 12))
-    X = np.vstack([X, X[:30]])
-    Y = MDS(2, random_state=0).fit_transform(X)
-    np.testing.assert_array_equal(Y[:30], Y[120:])
-
-
 def test_only_the_raw_stress_of_all_pairs_is_relocated():
     delta = squareform(pdist(table()))
     unknown = np.where(delta > delta.max() * 0.9, np.nan, delta)

@@ -136,12 +136,10 @@ def test_many_points_are_searched_as_few(shape, irregular):
 
 
 @each_isa
-def test_two_threads_give_the_same_bytes(isa, irregular):
+def test_two_threads_give_the_same_bytes(isa, irregular, same_for_threads):
     Y, D = irregular(400, 2, seed=1), cdist(*[irregular(400, 5)] * 2)
     lists = lists_of(D, 30, own=True)
-    one, two = (forces_of(Y, lists, 6, (0.1, 0.3, 0.1), threads=t, isa=isa) for t in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        assert a.tobytes() == b.tobytes()
+    same_for_threads(lambda t: forces_of(Y, lists, 6, (0.1, 0.3, 0.1), threads=t, isa=isa))
 
 
 @each("d", [1, 2, 3, 4])
@@ -170,13 +168,14 @@ def places_of(Y, lists, k, equal=None, threads=1):
 
 
 @each("d", [1, 2, 3, 5])
-def test_places_are_not_higher_than_those_of_the_nearest_points(d, irregular):
+def test_places_are_not_higher_than_those_of_the_nearest_points(
+    d, irregular, same_for_threads, same_alone
+):
     Y, T = irregular(300, d), cdist(irregular(20, 4, seed=5), irregular(300, 4))
-    lists = lists_of(T, 40, own=False)
-    Z, two = places_of(Y, lists, 5), places_of(Y, lists, 5, threads=2)
-    assert Z.tobytes() == two.tobytes()
-    one_by_one = [places_of(Y, (lists[0][[i]], lists[1][[i]]), 5)[0] for i in range(20)]
-    np.testing.assert_array_equal(Z, one_by_one)
+    lists = points, ties = lists_of(T, 40, own=False)
+    Z = places_of(Y, lists, 5)
+    same_for_threads(lambda threads: places_of(Y, lists, 5, threads=threads))
+    same_alone(lambda rows: [places_of(Y, (points[rows], ties[rows]), 5)], range(20))
 
     def heights(Z):
         out = np.empty(20)
@@ -198,18 +197,16 @@ def test_equal_rows_get_the_place_of_a_point(irregular):
 def test_wrong_lists_are_refused(irregular):
     Y = irregular(6, 2)
     points, ties = lists_of(cdist(Y, Y), 3, own=True)
-    for wrong in (points + 4, points - 3):
-        with pytest.raises(ValueError, match="below n"):
-            forces_of(Y, (np.ascontiguousarray(wrong, np.int32), ties), 2)
-    with pytest.raises(ValueError, match="k must be"):
-        forces_of(Y, (points, ties), 4)
-    with pytest.raises(ValueError, match="ties"):
-        forces_of(Y, (points, ties[:, :2].copy()), 2)
-    with pytest.raises(ValueError, match="one list per point"):
-        forces_of(Y, (points[:5].copy(), ties[:5].copy()), 2)
-    with pytest.raises(ValueError, match="longer"):
-        forces_of(Y[:3].copy(), (points[:3].copy() % 3, ties[:3].copy()), 2)
-    with pytest.raises(ValueError, match="finite"):
-        forces_of(np.where(np.eye(6, 2) > 0, np.nan, Y), (points, ties), 2)
+    for places, lists, k, message in [
+        (Y, (points + 4, ties), 2, "below n"),
+        (Y, (points - 3, ties), 2, "below n"),
+        (Y, (points, ties), 4, "k must be"),
+        (Y, (points, ties[:, :2].copy()), 2, "ties"),
+        (Y, (points[:5], ties[:5]), 2, "one list per point"),
+        (Y[:3], (points[:3] % 3, ties[:3]), 2, "longer"),
+        (np.where(np.eye(6, 2) > 0, np.nan, Y), (points, ties), 2, "finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            forces_of(places, lists, k)
     with pytest.raises(ValueError, match="equal must be from 0"):
         places_of(Y, (points, ties), 2, np.full(6, 4, np.int32))

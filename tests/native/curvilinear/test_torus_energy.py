@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 NEAREST = 1e-6
 KINDS = [-1.0, -0.5, -0.25, 0.0, 1.0, -0.7, 0.4, 2.0]  # some have code of their own
@@ -49,8 +49,7 @@ def assert_close(got, expected, dtype):
 
 @each("p", KINDS)
 @each("q", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_points_repel_as_defined(p, q, dtype, isa):
     for m, n, repeats in [(1, 1, 1), (3, 8, 2), (7, 33, 1), (4, 1100, 3)]:
         Z, Y, sides, delta = task(m, n, q, dtype, repeats)
@@ -58,8 +57,7 @@ def test_points_repel_as_defined(p, q, dtype, isa):
 
 
 @each("p", KINDS)
-@each_dtype
-@each_isa
+@each_kind
 def test_equal_places_and_half_a_side_have_no_direction(p, dtype, isa):
     Y = np.array([[0.25, 0.5], [0.75, 0.5], [0.25, 0.0], [0.0, 0.0]], dtype)
     delta = np.array([[0, 1, 2, 3], [1, 0, 1, 1], [2, 1, 0, 5], [3, 1, 5, 0]], dtype)
@@ -71,8 +69,7 @@ def test_equal_places_and_half_a_side_have_no_direction(p, dtype, isa):
 
 
 @each("p", KINDS)
-@each_dtype
-@each_isa
+@each_kind
 def test_points_in_one_place_are_finite_and_only_distances_repel(p, dtype, isa):
     Y = np.full((5, 2), 0.3, dtype)
     delta = np.ones((5, 5), dtype) - np.eye(5, dtype=dtype)
@@ -83,8 +80,7 @@ def test_points_in_one_place_are_finite_and_only_distances_repel(p, dtype, isa):
         np.testing.assert_array_equal(part, 0)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_many_axes(dtype, isa):
     rng = np.random.default_rng(1)
     Y = rng.random((9, 70)).astype(dtype)
@@ -94,15 +90,10 @@ def test_many_axes(dtype, isa):
 
 
 @each("p", [0.0, 0.3])
-@each_dtype
-@each_isa
-def test_the_number_of_threads_does_not_change_a_byte(p, dtype, isa):
-    Z, Y, sides, delta = task(101, 700, 2, dtype)
-    bytes_of = [
-        b"".join(part.tobytes() for part in found(Z, Y, sides, delta, p, threads, isa))
-        for threads in (1, 2, 3)
-    ]
-    assert bytes_of[0] == bytes_of[1] == bytes_of[2]
+@each_kind
+def test_the_number_of_threads_does_not_change_a_byte(p, dtype, isa, same_for_threads):
+    given = task(101, 700, 2, dtype)
+    same_for_threads(lambda threads: found(*given, p, threads, isa))
 
 
 def test_sizes_that_do_not_fit_are_refused():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 
 def oracle(Z, Y):
@@ -29,8 +29,7 @@ def assert_close(got, true, dtype):
 
 
 @each("d", [1, 2, 3, 5, 11])
-@each_dtype
-@each_isa
+@each_kind
 def test_sums_equal_their_definition(d, dtype, isa, irregular):
     for m, n in [(1, 1), (2, 3), (3, 8), (5, 9), (33, 130), (7, 1100)]:
         Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
@@ -39,8 +38,7 @@ def test_sums_equal_their_definition(d, dtype, isa, irregular):
 
 
 @each("d", [1, 2, 3, 4])
-@each_dtype
-@each_isa
+@each_kind
 def test_a_map_with_itself_leaves_out_equal_places(d, dtype, isa, irregular):
     Y = irregular(70, d).astype(dtype)
     Y[::3] = Y[0]
@@ -50,23 +48,14 @@ def test_a_map_with_itself_leaves_out_equal_places(d, dtype, isa, irregular):
     assert not units.any()
 
 
-@each_dtype
-@each_isa
-def test_the_number_of_threads_does_not_change_a_byte(dtype, isa, irregular):
+@each_kind
+def test_neither_threads_nor_company_change_a_byte(
+    dtype, isa, irregular, same_for_threads, same_alone
+):
     for d in (1, 2, 3, 4):
         Y = irregular(700, d).astype(dtype)
-        results = [found(Y, Y, threads, isa) for threads in (1, 2, 3)]
-        bytes_of = [b"".join(a.tobytes() for a in result) for result in results]
-        assert bytes_of[0] == bytes_of[1] == bytes_of[2]
-
-
-def test_a_row_alone_gets_the_same_bytes(irregular):
-    Y = irregular(90, 2)
-    sums, units = found(Y, Y)
-    for i in (0, 17, 88):
-        alone = found(Y[i : i + 1], Y)
-        assert alone[0][0] == sums[i]
-        assert (alone[1][0] == units[i]).all()
+        same_for_threads(lambda threads, Y=Y: found(Y, Y, threads, isa))
+        same_alone(lambda rows, Y=Y: found(Y[rows], Y, isa=isa), (0, 17, 699))
 
 
 def test_shapes_that_do_not_fit_are_refused():

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 INF = np.inf
 
@@ -47,8 +47,7 @@ def irregular_rows(n, seed, dtype, shortest=2, longest=150):
 
 
 @each("perplexity", [1.02, 1.5, 2, 5, 30])
-@each_dtype
-@each_isa
+@each_kind
 def test_probabilities_are_those_of_bisection(perplexity, dtype, isa):
     rows = irregular_rows(25, 0, dtype, shortest=int(perplexity) + 2)
     found, betas = kernel_rows(rows, perplexity, dtype, isa=isa)
@@ -81,18 +80,6 @@ def test_the_exponential_is_right_to_the_last_digits(isa):
         np.testing.assert_allclose(p[1] / p[0], np.exp(-3 * beta), rtol=1e-14)
 
 
-@each("scale", [1e-30, 1e-8, 1.0, 1e8, 1e30])
-@each_dtype
-@each_isa
-def test_the_unit_of_the_distances_changes_only_beta(scale, dtype, isa):
-    rows = irregular_rows(20, 2, np.float64, shortest=20)
-    plain, betas = kernel_rows(rows, 10, dtype, isa=isa)
-    scaled, scaled_betas = kernel_rows([row * scale for row in rows], 10, dtype, isa=isa)
-    for p, q in zip(plain, scaled, strict=True):
-        np.testing.assert_allclose(q, p, atol=1e-6 if dtype == np.float32 else 1e-12, rtol=0)
-    np.testing.assert_allclose(scaled_betas * scale * scale, betas, rtol=1e-5)
-
-
 def test_distances_of_very_unlike_size_are_calibrated_too(isa):
     rng = np.random.default_rng(3)
     rows = [10 ** rng.uniform(-30, 30, rng.integers(5, 100)) for _ in range(200)]
@@ -103,16 +90,14 @@ def test_distances_of_very_unlike_size_are_calibrated_too(isa):
         assert abs(entropy(p) - np.log(perplexity)) < 2e-7
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_all_distances_equal_is_uniform(dtype, isa):
     for value in (0.0, 1e-20, 1.0, 1e20):
         (p,), _ = kernel_rows([np.full(7, value)], 3, dtype, isa=isa)
         np.testing.assert_allclose(p, 1 / 7, rtol=1e-6)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_more_duplicates_than_perplexity_share_the_weight(dtype, isa):
     row = [0, 0, 0, 0, 1e-3, 1.0, 2.0]
     (p,), (beta,) = kernel_rows([row], 3, dtype, isa=isa)
@@ -120,8 +105,7 @@ def test_more_duplicates_than_perplexity_share_the_weight(dtype, isa):
     assert np.isinf(beta)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_fewer_duplicates_than_perplexity_leave_weight_to_others(dtype, isa):
     row = [0, 0, 0.5, 1.0, 2.0]
     (p,), (beta,) = kernel_rows([row], 3, dtype, isa=isa)
@@ -129,8 +113,7 @@ def test_fewer_duplicates_than_perplexity_leave_weight_to_others(dtype, isa):
     assert 0 < beta < INF
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_the_limits_are_the_nearest_alone_and_all_alike(dtype, isa):
     row = [1.0, 2.0, 3.0, 4.0, 9.0]
     (p,), (beta,) = kernel_rows([row], 1, dtype, isa=isa)
@@ -142,8 +125,7 @@ def test_the_limits_are_the_nearest_alone_and_all_alike(dtype, isa):
         assert beta == 0
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_neighbors_that_do_not_exist_have_no_weight_and_no_influence(dtype, isa):
     known = np.array([0.5, 1.0, 1.7, 2.0, 3.0])
     with_gaps = np.array([INF, 0.5, 1.0, np.nan, 1.7, INF, 2.0, 3.0, INF])
@@ -155,17 +137,17 @@ def test_neighbors_that_do_not_exist_have_no_weight_and_no_influence(dtype, isa)
     assert np.array_equal(betas[2:], [0, 0])
 
 
-@each("threads", [2, 3, 7])
-@each_dtype
-@each_isa
-def test_threads_and_company_do_not_change_a_bit(threads, dtype, isa):
+@each_kind
+def test_threads_and_company_do_not_change_a_bit(dtype, isa, same_for_threads):
     rows = irregular_rows(700, 4, dtype)
-    one, betas = kernel_rows(rows, 2, dtype, isa=isa)
-    many, many_betas = kernel_rows(rows, 2, dtype, threads, isa)
-    assert np.array_equal(np.concatenate(one), np.concatenate(many))
-    assert np.array_equal(betas, many_betas)
-    (alone,), _ = kernel_rows([rows[345]], 2, dtype, isa=isa)
-    assert np.array_equal(alone, one[345])
+
+    def found(rows, threads=1):
+        p, betas = kernel_rows(rows, 2, dtype, threads, isa)
+        return np.concatenate(p), betas
+
+    same_for_threads(lambda threads: found(rows, threads), (2, 3, 7))
+    whole = kernel_rows(rows, 2, dtype, isa=isa)[0]
+    assert np.array_equal(found(rows[345:346])[0], whole[345])
 
 
 # --- symmetrization ---------------------------------------------------------------------------
@@ -205,8 +187,7 @@ def kernel_sum(a, b, scale, threads=1, isa="auto"):
 
 
 @each(("n", "most"), [(0, 0), (1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
-@each_dtype
-@each_isa
+@each_kind
 def test_transposing_moves_every_entry_and_sorts_columns(n, most, dtype, isa):
     rows = random_rows(n, most, dtype)
     starts, columns, values = kernel_transpose(*rows, isa=isa)
@@ -218,8 +199,7 @@ def test_transposing_moves_every_entry_and_sorts_columns(n, most, dtype, isa):
 
 
 @each(("n", "most"), [(1, 1), (2, 2), (9, 9), (300, 20), (1500, 9)])
-@each_dtype
-@each_isa
+@each_kind
 def test_the_sum_has_the_union_of_columns(n, most, dtype, isa):
     a, b = (kernel_transpose(*random_rows(n, most, dtype, seed)) for seed in (1, 2))
     starts, columns, values = kernel_sum(a, b, 0.25, isa=isa)
@@ -230,10 +210,8 @@ def test_the_sum_has_the_union_of_columns(n, most, dtype, isa):
     assert np.array_equal(columns, pattern.indices)
 
 
-@each("threads", [2, 3, 50])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit_of_the_sum(threads, dtype, isa):
+@each_kind
+def test_threads_do_not_change_a_bit_of_the_sum(dtype, isa, same_for_threads):
     rows = random_rows(2000, 30, dtype, 3)
 
     def symmetric(threads):
@@ -241,8 +219,7 @@ def test_threads_do_not_change_a_bit_of_the_sum(threads, dtype, isa):
         forth = kernel_transpose(*back, threads=threads, isa=isa)
         return kernel_sum(forth, back, 1.0, threads, isa)
 
-    for one, many in zip(symmetric(1), symmetric(threads), strict=True):
-        assert np.array_equal(one, many)
+    same_for_threads(symmetric, (2, 3, 50))
 
 
 STARTS = np.array([0, 1, 2], np.int64)
@@ -279,34 +256,36 @@ SUM = {
 }
 
 
-@each(
-    ("kernel", "good", "name", "bad", "message"),
-    [
-        ("calibrate", CALIBRATE, "starts", np.empty(0, np.int64), "starts must be"),
-        ("calibrate", CALIBRATE, "starts", np.array([0, 1, 3]), "do not fit"),
-        ("calibrate", CALIBRATE, "starts", np.array([-1, 1, 2]), "do not fit"),
-        ("calibrate", CALIBRATE, "starts", np.array([0, 2, 1]), "must not fall"),
-        ("calibrate", CALIBRATE, "log_perplexity", -0.1, "log_perplexity"),
-        ("calibrate", CALIBRATE, "log_perplexity", np.nan, "log_perplexity"),
-        ("calibrate", CALIBRATE, "probabilities", np.empty(1), "probabilities"),
-        ("calibrate", CALIBRATE, "betas", np.empty(3), "betas"),
-        ("calibrate", CALIBRATE, "threads", 0, "threads"),
-        ("transpose", TRANSPOSE, "columns", np.array([1, 2], np.int32), "below n"),
-        ("transpose", TRANSPOSE, "columns", np.array([-2, 0], np.int32), "below n"),
-        ("transpose", TRANSPOSE, "values", np.array([1.0]), "values must be"),
-        ("transpose", TRANSPOSE, "work", np.empty(3), "work must be"),
-        ("transpose", TRANSPOSE, "out_starts", np.empty(2, np.int64), "out_starts"),
-        ("transpose", TRANSPOSE, "out_values", np.empty(1), "out_values"),
-        ("union_sum", SUM, "starts", np.array([0, 1, 2]), "come from union_starts"),
-        ("union_sum", SUM, "starts", np.array([0, 2, 3]), "come from union_starts"),
-        ("union_sum", SUM, "starts", np.array([0, 1, 4]), "do not fit"),
-        ("union_sum", SUM, "b_starts", np.array([0, 1]), "as many rows"),
-        ("union_sum", SUM, "a_values", np.array([1.0]), "values must be"),
-        ("union_sum", SUM, "values", np.empty(2), "values must be"),
-    ],
-)
-def test_arrays_that_would_lead_a_kernel_astray_are_refused(kernel, good, name, bad, message):
-    run = getattr(_native, kernel)
-    run(**good)
-    with pytest.raises(ValueError, match=message):
-        run(**{**good, name: bad})
+CALIBRATE_CHANGES = [
+    ("starts", np.empty(0, np.int64), "starts must be"),
+    ("starts", np.array([0, 1, 3]), "do not fit"),
+    ("starts", np.array([-1, 1, 2]), "do not fit"),
+    ("starts", np.array([0, 2, 1]), "must not fall"),
+    ("log_perplexity", -0.1, "log_perplexity"),
+    ("log_perplexity", np.nan, "log_perplexity"),
+    ("probabilities", np.empty(1), "probabilities"),
+    ("betas", np.empty(3), "betas"),
+    ("threads", 0, "threads"),
+]
+TRANSPOSE_CHANGES = [
+    ("columns", np.array([1, 2], np.int32), "below n"),
+    ("columns", np.array([-2, 0], np.int32), "below n"),
+    ("values", np.array([1.0]), "values must be"),
+    ("work", np.empty(3), "work must be"),
+    ("out_starts", np.empty(2, np.int64), "out_starts"),
+    ("out_values", np.empty(1), "out_values"),
+]
+SUM_CHANGES = [
+    ("starts", np.array([0, 1, 2]), "come from union_starts"),
+    ("starts", np.array([0, 2, 3]), "come from union_starts"),
+    ("starts", np.array([0, 1, 4]), "do not fit"),
+    ("b_starts", np.array([0, 1]), "as many rows"),
+    ("a_values", np.array([1.0]), "values must be"),
+    ("values", np.empty(2), "values must be"),
+]
+
+
+def test_arrays_that_would_lead_a_kernel_astray_are_refused(refuses):
+    refuses(_native.calibrate, CALIBRATE, CALIBRATE_CHANGES)
+    refuses(_native.transpose, TRANSPOSE, TRANSPOSE_CHANGES)
+    refuses(_native.union_sum, SUM, SUM_CHANGES)

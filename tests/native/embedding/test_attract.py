@@ -1,13 +1,13 @@
 """attract and permute_edges against sums over lists of edges."""
 
 import numpy as np
-import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 DEGREES = [0.5, 1.0, 3.0, np.inf]
+LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b of UMAP
 
 
 def edges(n_rows, n_points, dtype, seed=0, longest=40):
@@ -20,11 +20,11 @@ def edges(n_rows, n_points, dtype, seed=0, longest=40):
     return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
 
 
-def attract(lists, z, y, dof, with_sums=True, threads=1, isa="auto"):
+def attract(lists, z, y, dof=np.inf, with_sums=True, law=(0.0, 0.0), threads=1, isa="auto"):
     forces = np.full_like(z, np.nan)
     sums = np.full((len(z), 2), np.nan) if with_sums else None
     inverse_dof = 0.0 if np.isinf(dof) else 1 / dof
-    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, isa=isa)
+    _native.attract(*lists, z, y, inverse_dof, forces, sums, threads, *law, isa)
     return forces, sums
 
 
@@ -46,8 +46,7 @@ def definition(lists, z, y, dof):
 
 @each("dof", DEGREES)
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_sums_equal_their_definition(d, dof, dtype, isa, irregular):
     y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
     z[:5] = y[:5]
@@ -62,53 +61,7 @@ def test_sums_equal_their_definition(d, dof, dtype, isa, irregular):
 
 
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_a_map_attracts_itself_and_forces_balance(d, dtype, isa, irregular):
-    y = irregular(50, d).astype(dtype)
-    W = np.random.default_rng(0).gamma(1.0, size=(50, 50))
-    W = (W + W.T).astype(dtype)
-    lists = (
-        np.arange(51, dtype=np.int64) * 50,
-        np.tile(np.arange(50, dtype=np.int32), 50),
-        W.ravel(),
-    )
-    forces, _ = attract(lists, y, y, 1.0, isa=isa)
-    balance = np.abs(forces.sum(axis=0, dtype=np.float64))
-    assert (balance <= 100 * np.finfo(dtype).eps * np.abs(forces).sum(axis=0)).all()
-
-
-@each("d", [1, 2, 3, 5])
-@each_isa
-def test_the_pull_is_half_the_slope_of_the_potential(d, isa, irregular):
-    y, z = irregular(30, d), irregular(40, d, seed=1)
-    lists, step = edges(40, 30, np.float64), 1e-6
-    for dof in DEGREES:
-        forces, _ = attract(lists, z, y, dof, isa=isa)
-        for k in range(d):
-            ahead, behind = z.copy(), z.copy()
-            ahead[:, k] += step
-            behind[:, k] -= step
-            rise = attract(lists, ahead, y, dof, isa=isa)[1] - attract(lists, behind, y, dof)[1]
-            np.testing.assert_allclose(rise[:, 0] / (4 * step), forces[:, k], atol=1e-6)
-
-
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_rows_without_edges_feel_nothing(d, dtype, isa, irregular):
-    y = irregular(20, d).astype(dtype)
-    nothing = np.zeros(21, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
-    forces, sums = attract(nothing, y, y, 1.0, isa=isa)
-    assert (forces == 0).all()
-    assert (sums == 0).all()
-    none = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
-    assert attract(none, y[:0], y, 1.0, isa=isa)[0].shape == (0, d)
-
-
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregular):
     y = irregular(60, d).astype(dtype)
     lists = edges(60, 60, dtype)
@@ -116,36 +69,32 @@ def test_sums_are_only_made_on_request_and_change_no_force(d, dtype, isa, irregu
     np.testing.assert_allclose(with_sums, without, rtol=1e-5, atol=1e-6 * np.abs(with_sums).max())
 
 
-@each("threads", [2, 3])
+@each(("dof", "law"), [(1.0, (0.0, 0.0)), (np.inf, LAWS[0])])
+@each("n", [1, 2, 9, 1100])
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit(d, threads, dtype, isa, irregular):
-    y = irregular(1100, d).astype(dtype)
-    lists = edges(1100, 1100, dtype)
-    one, many = (attract(lists, y, y, 1.0, threads=t, isa=isa) for t in (1, threads))
-    for first, second in zip(one, many, strict=True):
-        assert first.tobytes() == second.tobytes()
+@each_kind
+def test_threads_do_not_change_a_bit(d, n, dof, law, dtype, isa, irregular, same_for_threads):
+    y = irregular(n, d).astype(dtype)
+    lists = edges(n, n, dtype)
+    same_for_threads(lambda threads: attract(lists, y, y, dof, law=law, threads=threads, isa=isa))
 
 
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_a_row_alone_is_pulled_as_in_company(d, dtype, isa, irregular):
+@each_kind
+def test_a_row_alone_is_pulled_as_in_company(d, dtype, isa, irregular, same_alone):
     y, z = irregular(60, d).astype(dtype), irregular(45, d, seed=1).astype(dtype)
     starts, columns, weights = edges(45, 60, dtype)
-    together = attract((starts, columns, weights), z, y, 1.0, isa=isa)
-    for i in range(45):
-        part = slice(starts[i], starts[i + 1])
-        own = np.array([0, starts[i + 1] - starts[i]]), columns[part], weights[part]
-        alone = attract(own, z[i : i + 1], y, 1.0, isa=isa)
-        for few, all_rows in zip(alone, together, strict=True):
-            assert few.tobytes() == all_rows[i].tobytes()
+
+    def pulled(rows):
+        ends = starts[rows.start or 0 : (rows.stop or 45) + 1]
+        part = slice(ends[0], ends[-1])
+        return attract((ends - ends[0], columns[part], weights[part]), z[rows], y, 1.0, isa=isa)
+
+    same_alone(pulled, range(45))
 
 
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_far_neighbors_pull_weakly_and_overflow_nothing(d, dtype, isa, irregular):
     y = irregular(50, d).astype(dtype) * dtype(1e15)
     lists = edges(50, 50, dtype)
@@ -153,6 +102,57 @@ def test_far_neighbors_pull_weakly_and_overflow_nothing(d, dtype, isa, irregular
     expected, _ = definition(lists, y, y, 1.0)
     np.testing.assert_allclose(sums[:, 0], expected[:, d].astype(float), rtol=1e-5)
     assert np.isfinite(forces).all()
+
+
+# --- the law of UMAP --------------------------------------------------------------------------
+
+
+def pulls(lists, z, y, law):
+    """Force, potential and stiffness of each row, the sizes of their terms, and their rounding."""
+    a, b = law
+    starts, columns, p = lists
+    rows = np.repeat(np.arange(len(z)), np.diff(starts))
+    gap, p = z.astype(float)[rows] - y.astype(float)[columns], p.astype(float)
+    u = np.clip((gap**2).sum(axis=1), 1e-12, 1e12)
+    weight = p * 2 * a * b * u ** (b - 1) / (1 + a * u**b)
+    terms = np.column_stack([weight[:, None] * gap, p * 2 * np.log1p(a * u**b), weight])
+    total, size = (np.zeros((len(z), terms.shape[1])) for _ in range(2))
+    np.add.at(total, rows, terms)
+    np.add.at(size, rows, np.abs(terms))
+    return total, size, 120 + 4 * b * np.abs(np.log2(u)).max(initial=0)
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_kind
+def test_the_pull_of_umap_equals_its_definition(d, law, dtype, isa, irregular):
+    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
+    lists = edges(90, 60, dtype, longest=30)
+    forces, sums = attract(lists, z, y, law=law, isa=isa)
+    expected, size, units = pulls(lists, z, y, law)
+    # a difference of coordinates is exact to the size of the coordinates only
+    near = 20 * np.finfo(dtype).eps * np.abs(y).max() * size[:, -1:]
+    slack = units * np.finfo(dtype).eps * size + near
+    assert (np.abs(np.column_stack([forces, sums]) - expected) <= slack).all()
+    without, _ = attract(lists, z, y, law=law, with_sums=False, isa=isa)
+    np.testing.assert_allclose(without, forces, rtol=1e-5, atol=1e-6 * np.abs(forces).max())
+
+
+@each("law", LAWS)
+@each("d", [1, 2, 3, 5])
+@each_kind
+def test_extreme_distances_pull_in_umap_by_finite_forces(d, law, dtype, isa):
+    y = np.zeros((5, d), dtype)
+    y[:, 0] = [0, 1e-12, 1, 1e6, 1e12]
+    all_pairs = (
+        np.arange(6, dtype=np.int64) * 5,
+        np.tile(np.arange(5, dtype=np.int32), 5),
+        np.ones(25, dtype),
+    )
+    forces, sums = attract(all_pairs, y, y, law=law, isa=isa)
+    assert np.isfinite(forces).all()
+    assert np.isfinite(sums).all()
+    assert forces[0, 0] <= 0 < forces[4, 0]  # towards the others
 
 
 # --- permute_edges ----------------------------------------------------------------------------
@@ -169,8 +169,7 @@ def permuted(lists, order, threads=1, isa="auto"):
 
 
 @each("threads", [1, 2, 3])
-@each_dtype
-@each_isa
+@each_kind
 def test_edges_follow_their_points(threads, dtype, isa):
     lists = edges(700, 700, dtype)
     order = np.random.default_rng(3).permutation(700).astype(np.int32)
@@ -196,45 +195,41 @@ GOOD = {
 }
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("starts", np.array([0, 1, 2]), "do not fit together"),
-        ("starts", np.array([1, 1, 3]), "do not fit together"),
-        ("starts", np.array([0, 4, 3]), "must not fall"),
-        ("starts", np.empty(0, np.int64), "do not fit together"),
-        ("weights", np.ones(2), "do not fit together"),
-        ("z", np.zeros((3, 2)), "a row for every list"),
-        ("z", np.zeros((2, 3)), "a row for every list"),
-        ("y", np.zeros((3, 0)), "a row for every list"),
-        ("forces", np.zeros((2, 3)), "forces must be as z"),
-        ("sums", np.zeros((2, 3)), r"sums must be \(n, 2\)"),
-        ("inverse_dof", -1.0, "inverse_dof must be >= 0"),
-        ("inverse_dof", np.nan, "inverse_dof must be >= 0"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(name, bad, message):
-    _native.attract(**GOOD)
-    with pytest.raises(ValueError, match=message):
-        _native.attract(**{**GOOD, name: bad})
+CHANGES = [
+    ("starts", np.array([0, 1, 2]), "do not fit together"),
+    ("starts", np.array([1, 1, 3]), "do not fit together"),
+    ("starts", np.array([0, 4, 3]), "must not fall"),
+    ("starts", np.empty(0, np.int64), "do not fit together"),
+    ("weights", np.ones(2), "do not fit together"),
+    ("z", np.zeros((3, 2)), "a row for every list"),
+    ("z", np.zeros((2, 3)), "a row for every list"),
+    ("y", np.zeros((3, 0)), "a row for every list"),
+    ("forces", np.zeros((2, 3)), "forces must be as z"),
+    ("sums", np.zeros((2, 3)), r"sums must be \(n, 2\)"),
+    ("inverse_dof", -1.0, "inverse_dof must be >= 0"),
+    ("inverse_dof", np.nan, "inverse_dof must be >= 0"),
+    ("threads", 0, "threads must be at least 1"),
+]
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("order", np.array([0, 3, 1], np.int32), "order is not below n"),
-        ("order", np.array([0, -1, 1], np.int32), "order is not below n"),
-        ("order", np.array([0, 1], np.int32), "do not fit together"),
-        ("place", np.array([0, 1], np.int32), "do not fit together"),
-        ("columns", np.array([1, 0, 3], np.int32), "a column is not below n"),
-        ("new_starts", np.array([0, 1, 2, 3]), "new_starts do not follow"),
-        ("new_starts", np.array([0, 0, 1, 2]), "do not fit together"),
-        ("new_columns", np.zeros(2, np.int32), "do not fit together"),
-        ("new_weights", np.zeros(2), "do not fit together"),
-    ],
-)
-def test_orders_that_do_not_fit_are_refused(name, bad, message):
+def test_arrays_that_do_not_fit_are_refused(refuses):
+    refuses(_native.attract, GOOD, CHANGES)
+
+
+CHANGED_ORDERS = [
+    ("order", np.array([0, 3, 1], np.int32), "order is not below n"),
+    ("order", np.array([0, -1, 1], np.int32), "order is not below n"),
+    ("order", np.array([0, 1], np.int32), "do not fit together"),
+    ("place", np.array([0, 1], np.int32), "do not fit together"),
+    ("columns", np.array([1, 0, 3], np.int32), "a column is not below n"),
+    ("new_starts", np.array([0, 1, 2, 3]), "new_starts do not follow"),
+    ("new_starts", np.array([0, 0, 1, 2]), "do not fit together"),
+    ("new_columns", np.zeros(2, np.int32), "do not fit together"),
+    ("new_weights", np.zeros(2), "do not fit together"),
+]
+
+
+def test_orders_that_do_not_fit_are_refused(refuses):
     good = {
         "starts": np.array([0, 2, 2, 3]),
         "columns": np.array([1, 2, 0], np.int32),
@@ -246,6 +241,4 @@ def test_orders_that_do_not_fit_are_refused(name, bad, message):
         "new_weights": np.zeros(3),
         "threads": 1,
     }
-    _native.permute_edges(**good)
-    with pytest.raises(ValueError, match=message):
-        _native.permute_edges(**{**good, name: bad})
+    refuses(_native.permute_edges, good, CHANGED_ORDERS)

@@ -1,11 +1,10 @@
 """descend against its four lines of numpy."""
 
 import numpy as np
-import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 SCALARS = {
     "exaggeration": 3.0,
@@ -53,8 +52,7 @@ def definition(arrays, exaggeration, total, learning_rate, momentum, longest):
 
 @each("changes", [{}, {"longest": 0.3}, {"momentum": 0.0, "exaggeration": 1.0}])
 @each(("n", "d"), [(200, 1), (200, 2), (200, 3), (200, 5), (9000, 2)])  # tasks of 4096 points
-@each_dtype
-@each_isa
+@each_kind
 def test_a_step_is_as_defined(n, d, changes, dtype, isa):
     arrays = state(n, d, dtype)
     found = descend(arrays, isa=isa, **changes)
@@ -65,52 +63,13 @@ def test_a_step_is_as_defined(n, d, changes, dtype, isa):
         )
 
 
-@each_dtype
-@each_isa
-def test_gains_grow_downhill_and_shrink_after_a_turn(dtype, isa):
-    one = np.ones((1, 1), dtype)
-    for velocity, expected in [(-1, 1.2), (1, 0.8)]:  # the gradient is positive: downhill is minus
-        _, _, gains = descend([one, 0 * one, one, velocity * one, one], isa=isa)
-        assert gains[0, 0] == pytest.approx(expected, rel=1e-6)
-    _, _, gains = descend([one, 0 * one, one, one, dtype(0.0101) * one], isa=isa)
-    assert gains[0, 0] == dtype(0.01)
-
-
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_no_point_goes_farther_than_the_longest_step(d, dtype, isa):
-    arrays = state(300, d, dtype)
-    arrays[0] *= dtype(1e6)
-    Y, velocity, _ = descend(arrays, isa=isa, longest=2.5)
-    length = np.linalg.norm(velocity.astype(float), axis=1)
-    assert (length <= 2.5 * (1 + 1e-5)).all()
-    assert np.median(length) == pytest.approx(2.5, rel=1e-5)
-    np.testing.assert_allclose(Y, arrays[2] + velocity, atol=1e-5)
-
-
-@each_dtype
-@each_isa
-def test_repeated_steps_find_the_bottom_of_a_bowl(dtype, isa):
-    Y = np.random.default_rng(0).standard_normal((50, 2)).astype(dtype)
-    moving = [Y, np.zeros_like(Y), np.ones_like(Y)]
-    for _ in range(300):  # attraction to the origin
-        moving = descend([moving[0], np.zeros_like(Y), *moving], isa=isa, learning_rate=0.02)
-    assert np.abs(moving[0]).max() < 1e-3
-
-
-@each("threads", [2, 3])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit(threads, dtype, isa):
+@each_kind
+def test_threads_do_not_change_a_bit(dtype, isa, same_for_threads):
     arrays = state(9000, 3, dtype)
-    one, many = (descend(arrays, t, isa, longest=1.0) for t in (1, threads))
-    for first, second in zip(one, many, strict=True):
-        assert first.tobytes() == second.tobytes()
+    same_for_threads(lambda threads: descend(arrays, threads, isa, longest=1.0))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_forces_are_not_written_to(dtype, isa):
     attraction, repulsion, *moving = state(20, 2, dtype)
     before = attraction.copy(), repulsion.copy()
@@ -119,22 +78,19 @@ def test_forces_are_not_written_to(dtype, isa):
     assert np.array_equal(repulsion, before[1])
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("attraction", np.zeros((5, 2)), "must have the shape of y"),
-        ("repulsion", np.zeros((4, 3)), "must have the shape of y"),
-        ("velocity", np.zeros((3, 2)), "must have the shape of y"),
-        ("gains", np.zeros((4, 1)), "must have the shape of y"),
-        ("y", np.zeros((0, 2)), "must have the shape of y"),
-        ("total", 0.0, "total must be positive"),
-        ("total", np.nan, "total must be positive"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(name, bad, message):
+CHANGES = [
+    ("attraction", np.zeros((5, 2)), "must have the shape of y"),
+    ("repulsion", np.zeros((4, 3)), "must have the shape of y"),
+    ("velocity", np.zeros((3, 2)), "must have the shape of y"),
+    ("gains", np.zeros((4, 1)), "must have the shape of y"),
+    ("y", np.zeros((0, 2)), "must have the shape of y"),
+    ("total", 0.0, "total must be positive"),
+    ("total", np.nan, "total must be positive"),
+    ("threads", 0, "threads must be at least 1"),
+]
+
+
+def test_arrays_that_do_not_fit_are_refused(refuses):
     names = ("attraction", "repulsion", "y", "velocity", "gains")
     good = {**{array: np.zeros((4, 2)) for array in names}, **SCALARS, "threads": 1}
-    _native.descend(**good)
-    with pytest.raises(ValueError, match=message):
-        _native.descend(**{**good, name: bad})
+    refuses(_native.descend, good, CHANGES)

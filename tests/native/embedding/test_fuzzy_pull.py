@@ -1,23 +1,14 @@
-"""UMAP in attract and settle_rows, and the radii of densMAP, against their definitions."""
+"""UMAP in settle_rows, and the radii of densMAP, against their definitions."""
 
 import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_dtype, each_isa
 
 LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b
-
-
-def edges(n_rows, n_points, dtype, seed=0, longest=30):
-    """Lists of every length from 0 up, in random order."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.permutation(np.arange(n_rows) % min(longest, n_points + 1))
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    columns = [rng.choice(n_points, size=length, replace=False) for length in lengths]
-    columns = np.concatenate([*columns, np.empty(0)]).astype(np.int32)
-    return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
 
 
 def two_way(n, dtype, seed=0, absent=()):
@@ -30,107 +21,6 @@ def two_way(n, dtype, seed=0, absent=()):
     starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
     columns = np.nonzero(there)[1].astype(np.int32)
     return starts, columns, rng.gamma(1.0, size=columns.size).astype(dtype)
-
-
-# --- attract ----------------------------------------------------------------------------------
-
-
-def attract(lists, z, y, law, with_sums=True, threads=1, isa="auto"):
-    forces = np.full_like(z, np.nan)
-    sums = np.full((len(z), 2), np.nan) if with_sums else None
-    _native.attract(*lists, z, y, 0.0, forces, sums, threads, *law, isa)
-    return forces, sums
-
-
-def pulls(lists, z, y, law):
-    """Force, potential and stiffness of each row, the sizes of their terms, and their rounding."""
-    a, b = law
-    starts, columns, p = lists
-    rows = np.repeat(np.arange(len(z)), np.diff(starts))
-    gap, p = z.astype(float)[rows] - y.astype(float)[columns], p.astype(float)
-    u = np.clip((gap**2).sum(axis=1), 1e-12, 1e12)
-    weight = p * 2 * a * b * u ** (b - 1) / (1 + a * u**b)
-    terms = np.column_stack([weight[:, None] * gap, p * 2 * np.log1p(a * u**b), weight])
-    total, size = (np.zeros((len(z), terms.shape[1])) for _ in range(2))
-    np.add.at(total, rows, terms)
-    np.add.at(size, rows, np.abs(terms))
-    return total, size, 120 + 4 * b * np.abs(np.log2(u)).max(initial=0)
-
-
-@each("law", LAWS)
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_the_pull_equals_its_definition(d, law, dtype, isa, irregular):
-    y, z = irregular(60, d).astype(dtype), irregular(90, d, seed=1).astype(dtype)
-    lists = edges(90, 60, dtype)
-    forces, sums = attract(lists, z, y, law, isa=isa)
-    expected, size, units = pulls(lists, z, y, law)
-    # a difference of coordinates is exact to the size of the coordinates only
-    near = 20 * np.finfo(dtype).eps * np.abs(y).max() * size[:, -1:]
-    slack = units * np.finfo(dtype).eps * size + near
-    assert (np.abs(np.column_stack([forces, sums]) - expected) <= slack).all()
-    without, _ = attract(lists, z, y, law, with_sums=False, isa=isa)
-    np.testing.assert_allclose(without, forces, rtol=1e-5, atol=1e-6 * np.abs(forces).max())
-
-
-@each("law", LAWS)
-@each("d", [1, 2, 3, 5])
-def test_the_pull_is_half_the_slope_of_its_potential(d, law, irregular):
-    y, z = irregular(30, d), irregular(40, d, seed=1)
-    lists, step = edges(40, 30, np.float64), 1e-5
-    forces, sums = attract(lists, z, y, law)
-    for k in range(d):
-        ahead, behind = z.copy(), z.copy()
-        ahead[:, k] += step
-        behind[:, k] -= step
-        rise = attract(lists, ahead, y, law)[1] - attract(lists, behind, y, law)[1]
-        near = 1e-5 * (1 + sums[:, 1])  # beside a neighbor the slope changes quickly
-        assert (np.abs(rise[:, 0] / (4 * step) - forces[:, k]) <= near).all()
-
-
-@each("n", [1, 2, 9, 600])
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit_of_the_pull(d, n, dtype, isa, irregular):
-    y = irregular(n, d).astype(dtype)
-    lists = edges(n, n, dtype)
-    one, two = (attract(lists, y, y, LAWS[0], threads=t, isa=isa) for t in (1, 2))
-    for first, second in zip(one, two, strict=True):
-        assert first.tobytes() == second.tobytes()
-
-
-@each("law", LAWS)
-@each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_extreme_distances_pull_by_finite_forces(d, law, dtype, isa):
-    y = np.zeros((5, d), dtype)
-    y[:, 0] = [0, 1e-12, 1, 1e6, 1e12]
-    all_pairs = (
-        np.arange(6, dtype=np.int64) * 5,
-        np.tile(np.arange(5, dtype=np.int32), 5),
-        np.ones(25, dtype),
-    )
-    forces, sums = attract(all_pairs, y, y, law, isa=isa)
-    assert np.isfinite(forces).all()
-    assert np.isfinite(sums).all()
-    assert forces[0, 0] <= 0 < forces[4, 0]  # towards the others
-
-
-@each(
-    ("a", "b"),
-    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
-)
-def test_a_law_that_does_not_fit_is_refused(a, b):
-    lists, y = edges(3, 3, np.float64), np.zeros((3, 2))
-    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
-        attract(lists, y, y, (a, b))
-    ids, p = np.zeros((2, 1), np.int32), np.ones((2, 1))
-    Y, low, field = np.zeros((3, 2), np.float32), np.zeros(2), np.zeros((20, 20), np.float32)
-    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
-        _native.settle_rows(ids, p, Y, 0.0, 1.0, low, 1.0, field, 5, 1e-4, Y[:2].copy(), 1, a, b)
 
 
 # --- settle_rows ------------------------------------------------------------------------------
@@ -168,10 +58,23 @@ def heights(Z, near, p, field, low, law):
     return (2 * np.log1p(a * u**b)) @ p + phi / MEAN
 
 
+@each(
+    ("a", "b"),
+    [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 3.1), (np.nan, 1.0), (1e39, 1)],
+)
+def test_a_law_that_does_not_fit_is_refused(a, b):
+    y, z = np.zeros((2, 3, 2))
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        _native.attract(*two_way(3, np.float64), y, y, 0.0, z, None, 1, a, b)
+    ids, p = np.zeros((2, 1), np.int32), np.ones((2, 1))
+    Y, low, field = np.zeros((3, 2), np.float32), np.zeros(2), np.zeros((20, 20), np.float32)
+    with pytest.raises(ValueError, match="a and b must be positive, b at most 3, or both 0"):
+        _native.settle_rows(ids, p, Y, 0.0, 1.0, low, 1.0, field, 5, 1e-4, Y[:2].copy(), 1, a, b)
+
+
 @each("law", [LAWS[0], LAWS[3], (0.5, 1.4)])
 @each("d", [1, 2, 3])
-@each_dtype
-@each_isa
+@each_kind
 def test_no_place_around_a_settled_row_is_lower(d, law, dtype, isa):
     Y, field, low, ids, weights = task(d)
     Z = settle(Y, field, low, ids, weights.astype(dtype), law, isa=isa)
@@ -192,15 +95,11 @@ def test_no_place_around_a_settled_row_is_lower(d, law, dtype, isa):
     assert started > 5  # rows did move
 
 
-def test_neither_threads_nor_company_change_a_settled_bit():
-    for d in (1, 2, 3):
-        Y, field, low, ids, weights = task(d, m=101)
-        together = settle(Y, field, low, ids, weights, LAWS[0])
-        again = settle(Y, field, low, ids, weights, LAWS[0], threads=2)
-        assert again.tobytes() == together.tobytes()
-        for i in (0, 31, 32, 100):
-            alone = settle(Y, field, low, ids[[i]], weights[[i]], LAWS[0])
-            assert alone.tobytes() == together[i].tobytes()
+@each("d", [1, 2, 3])
+def test_neither_threads_nor_company_change_a_settled_bit(d, same_for_threads, same_alone):
+    *given, ids, weights = task(d, m=101)
+    same_for_threads(lambda threads: settle(*given, ids, weights, LAWS[0], threads))
+    same_alone(lambda rows: [settle(*given, ids[rows], weights[rows], LAWS[0])], (0, 31, 32, 100))
 
 
 # --- map_radii and radius_forces --------------------------------------------------------------
@@ -222,8 +121,7 @@ def radius_forces(lists, y, law, slopes, threads=1, isa="auto"):
 @each("law", LAWS)
 @each("n", [1, 2, 9, 60])
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_radii_are_weighted_means_of_squared_distances(d, n, law, dtype, isa, irregular):
     y = irregular(n, d).astype(dtype)
     lists = two_way(n, dtype, absent=[0])
@@ -263,15 +161,12 @@ def test_radius_forces_are_minus_the_gradient(d, law, isa, irregular):
 
 
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit_of_the_radii(d, dtype, isa, irregular):
+@each_kind
+def test_threads_do_not_change_a_bit_of_the_radii(d, dtype, isa, irregular, same_for_threads):
     y, lists = irregular(300, d).astype(dtype), two_way(300, dtype)
     slopes = np.linspace(-1, 1, 300)
-    one, two = (radii(lists, y, LAWS[0], t, isa) for t in (1, 2))
-    assert one.tobytes() == two.tobytes()
-    one, two = (radius_forces(lists, y, LAWS[0], slopes, t, isa) for t in (1, 2))
-    assert one.tobytes() == two.tobytes()
+    same_for_threads(lambda threads: radii(lists, y, LAWS[0], threads, isa))
+    same_for_threads(lambda threads: radius_forces(lists, y, LAWS[0], slopes, threads, isa))
 
 
 @each("law", LAWS)
@@ -284,23 +179,22 @@ def test_extreme_distances_have_finite_radii(law, dtype):
     assert np.isfinite(radius_forces(lists, y, law, np.ones(6))).all()
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("starts", np.array([0, 1, 3]), "do not fit together"),
-        ("starts", np.array([1, 1, 2, 3]), "do not fit together"),
-        ("starts", np.array([0, 4, 2, 3]), "starts must not fall"),
-        ("columns", np.array([1, 0, 3], np.int32), "columns must be below n"),
-        ("columns", np.array([1, 0, -1], np.int32), "columns must be below n"),
-        ("weights", np.ones(2), "do not fit together"),
-        ("sums", np.ones((3, 3)), r"sums must be \(n, 2\)"),
-        ("sums", np.ones((2, 2)), r"sums must be \(n, 2\)"),
-        ("slopes", np.ones(2), "slopes"),
-        ("forces", np.ones((3, 1)), "forces as y"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_densities_that_do_not_fit_are_refused(name, bad, message):
+CHANGES = [
+    ("starts", np.array([0, 1, 3]), "do not fit together"),
+    ("starts", np.array([1, 1, 2, 3]), "do not fit together"),
+    ("starts", np.array([0, 4, 2, 3]), "starts must not fall"),
+    ("columns", np.array([1, 0, 3], np.int32), "columns must be below n"),
+    ("columns", np.array([1, 0, -1], np.int32), "columns must be below n"),
+    ("weights", np.ones(2), "do not fit together"),
+    ("sums", np.ones((3, 3)), r"sums must be \(n, 2\)"),
+    ("sums", np.ones((2, 2)), r"sums must be \(n, 2\)"),
+    ("slopes", np.ones(2), "slopes"),
+    ("forces", np.ones((3, 1)), "forces as y"),
+    ("threads", 0, "threads must be at least 1"),
+]
+
+
+def test_densities_that_do_not_fit_are_refused(refuses):
     good = {
         "starts": np.array([0, 1, 2, 3]),
         "columns": np.array([1, 0, 1], np.int32),
@@ -313,10 +207,6 @@ def test_densities_that_do_not_fit_are_refused(name, bad, message):
         "forces": np.ones((3, 2)),
         "threads": 1,
     }
-    given = {**good, name: bad}
-    _native.radius_forces(**good)
-    with pytest.raises(ValueError, match=message):
-        _native.radius_forces(**given)
-    if name not in ("slopes", "forces"):
-        with pytest.raises(ValueError, match=message):
-            _native.map_radii(**{k: v for k, v in given.items() if k not in ("slopes", "forces")})
+    refuses(_native.radius_forces, good, CHANGES)
+    del good["slopes"], good["forces"]
+    refuses(_native.map_radii, good, [case for case in CHANGES if case[0] in good])

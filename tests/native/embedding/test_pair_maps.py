@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 LANES = _native.PAIR_LANES
 MASK = 2**64 - 1
@@ -94,8 +95,7 @@ def test_draws_are_uniform():
 
 
 @each("d", [1, 2, 4])
-@each_dtype
-@each_isa
+@each_kind
 def test_far_rows_are_drawn_again_within_the_reach(d, dtype, isa):
     n, k, count, reach = 300, 5, 8, 4.0
     rng = np.random.default_rng(3)
@@ -126,8 +126,7 @@ def test_far_rows_are_drawn_again_within_the_reach(d, dtype, isa):
 
 
 @each("p", [1, 7, 8, 33])
-@each_dtype
-@each_isa
+@each_kind
 def test_squares_of_listed_rows(p, dtype, isa, irregular):
     x, ids = irregular(50, p).astype(dtype), partners(50, 9)[10:40]
     out = np.empty((30, 9), dtype)
@@ -185,8 +184,7 @@ def losses_and_gradient(kinds, weights, y):
 
 @each("weights", WEIGHTS)
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_loss_and_gradient_are_those_of_the_definition(d, weights, dtype, isa, irregular):
     y = irregular(37, d).astype(dtype)
     y[5] = y[6]
@@ -203,34 +201,8 @@ def test_loss_and_gradient_are_those_of_the_definition(d, weights, dtype, isa, i
     np.testing.assert_allclose(gradient, slopes, rtol=0, atol=close)
 
 
-@each("weights", WEIGHTS)
-def test_the_gradient_is_that_of_the_loss(weights, irregular):
-    """By central differences, in every coordinate."""
-    y = irregular(12, 2)
-    kinds = partners(12, 3), partners(12, 2, seed=1), partners(12, 4, seed=2)
-    flat = [part for pairs in kinds for part in lists_of(pairs)]
-
-    def loss(y, gradient=None):
-        gradient, losses = np.empty_like(y) if gradient is None else gradient, np.empty(12)
-        _native.pair_forces(*flat, np.array(weights), y, gradient, losses, 1)
-        return losses.sum()
-
-    gradient = np.empty_like(y)
-    loss(y, gradient)
-    step = 1e-5
-    for place in np.ndindex(*y.shape):
-        more, less = y.copy(), y.copy()
-        more[place] += step
-        less[place] -= step
-        # the error of the difference is of order step^2 and of rounding / step
-        assert (
-            abs((loss(more) - loss(less)) / (2 * step) - gradient[place]) < 1e-6 * weights[1] + 1e-7
-        )
-
-
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_a_step_is_adams(d, dtype, isa, irregular):
     y = irregular(37, d).astype(dtype)
     kinds = partners(37, 6), partners(37, 3, seed=1), partners(37, 11, seed=2)
@@ -296,37 +268,28 @@ def test_new_rows_settle_where_no_small_step_is_lower(d, reach, isa, irregular):
 
 def test_arrays_that_do_not_fit_are_refused():
     near, y = partners(20, 3), np.zeros((20, 2))
-    with pytest.raises(ValueError, match="at most n - 1"):
-        _native.draw_groups(0, 5, 0, 1, np.empty((5, 5), np.int32), 1)
-    with pytest.raises(ValueError, match="rows must be below n"):
-        _native.draw_groups(3, 5, 0, 1, np.empty((5, 2), np.int32), 1)
-    with pytest.raises(ValueError, match="count <= n - 1 - k"):
-        _native.draw_far(near, 0, np.empty((20, 17), np.int32), 1)
-    with pytest.raises(ValueError, match="not below n"):
-        _native.draw_far(near + 18, 0, np.empty((20, 2), np.int32), 1)
-    with pytest.raises(ValueError, match="reach"):
-        _native.redraw_far(near, y, 0.0, 0, near.copy(), np.empty(20, np.int32), 1)
-    with pytest.raises(ValueError, match="not below n"):
-        _native.listed_squares(y, 0, near - 5, np.empty((20, 3)), 1)
+    count, far = np.empty(20, np.int32), np.empty((20, 17), np.int32)
     starts, columns = lists_of(near)
-    with pytest.raises(ValueError, match="do not fit"):
-        _native.pair_lists(near, starts, columns[1:], 1)
     flat = np.zeros(21, np.int64)
     flat[-1] = 8
-    with pytest.raises(ValueError, match="not those of pair_starts"):
-        _native.pair_lists(near, flat, np.empty(8, np.int32), 1)
     lists = [starts, columns] * 3
     odd = [starts + np.arange(21), np.zeros(starts[-1] + 20, np.int32), *lists[2:]]
-    step = (0.1, y, np.empty_like(y), np.empty_like(y), np.empty_like(y), 1)
-    with pytest.raises(ValueError, match="PAIR_LANES"):
-        _native.pair_step(*odd, np.ones(4), *step)
-    with pytest.raises(ValueError, match="weights"):
-        _native.pair_step(*lists, -np.ones(4), *step)
-    with pytest.raises(ValueError, match="another array"):
-        _native.pair_step(*lists, np.ones(4), 0.1, y, y, *step[3:])
-    z = np.empty((20, 2))
-    with pytest.raises(ValueError, match="not below n"):
-        _native.settle_pairs(near - 1, y[:5].copy(), 0, 0, 1, y[0], 1, None, 1, 0.1, z, 1)
-    small = np.zeros((5, 5), np.float32)
-    with pytest.raises(ValueError, match="11 nodes"):
-        _native.settle_pairs(near, y, 0, 0, 1, np.zeros(2), 1, small, 1, 0.1, z, 1)
+    step = (0.1, y, np.empty_like(y), np.empty_like(y), np.empty_like(y))
+    z, small = np.empty((20, 2)), np.zeros((5, 5), np.float32)
+    for kernel, arguments, message in [
+        ("draw_groups", (0, 5, 0, 1, np.empty((5, 5), np.int32)), "at most n - 1"),
+        ("draw_groups", (3, 5, 0, 1, np.empty((5, 2), np.int32)), "rows must be below n"),
+        ("draw_far", (near, 0, far), "count <= n - 1 - k"),
+        ("draw_far", (near + 18, 0, far[:, :2].copy()), "not below n"),
+        ("redraw_far", (near, y, 0.0, 0, near.copy(), count), "reach"),
+        ("listed_squares", (y, 0, near - 5, np.empty((20, 3))), "not below n"),
+        ("pair_lists", (near, starts, columns[1:]), "do not fit"),
+        ("pair_lists", (near, flat, np.empty(8, np.int32)), "not those of pair_starts"),
+        ("pair_step", (*odd, np.ones(4), *step), "PAIR_LANES"),
+        ("pair_step", (*lists, -np.ones(4), *step), "weights"),
+        ("pair_step", (*lists, np.ones(4), 0.1, y, y, *step[3:]), "another array"),
+        ("settle_pairs", (near - 1, y[:5], 0, 0, 1, y[0], 1, None, 1, 0.1, z), "not below n"),
+        ("settle_pairs", (near, y, 0, 0, 1, np.zeros(2), 1, small, 1, 0.1, z), "11 nodes"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            getattr(_native, kernel)(*arguments, 1)

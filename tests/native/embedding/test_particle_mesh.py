@@ -5,8 +5,8 @@ import pytest
 from scipy.interpolate import BSpline
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 PITCH = 0.37
 SHAPES = {1: (41,), 2: (23, 17), 3: (19, 9, 12)}
@@ -48,8 +48,7 @@ def weights(Y, low, shape, slope_along=None):
 
 
 @each("d", [1, 2, 3])
-@each_dtype
-@each_isa
+@each_kind
 def test_charges_are_spread_by_splines(d, dtype, isa):
     Y, low = points(300, SHAPES[d], dtype)
     found = spread(Y, low, SHAPES[d], isa=isa)
@@ -60,8 +59,7 @@ def test_charges_are_spread_by_splines(d, dtype, isa):
 
 
 @each("d", [1, 2, 3])
-@each_dtype
-@each_isa
+@each_kind
 def test_fields_are_read_off_by_splines_and_their_slopes(d, dtype, isa):
     Y, low = points(300, SHAPES[d], dtype)
     field = np.random.default_rng(1).standard_normal(SHAPES[d]).astype(np.float32)
@@ -76,31 +74,7 @@ def test_fields_are_read_off_by_splines_and_their_slopes(d, dtype, isa):
 
 
 @each("d", [1, 2, 3])
-@each_dtype
-@each_isa
-def test_a_plane_is_read_off_as_it_is(d, dtype, isa):
-    Y, low = points(200, SHAPES[d], dtype)
-    tilt = np.array([0.3, -1.1, 0.7])[:d]
-    nodes = [low[k] + PITCH * np.arange(size) for k, size in enumerate(SHAPES[d])]
-    field = sum(t * x for t, x in zip(tilt, np.meshgrid(*nodes, indexing="ij"), strict=True))
-    potential, forces = gather(Y, low, field.astype(np.float32), isa=isa)
-    np.testing.assert_allclose(potential, Y @ tilt, atol=2e-5)
-    np.testing.assert_allclose(forces, np.tile(-tilt / 2, (200, 1)), atol=3e-5)
-
-
-@each("d", [1, 2, 3])
-@each_isa
-def test_gathering_is_the_transpose_of_spreading(d, isa):
-    Y, low = points(400, SHAPES[d], np.float64)
-    field = np.random.default_rng(2).random(SHAPES[d]).astype(np.float32)
-    charges = spread(Y, low, SHAPES[d], isa=isa).astype(np.float64)
-    potential, _ = gather(Y, low, field, isa=isa)
-    assert potential.sum() == pytest.approx((charges * field).sum(), rel=1e-6)
-
-
-@each("d", [1, 2, 3])
-@each_dtype
-@each_isa
+@each_kind
 def test_a_points_own_share_is_taken_away(d, dtype, isa):
     """own(t) = mean + wave sum_k cos(2 pi t_k) of the potential, half its slope of the field's."""
     Y, low = points(300, SHAPES[d], dtype)
@@ -112,31 +86,25 @@ def test_a_points_own_share_is_taken_away(d, dtype, isa):
     np.testing.assert_allclose(forces, slope / 4, atol=2e-5)
 
 
-@each("threads", [2, 3])
 @each("d", [1, 2, 3])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit(d, threads, dtype, isa):
+@each_kind
+def test_threads_do_not_change_a_bit(d, dtype, isa, same_for_threads):
     shape = {1: (700,), 2: (150, 20), 3: (60, 9, 12)}[d]  # many bands of nodes, unevenly full
     Y, low = points(9001, shape, dtype)
     Y[:3000] = Y[0]
-    one, many = (spread(Y, low, shape, t, isa) for t in (1, threads))
-    assert one.tobytes() == many.tobytes()
-    of_one, of_many = (gather(Y, low, one, (1.0, 0.1), t, isa) for t in (1, threads))
-    for first, second in zip(of_one, of_many, strict=True):
-        assert first.tobytes() == second.tobytes()
+    same_for_threads(lambda threads: spread(Y, low, shape, threads, isa))
+    field = spread(Y, low, shape, isa=isa)
+    same_for_threads(lambda threads: gather(Y, low, field, (1.0, 0.1), threads, isa))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_no_points_leave_an_empty_grid(dtype, isa):
     Y = np.empty((0, 2), dtype)
     assert (spread(Y, np.zeros(2), (9, 10), isa=isa) == 0).all()
     assert gather(Y, np.zeros(2), np.ones((9, 10), np.float32), isa=isa)[1].shape == (0, 2)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_the_smallest_grid_has_nine_nodes(dtype, isa):
     Y = np.array([[PITCH * 2.25]], dtype)
     found = spread(Y, np.zeros(1), (9,), isa=isa)
@@ -170,27 +138,24 @@ GOOD = {
 }
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("y", np.zeros((3, 1)), "as many axes as the map has columns"),
-        ("y", np.zeros((3, 4)), "as many axes as the map has columns"),
-        ("low", np.zeros(3), "as many axes as the map has columns"),
-        ("pitch", 0.0, "pitch must be positive"),
-        ("pitch", np.nan, "pitch must be positive"),
-        ("field", np.zeros((9, 8), np.float32), "at least 9 nodes"),
-        ("field", np.zeros((9, 9, 9), np.float32), "as many axes as the map has columns"),
-        ("potential", np.zeros(4), r"potential must be \(n,\)"),
-        ("forces", np.zeros((3, 3)), r"forces \(n, d\)"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(name, bad, message):
-    _native.gather(**GOOD)
-    with pytest.raises(ValueError, match=message):
-        _native.gather(**{**GOOD, name: bad})
-    if name in ("potential", "forces"):
-        return
-    given = {**GOOD, name: bad}
-    with pytest.raises(ValueError, match=message):
-        _native.spread(given["y"], given["low"], given["pitch"], given["field"], given["threads"])
+CHANGES = [
+    ("y", np.zeros((3, 1)), "as many axes as the map has columns"),
+    ("y", np.zeros((3, 4)), "as many axes as the map has columns"),
+    ("low", np.zeros(3), "as many axes as the map has columns"),
+    ("pitch", 0.0, "pitch must be positive"),
+    ("pitch", np.nan, "pitch must be positive"),
+    ("field", np.zeros((9, 8), np.float32), "at least 9 nodes"),
+    ("field", np.zeros((9, 9, 9), np.float32), "as many axes as the map has columns"),
+    ("potential", np.zeros(4), r"potential must be \(n,\)"),
+    ("forces", np.zeros((3, 3)), r"forces \(n, d\)"),
+    ("threads", 0, "threads must be at least 1"),
+]
+
+
+def test_arrays_that_do_not_fit_are_refused(refuses):
+    refuses(_native.gather, GOOD, CHANGES)
+
+    def spread(y, low, pitch, field, threads, **_):
+        _native.spread(y, low, pitch, field, threads)
+
+    refuses(spread, GOOD, [case for case in CHANGES if case[0] not in ("potential", "forces")])

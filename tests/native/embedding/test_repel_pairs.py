@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 GAUSSIAN = "gaussian"
 DECAYS = [0.5, 1.0, 3.0, 10.0, GAUSSIAN]
@@ -31,11 +32,6 @@ def assert_within(found, expected, slack):
         assert (np.abs(got - true) <= most).all()
 
 
-def assert_same_bytes(found, expected):
-    for got, true in zip(found, expected, strict=True):
-        assert got.tobytes() == true.tobytes()
-
-
 @pytest.fixture
 def assert_exact(exact_repulsion):
     """Whether sums over all pairs differ from the exact ones by their rounding only."""
@@ -50,8 +46,7 @@ def assert_exact(exact_repulsion):
 @each("d", [1, 2, 3, 4, 5, 50])
 @each("sizes", [(1, 2, 7, 33), (160,)], ids=["small", "large"])
 @each("decay", DECAYS)
-@each_dtype
-@each_isa
+@each_kind
 def test_sums_equal_their_definition(decay, sizes, d, dtype, isa, irregular, assert_exact):
     for n in sizes:
         Y = irregular(n, d).astype(dtype)
@@ -63,8 +58,7 @@ def test_sums_equal_their_definition(decay, sizes, d, dtype, isa, irregular, ass
 
 @each("d", [1, 2, 3, 6])
 @each("decay", DECAYS)
-@each_dtype
-@each_isa
+@each_kind
 def test_new_points_are_repelled_by_all(decay, d, dtype, isa, irregular, exact_repulsion):
     for m, n in [(1, 1), (3, 1), (1, 8), (6, 0), (0, 5), (45, 300)]:
         Y, Y_new = irregular(n, d).astype(dtype), irregular(m, d, seed=7).astype(dtype)
@@ -89,15 +83,13 @@ def with_outliers(Y):
 )
 @each("d", [1, 2, 3, 5])
 @each("decay", DECAYS)
-@each_dtype
-@each_isa
+@each_kind
 def test_awkward_maps_are_as_precise(decay, d, change, dtype, isa, irregular, assert_exact):
     assert_exact(change(irregular(203, d)).astype(dtype), decay, isa=isa)
 
 
 @each("n", [1100, 2500])
-@each_dtype
-@each_isa
+@each_kind
 def test_long_sums_go_on_in_double(n, dtype, isa, irregular, exact_repulsion):
     # more than 128 panels of 8 or 4 points
     Y = irregular(n, 2).astype(dtype)
@@ -108,8 +100,7 @@ def test_long_sums_go_on_in_double(n, dtype, isa, irregular, exact_repulsion):
 
 
 @each("decay", [0.01, 0.5, 1.0, 2.0, 7.5, 100.0, 1e6, GAUSSIAN])
-@each_dtype
-@each_isa
+@each_kind
 def test_one_pair_at_any_distance_is_precise_to_a_few_units(decay, dtype, isa, similarity):
     """A pair alone shows K and G themselves, over all magnitudes of the distance."""
     distance = np.concatenate([[0], np.logspace(-12, 12, 4001)])[:, None].astype(dtype)
@@ -135,57 +126,23 @@ def test_distances_whose_square_overflows_repel_not_at_all(decay, isa):
     np.testing.assert_allclose(forces[2:], 0, atol=1e-15)
 
 
-@each("weighted", [False, True])
-@each("d", [1, 2, 3, 4])
-@each("decay", DECAYS)
-@each_isa
-def test_forces_are_the_gradient(decay, d, weighted, isa, irregular, similarity):
-    """E = sum_{i<j} (u_i + u_j) K_ij has dE/dy_i = -2 sum_j (u_i + u_j) G_ij (y_i - y_j)."""
-    n, step = 25, 1e-5
-    Y = irregular(n, d)
-    weights = np.random.default_rng(0).random(n) if weighted else None
-
-    def energy(Z):
-        if weights is None:
-            return repel(Z, decay, isa=isa)[0].sum() / 2
-        r2 = ((Z[:, None] - Z) ** 2).sum(axis=2)
-        pair = similarity(r2, decay)[0] * (weights[:, None] + weights)
-        return float(np.triu(pair, 1).sum())
-
-    gradient = np.empty_like(Y)
-    for i, k in np.ndindex(*Y.shape):
-        shift = np.zeros_like(Y)
-        shift[i, k] = step
-        gradient[i, k] = (energy(Y + shift) - energy(Y - shift)) / (2 * step)
-    # rounding of E over the step, and the third derivative times step^2
-    np.testing.assert_allclose(-2 * repel(Y, decay, weights, isa=isa)[1], gradient, atol=2e-8)
-
-
-@each("threads", [2, 3])
 @each("d", [2, 5])
 @each("decay", [1.0, 3.0, GAUSSIAN])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit(decay, d, threads, dtype, isa, irregular):
+@each_kind
+def test_threads_do_not_change_a_bit(decay, d, dtype, isa, irregular, same_for_threads):
     Y = irregular(501, d).astype(dtype)
     weights = np.random.default_rng(1).random(501).astype(dtype)
     for u in (None, weights):
-        assert_same_bytes(repel(Y, decay, u, threads, isa), repel(Y, decay, u, 1, isa))
+        same_for_threads(lambda threads, u=u: repel(Y, decay, u, threads, isa))
     Y_new = irregular(130, d, seed=5).astype(dtype)
-    assert_same_bytes(
-        repel_from(Y_new, Y, decay, threads, isa), repel_from(Y_new, Y, decay, 1, isa)
-    )
+    same_for_threads(lambda threads: repel_from(Y_new, Y, decay, threads, isa))
 
 
 @each("d", [1, 2, 3, 7])
-@each_dtype
-@each_isa
-def test_a_new_point_gets_the_same_bytes_alone_and_in_company(d, dtype, isa, irregular):
+@each_kind
+def test_a_new_point_gets_the_same_bytes_alone_and_in_company(d, dtype, isa, irregular, same_alone):
     Y, Y_new = irregular(300, d).astype(dtype), irregular(10, d, seed=3).astype(dtype)
-    together = repel_from(Y_new, Y, 1.0, isa=isa)
-    for i in range(10):
-        alone = repel_from(Y_new[i : i + 1], Y, 1.0, isa=isa)
-        assert_same_bytes(alone, (together[0][i : i + 1], together[1][i : i + 1]))
+    same_alone(lambda rows: repel_from(Y_new[rows], Y, 1.0, isa=isa), range(10))
 
 
 GOOD = {
@@ -199,24 +156,21 @@ GOOD = {
 }
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("y", np.zeros((4, 0)), "must have a column"),
-        ("dof", 0.0, "dof must be positive"),
-        ("dof", np.inf, "dof must be positive"),
-        ("dof", np.nan, "dof must be positive"),
-        ("weights", np.zeros(3), "weights must be"),
-        ("potential", np.zeros(3), "potential must be"),
-        ("forces", np.zeros((4, 3)), "forces must be"),
-        ("forces", np.zeros((3, 2)), "forces must be"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(name, bad, message):
-    _native.repel_pairs(**GOOD)
-    with pytest.raises(ValueError, match=message):
-        _native.repel_pairs(**{**GOOD, name: bad})
+CHANGES = [
+    ("y", np.zeros((4, 0)), "must have a column"),
+    ("dof", 0.0, "dof must be positive"),
+    ("dof", np.inf, "dof must be positive"),
+    ("dof", np.nan, "dof must be positive"),
+    ("weights", np.zeros(3), "weights must be"),
+    ("potential", np.zeros(3), "potential must be"),
+    ("forces", np.zeros((4, 3)), "forces must be"),
+    ("forces", np.zeros((3, 2)), "forces must be"),
+    ("threads", 0, "threads must be at least 1"),
+]
+
+
+def test_arrays_that_do_not_fit_are_refused(refuses):
+    refuses(_native.repel_pairs, GOOD, CHANGES)
 
 
 def test_new_points_of_other_width_are_refused():

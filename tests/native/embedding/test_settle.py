@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
 
 PITCH, STEPS, CLOSE = 0.4, 100, 1e-4
 SHAPES = {1: (90,), 2: (60, 50), 3: (30, 34, 28)}
@@ -82,8 +82,7 @@ def plainly(Y, field, low, ids, weights, dof, mean):
 
 @each("d", [1, 2, 3])
 @each("what", MEANS)
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_rows_settle_where_the_rule_says(d, what, dtype, isa):
     Y, field, low, ids, weights = task(d)
     weights = weights.astype(dtype)
@@ -100,13 +99,10 @@ def test_rows_settle_where_the_rule_says(d, what, dtype, isa):
 
 
 @each("d", [1, 2, 3])
-def test_neither_threads_nor_company_change_a_bit(d):
-    Y, field, low, ids, weights = task(d, m=101)
-    together = settle(Y, field, low, ids, weights, 1.0, 7.0)
-    assert settle(Y, field, low, ids, weights, 1.0, 7.0, threads=3).tobytes() == together.tobytes()
-    for i in (0, 31, 32, 100):
-        alone = settle(Y, field, low, ids[[i]], weights[[i]], 1.0, 7.0)
-        assert alone.tobytes() == together[i].tobytes()
+def test_neither_threads_nor_company_change_a_bit(d, same_for_threads, same_alone):
+    *given, ids, weights = task(d, m=101)
+    same_for_threads(lambda threads: settle(*given, ids, weights, 1.0, 7.0, threads))
+    same_alone(lambda rows: [settle(*given, ids[rows], weights[rows], 1.0, 7.0)], (0, 31, 32, 100))
 
 
 def test_a_number_below_0_is_no_neighbor():

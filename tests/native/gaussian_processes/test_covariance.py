@@ -121,19 +121,20 @@ def test_the_upper_triangle_stands_for_all_pairs(shape, isa):
             np.testing.assert_allclose(got, wanted, **tolerance)
 
 
-def test_neither_threads_nor_company_change_a_byte():
-    given = task(203, 70, 2, 2)
+def test_neither_threads_nor_company_change_a_byte(same_for_threads, same_alone):
+    u, v, a, b = given = task(203, 70, 2, 2)
     g = np.random.default_rng(1).standard_normal((203, 70))
-    alone, many = slopes(*given, "rbf", g, threads=1), slopes(*given, "rbf", g, threads=3)
-    for one, other in zip(alone, many, strict=True):
-        assert one.tobytes() == other.tobytes()
-    K, row, none = np.empty((203, 70)), np.empty((1, 70)), np.empty((0, 0))
-    u, v, a, b = given
-    said = ("matern52", 2.0, 0.1)
-    _native.covariance_matrix(u, v, a, b, *said, K, none, False, 2)
-    for i in (0, 101, 202):
-        _native.covariance_matrix(u[i : i + 1], v, a[i : i + 1], b, *said, row, none, False, 1)
-        assert row.tobytes() == K[i : i + 1].tobytes()
+    same_for_threads(lambda threads: slopes(*given, "rbf", g, threads=threads))
+
+    def matrix(rows, threads=1):
+        K = np.empty((len(u[rows]), 70))
+        _native.covariance_matrix(
+            u[rows], v, a[rows], b, "matern52", 2.0, 0.1, K, K[:0], False, threads
+        )
+        return [K]
+
+    same_for_threads(lambda threads: matrix(slice(None), threads))
+    same_alone(matrix, (0, 101, 202))
 
 
 def test_far_pairs_have_no_covariance():
@@ -176,8 +177,7 @@ def test_sizes_that_do_not_fit_are_refused(changed):
         _native.covariance_matrix(**{**given, **changed})
 
 
-@each("wrong", ["g", "by_row", "by_column"])
-def test_slopes_of_wrong_sizes_are_refused(wrong):
+def test_slopes_of_wrong_sizes_are_refused(refuses):
     given = {
         "u": np.zeros((4, 2)),
         "v": np.zeros((3, 2)),
@@ -190,6 +190,5 @@ def test_slopes_of_wrong_sizes_are_refused(wrong):
         "upper": False,
         "threads": 1,
     }
-    _native.covariance_slopes(**given)
-    with pytest.raises(ValueError, match=wrong):
-        _native.covariance_slopes(**{**given, wrong: np.zeros((1, 1))})
+    changes = [(name, np.zeros((1, 1)), name) for name in ("g", "by_row", "by_column")]
+    refuses(_native.covariance_slopes, given, changes)

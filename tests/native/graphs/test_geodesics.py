@@ -1,13 +1,12 @@
 """shortest_paths against relaxation until nothing changes, bit for bit."""
 
 import numpy as np
-import pytest
 import scipy.sparse
 
 from lowland import _native
 from lowland._native import PATH_LANES
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 
 def naive_paths(W):
@@ -69,24 +68,20 @@ def trap(n, dtype):
 
 @each("directed", [True, False])
 @each(("n", "density"), [(1, 1), (2, 1), (7, 0.4), (40, 0.05), (70, 0.1), (70, 0.9)])
-@each_dtype
-@each_isa
+@each_kind
 def test_distances_are_the_least_rounded_sums_bit_for_bit(n, density, directed, dtype, isa):
     for seed in range(3):
         W = random_lengths(n, density, dtype, seed, directed)
         assert np.array_equal(kernel_paths(W, isa=isa), naive_paths(W))
 
 
-@each("threads", [2, 5])
-@each_dtype
-@each_isa
-def test_threads_do_not_change_a_bit(threads, dtype, isa):
+@each_kind
+def test_threads_do_not_change_a_bit(dtype, isa, same_for_threads):
     W = random_lengths(600, 0.01, dtype, 0, directed=False)
-    assert np.array_equal(kernel_paths(W, threads=threads, isa=isa), kernel_paths(W, isa=isa))
+    same_for_threads(lambda threads: kernel_paths(W, threads=threads, isa=isa), (2, 5))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_source_gets_the_same_bits_alone_and_in_company(dtype, isa):
     W = random_lengths(300, 0.02, dtype, 1)
     together = kernel_paths(W, isa=isa)
@@ -95,16 +90,14 @@ def test_a_source_gets_the_same_bits_alone_and_in_company(dtype, isa):
 
 
 @each("n_sources", [1, PATH_LANES - 1, PATH_LANES, PATH_LANES + 1, 4 * PATH_LANES + 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_any_number_of_sources_fills_its_rows_and_no_others(n_sources, dtype, isa):
     W = random_lengths(200, 0.05, dtype, 2)
     out = kernel_paths(W, np.arange(n_sources), isa=isa)
     assert np.array_equal(out, kernel_paths(W, isa=isa)[:n_sources])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_rows_and_places_say_where_results_go(dtype, isa):
     W = random_lengths(150, 0.05, dtype, 3)
     rng = np.random.default_rng(0)
@@ -113,8 +106,7 @@ def test_rows_and_places_say_where_results_go(dtype, isa):
     assert np.array_equal(out[rows], kernel_paths(W, isa=isa)[sources][:, place])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_graph_that_sweeps_do_not_suit_is_solved_all_the_same(dtype, isa):
     W, road = trap(700, dtype)
     D = kernel_paths(W, [0, 1, road[0], road[350]], threads=2, isa=isa)
@@ -126,8 +118,7 @@ def test_a_graph_that_sweeps_do_not_suit_is_solved_all_the_same(dtype, isa):
     assert np.array_equal(D[0][road], W[0][road])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_rounding_never_makes_a_path_shorter_than_its_edges(dtype, isa):
     # 1 + tiny rounds to 1: many walks have the same rounded sum, and none may go on forever
     n, tiny = 50, np.finfo(dtype).eps / 8
@@ -137,8 +128,7 @@ def test_rounding_never_makes_a_path_shorter_than_its_edges(dtype, isa):
     assert np.array_equal(kernel_paths(W, isa=isa), naive_paths(W))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_no_sources_and_no_edges_are_no_special_cases(dtype, isa):
     empty = np.full((3, 3), np.inf, dtype)
     assert kernel_paths(empty, [], isa=isa).shape == (0, 3)
@@ -157,29 +147,26 @@ GOOD = {
 }
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("starts", np.array([0, 2], np.int64), "starts must be"),
-        ("starts", np.array([0, 2, 1], np.int64), "must not fall"),
-        ("starts", np.array([0, 1, 3], np.int64), "do not fit together"),
-        ("starts", np.array([-1, 1, 2], np.int64), "do not fit together"),
-        ("columns", np.array([1, 2], np.int32), "column is not below n"),
-        ("columns", np.array([1, -1], np.int32), "column is not below n"),
-        ("weights", np.array([1.0, -1e-9]), "negative or NaN"),
-        ("weights", np.array([1.0, np.nan]), "negative or NaN"),
-        ("sources", np.array([2], np.int32), "source is not below n"),
-        ("rows", np.array([1], np.int64), "too few rows"),
-        ("rows", np.array([0, 0], np.int64), "as many rows as sources"),
-        ("place", np.array([0, 2], np.int32), "place is not below n"),
-        ("place", np.array([0], np.int32), "place must be"),
-        ("threads", 0, "threads must be at least 1"),
-    ],
-)
-def test_arrays_that_would_lead_the_kernel_astray_are_refused(name, bad, message):
-    _native.shortest_paths(**GOOD)
-    with pytest.raises(ValueError, match=message):
-        _native.shortest_paths(**{**GOOD, name: bad})
+CHANGES = [
+    ("starts", np.array([0, 2], np.int64), "starts must be"),
+    ("starts", np.array([0, 2, 1], np.int64), "must not fall"),
+    ("starts", np.array([0, 1, 3], np.int64), "do not fit together"),
+    ("starts", np.array([-1, 1, 2], np.int64), "do not fit together"),
+    ("columns", np.array([1, 2], np.int32), "column is not below n"),
+    ("columns", np.array([1, -1], np.int32), "column is not below n"),
+    ("weights", np.array([1.0, -1e-9]), "negative or NaN"),
+    ("weights", np.array([1.0, np.nan]), "negative or NaN"),
+    ("sources", np.array([2], np.int32), "source is not below n"),
+    ("rows", np.array([1], np.int64), "too few rows"),
+    ("rows", np.array([0, 0], np.int64), "as many rows as sources"),
+    ("place", np.array([0, 2], np.int32), "place is not below n"),
+    ("place", np.array([0], np.int32), "place must be"),
+    ("threads", 0, "threads must be at least 1"),
+]
+
+
+def test_arrays_that_would_lead_the_kernel_astray_are_refused(refuses):
+    refuses(_native.shortest_paths, GOOD, CHANGES)
 
 
 def test_the_oracle_agrees_with_scipy():

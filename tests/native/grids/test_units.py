@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -36,11 +37,10 @@ def nearest(X, units, k, missing=False, threads=1, isa="auto", shift=None):
     return ids, squares
 
 
-@each("dtype", EITHER)
 @each("missing", [False, True])
 @each("ties", [False, True])
 @each("k", [1, 2])
-@each_isa
+@each_kind
 def test_the_nearest_units_are_those_of_all_distances(dtype, missing, ties, k, isa):
     for size in SIZES:
         X, units = table(*size, dtype, missing, ties)
@@ -61,8 +61,7 @@ def test_rounding_of_products_decides_nothing(offset, isa):
     np.testing.assert_array_equal(nearest(X, units, 2, isa=isa, shift=zero)[0], wanted)
 
 
-@each("dtype", EITHER)
-@each_isa
+@each_kind
 def test_values_whose_squares_overflow_are_compared_all_the_same(dtype, isa):
     X = np.array([[1e25, 0.0], [0.0, -1e25]], dtype)
     units = np.array([[0.0, 1e24], [1e24, 0.0], [0.0, 0.0]], dtype)
@@ -75,9 +74,8 @@ def test_equal_units_are_found_by_their_number(isa):
     np.testing.assert_array_equal(nearest(X, units, 2, isa=isa)[0], np.tile([0, 1], (50, 1)))
 
 
-@each("dtype", EITHER)
 @each("missing", [False, True])
-@each_isa
+@each_kind
 def test_sums_are_over_the_rows_of_each_unit(dtype, missing, isa):
     for n, m, p in SIZES:
         X, _ = table(n, m, p, dtype, missing)
@@ -91,9 +89,8 @@ def test_sums_are_over_the_rows_of_each_unit(dtype, missing, isa):
             np.testing.assert_array_equal(counts[j], known)
 
 
-@each("dtype", EITHER)
 @each("missing", [False, True])
-@each_isa
+@each_kind
 def test_squares_to_listed_units(dtype, missing, isa):
     for n, m, p in SIZES:
         X, units = table(n, m, p, dtype, missing)
@@ -107,16 +104,17 @@ def test_squares_to_listed_units(dtype, missing, isa):
 
 @each("dtype", EITHER)
 @each("missing", [False, True])
-def test_threads_change_no_byte(dtype, missing):
+def test_threads_change_no_byte(dtype, missing, same_for_threads):
     X, units = table(3000, 77, 11, dtype, missing)
-    one, two = (nearest(X, units, 2, missing, threads) for threads in (1, 2))
-    assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
-    found = []
-    for threads in (1, 2):
+    same_for_threads(lambda threads: nearest(X, units, 2, missing, threads))
+    ids = nearest(X, units, 1, missing)[0][:, 0].copy()
+
+    def sums_of(threads):
         counts, sums = np.empty((77, 11 if missing else 1)), np.empty((77, 11))
-        _native.sum_by_unit(X, one[0][:, 0].copy(), missing, counts, sums, threads)
-        found.append(sums.tobytes() + counts.tobytes())
-    assert found[0] == found[1]
+        _native.sum_by_unit(X, ids, missing, counts, sums, threads)
+        return counts, sums
+
+    same_for_threads(sums_of)
 
 
 def test_arguments_that_do_not_fit_are_refused():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 SIDE = {np.float32: _native.TILE_SIDE_FLOAT32, np.float64: _native.TILE_SIDE_FLOAT64}
 WIDTH = {np.float32: _native.PANEL_WIDTH_FLOAT32, np.float64: _native.PANEL_WIDTH_FLOAT64}
@@ -74,8 +74,7 @@ def times(X, function, V, tiles=None, filled=False, threads=1, isa="auto"):
 
 
 @each(("m", "n", "d"), [(1, 1, 1), (23, 25, 3), (50, 300, 7), (5, 24, 400)])
-@each_dtype
-@each_isa
+@each_kind
 def test_values_are_those_of_the_formula(function, m, n, d, dtype, isa):
     X, Y = points(m, d, dtype), points(n, d, dtype, 1)
     expected = naive(X, Y, function)
@@ -84,8 +83,7 @@ def test_values_are_those_of_the_formula(function, m, n, d, dtype, isa):
     np.testing.assert_allclose(rows_of(X, Y, function, isa=isa), expected, rtol=0, atol=atol)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_equal_points_have_the_value_one_exactly(dtype, isa):
     X = np.vstack([points(30, 9, dtype) * 50 + 100] * 2)
     K = rows_of(X, X, FUNCTIONS["gaussian"], isa=isa)
@@ -93,16 +91,14 @@ def test_equal_points_have_the_value_one_exactly(dtype, isa):
     assert (np.diag(K[:30, 30:]) == 1).all()
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_far_points_have_the_value_zero(dtype, isa):
     X = np.array([[0.0], [1e10], [-1e10]], dtype)
     for kind in ("gaussian", "laplacian"):
         np.testing.assert_array_equal(rows_of(X, X, FUNCTIONS[kind], isa=isa), np.eye(3))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_sigmoid_is_odd_and_ends_at_one(dtype, isa):
     X = np.array([[1.0]], dtype)
     Y = np.array([[-1e4], [-1], [-1e-4], [0], [1e-4], [1], [1e4]], dtype)
@@ -112,8 +108,7 @@ def test_sigmoid_is_odd_and_ends_at_one(dtype, isa):
     assert found[-1] == 1
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_value_does_not_depend_on_the_place_of_its_points(function, dtype, isa):
     X, Y = points(61, 13, dtype), points(97, 13, dtype, 1)
     K = rows_of(X, Y, function, isa=isa)
@@ -124,8 +119,7 @@ def test_a_value_does_not_depend_on_the_place_of_its_points(function, dtype, isa
 
 @each("n", [1, 120, 241, 731])
 @each("q", [1, 25])
-@each_dtype
-@each_isa
+@each_kind
 def test_products_are_those_with_the_matrix(function, n, q, dtype, isa):
     X = points(n, 6, dtype)
     V = np.random.default_rng(2).standard_normal((n, q)).astype(dtype)
@@ -136,8 +130,7 @@ def test_products_are_those_with_the_matrix(function, n, q, dtype, isa):
     np.testing.assert_allclose(times(X, function, V, isa=isa), K @ V64, rtol=0, atol=atol)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_kept_tiles_change_no_byte(function, dtype, isa):
     n = 611
     X, V = points(n, 5, dtype), points(n, 24, dtype, 3)
@@ -149,29 +142,25 @@ def test_kept_tiles_change_no_byte(function, dtype, isa):
     np.testing.assert_array_equal(times(X * 0, function, V, tiles, True, isa=isa), expected)
 
 
-@each_dtype
-@each_isa
-def test_threads_change_no_byte(function, dtype, isa):
+@each_kind
+def test_threads_change_no_byte(function, dtype, isa, same_for_threads):
     X, V = points(1000, 5, dtype), points(1000, 10, dtype, 3)
-    one, three = (times(X, function, V, threads=t, isa=isa) for t in (1, 3))
-    np.testing.assert_array_equal(one, three)
-    one, three = (rows_of(X, X[:77], function, t, isa) for t in (1, 3))
-    np.testing.assert_array_equal(one, three)
+    same_for_threads(lambda threads: times(X, function, V, threads=threads, isa=isa))
+    same_for_threads(lambda threads: rows_of(X, X[:77], function, threads, isa))
 
 
 def test_arrays_that_do_not_fit_are_refused():
     X = points(30, 4, np.float64)
     P, S = packed(X), SIDE[np.float64]
     none, V, out = np.empty((0, S, S)), np.zeros((30, 2)), np.zeros((30, 2))
-    with pytest.raises(ValueError, match="no such kind"):
-        _native.kernel_times(P, 5, 0.0, 1, none, False, V, out, 1)
-    with pytest.raises(ValueError, match="degree"):
-        _native.kernel_times(P, 3, 0.0, 0, none, False, V, out, 1)
-    with pytest.raises(ValueError, match="as large as v"):
-        _native.kernel_times(P, 1, 0.0, 1, none, False, V, out[:, :1].copy(), 1)
-    with pytest.raises(ValueError, match="as many points"):
-        _native.kernel_times(P[:1], 1, 0.0, 1, none, False, V, out, 1)
-    with pytest.raises(ValueError, match="upper half"):
-        _native.kernel_times(P, 1, 0.0, 1, np.empty((2, S, S)), False, V, out, 1)
+    for arguments, message in [
+        ((P, 5, 0.0, 1, none, False, V, out), "no such kind"),
+        ((P, 3, 0.0, 0, none, False, V, out), "degree"),
+        ((P, 1, 0.0, 1, none, False, V, out[:, :1].copy()), "as large as v"),
+        ((P[:1], 1, 0.0, 1, none, False, V, out), "as many points"),
+        ((P, 1, 0.0, 1, np.empty((2, S, S)), False, V, out), "upper half"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            _native.kernel_times(*arguments, 1)
     with pytest.raises(ValueError, match="as many columns"):
         _native.kernel_rows(P, packed(X[:, :3].copy()), 1, 0.0, 1, np.empty((30, 30)), 1)

@@ -5,6 +5,7 @@ import pytest
 
 from lowland import _native
 from lowland._core.threads import limit_blas
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -80,9 +81,8 @@ def assert_close(got, expected):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10 * max(1.0, np.abs(b).max()))
 
 
-@each("dtype", [np.float32, np.float64])
 @each("missing", [0, 0.1, 0.6, 0.95])
-@each_isa
+@each_kind
 def test_posteriors_and_sums_are_as_defined(missing, dtype, isa):
     for sizes in SIZES:
         given = task(*sizes, missing, dtype)
@@ -104,16 +104,10 @@ def test_a_heavy_missing_column_cancels_nothing(isa):
 
 
 @each_isa
-def test_the_number_of_threads_and_other_rows_change_no_byte(isa):
-    given = task(3000, 300, 4)  # several chunks of rows
-    one = found(*given, threads=1, isa=isa)
-    for several in (2, 5):
-        again = found(*given, threads=several, isa=isa)
-        assert all(a.tobytes() == b.tobytes() for a, b in zip(one, again, strict=True))
-    x, *model = given
-    for i in (0, 7, 2999):
-        alone = found(x[i : i + 1], *model, isa=isa)[:3]
-        assert all(a[0].tobytes() == b[i].tobytes() for a, b in zip(alone, one, strict=False))
+def test_the_number_of_threads_and_other_rows_change_no_byte(isa, same_for_threads, same_alone):
+    x, *model = task(3000, 300, 4)  # several chunks of rows
+    same_for_threads(lambda threads: found(x, *model, threads=threads, isa=isa), (2, 5))
+    same_alone(lambda rows: found(x[rows], *model, isa=isa)[:3], (0, 7, 2999))
 
 
 def test_extreme_models_give_no_number_but_no_error():

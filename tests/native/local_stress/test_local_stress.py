@@ -6,22 +6,14 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_dtype
+from support.oracles.curvilinear import falling
 
 KINDS = {"step": 0, "exp": 1, "sigmoid": 2, "symmetric": 3}
 # tradeoff, center, width, rounding
 NUMBERS = dict.fromkeys(KINDS, (0.3, 0.9, 0.6, 0.05))
-
-
-def falling(kind, u, s):
-    """F of a radial law."""
-    if kind == "step":
-        return np.where(u <= s, 1.0, 0.0)
-    if kind == "exp":
-        return np.exp(-u / s)
-    t = np.clip(u / s - 0.5, 0, 1)
-    return 1 - 3 * t**2 + 2 * t**3
 
 
 def integral(kind, d, delta, s):
@@ -95,8 +87,7 @@ def assert_close(found, expected, dtype):
 
 @each("kind", KINDS)
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_rows_equal_their_definition(kind, d, dtype, isa, irregular):
     for m, n in [(1, 1), (3, 21)]:
         given = data(irregular, m, n, d, dtype)
@@ -117,34 +108,12 @@ def test_one_radius_is_the_same_radius_for_all_to_the_last_bit(kind, irregular):
 
 @each("kind", KINDS)
 @each_dtype
-def test_threads_change_no_bit(kind, dtype, irregular):
+def test_threads_change_no_bit(kind, dtype, irregular, same_for_threads):
     Y = irregular(1300, 2).astype(dtype)
     rng = np.random.default_rng(2)
     delta = rng.gamma(2.0, size=(1300, 1300)).astype(dtype)
-    radii = np.exp(rng.normal(size=1300)).astype(dtype)
-    for once, again in zip(
-        rows(Y, Y, delta, radii, radii, kind, NUMBERS[kind], threads=1),
-        rows(Y, Y, delta, radii, radii, kind, NUMBERS[kind], threads=3),
-        strict=True,
-    ):
-        assert np.array_equal(once, again)
-
-
-@each("kind", KINDS)
-def test_the_force_is_half_the_slope_of_the_potential(kind, irregular):
-    Z, Y, delta, radii_z, radii_y = data(irregular, 5, 40, 3, np.float64)
-    Y[0] += 0.3
-    _, _, _, forces = rows(Z, Y, delta, radii_z, radii_y, kind, NUMBERS[kind])
-    h = 1e-6
-    for i, k in np.ndindex(Z.shape):
-        ends = []
-        for sign in (-1, 1):
-            moved = Z.copy()
-            moved[i, k] += sign * h
-            ends.append(rows(moved, Y, delta, radii_z, radii_y, kind, NUMBERS[kind])[1][i])
-        np.testing.assert_allclose(
-            (ends[1] - ends[0]) / (4 * h), forces[i, k], rtol=1e-5, atol=1e-6
-        )
+    given = Y, Y, delta, *np.exp(rng.normal(size=(2, 1300))).astype(dtype), kind, NUMBERS[kind]
+    same_for_threads(lambda threads: rows(*given, threads=threads), (3,))
 
 
 def test_what_could_lead_the_kernels_astray_is_refused(irregular):

@@ -6,8 +6,9 @@ import scipy.stats
 
 from lowland import _native
 from lowland._engines.distances.filter_space import PackedPoints, panel_width
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 
 def naive_squares(X):
@@ -66,8 +67,7 @@ def table(request):
 
 
 @each("score_type", [np.float32, np.float64], ids=["scores32", "scores64"])
-@each_dtype
-@each_isa
+@each_kind
 def test_ranks_are_those_of_exact_distances(table, score_type, dtype, isa):
     X = np.ascontiguousarray(table.astype(dtype))
     expected = naive_ranks(naive_squares(X))
@@ -90,14 +90,12 @@ def test_lists_of_any_length_and_rows_more_than_once(isa):
         assert np.array_equal(ranks, expected[row, np.asarray(asked, int)])
 
 
-@each("threads", [2, 5])
 @each_isa
-def test_threads_do_not_change_a_rank(threads, isa):
+def test_threads_do_not_change_a_rank(isa, same_for_threads):
     X = np.random.default_rng(0).standard_normal((700, 9))
     partners = [np.arange(row + 1, row + 9) % 700 for row in range(700)]
-    one = kernel_ranks(X, np.arange(700), partners, X.astype(np.float32), isa=isa)
-    many = kernel_ranks(X, np.arange(700), partners, X.astype(np.float32), threads, isa)
-    assert np.array_equal(one, many)
+    given = X, np.arange(700), partners, X.astype(np.float32)
+    same_for_threads(lambda threads: kernel_ranks(*given, threads, isa), (2, 5))
 
 
 # --- sort_rows ---------------------------------------------------------------------------------
@@ -156,8 +154,7 @@ def packed(X):
 
 
 @each("root", [False, True])
-@each_dtype
-@each_isa
+@each_kind
 def test_distances_are_summed_in_the_order_that_decides(table, root, dtype, isa):
     X = np.ascontiguousarray(table.astype(dtype))
     out = np.full((len(X), len(X)), np.nan)
@@ -170,8 +167,7 @@ def test_distances_are_summed_in_the_order_that_decides(table, root, dtype, isa)
     assert np.array_equal(out, out.T)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_distances_have_the_bits_that_rank_neighbors(dtype, isa):
     """What a neighbor search calls a distance is the same number here."""
     from lowland.neighbors import knn_graph
@@ -233,58 +229,48 @@ def good_counts():
     }
 
 
-@each(
-    ("name", "bad", "message"),
-    [
-        ("x", np.zeros((40, 2)), "must hold every row"),
-        ("halves", np.zeros(3), "fill the panels"),
-        ("rows", np.array([4], np.int32), "no such rows"),
-        ("rows", np.array([-1], np.int32), "no such rows"),
-        ("partners", np.array([1, 4], np.int32), "no such partners"),
-        ("starts", np.array([0, 3], np.int64), "do not fit together"),
-        ("starts", np.array([1, 2], np.int64), "do not fit together"),
-        ("ranks", np.zeros(1, np.int32), "do not fit together"),
-        ("rounding", -1.0, "small number"),
-        ("threads", 0, "at least 1"),
-    ],
-)
-def test_counts_refuse_what_does_not_fit(name, bad, message):
-    _native.count_ranks(**good_counts())
-    with pytest.raises(ValueError, match=message):
-        _native.count_ranks(**{**good_counts(), name: bad})
+CHANGES = [
+    ("x", np.zeros((40, 2)), "must hold every row"),
+    ("halves", np.zeros(3), "fill the panels"),
+    ("rows", np.array([4], np.int32), "no such rows"),
+    ("rows", np.array([-1], np.int32), "no such rows"),
+    ("partners", np.array([1, 4], np.int32), "no such partners"),
+    ("starts", np.array([0, 3], np.int64), "do not fit together"),
+    ("starts", np.array([1, 2], np.int64), "do not fit together"),
+    ("ranks", np.zeros(1, np.int32), "do not fit together"),
+    ("rounding", -1.0, "small number"),
+    ("threads", 0, "at least 1"),
+]
+
+
+def test_counts_refuse_what_does_not_fit(refuses):
+    refuses(_native.count_ranks, good_counts(), CHANGES)
 
 
 def test_the_others_refuse_what_does_not_fit():
-    X = np.zeros((5, 3))
-    with pytest.raises(ValueError, match="wrong shape"):
-        _native.sort_rows(X, True, np.zeros((5, 2), np.int32), 1)
-    with pytest.raises(ValueError, match="wrong shape"):
-        _native.mid_ranks(X, np.zeros((4, 3)), 1)
-    with pytest.raises(ValueError, match="a column for every packed row"):
-        _native.distance_rows(packed(X), X, True, np.zeros((5, 40)), 1)
-    with pytest.raises(ValueError, match="differ in dimension"):
-        _native.distance_rows(packed(X), np.zeros((5, 2)), True, np.zeros((5, 5)), 1)
-    with pytest.raises(ValueError, match="a row for every row"):
-        _native.distance_rows(packed(X), X, True, np.zeros((4, 5)), 1)
+    X, narrow, D = np.zeros((5, 3)), np.zeros((5, 2)), np.zeros((5, 5))
     own, out = np.zeros(5, np.int32), np.zeros((5, _native.DISTANCE_SUMS))
-    with pytest.raises(ValueError, match="differ in shape"):
-        _native.distance_sums(X, np.zeros((5, 2)), own, 1.0, out, 1)
-    with pytest.raises(ValueError, match="differ in shape"):
-        _native.add_column_sums(X, np.zeros((5, 2)), 0, 1.0, out, 1)
-    with pytest.raises(ValueError, match=r"out must be \(n - first"):
-        _native.add_column_sums(X, X, 1, 1.0, out, 1)
-    with pytest.raises(ValueError, match="no such column"):
-        _native.distance_sums(X, X, own + 3, 1.0, out, 1)
-    with pytest.raises(ValueError, match="DISTANCE_SUMS"):
-        _native.distance_sums(X, X, own, 1.0, np.zeros((5, 3)), 1)
+    for kernel, arguments, message in [
+        ("sort_rows", (X, True, np.zeros((5, 2), np.int32)), "wrong shape"),
+        ("mid_ranks", (X, np.zeros((4, 3))), "wrong shape"),
+        ("distance_rows", (packed(X), X, True, np.zeros((5, 40))), "column for every packed row"),
+        ("distance_rows", (packed(X), narrow, True, D), "differ in dimension"),
+        ("distance_rows", (packed(X), X, True, D[:4]), "a row for every row"),
+        ("distance_sums", (X, narrow, own, 1.0, out), "differ in shape"),
+        ("add_column_sums", (X, narrow, 0, 1.0, out), "differ in shape"),
+        ("add_column_sums", (X, X, 1, 1.0, out), r"out must be \(n - first"),
+        ("distance_sums", (X, X, own + 3, 1.0, out), "no such column"),
+        ("distance_sums", (X, X, own, 1.0, np.zeros((5, 3))), "DISTANCE_SUMS"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            getattr(_native, kernel)(*arguments, 1)
 
 
 # --- queries against blocks of a table ----------------------------------------------------------
 
 
 @each("name", [name for name in TABLES if name != "two rows"])
-@each_isa
-@each_dtype
+@each_kind
 def test_counts_of_blocks_add_up_to_ranks(name, dtype, isa):
     rng = np.random.default_rng(1)
     X = TABLES[name](rng).astype(dtype)
@@ -318,7 +304,7 @@ def test_counts_of_blocks_add_up_to_ranks(name, dtype, isa):
     assert np.array_equal(found.reshape(30, k) + 1, ranks)
 
 
-def test_counts_of_blocks_refuse_what_does_not_fit():
+def test_counts_of_blocks_refuse_what_does_not_fit(refuses):
     X = np.arange(8.0).reshape(4, 2)
     points = PackedPoints.of(X, np.arange(4, dtype=np.int32), 1)
     good = {
@@ -336,8 +322,7 @@ def test_counts_of_blocks_refuse_what_does_not_fit():
         "counts": np.zeros(2, np.int64),
         "threads": 1,
     }
-    _native.count_nearer(**good)
-    for name, bad, message in (
+    changes = [
         ("x", np.zeros((40, 2)), "must hold every row"),
         ("queries", np.zeros((40, 2)), "must hold every query"),
         ("queries", np.zeros((4, 3)), "differ in dimension"),
@@ -348,8 +333,7 @@ def test_counts_of_blocks_refuse_what_does_not_fit():
         ("squares", np.array([np.nan, 1.0]), "negative or no number"),
         ("counts", np.zeros(1, np.int64), "do not fit together"),
         ("rounding", 0.5, "small number"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            _native.count_nearer(**{**good, name: bad})
+    ]
+    refuses(_native.count_nearer, good, changes)
     with pytest.raises(ValueError, match="pair_squares"):
         _native.pair_squares(X, X[:2], np.zeros(4), 1)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
 
 WIDTH = {np.float32: _native.PANEL_WIDTH_FLOAT32, np.float64: _native.PANEL_WIDTH_FLOAT64}
 ENTRY = {
@@ -156,8 +156,7 @@ def expected_best(scores, keep):
 
 
 @each("n", [1, 11, 12, 13, 24, 25, 100])
-@each_dtype
-@each_isa
+@each_kind
 def test_panels_hold_the_points_coordinate_by_coordinate(n, dtype, isa):
     F = np.random.default_rng(0).standard_normal((n, 5)).astype(dtype)
     for threads in (1, 3):
@@ -173,8 +172,7 @@ def test_panels_hold_the_points_coordinate_by_coordinate(n, dtype, isa):
 @each("n", [2, 12, 25, 48, 97, 250])
 @each("q", [1, 3, 20])
 @each("keep", [1, 7])
-@each_dtype
-@each_isa
+@each_kind
 def test_the_join_keeps_the_best_of_all_pairs_and_ties_by_number(n, q, keep, dtype, isa):
     points = Packed(lattice(n, q, dtype))
     scores = all_scores(points.F, points.F)
@@ -187,8 +185,7 @@ def test_the_join_keeps_the_best_of_all_pairs_and_ties_by_number(n, q, keep, dty
         assert np.array_equal(values, best[row])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_scores_are_within_the_rounding_that_the_proof_assumes(dtype, isa):
     rng = np.random.default_rng(0)
     F = (rng.standard_normal((200, 30)) * 10 ** rng.uniform(-2, 3, (200, 1))).astype(dtype)
@@ -205,8 +202,7 @@ def test_scores_are_within_the_rounding_that_the_proof_assumes(dtype, isa):
 
 
 @each("panels_per_block", [1, 2, 3, 100])
-@each_dtype
-@each_isa
+@each_kind
 def test_neither_blocks_nor_threads_nor_steps_change_what_is_kept(panels_per_block, dtype, isa):
     F = np.random.default_rng(0).gamma(1.0, size=(333, 6)).astype(dtype)
     points = Packed(F)
@@ -220,8 +216,7 @@ def test_neither_blocks_nor_threads_nor_steps_change_what_is_kept(panels_per_blo
 
 @each(("make", "q"), [(lattice, 4), (clusters, 4), (strips, 2), (strips, 4)])
 @each("keep", [6, 20])
-@each_dtype
-@each_isa
+@each_kind
 def test_matches_that_boxes_rule_out_would_have_changed_nothing(make, q, keep, dtype, isa):
     points = Packed(make(700, q, dtype))
     endless = join(
@@ -232,8 +227,7 @@ def test_matches_that_boxes_rule_out_would_have_changed_nothing(make, q, keep, d
 
 
 @each("gap", [0.5, 1.5, 2 - 2**-10])
-@each_dtype
-@each_isa
+@each_kind
 def test_boxes_a_little_nearer_than_the_worst_candidate_still_meet(gap, dtype, isa):
     # Two columns of points 2 apart, one block each: the nearest point is across the gap.
     width = WIDTH[dtype]
@@ -245,8 +239,7 @@ def test_boxes_a_little_nearer_than_the_worst_candidate_still_meet(gap, dtype, i
     assert np.array_equal(nearest, (np.arange(2 * width) + width) % (2 * width))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_boxes_do_rule_out_matches(dtype, isa):
     # Boxes that lie, far apart: after round 0 nobody meets, and neighbors are lost.
     size = WIDTH[dtype]
@@ -261,8 +254,7 @@ def test_boxes_do_rule_out_matches(dtype, isa):
         assert (kept.best(row)[0] // size == row // size).all()
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_empty_places_are_nobodys_neighbor_and_have_none(dtype, isa):
     points = Packed(np.zeros((WIDTH[dtype] * 2 + 1, 3), dtype))
     kept = join(points, 5, 1, isa=isa)
@@ -272,20 +264,7 @@ def test_empty_places_are_nobodys_neighbor_and_have_none(dtype, isa):
         assert len(kept.best(row)[0]) == 5
 
 
-@each("lead", [1, 2, 7, 15, 16])
-@each("keep", [1, 30])
-@each_dtype
-@each_isa
-def test_a_look_on_the_way_changes_nothing(lead, keep, dtype, isa):
-    points = Packed(decaying(500, 16, dtype))
-    plain, looked = (join(points, keep, isa=isa, lead=way) for way in (None, lead))
-    assert looked.bytes() == plain.bytes()
-    threads = join(points, keep, threads=3, isa=isa, lead=lead)
-    assert threads.bytes() == plain.bytes()
-
-
-@each_dtype
-@each_isa
+@each_kind
 def test_many_candidates_are_thinned_without_losing_the_best(dtype, isa):
     """Buffers large enough for a threshold guessed from a sample, scores in an unkind order."""
     x = np.sort(np.random.default_rng(0).gamma(0.5, size=900))[::-1]
@@ -339,20 +318,7 @@ def query(
     return kept
 
 
-@each("lead", [1, 7, 15])
-@each_dtype
-@each_isa
-def test_a_look_on_the_way_changes_no_query(lead, dtype, isa):
-    points, sought = Packed(decaying(500, 16, dtype)), Packed(decaying(100, 16, dtype, seed=1))
-    groups, ranges = [0, len(sought.panels)], [[(0, len(points.panels))]]
-    nobody = np.full(len(sought.ids), -2, np.int32)
-    plain = query(sought, points, groups, ranges, nobody, 9, isa=isa)
-    looked = query(sought, points, groups, ranges, nobody, 9, isa=isa, lead=lead)
-    assert looked.bytes() == plain.bytes()
-
-
-@each_dtype
-@each_isa
+@each_kind
 def test_a_query_sees_the_ranges_of_its_group_and_nothing_else(dtype, isa):
     width = WIDTH[dtype]
     points, sought = Packed(lattice(6 * width - 3, 4, dtype)), Packed(lattice(3 * width, 4, dtype))
@@ -373,8 +339,7 @@ def test_a_query_sees_the_ranges_of_its_group_and_nothing_else(dtype, isa):
     assert by_steps.bytes() == kept.bytes()
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_query_does_not_see_the_point_that_bears_its_number(dtype, isa):
     points = Packed(lattice(70, 3, dtype, levels=2))  # many copies of every point
     n_panels = len(points.panels)
@@ -394,43 +359,37 @@ def test_a_query_does_not_see_the_point_that_bears_its_number(dtype, isa):
 # --- probe_lists --------------------------------------------------------------------------------
 
 
-def probe(points, tasks, lists, keep, threads=1, isa="auto", lead=None):
-    """``lists`` holds (first panel, last panel, places that ask) in the order of the tasks."""
-    kept = Kept(len(points.ids), keep, points.kind)
-    rows = np.zeros((len(points.ids), points.F.shape[1]), points.kind)
-    rows[: points.n] = points.F
-    _native.probe_lists(
-        points.panels,
-        points.halves,
-        rows,
-        np.array(tasks, np.int64),
-        np.array([[first, last] for first, last, _ in lists], np.int64),
-        np.cumsum([0] + [len(places) for _, _, places in lists]).astype(np.int64),
-        np.concatenate([places for _, _, places in lists]).astype(np.int32),
-        kept.entries,
-        kept.counts,
-        kept.thresholds,
-        keep,
-        threads,
-        isa,
-        rounding=points.rounding,
-        **points.look(lead),
-    )
+def probe(points, tasks, lists, keep, threads=1, isa="auto", lead=None, sought=None, **change):
+    """``lists`` holds (first panel, last panel, places that ask) in the order of the tasks.
+
+    The points ask themselves, or others ask them, which are ``sought``.
+    """
+    asking = sought or points
+    kept = Kept(len(asking.ids), keep, points.kind)
+    rows = np.zeros((len(asking.ids), points.F.shape[1]), points.kind)
+    rows[: asking.n] = asking.F
+    given = {
+        "panels": points.panels,
+        "halves": points.halves,
+        "rows": rows,
+        "tasks": np.array(tasks, np.int64),
+        "ranges": np.array([[first, last] for first, last, _ in lists], np.int64),
+        "list_starts": np.cumsum([0] + [len(places) for _, _, places in lists]).astype(np.int64),
+        "queries": np.concatenate([places for _, _, places in lists]).astype(np.int32),
+        "entries": kept.entries,
+        "counts": kept.counts,
+        "thresholds": kept.thresholds,
+        "rounding": points.rounding,
+    }
+    if sought:
+        given["query_halves"] = sought.halves
+        given |= {"query_tails": sought.look(lead)["tails"]} if lead else {}
+    given |= {"keep": keep, "threads": threads, "isa": isa} | points.look(lead)
+    _native.probe_lists(**(given | change))
     return kept
 
 
-@each("lead", [1, 7, 15])
-@each_dtype
-@each_isa
-def test_a_look_on_the_way_changes_no_list(lead, dtype, isa):
-    points = Packed(decaying(500, 16, dtype))
-    lists = [(0, len(points.panels), np.arange(points.n))]
-    plain, looked = (probe(points, [0, 1], lists, 9, isa=isa, lead=way) for way in (None, lead))
-    assert looked.bytes() == plain.bytes()
-
-
-@each_dtype
-@each_isa
+@each_kind
 def test_places_see_the_panels_of_their_lists_and_never_themselves(dtype, isa):
     width = WIDTH[dtype]
     points = Packed(lattice(9 * width - 5, 3, dtype))
@@ -458,12 +417,71 @@ def test_places_see_the_panels_of_their_lists_and_never_themselves(dtype, isa):
         assert probe(points, tasks, lists, 6, threads, isa).bytes() == one.bytes()
 
 
+def others_asking(dtype, m=37):
+    """Points and other rows, whole numbers that grow smaller, and which lists each of them asks."""
+    rng, shrinking = np.random.default_rng(0), 64 * 0.7 ** np.arange(9)
+    F, G = (np.round(rng.standard_normal((n, 9)) * shrinking).astype(dtype) for n in (400, m))
+    points, sought = Packed(F), Packed(G)
+    firsts = np.arange(0, len(points.panels), 2)
+    asks = rng.random((m, len(firsts))) < 0.5
+    lasts = np.minimum(firsts + 2, len(points.panels))
+    lists = [*zip(firsts, lasts, map(np.flatnonzero, asks.T), strict=True)]
+    return points, sought, lists, asks[:, np.arange(400) // (2 * WIDTH[dtype])]
+
+
+@each("lead", [None, 4])
+@each_kind
+def test_other_rows_find_the_best_of_the_lists_they_ask(lead, dtype, isa):
+    points, sought, lists, sees = others_asking(dtype)
+    scores = np.where(sees, all_scores(sought.F, points.F), -np.inf)
+    kept = probe(points, [0, len(lists)], lists, 10, isa=isa, lead=lead, sought=sought)
+    for row, best in enumerate(expected_best(scores, 10)[0]):
+        assert kept.best(row)[0].tolist() == best[: sees[row].sum()].tolist()
+
+
+def test_another_row_may_have_the_number_of_a_point():
+    points = Packed(decaying(400, 9, np.float32)[:20])
+    lists = [(0, len(points.panels), np.arange(20))]
+    kept = probe(points, [0, 1], lists, 5, sought=points)
+    assert [int(kept.best(row)[0][0]) for row in range(20)] == list(range(20))
+
+
+def test_arrays_of_other_rows_that_do_not_fit_are_refused():
+    points, sought, lists, _ = others_asking(np.float32)
+    tails = np.zeros(len(sought.ids), np.float32)
+    for change in (
+        {"query_halves": sought.halves[1:]},
+        {"query_tails": tails},  # of the queries only
+        {"query_halves": None, "query_tails": tails},
+        {"counts": np.zeros(len(sought.ids) - 1, np.int32)},
+        {"queries": np.full(sum(len(places) for *_, places in lists), len(tails), np.int32)},
+    ):
+        with pytest.raises(ValueError, match=r"probe_lists|knn"):
+            probe(points, [0, len(lists)], lists, 10, sought=sought, **change)
+
+
+@each("lead", [1, 2, 7, 15, 16])
+@each("keep", [1, 9, 30])
+@each_kind
+def test_a_look_on_the_way_changes_nothing(lead, keep, dtype, isa):
+    points, sought = Packed(decaying(500, 16, dtype)), Packed(decaying(100, 16, dtype, seed=1))
+    groups, ranges = [0, len(sought.panels)], [[(0, len(points.panels))]]
+    nobody = np.full(len(sought.ids), -2, np.int32)
+    lists = [(0, len(points.panels), np.arange(points.n))]
+    for find in (
+        lambda way: join(points, keep, isa=isa, lead=way),
+        lambda way: join(points, keep, threads=3, isa=isa, lead=way),
+        lambda way: query(sought, points, groups, ranges, nobody, keep, isa=isa, lead=way),
+        lambda way: probe(points, [0, 1], lists, keep, isa=isa, lead=way),
+    ):
+        assert find(lead).bytes() == find(None).bytes()
+
+
 # --- refine_neighbors ---------------------------------------------------------------------------
 
 
 @each("k", [1, 4])
-@each_dtype
-@each_isa
+@each_kind
 def test_neighbors_of_neighbors_are_looked_at_and_nobody_else(k, dtype, isa):
     # Some candidates for each point; the expected ones are theirs and those of their k best.
     width = WIDTH[dtype]
@@ -571,8 +589,7 @@ ADVERSARIAL = {
 @each("what", ADVERSARIAL)
 @each("keep", [5, 8, 13])
 @each("exact_in", [np.float32, np.float64])
-@each_dtype
-@each_isa
+@each_kind
 def test_what_is_certain_is_true_and_what_is_not_is_repaired(what, keep, exact_in, dtype, isa):
     k = 5
     X = ADVERSARIAL[what](dtype)
@@ -587,8 +604,7 @@ def test_what_is_certain_is_true_and_what_is_not_is_repaired(what, keep, exact_i
     assert np.array_equal(squares, true_squares)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_distinct_distances_are_proven_and_ties_at_the_edge_are_not(dtype, isa):
     # Points 2^i on a line: no two distances are alike. On a grid, all are.
     line = Packed((2.0 ** np.arange(40)[:, None] / 2**20).astype(dtype))
@@ -612,8 +628,7 @@ def test_scores_without_meaning_prove_nothing(isa):
     np.testing.assert_allclose(squares, np.sort(D2, axis=1)[:, :5], rtol=16 * 2.3e-16)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_row_that_has_seen_everybody_is_certain(dtype, isa):
     points = Packed(lattice(9, 2, dtype, levels=2))
     ids, squares, certain = rerank(points.F, points, join(points, 12, isa=isa), 8, isa=isa)
@@ -623,8 +638,7 @@ def test_a_row_that_has_seen_everybody_is_certain(dtype, isa):
     assert np.array_equal(squares, true_squares)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_too_few_candidates_leave_places_open_and_completion_fills_them(dtype, isa):
     points = Packed(lattice(60, 3, dtype))
     kept = join(points, 2, isa=isa)
@@ -636,8 +650,7 @@ def test_too_few_candidates_leave_places_open_and_completion_fills_them(dtype, i
     assert np.array_equal(ids, exact_neighbors(points.F, 6)[0])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_completion_touches_only_the_rows_it_is_given(dtype, isa):
     points = Packed(lattice(60, 3, dtype))
     ids, squares = np.full((60, 4), -7, np.int32), np.full((60, 4), np.inf)
@@ -652,8 +665,7 @@ def test_completion_touches_only_the_rows_it_is_given(dtype, isa):
 
 
 @each("n", [150, 1000])
-@each_dtype
-@each_isa
+@each_kind
 def test_proof_and_repair_do_not_depend_on_the_number_of_threads(n, dtype, isa):
     points = Packed(clusters(n, 5, dtype))
     answers = []
@@ -667,8 +679,7 @@ def test_proof_and_repair_do_not_depend_on_the_number_of_threads(n, dtype, isa):
 
 
 @each("d", [1, 7, 8, 9, 31])
-@each_dtype
-@each_isa
+@each_kind
 def test_squares_are_computed_in_double_from_the_data_themselves(d, dtype, isa):
     rng = np.random.default_rng(0)
     X = (1e4 + rng.standard_normal((50, d))).astype(dtype)

@@ -8,6 +8,7 @@ import pytest
 
 from lowland import _native
 from lowland._engines.network.layers import ACTIVATIONS, Network
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -20,7 +21,6 @@ SHAPES = [
     (300, 50, 3, 49, 5),
     (2, 600, 1),
 ]
-SMOOTH = {"linear", "tanh", "sigmoid", "elu"}
 
 
 def activations_of(sizes, first="tanh"):
@@ -105,8 +105,7 @@ def assert_close(found, expected, dtype):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_values_of_all_layers_are_as_defined(dtype, isa):
     for sizes, n in itertools.product(SHAPES, [1, 4, 33, 70]):
         network, weights, X = task(sizes, n, dtype)
@@ -116,8 +115,7 @@ def test_values_of_all_layers_are_as_defined(dtype, isa):
         assert last.tobytes() == found_forward(network, weights, X, isa=isa)[-len(last) :].tobytes()
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
+@each_kind
 def test_slopes_are_those_of_the_chain_rule(dtype, isa):
     for (sizes, n), tied in itertools.product(itertools.product(SHAPES, [1, 37]), [False, True]):
         if tied and (len(sizes) % 2 == 0 or sizes != sizes[::-1]):
@@ -131,33 +129,6 @@ def test_slopes_are_those_of_the_chain_rule(dtype, isa):
             assert_close(found, wanted, dtype)
 
 
-@each("tied", [False, True])
-@each("first", [*ACTIVATIONS])
-def test_slopes_are_finite_differences(first, tied):
-    network, weights, X = task((4, 5, 2, 5, 4), 6, tied=tied, first=first, seed=3)
-    if "relu" in network.activations:  # its kink must not lie within a step
-        before = oracle_forward(network, weights, X)[0][network.activations.index("relu")]
-        assert np.abs(before).min() > 1e-4
-    target = np.random.default_rng(4).standard_normal((6, 4))
-
-    def loss(w, rows):
-        return 0.5 * np.sum((found_forward(network, w, rows, 4).reshape(6, 4) - target) ** 2)
-
-    output = found_forward(network, weights, X, 4).reshape(6, 4)
-    gradient, slope_x = found_backward(network, weights, X, output - target)
-    step = 1e-5
-    for k in range(network.n_weights):
-        e = np.zeros_like(weights)
-        e[k] = step
-        rise = (loss(weights + e, X) - loss(weights - e, X)) / (2 * step)
-        assert gradient[k] == pytest.approx(rise, rel=1e-6, abs=1e-7)
-    for k in range(X.size):
-        e = np.zeros_like(X)
-        e.flat[k] = step
-        rise = (loss(weights, X + e) - loss(weights, X - e)) / (2 * step)
-        assert slope_x.flat[k] == pytest.approx(rise, rel=1e-6, abs=1e-7)
-
-
 def test_sums_over_many_rows_go_through_several_chunks():
     network, weights, X = task((3, 4, 2), 5000, np.float32)
     slope = np.random.default_rng(1).standard_normal((5000, 2)).astype(np.float32)
@@ -167,19 +138,14 @@ def test_sums_over_many_rows_go_through_several_chunks():
 
 
 @each("dtype", [np.float32, np.float64])
-def test_threads_and_company_do_not_change_a_bit(dtype):
+def test_threads_and_company_do_not_change_a_bit(dtype, same_for_threads, same_alone):
     network, weights, X = task((70, 30, 2, 30, 70), 300, dtype, tied=True)
     slope = np.random.default_rng(1).standard_normal((300, 70)).astype(dtype)
-    for one, two in zip(
-        found_backward(network, weights, X, slope, 1),
-        found_backward(network, weights, X, slope, 2),
-        strict=True,
-    ):
-        assert one.tobytes() == two.tobytes()
-    together = found_forward(network, weights, X, 4, 2).reshape(300, 70)
-    for i in (0, 33, 299):
-        alone = found_forward(network, weights, X[i : i + 1], 4)
-        assert alone.tobytes() == together[i].tobytes()
+    same_for_threads(lambda threads: found_backward(network, weights, X, slope, threads))
+    same_for_threads(lambda threads: found_forward(network, weights, X, 4, threads))
+    same_alone(
+        lambda rows: [found_forward(network, weights, X[rows], 4).reshape(-1, 70)], (0, 33, 299)
+    )
 
 
 def test_extreme_rows_are_saturated_not_nan():
@@ -272,11 +238,8 @@ def a_training():
     return network, weights, X, X, order, 32, rates
 
 
-@each("threads", [2, 3, 16])
-def test_threads_do_not_change_the_training(threads):
-    alone, together = train(*a_training(), threads=1), train(*a_training(), threads=threads)
-    for one, other in zip(alone, together, strict=True):
-        assert one.tobytes() == other.tobytes()
+def test_threads_do_not_change_the_training(same_for_threads):
+    same_for_threads(lambda threads: train(*a_training(), threads=threads), (2, 3, 16))
 
 
 def test_trainings_in_several_threads_at_once_do_not_disturb_each_other():

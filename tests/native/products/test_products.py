@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 SUMMED_IN_T = 256  # terms the kernels add in the type of the data before they go on in double
 
@@ -55,23 +56,20 @@ def assert_scatter_is_right(x, shift=None, threads=1, isa="auto"):
 
 @each("p", [1, 2, 11, 12, 13, 23, 24, 25, 50, 97, 130])
 @each("n", [1, 2, 7, 256, 257, CHUNK - 1, CHUNK, CHUNK + 1])
-@each_dtype
-@each_isa
+@each_kind
 def test_scatter_equals_its_definition_for_every_shape(n, p, dtype, isa):
     x = table(n, p, dtype)
     assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_scatter_adds_up_many_chunks(dtype, isa):
     x = table(40 * CHUNK + 333, 30, dtype)
     assert_scatter_is_right(x, x.mean(axis=0), isa=isa)
 
 
 @each("share", [0.3, 0.8, 0.97, 1.0])
-@each_dtype
-@each_isa
+@each_kind
 def test_zeros_are_passed_over_and_nothing_else(share, dtype, isa):
     x = table(3 * CHUNK + 50, 77, dtype)
     rng = np.random.default_rng(0)
@@ -80,8 +78,7 @@ def test_zeros_are_passed_over_and_nothing_else(share, dtype, isa):
     assert_scatter_is_right(x, isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_negative_zeros_and_the_tiniest_numbers_count_as_what_they_are(dtype, isa):
     x = np.zeros((300, 30), dtype)
     x[::2, 3] = -0.0
@@ -92,8 +89,7 @@ def test_negative_zeros_and_the_tiniest_numbers_count_as_what_they_are(dtype, is
     assert out.sum() == 1
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_sparse_start_does_not_hide_dense_rows_and_the_reverse(dtype, isa):
     # The kernel judges a slice by its first rows; the judgement must only cost time.
     x = table(256, 48, dtype)
@@ -102,8 +98,7 @@ def test_a_sparse_start_does_not_hide_dense_rows_and_the_reverse(dtype, isa):
     assert_scatter_is_right(x, isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_columns_equal_to_their_shift_have_exactly_no_scatter(dtype, isa):
     x = table(CHUNK + 100, 40, dtype)
     x[:, [0, 13, 39]] = dtype(0.1)
@@ -126,8 +121,7 @@ def test_a_shift_near_the_mean_saves_the_digits_of_large_offsets(kind, mean, isa
     assert_scatter_is_right(x, shift, isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_scatter_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
     base = table(600, 60, dtype)
     for view in (base[::2], base[::-1], base[:, 5:43], base[100:101]):
@@ -138,20 +132,14 @@ def test_scatter_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
 
 
 @each("shape", [(50 * CHUNK + 11, 53), (5 * CHUNK, 400), (40, 130), (3, 2)])
-@each_dtype
-@each_isa
-def test_scatter_does_not_depend_on_the_number_of_threads(shape, dtype, isa):
+@each_kind
+def test_scatter_does_not_depend_on_the_number_of_threads(shape, dtype, isa, same_for_threads):
     x = table(*shape, dtype)
     x[np.abs(x) < 0.5] = 0
-    one = scatter(x, threads=1, isa=isa)
-    for threads in (2, 5, 33):
-        several = scatter(x, threads=threads, isa=isa)
-        assert one[0].tobytes() == several[0].tobytes()
-        assert one[1].tobytes() == several[1].tobytes()
+    same_for_threads(lambda threads: scatter(x, threads=threads, isa=isa), (2, 5, 33))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_value_that_is_not_finite_shows_in_the_sums(dtype, isa):
     for bad in (np.nan, np.inf, -np.inf):
         x = table(CHUNK + 30, 30, dtype)
@@ -182,15 +170,13 @@ def assert_inner_is_right(a, b, shift_a=0, shift_b=0, isa="auto", threads=1):
 
 @each("depth", [1, 3, 127, 128, 129, 255, 256, 257, 700])
 @each(("m", "n"), [(1, 1), (1, 30), (12, 24), (13, 25), (50, 7)])
-@each_dtype
-@each_isa
+@each_kind
 def test_inner_equals_its_definition_for_every_shape(depth, m, n, dtype, isa):
     a, b = table(depth, m, dtype, seed=1), table(depth, n, dtype, seed=2)
     assert_inner_is_right(a, b, isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_every_kind_of_shift_is_subtracted_while_reading(dtype, isa):
     a, b = table(300, 26, dtype, mean=5, seed=1), table(300, 9, dtype, mean=-3, seed=2)
     rng = np.random.default_rng(3)
@@ -203,8 +189,7 @@ def test_every_kind_of_shift_is_subtracted_while_reading(dtype, isa):
     assert_inner_is_right(a, b, shift_a=row, shift_b=column, isa=isa)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_inner_reads_transposed_reversed_and_strided_views(dtype, isa):
     x = table(120, 61, dtype, seed=4)
     y = table(61, 35, dtype, seed=5)
@@ -215,8 +200,7 @@ def test_inner_reads_transposed_reversed_and_strided_views(dtype, isa):
 
 
 @each("p", [1, 12, 13, 24, 25, 73])
-@each_dtype
-@each_isa
+@each_kind
 def test_the_symmetric_product_has_the_bits_of_the_general_one(p, dtype, isa):
     x = table(321, p, dtype, seed=6)
     shift = x.mean(axis=0)
@@ -226,8 +210,7 @@ def test_the_symmetric_product_has_the_bits_of_the_general_one(p, dtype, isa):
     assert np.array_equal(half[upper], general[upper])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_inner_is_right_when_its_buffer_is_filled_several_times(dtype, isa):
     # 2^22 packed elements hold some 2000 terms of 2000 columns.
     rng = np.random.default_rng(7)
@@ -243,8 +226,7 @@ def test_long_sums_do_not_stall_in_single_precision(isa):
     assert inner(a, np.ones_like(a), isa=isa)[0, 0] == 2**24 + 20_000
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_a_product_over_no_terms_is_zero(dtype, isa):
     a, b = np.empty((0, 4), dtype), np.empty((0, 3), dtype)
     assert np.array_equal(inner(a, b, isa=isa), np.zeros((4, 3)))
@@ -261,14 +243,11 @@ def test_a_product_without_columns_does_nothing(m, n, run_apart):
 
 
 @each("symmetric", [False, True])
-@each_dtype
-@each_isa
-def test_inner_does_not_depend_on_the_number_of_threads(symmetric, dtype, isa):
+@each_kind
+def test_inner_does_not_depend_on_the_number_of_threads(symmetric, dtype, isa, same_for_threads):
     x = table(1000, 90, dtype, seed=8)
-    upper = np.triu_indices(90)
-    one = inner(x, x, x[3], x[3], symmetric, 1, isa)[upper]
-    for threads in (2, 5):
-        assert np.array_equal(one, inner(x, x, x[3], x[3], symmetric, threads, isa)[upper])
+    given = x, x, x[3], x[3], symmetric
+    same_for_threads(lambda threads: np.triu(inner(*given, threads, isa)), (2, 5))
 
 
 # --- project ------------------------------------------------------------------------------------
@@ -294,24 +273,21 @@ def assert_project_is_right(x, shift, v, isa="auto", threads=1):
 
 
 @each("q", range(1, 31))
-@each_dtype
-@each_isa
+@each_kind
 def test_project_equals_its_definition_for_every_number_of_columns(q, dtype, isa):
     assert_project_is_right(*operands(70, 37, q, dtype), isa=isa)
 
 
 @each("p", [1, 2, 255, 256, 257, 600])
 @each("n", [1, 3, 63, 64, 65, 200])
-@each_dtype
-@each_isa
+@each_kind
 def test_project_equals_its_definition_for_every_shape(n, p, dtype, isa):
     assert_project_is_right(*operands(n, p, 5, dtype), isa=isa)
 
 
 @each("q", [1, 2, 7, 8, 9, 24, 25, 30])
 @each("p", [1, 6, 300])
-@each_dtype
-@each_isa
+@each_kind
 def test_a_row_gets_the_same_bits_in_any_batch_and_at_any_place(p, q, dtype, isa):
     x, shift, v = operands(150, p, q, dtype)
     together = project(x, shift, v, isa=isa)
@@ -322,8 +298,7 @@ def test_a_row_gets_the_same_bits_in_any_batch_and_at_any_place(p, q, dtype, isa
     assert np.array_equal(project(x[13:80], shift, v, isa=isa), together[13:80])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_other_rows_even_infinite_ones_do_not_touch_a_row(dtype, isa):
     x, shift, v = operands(66, 20, 7, dtype)
     clean = project(x, shift, v, isa=isa)
@@ -333,8 +308,7 @@ def test_other_rows_even_infinite_ones_do_not_touch_a_row(dtype, isa):
     assert np.array_equal(project(x, shift, v, isa=isa)[rest], clean[rest])
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_project_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
     x, shift, v = operands(150, 40, 11, dtype)
     for view, at in ((x[::-3], slice(None)), (x[:, 7:30], slice(7, 30))):
@@ -343,17 +317,13 @@ def test_project_reads_rows_at_any_distance_and_in_any_direction(dtype, isa):
 
 
 @each("n", [1, 64, 1000])
-@each_dtype
-@each_isa
-def test_project_does_not_depend_on_the_number_of_threads(n, dtype, isa):
-    x, shift, v = operands(n, 70, 13, dtype)
-    one = project(x, shift, v, 1, isa)
-    for threads in (2, 5, 64):
-        assert np.array_equal(one, project(x, shift, v, threads, isa))
+@each_kind
+def test_project_does_not_depend_on_the_number_of_threads(n, dtype, isa, same_for_threads):
+    given = operands(n, 70, 13, dtype)
+    same_for_threads(lambda threads: project(*given, threads, isa), (2, 5, 64))
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_no_rows_and_no_axes_are_fine(dtype, isa):
     x, shift, v = operands(5, 6, 3, dtype)
     assert project(x[:0].reshape(0, 6), shift, v, isa=isa).shape == (0, 3)
@@ -365,61 +335,35 @@ def test_no_rows_and_no_axes_are_fine(dtype, isa):
 
 REFUSED = {
     "scatter, columns not neighbors in memory": (
-        "_native.scatter_matrix(np.ones((6, 8))[:, ::2], np.ones(4), np.ones(4), "
-        "np.ones((4, 4)), 1)"
+        "scatter(ones((6, 8))[:, ::2], ones(4), ones(4), ones((4, 4)), 1)"
     ),
-    "scatter, shift too short": (
-        "_native.scatter_matrix(np.ones((9, 4)), np.ones(3), np.ones(4), np.ones((4, 4)), 1)"
-    ),
-    "scatter, sums too long": (
-        "_native.scatter_matrix(np.ones((9, 4)), np.ones(4), np.ones(5), np.ones((4, 4)), 1)"
-    ),
-    "scatter, out too small": (
-        "_native.scatter_matrix(np.ones((9, 4)), np.ones(4), np.ones(4), np.ones((3, 3)), 1)"
-    ),
-    "inner, unequal terms": (
-        "a, b = np.ones((5, 3)), np.ones((6, 3))\n"
-        "_native.inner(a, a, b, b, False, np.ones((3, 3)), 1)"
-    ),
-    "inner, shift of another shape": (
-        "a = np.ones((5, 3))\n_native.inner(a, a[:4], a, a, False, np.ones((3, 3)), 1)"
-    ),
-    "inner, out of another shape": (
-        "a, b = np.ones((5, 3)), np.ones((5, 4))\n"
-        "_native.inner(a, a, b, b, False, np.ones((4, 3)), 1)"
-    ),
-    "inner, symmetric with unequal sides": (
-        "a, b = np.ones((5000, 3)), np.ones((5000, 400))\n"
-        "_native.inner(a, a, b, b, True, np.ones((3, 400)), 1)"
-    ),
+    "scatter, shift too short": "scatter(ones((9, 4)), ones(3), ones(4), ones((4, 4)), 1)",
+    "scatter, sums too long": "scatter(ones((9, 4)), ones(4), ones(5), ones((4, 4)), 1)",
+    "scatter, out too small": "scatter(ones((9, 4)), ones(4), ones(4), ones((3, 3)), 1)",
+    "scatter, no threads": "scatter(ones((9, 4)), ones(4), ones(4), ones((4, 4)), 0)",
+    "inner, unequal terms": "inner(a, a, b, b, False, ones((3, 3)), 1)",
+    "inner, shift of another shape": "inner(a, a[:4], a, a, False, ones((3, 3)), 1)",
+    "inner, out of another shape": "inner(a, a, wide, wide, False, ones((400, 3)), 1)",
+    "inner, symmetric with unequal sides": "inner(a, a, wide, wide, True, ones((3, 400)), 1)",
     "project, columns not neighbors in memory": (
-        "_native.project(np.ones((6, 8))[:, ::2], np.ones(4), np.ones((4, 2)), np.ones((6, 2)), 1)"
+        "project(ones((6, 8))[:, ::2], ones(4), ones((4, 2)), ones((6, 2)), 1)"
     ),
-    "project, shift too short": (
-        "_native.project(np.ones((6, 4)), np.ones(3), np.ones((4, 2)), np.ones((6, 2)), 1)"
-    ),
-    "project, v too short": (
-        "_native.project(np.ones((6, 4)), np.ones(4), np.ones((3, 2)), np.ones((6, 2)), 1)"
-    ),
-    "project, out too short": (
-        "_native.project(np.ones((6, 4)), np.ones(4), np.ones((4, 2)), np.ones((5, 2)), 1)"
-    ),
-    "unknown instruction set": "_native.all_finite(np.ones(3), 1, 'mmx')",
-    "scatter, no threads": (
-        "_native.scatter_matrix(np.ones((9, 4)), np.ones(4), np.ones(4), np.ones((4, 4)), 0)"
-    ),
-    "project, no threads": (
-        "_native.project(np.ones((500, 30)), np.ones(30), np.ones((30, 7)), np.ones((500, 7)), 0)"
-    ),
-    "project, negative threads": (
-        "_native.project(np.ones((500, 30)), np.ones(30), np.ones((30, 7)), np.ones((500, 7)), -3)"
-    ),
+    "project, shift too short": "project(ones((6, 4)), ones(3), ones((4, 2)), ones((6, 2)), 1)",
+    "project, v too short": "project(ones((6, 4)), ones(4), ones((3, 2)), ones((6, 2)), 1)",
+    "project, out too short": "project(ones((6, 4)), ones(4), ones((4, 2)), ones((5, 2)), 1)",
+    "project, no threads": "project(ones((6, 4)), ones(4), ones((4, 2)), ones((6, 2)), 0)",
+    "project, negative threads": "project(ones((6, 4)), ones(4), ones((4, 2)), ones((6, 2)), -3)",
+    "unknown instruction set": "_native.all_finite(ones(3), 1, 'mmx')",
 }
+PRELUDE = """
+ones, scatter, inner, project = np.ones, _native.scatter_matrix, _native.inner, _native.project
+a, b, wide = ones((5000, 3)), ones((6000, 3)), ones((5000, 400))
+"""
 
 
 @each("what", REFUSED)
 def test_what_a_kernel_cannot_do_is_a_value_error_and_not_a_crash(what, run_apart):
-    assert run_apart(REFUSED[what]).startswith("ValueError: ")
+    assert run_apart(PRELUDE + REFUSED[what]).startswith("ValueError: ")
 
 
 def test_arrays_that_cannot_be_written_as_promised_are_a_type_error():
@@ -458,8 +402,7 @@ def sparse_case(n, p, q, dtype, index):
 
 @each("index", [np.int32, np.int64])
 @each("shape", [(1, 1, 1), (5, 3, 7), (130, 40, 16), (64, 200, 33), (3, 9, 0)])
-@each_dtype
-@each_isa
+@each_kind
 def test_sparse_times_equals_its_definition(shape, index, dtype, isa):
     dense, arguments = sparse_case(*shape, dtype, index)
     out = np.full((shape[0], shape[2]), np.nan, dtype)
@@ -468,8 +411,7 @@ def test_sparse_times_equals_its_definition(shape, index, dtype, isa):
     assert np.allclose(out, expected, atol=50 * np.finfo(dtype).eps)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_sparse_times_does_not_depend_on_threads_or_company(dtype, isa):
     dense, (starts, columns, values, v, offset) = sparse_case(300, 50, 9, dtype, np.int32)
     one, two = np.empty((300, 9), dtype), np.empty((300, 9), dtype)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 
 def near(distance, radius):
@@ -89,8 +90,7 @@ def test_pair_digammas_count_what_is_nearer_than_the_kth_pair(isa, kind, k):
 
 
 @each(("m", "n", "d"), [(1, 1, 1), (7, 25, 3), (100, 61, 64), (5, 300, 131)])
-@each_dtype
-@each_isa
+@each_kind
 def test_manhattan_rows_sum_absolute_differences(isa, dtype, m, n, d):
     rng = np.random.default_rng(m + n + d)
     points, rows = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(m, d)).astype(dtype)

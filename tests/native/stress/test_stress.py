@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 
 def oracle(Z, Y, delta, weights):
@@ -48,8 +49,7 @@ def targets(m, n, dtype, seed=3):
 
 @each("power", [0, 1, 2])
 @each("d", [1, 2, 3, 5])
-@each_dtype
-@each_isa
+@each_kind
 def test_rows_equal_their_definition(d, power, dtype, isa, irregular):
     for m, n in [(1, 1), (3, 8), (7, 33), (20, 1100)]:
         Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
@@ -60,8 +60,7 @@ def test_rows_equal_their_definition(d, power, dtype, isa, irregular):
 
 
 @each("d", [1, 2, 4])
-@each_dtype
-@each_isa
+@each_kind
 def test_given_weights_count_and_zero_leaves_a_pair_out(d, dtype, isa, irregular):
     m, n = 13, 61
     Z, Y = irregular(m, d, seed=1).astype(dtype), irregular(n, d).astype(dtype)
@@ -74,8 +73,7 @@ def test_given_weights_count_and_zero_leaves_a_pair_out(d, dtype, isa, irregular
     assert_close(rows(Z, Y, delta, weights, isa=isa), expected, dtype)
 
 
-@each_dtype
-@each_isa
+@each_kind
 def test_listed_pairs_equal_their_definition(dtype, isa, irregular):
     rng = np.random.default_rng(0)
     for n, count in [(2, 1), (40, 300), (300, 40_000)]:
@@ -101,19 +99,19 @@ def test_listed_pairs_equal_their_definition(dtype, isa, irregular):
         assert_close([out], [d], dtype)
 
 
-@each_dtype
-@each_isa
-def test_the_number_of_threads_does_not_change_a_byte(dtype, isa, irregular):
+@each_kind
+def test_the_number_of_threads_does_not_change_a_byte(dtype, isa, irregular, same_for_threads):
     Y = irregular(500, 2).astype(dtype)
     delta = targets(500, 500, dtype)
     i, j = (e.astype(np.int32) for e in np.triu_indices(500, 1))
-    found = []
-    for threads in (1, 2, 3):
-        stress, forces = rows(Y, Y, delta, power=1, threads=threads, isa=isa)
-        _native.stress_pairs(Y, i, j, delta[i, j], np.empty(0, dtype), stress, forces, threads, isa)
-        again = rows(Y, Y, delta, power=1, threads=threads, isa=isa)
-        found.append(b"".join(a.tobytes() for a in (stress, forces, *again)))
-    assert found[0] == found[1] == found[2]
+
+    def pairs(threads):
+        stress, forces, none = np.empty(500), np.empty((500, 2)), np.empty(0, dtype)
+        _native.stress_pairs(Y, i, j, delta[i, j], none, stress, forces, threads, isa)
+        return stress, forces
+
+    same_for_threads(pairs)
+    same_for_threads(lambda threads: rows(Y, Y, delta, power=1, threads=threads, isa=isa))
 
 
 def test_pooling_is_isotonic_regression(isa):

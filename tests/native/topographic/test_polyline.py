@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
 from support.kernels import each_isa
 
@@ -52,9 +53,8 @@ def assert_nearest(x, knots, before, after, isa):
         assert s == pytest.approx(at[2], rel=1e-9, abs=np.sqrt(size))
 
 
-@each("dtype", [np.float32, np.float64])
 @each("p", [1, 2, 3, 17])
-@each_isa
+@each_kind
 def test_the_place_is_the_nearest_of_all_segments(dtype, p, isa):
     for n, m in SIZES:
         x, knots = task(n, m, p, dtype)
@@ -90,17 +90,13 @@ def test_a_prolonged_end_goes_on_along_its_segment(isa):
     np.testing.assert_allclose(squares, [17.0, 1.0, 1.0, 17.0])
 
 
-@each("dtype", [np.float32, np.float64])
-@each_isa
-def test_a_row_depends_neither_on_the_others_nor_on_the_threads(dtype, isa):
+@each_kind
+def test_a_row_depends_neither_on_the_others_nor_on_the_threads(
+    dtype, isa, same_for_threads, same_alone
+):
     x, knots = task(1003, 130, 5, dtype)
-    together = found(x, knots, 0.3, 0.4, isa=isa)
-    for threads in (2, 3):
-        other = found(x, knots, 0.3, 0.4, threads, isa)
-        assert [part.tobytes() for part in other] == [part.tobytes() for part in together]
-    for i in (0, 1, 2, 3, 500, 1002):
-        alone = found(x[i : i + 1], knots, 0.3, 0.4, isa=isa)
-        assert [part.tobytes() for part in alone] == [part[i].tobytes() for part in together]
+    same_for_threads(lambda threads: found(x, knots, 0.3, 0.4, threads, isa))
+    same_alone(lambda rows: found(x[rows], knots, 0.3, 0.4, 1, isa), (0, 1, 2, 3, 500, 1002))
 
 
 @each_isa

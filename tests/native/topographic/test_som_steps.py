@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
 
 
 def oracle(rows, rates, H, M):
@@ -18,10 +18,9 @@ def oracle(rows, rates, H, M):
     return M
 
 
-@each("dtype", [np.float32, np.float64])
 @each("missing", [False, True])
 @each(("n", "m", "p"), [(1, 1, 1), (7, 2, 3), (50, 9, 1), (40, 30, 8), (90, 12, 19)])
-@each_isa
+@each_kind
 def test_steps_are_those_of_the_rule(dtype, missing, n, m, p, isa):
     rng = np.random.default_rng(n + m + p)
     rows, M = rng.standard_normal((n, p)).astype(dtype), rng.standard_normal((m, p))

@@ -6,8 +6,9 @@ from scipy.optimize import nnls
 
 from lowland import _native
 from lowland._engines.grids.lattice import Lattice
+from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_isa
 
 GRIDS = [
     Lattice("rectangle", (2,), (False,)),
@@ -71,8 +72,7 @@ def assert_points(x, nodes, simplices, got):
 
 
 @each("grid", GRIDS, ids=str)
-@each_dtype
-@each_isa
+@each_kind
 def test_no_point_of_the_surface_is_nearer(grid, dtype, isa):
     rng = np.random.default_rng(len(grid.sides))
     simplices = grid.simplices()
@@ -112,22 +112,16 @@ def test_equal_nodes_and_flat_simplices_are_no_harm(grid):
 
 
 @each("grid", GRIDS, ids=str)
-@each_dtype
-@each_isa
-def test_a_row_depends_neither_on_the_others_nor_on_the_threads(grid, dtype, isa):
+@each_kind
+def test_a_row_depends_neither_on_the_others_nor_on_the_threads(
+    grid, dtype, isa, same_for_threads, same_alone
+):
     rng, simplices = np.random.default_rng(1), grid.simplices()
     nodes = rng.standard_normal((grid.n_units, 6))
     x = rng.standard_normal((201, 6)).astype(dtype)
     near = rng.integers(grid.n_units, size=(201, 2))
-    together = found(x, near, nodes, simplices, isa=isa)
-    for threads in (2, 3):
-        other = found(x, near, nodes, simplices, threads, isa)
-        assert [part.tobytes() for part in other] == [part.tobytes() for part in together]
-    for i in (0, 64, 200):
-        alone = found(x[i : i + 1], near[i : i + 1], nodes, simplices, isa=isa)
-        assert [part.tobytes() for part in alone] == [
-            part[i : i + 1].tobytes() for part in together
-        ]
+    same_for_threads(lambda threads: found(x, near, nodes, simplices, threads, isa))
+    same_alone(lambda rows: found(x[rows], near[rows], nodes, simplices, isa=isa), (0, 64, 200))
 
 
 def test_indices_and_sizes_that_do_not_fit_are_refused():

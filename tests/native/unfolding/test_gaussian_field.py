@@ -48,26 +48,6 @@ def test_sums_and_gradients_are_as_defined(d, isa):
         assert_close(found(*given, isa=isa), oracle(*given))
 
 
-@each("d", [1, 3, 8])
-@each_isa
-def test_the_pull_is_the_gradient_of_the_sum(d, isa):
-    u, b, v, w = task(4, 11, d)
-    step, pulls = 1e-6, found(u, b, v, w, isa=isa)[1]
-    for k in range(d):
-        ahead, behind = u.copy(), u.copy()
-        ahead[:, k] += step
-        behind[:, k] -= step
-        rise = found(ahead, b, v, w, isa=isa)[0] - found(behind, b, v, w, isa=isa)[0]
-        np.testing.assert_allclose(pulls[:, k], np.sum(b * rise, axis=1) / (2 * step), atol=1e-7)
-
-
-@each_isa
-def test_equal_centers_add_up(isa):
-    u, b, v, w = task(7, 6, 3)
-    twice = found(u, b, np.vstack([v, v]), np.vstack([w, w]), isa=isa)
-    assert_close(twice, [2 * part for part in found(u, b, v, w, isa=isa)])
-
-
 @each_isa
 def test_without_vectors_there_are_sums_only(isa):
     u, b, v, w = task(9, 70, 3)
@@ -93,15 +73,12 @@ def test_no_centers_give_no_field(isa):
 
 @each("d", [1, 3, 30])
 @each_isa
-def test_a_point_depends_neither_on_the_others_nor_on_the_threads(d, isa):
+def test_a_point_depends_neither_on_the_others_nor_on_the_threads(
+    d, isa, same_for_threads, same_alone
+):
     u, b, v, w = task(103, 150, d)
-    together = found(u, b, v, w, isa=isa)
-    for threads in (2, 3):
-        other = found(u, b, v, w, threads, isa)
-        assert [part.tobytes() for part in other] == [part.tobytes() for part in together]
-    for i in (0, 1, 2, 3, 50, 102):
-        alone = found(u[i : i + 1], b[i : i + 1], v, w, isa=isa)
-        assert [part.tobytes() for part in alone] == [part[i].tobytes() for part in together]
+    same_for_threads(lambda threads: found(u, b, v, w, threads, isa))
+    same_alone(lambda rows: found(u[rows], b[rows], v, w, isa=isa), (0, 1, 2, 3, 50, 102))
 
 
 def test_sizes_that_do_not_fit_are_refused():

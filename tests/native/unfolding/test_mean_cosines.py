@@ -6,6 +6,7 @@ import pytest
 from lowland import _native
 from support.cases import each
 from support.kernels import each_isa
+from support.oracles.basics import shortest_paths
 
 
 def random_graph(n, density, seed, size=1.0):
@@ -18,30 +19,11 @@ def random_graph(n, density, seed, size=1.0):
     return W
 
 
-def sheet_graph(n, k, q, seed):
-    """k nearest neighbors of points of a cube in q dimensions, and the points."""
-    X = np.random.default_rng(seed).random((n, q))
-    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    W = np.full((n, n), np.inf)
-    for i in range(n):
-        near = np.argsort(D[i])[1 : k + 1]
-        W[i, near] = W[near, i] = D[i, near]
-    return W, X
-
-
-def floyd(W):
-    D = W.copy()
-    np.fill_diagonal(D, 0)
-    for m in range(len(D)):
-        D = np.minimum(D, D[:, m : m + 1] + D[m])
-    return D
-
-
 def naive(W, k):
-    D, found = floyd(W), []
+    D, found = shortest_paths(W), []
     for v in range(len(W)):
         near = [j for j in np.lexsort((np.arange(len(W)), D[v])) if j != v and D[v, j] < np.inf][:k]
-        among = floyd(W[np.ix_([v, *near], [v, *near])])
+        among = shortest_paths(W[np.ix_([v, *near], [v, *near])])
         cosines = [
             (among[0, j] ** 2 + among[0, m] ** 2 - among[j, m] ** 2)
             / (2 * among[0, j] * among[0, m])
@@ -68,27 +50,6 @@ def test_the_mean_cosine_is_that_of_all_pairs_of_near_vertices(n, density, k, is
     np.testing.assert_allclose(kernel(W, k, isa=isa), naive(W, k), rtol=0, atol=1e-12)
 
 
-@each("q", [1, 2, 3])
-@each_isa
-def test_of_graphs_of_points_too(q, isa):
-    W, _ = sheet_graph(150, 6, q, seed=q)
-    np.testing.assert_allclose(kernel(W, 8, isa=isa), naive(W, 8), rtol=0, atol=1e-12)
-
-
-@each_isa
-def test_flat_neighborhoods_give_the_squared_mean_of_unit_vectors(isa):
-    """In a complete graph all distances are straight."""
-    X = np.random.default_rng(3).standard_normal((30, 2))
-    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    W = np.where(np.eye(30) > 0, np.inf, D)
-    expected = []
-    for v in range(30):
-        near = np.argsort(D[v])[1:10]
-        units = (X[near] - X[v]) / D[v, near, None]
-        expected.append((units.mean(axis=0) ** 2).sum())
-    np.testing.assert_allclose(kernel(W, 9, isa=isa), expected, rtol=0, atol=1e-12)
-
-
 @each("size", [1e-290, 1e-100, 1e280])
 @each_isa
 def test_the_unit_of_the_lengths_does_not_matter(size, isa):
@@ -105,11 +66,10 @@ def test_lengths_of_very_unlike_size_give_cosines(isa):
     assert (found <= 1).all()
 
 
-@each("threads", [2, 5])
 @each_isa
-def test_threads_do_not_change_a_bit(threads, isa):
-    W, _ = sheet_graph(400, 8, 2, seed=4)
-    assert np.array_equal(kernel(W, 16, threads, isa), kernel(W, 16, 1, isa))
+def test_threads_do_not_change_a_bit(isa, same_for_threads):
+    W = random_graph(400, 0.02, seed=4)
+    same_for_threads(lambda threads: kernel(W, 16, threads, isa), (2, 5))
 
 
 def test_bad_arguments_are_refused_before_the_kernel_runs():
