@@ -28,7 +28,7 @@ from support.other_values import other_values
 ESTIMATORS = [*registry.all_methods(), *registry.all_selectors(), Preparation]
 RUN = ("n_jobs", "verbose", "callback")  # by promise they change no byte; tested below
 ROUNDING = 1e-7
-# Scores of 40 rows have few values, so that two seeds agree in up to a third of cases: 3^-20 < 1e-9.
+# Scores of 40 rows have few values: two seeds agree in up to a third of cases, and 3^-20 < 1e-9.
 UNSEEDED = 20
 REFUSAL = "refusal"  # of every other value, by an error that names the parameter
 
