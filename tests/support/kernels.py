@@ -7,7 +7,12 @@ import numpy as np
 from lowland import _native
 from support.cases import each
 
-__all__ = ["each_dtype", "each_isa"]
+__all__ = ["each_dtype", "each_isa", "each_kind"]
 
 each_isa = each("isa", _native.instruction_sets())
 each_dtype = each("dtype", [np.float32, np.float64])
+
+
+def each_kind(test):
+    """Both float types with each instruction set."""
+    return each_dtype(each_isa(test))

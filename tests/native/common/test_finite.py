@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland._native import all_finite
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 BLOCK = 1 << 16  # elements per task
 BAD = [np.nan, np.inf, -np.inf]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 NEAREST = 1e-6
 KINDS = [-1.0, -0.5, -0.25, 0.0, 1.0, -0.7, 0.4, 2.0]  # some have code of their own

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 
 def oracle(Z, Y):

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 INF = np.inf
 

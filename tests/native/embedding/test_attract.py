@@ -3,8 +3,8 @@
 import numpy as np
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 DEGREES = [0.5, 1.0, 3.0, np.inf]
 LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b of UMAP

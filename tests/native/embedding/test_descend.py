@@ -3,8 +3,8 @@
 import numpy as np
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 SCALARS = {
     "exaggeration": 3.0,

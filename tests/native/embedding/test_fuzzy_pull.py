@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype, each_isa
+from support.kernels import each_dtype, each_isa, each_kind
 
 LAWS = [(1.577, 0.895), (0.3, 2.6), (12.0, 0.2), (0.9, 1.0)]  # a, b
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.interpolate import BSpline
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 PITCH = 0.37
 SHAPES = {1: (41,), 2: (23, 17), 3: (19, 9, 12)}

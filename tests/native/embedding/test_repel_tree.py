@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 
 def repel(Y, dof=1.0, angle=0.5, threads=1, isa="auto"):

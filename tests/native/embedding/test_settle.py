@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 PITCH, STEPS, CLOSE = 0.4, 100, 1e-4
 SHAPES = {1: (90,), 2: (60, 50), 3: (30, 34, 28)}

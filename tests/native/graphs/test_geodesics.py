@@ -5,8 +5,8 @@ import scipy.sparse
 
 from lowland import _native
 from lowland._native import PATH_LANES
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 
 def naive_paths(W):

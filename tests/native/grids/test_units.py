@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SIZES = [(1, 2, 1), (5, 2, 2), (33, 7, 3), (64, 24, 1), (70, 25, 9), (40, 49, 16), (31, 500, 50)]
 EITHER = [np.float32, np.float64]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 SIDE = {np.float32: _native.TILE_SIDE_FLOAT32, np.float64: _native.TILE_SIDE_FLOAT64}
 WIDTH = {np.float32: _native.PANEL_WIDTH_FLOAT32, np.float64: _native.PANEL_WIDTH_FLOAT64}

@@ -5,9 +5,8 @@ import pytest
 
 from lowland import _native
 from lowland._core.threads import limit_blas
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SIZES = [(1, 1, 1), (3, 2, 2), (33, 9, 1), (70, 13, 5), (65, 17, 16), (9, 300, 3)]
 

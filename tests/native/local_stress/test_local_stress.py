@@ -6,9 +6,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_dtype
+from support.kernels import each_dtype, each_kind
 from support.oracles.curvilinear import falling
 
 KINDS = {"step": 0, "exp": 1, "sigmoid": 2, "symmetric": 3}

@@ -6,9 +6,8 @@ import scipy.stats
 
 from lowland import _native
 from lowland._engines.distances.filter_space import PackedPoints, panel_width
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 
 def naive_squares(X):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
+from support.kernels import each_kind
 
 WIDTH = {np.float32: _native.PANEL_WIDTH_FLOAT32, np.float64: _native.PANEL_WIDTH_FLOAT64}
 ENTRY = {

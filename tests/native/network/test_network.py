@@ -8,9 +8,8 @@ import pytest
 
 from lowland import _native
 from lowland._engines.network.layers import ACTIVATIONS, Network
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SHAPES = [
     (1, 1),

@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SUMMED_IN_T = 256  # terms the kernels add in the type of the data before they go on in double
 

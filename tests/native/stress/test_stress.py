@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 
 def oracle(Z, Y, delta, weights):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SIZES = [(1, 1), (1, 30), (3, 2), (95, 12), (97, 13), (200, 25)]
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 SIZES = [(1, 2), (2, 3), (3, 4), (5, 5), (4, 9), (70, 33), (61, 40)]
 

@@ -6,9 +6,8 @@ from scipy.optimize import nnls
 
 from lowland import _native
 from lowland._engines.grids.lattice import Lattice
-from native.kinds import each_kind
 from support.cases import each
-from support.kernels import each_isa
+from support.kernels import each_isa, each_kind
 
 GRIDS = [
     Lattice("rectangle", (2,), (False,)),
