@@ -8,30 +8,17 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 __all__ = [
-    "F_MAP",
-    "F_ROWS",
     "cca_rule",
     "cca_stress",
     "ddhds_rule",
     "ddhds_stress",
     "ddhds_trial",
-    "irregular_rows",
     "kth_radii",
     "largest_distance",
     "principal_start",
     "tradeoff_rule",
     "tradeoff_stress",
 ]
-
-# Fixture F: four points and a map of them
-F_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)], float)
-F_MAP = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)], float)
-
-
-def irregular_rows(n, p, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 def principal_start(X, q=2):

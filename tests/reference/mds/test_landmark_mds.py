@@ -39,15 +39,6 @@ def test_the_triangulation_is_the_papers(irregular, distances):
     np.testing.assert_allclose(np.abs(model.embedding_), np.abs(Y), atol=1e-9)
 
 
-def test_rows_and_distances_give_the_same_map(irregular, distances):
-    X = irregular(60, 4)
-    rows = LandmarkMDS(n_landmarks=20, random_state=3).fit(X[:50])
-    given = LandmarkMDS(n_landmarks=20, random_state=3, metric="precomputed")
-    given.fit(distances(X[:50]))
-    np.testing.assert_allclose(given.embedding_, rows.embedding_, atol=1e-9)
-    np.testing.assert_allclose(given.transform(distances(X)[:, :50]), rows.transform(X), atol=1e-9)
-
-
 def test_maxmin_takes_the_farthest_next(irregular, distances):
     X = irregular(80, 3)
     model = LandmarkMDS(n_landmarks=5, selection="maxmin", random_state=0).fit(X)

@@ -199,18 +199,6 @@ def test_the_map_has_mean_0_and_variance_1(solver):
     np.testing.assert_allclose(np.cov(Y.T, ddof=0), np.eye(2), atol=1e-5)
 
 
-def test_a_sparse_code_has_fewer_large_values():
-    X = irregular(150, 6)
-
-    def concentration(sparsity: float) -> float:
-        model = Autoencoder(4, sparsity=sparsity, solver="lbfgs", max_iter=150, random_state=0)
-        Y = model.fit_transform(X)
-        Y = Y / np.sqrt(np.mean(Y**2, axis=0)).clip(1e-9)
-        return float(np.mean(np.abs(Y)))  # of codes with squared mean 1: small if few are large
-
-    assert concentration(0.3) < concentration(0.0)
-
-
 def test_slopes_of_the_encoder_are_those_of_the_map():
     X = irregular(60, 5)
     model = Autoencoder(2, max_iter=20, random_state=0).fit(X)
@@ -240,14 +228,6 @@ def test_errors_shares_and_histories_belong_together(solver):
     assert errors[held].mean() == pytest.approx(model.held_out_loss_.min(), rel=1e-4)
 
 
-def test_an_outlier_has_the_largest_error():
-    X = curve(300)
-    model = Autoencoder(1, random_state=0).fit(X)
-    new = curve(50, seed=1)
-    far = new[:5] * [1, -1, 1, -1, 1, -1, 1, -1]
-    assert model.reconstruction_error(far).min() > 5 * model.reconstruction_error(new).max()
-
-
 def test_the_target_of_corrupted_rows_is_the_rows():
     X, network = irregular(40, 4), network_of(4, [5], 2, "tanh", False)
     w = first_weights(network, np.random.default_rng(0))
@@ -256,19 +236,6 @@ def test_the_target_of_corrupted_rows_is_the_rows():
     plan = Plan(0, 5, 0.1, code=2, corrupt=corruption(0.3))
     found = descend(network, w, X, plan, context(5), held_out=None, show=lambda w: w)
     assert found.losses[0] == pytest.approx(np.mean((apply(network, w, seen, 1) - X) ** 2))
-
-
-@each("solver", ["adam", "lbfgs"])
-def test_denoising_restores_lost_values(solver):
-    X, new = curve(400), curve(100, seed=1, noise=0)
-    lost = np.random.default_rng(0).random(new.shape) < 0.25
-    damaged = np.where(lost, X.mean(axis=0), new)
-
-    def error(noise: float) -> float:
-        model = Autoencoder(1, noise=noise, solver=solver, max_iter=60, random_state=0).fit(X)
-        return float(np.mean((model.inverse_transform(model.transform(damaged)) - new) ** 2))
-
-    assert error(0.25) < error(0.0)
 
 
 def test_a_curve_needs_one_number_where_pca_needs_several():
@@ -326,16 +293,6 @@ def test_a_constant_column_has_no_influence_and_comes_back(solver, tied):
     other[:, 2] = -3
     np.testing.assert_array_equal(model.transform(other), model.transform(X))
     assert (model.inverse_transform(model.embedding_)[:, 2] == 1e6).all()
-
-
-@each("solver", ["adam", "lbfgs"])
-@each("X", [irregular(4, 5), np.ones((9, 3)), np.repeat(irregular(3, 4), 20, axis=0)])
-def test_few_rows_copies_and_constants_give_finite_maps(solver, X):
-    model = Autoencoder(1, hidden=[40, 30], solver=solver, max_iter=20, random_state=0)
-    Y = model.fit_transform(X)
-    assert np.isfinite(Y).all()
-    assert np.isfinite(model.inverse_transform(Y)).all()
-    assert np.isfinite(model.explained_share_)
 
 
 # --- training that goes wrong, or is stopped ------------------------------------------------------
