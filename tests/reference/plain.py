@@ -1,4 +1,4 @@
-"""What many references use: irregular rows, four points and a map of them, slopes by differences."""
+"""What many references use: four points and a map of them, slopes by differences."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["FOUR_PLACES", "FOUR_ROWS", "irregular_rows", "slope_of"]
+__all__ = ["FOUR_PLACES", "FOUR_ROWS", "slope_of"]
 
 FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)], float)
 FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)], float)
-
-
-def irregular_rows(n: int, p: int, seed: int = 0) -> np.ndarray:
-    """Skewed, correlated rows on a bent surface."""
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 def slope_of(

@@ -12,7 +12,8 @@ from reference.curvilinear.naive import (
     ddhds_trial,
     principal_start,
 )
-from reference.plain import FOUR_PLACES, FOUR_ROWS, irregular_rows, slope_of
+from reference.plain import FOUR_PLACES, FOUR_ROWS, slope_of
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
 
 

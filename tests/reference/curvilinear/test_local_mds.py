@@ -17,7 +17,8 @@ from lowland.curvilinear.local_mds import LocalMDS
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
 from lowland.metrics import continuity, trustworthiness
-from reference.plain import FOUR_PLACES, FOUR_ROWS, irregular_rows
+from reference.plain import FOUR_PLACES, FOUR_ROWS
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
 from support.oracles.curvilinear_local_mds import neighbor_pairs, strength
 

@@ -10,7 +10,8 @@ from lowland import RelationalPerspectiveMap
 from lowland._engines.neighbors.duplicates import equal_in_distances
 from lowland.curvilinear._torus import TorusEnergy, cut_open, relocated
 from lowland.study import compare_methods
-from reference.plain import FOUR_ROWS, irregular_rows, slope_of
+from reference.plain import FOUR_ROWS, slope_of
+from support.bent_rows import rows
 from support.cases import each
 
 
@@ -56,7 +57,7 @@ def test_four_points_have_the_known_energies(p, expected):
 @each("p", [-1.0, -0.6, -0.25, 0.0, 0.5, 1.0, 2.0])
 @each("q", [1, 2, 3])
 def test_the_stress_is_the_energy_of_the_map(p, q):
-    X = irregular_rows(40, 4)
+    X = rows(40)
     for aspect in (1.0, 1.7):
         model = RelationalPerspectiveMap(q, rigidity=p, aspect=aspect, random_state=0).fit(X)
         sides = [aspect, 1.0, 1.0][:q]
@@ -75,7 +76,7 @@ def test_the_stress_is_the_energy_of_the_map(p, q):
 def test_forces_are_minus_the_gradient(p, q):
     rng = np.random.default_rng(1)
     sides = np.array([1.3, 1.0, 1.0])[:q]
-    Y, delta = rng.random((12, q)) * sides, cdist(irregular_rows(12, 4), irregular_rows(12, 4))
+    Y, delta = rng.random((12, q)) * sides, cdist(rows(12), rows(12))
     along = np.abs(Y[:, None] - Y)
     kinks = np.concatenate([along[along > 0], np.abs(along - sides / 2)[along > 0]])
     h = 1e-6
@@ -108,7 +109,7 @@ def paper_rule(delta, Y, p, steps, decay):
 @each("p", [-0.5, 0.0, 1.0])
 @each("init", ["classical", "random"])
 def test_the_energy_is_at_most_that_of_the_papers_rule(p, init):
-    for X in (irregular_rows(100, 4), clusters()[0]):
+    for X in (rows(100), clusters()[0]):
         D, settings = cdist(X, X), {"rigidity": p, "init": init, "random_state": 2}
         start = RelationalPerspectiveMap(**settings, max_iter=0).fit(X).embedding_
         lowest = paper_rule(D, start, p, 600, 0.99)  # from 1/2 to 1/1000, where nothing moves
@@ -125,7 +126,7 @@ def test_two_points_go_half_round_every_axis():
 
 
 def test_a_given_start_is_followed_downward():
-    X, start = irregular_rows(50, 4), np.random.default_rng(0).random((50, 2))
+    X, start = rows(50), np.random.default_rng(0).random((50, 2))
     model = RelationalPerspectiveMap(init=start).fit(X)
     np.testing.assert_allclose(model.loss_history_[0], energy(cdist(X, X), start, 0, [1, 1]))
     assert (np.diff(model.loss_history_) <= 0).all()
@@ -135,7 +136,7 @@ def test_a_given_start_is_followed_downward():
 
 
 def test_points_in_one_place_come_apart():
-    X = irregular_rows(30, 4)
+    X = rows(30)
     model = RelationalPerspectiveMap(init=np.zeros((30, 2)), rigidity=1.0, random_state=0).fit(X)
     apart = distances_on(model) + np.eye(30)
     assert apart.min() > 1e-3
@@ -159,7 +160,7 @@ def test_points_left_behind_are_relocated():
 
 
 def test_equal_rows_share_one_place():
-    X = irregular_rows(40, 4)[np.r_[:40, 3, 3, 7]]
+    X = rows(40)[np.r_[:40, 3, 3, 7]]
     for init in ("classical", "random"):
         Y = RelationalPerspectiveMap(rigidity=1.0, init=init, random_state=0).fit(X).embedding_
         np.testing.assert_array_equal(Y[[40, 41, 42]], Y[[3, 3, 7]])
@@ -175,7 +176,7 @@ def test_equal_rows_share_one_place():
 
 
 def test_many_rows_are_float32_and_as_good():
-    X = irregular_rows(1100, 4)
+    X = rows(1100)
     model = RelationalPerspectiveMap(max_iter=30, random_state=0).fit(X)
     Y = np.ascontiguousarray(model.embedding_)
     exact = TorusEnergy(cdist(X, X), np.ones(2), 0.0, 2)(Y).energy
@@ -217,7 +218,7 @@ def test_the_torus_of_two_circles_keeps_both_angles():
 
 
 def test_the_stress_of_a_point_is_relative_at_the_best_scale():
-    X = irregular_rows(25, 4)
+    X = rows(25)
     model = RelationalPerspectiveMap(aspect=1.4, random_state=0).fit(X)
     D, d = cdist(X, X), distances_on(model)
     scale = (D * d).sum() / (d * d).sum()

@@ -5,12 +5,10 @@ import pytest
 from scipy import sparse
 from scipy.stats import multivariate_normal
 
-from lowland._core.context import FitContext
 from lowland._core.errors import MemoryLimitError
-from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 from lowland.datasets import digits
-from lowland.latent._ppca_em import Gaussian, Table, e_step, m_step, maximized
+from lowland.latent._ppca_em import Gaussian, Table, e_step, m_step
 from lowland.latent.ppca import PPCA
 from lowland.linear.pca import PCA
 from support.cases import each
@@ -73,21 +71,6 @@ def test_without_gaps_it_is_pca_with_a_likelihood(n, kind):
     places = pca.transform(X)[:, :q] * shrinkage
     np.testing.assert_allclose(model.transform(kind(X)), places, atol=1e-9 * np.abs(places).max())
     np.testing.assert_allclose(model.embedding_, places, atol=1e-9 * np.abs(places).max())
-
-
-def test_the_closed_form_is_what_em_reaches():
-    X = irregular(80, 6)
-    with limit_blas(1):
-        run = FitContext(np.random.default_rng(0), 1, Monitor(), None)
-        found = maximized(Table.of(X), 2, 300, 0.0, run)
-    model = PPCA(2).fit(X)
-    assert found.losses[-1] == pytest.approx(-model.mean_log_likelihood_, rel=1e-11)
-    assert found.model.noise == pytest.approx(model.noise_variance_, rel=1e-5)
-    np.testing.assert_allclose(found.model.mean, model.mean_, atol=1e-5)
-    W = found.model.W
-    np.testing.assert_allclose(
-        W @ W.T + found.model.noise * np.eye(6), covariance(model), atol=1e-4
-    )
 
 
 # --- with gaps --------------------------------------------------------------------------------

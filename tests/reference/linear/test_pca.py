@@ -169,11 +169,11 @@ def test_a_number_of_components_gives_what_scikit_learn_gives(irregular, solver,
 
 @each("solver", ["auto", *EXACT])
 @each("table", TABLES)
-@each("share", [0.5, 0.99])
-def test_a_share_gives_what_scikit_learn_gives(irregular, solver, table, share):
+@each("kept", [None, 0.5, 0.99])
+def test_all_components_and_shares_are_those_of_scikit_learn(irregular, solver, table, kept):
     X = TABLES[table](irregular)
-    found = PCA(share, solver=solver).fit(X)
-    assert_like_peer(found, Peer(share, svd_solver="full").fit(X), X)
+    found = PCA(kept, solver=solver).fit(X)
+    assert_like_peer(found, Peer(kept, svd_solver="full").fit(X), X)
 
 
 @each("solver", ["auto", *EXACT])
@@ -189,6 +189,7 @@ def test_single_precision_gives_what_double_gives_to_single_precision(irregular,
     X = TABLES[table](irregular).astype(np.float32)
     found = PCA(4, solver=solver, random_state=0).fit(X)
     assert_like_peer(found, Peer(4, svd_solver="full").fit(X.astype(float)), X, rtol=RTOL32)
+    assert found.inverse_transform(found.transform(X)).dtype == np.float32
 
 
 def sparse_table(irregular, n, p, seed=0):
@@ -199,9 +200,10 @@ def sparse_table(irregular, n, p, seed=0):
 
 @each("solver", SOLVERS)
 @each("scale", [False, True])
-@each("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
-def test_sparse_and_dense_data_give_the_same_model(irregular, solver, scale, kind):
-    X = sparse_table(irregular, 60, 12)
+@each("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array])
+@each("shape", [(60, 12), (20, 150)])
+def test_sparse_and_dense_data_give_the_same_model(irregular, solver, scale, kind, shape):
+    X = sparse_table(irregular, *shape)
     dense = PCA(3, scale=scale).fit(X)
     sparse = PCA(3, solver=solver, scale=scale, random_state=0).fit(kind(X))
     assert np.allclose(sparse.components_, dense.components_, atol=RTOL)
@@ -560,6 +562,7 @@ def test_the_number_of_threads_changes_no_byte(solver, kind, dtype, shape, k):
     Y = one.transform(X)
     assert np.array_equal(Y, two.transform(X))
     assert np.array_equal(one.inverse_transform(Y), two.inverse_transform(Y))
+    assert np.array_equal(one.outlier_scores(X), two.outlier_scores(X))
 
 
 @each("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])

@@ -84,27 +84,6 @@ def test_the_additive_constant_is_the_least_that_makes_distances_euclidean(eurod
     np.testing.assert_allclose(model.transform(D), model.embedding_, atol=1e-6)
 
 
-def least_eigenvalue(D, constant):
-    n = len(D)
-    center = np.eye(n) - 1 / n
-    return np.linalg.eigvalsh(-0.5 * center @ (D + constant * (1 - np.eye(n))) ** 2 @ center)[0]
-
-
-@each("n", [4, 9, 16])
-@each("power", [0.5, 1.0, 3.0])
-def test_the_additive_constant_of_any_dissimilarities_is_found_by_bisection(n, power):
-    rng = np.random.default_rng(n)
-    D = squareform(rng.gamma(1.0, size=n * (n - 1) // 2) ** power)
-    low, high = 0.0, 4 * D.max()
-    assert least_eigenvalue(D, low) < 0
-    for _ in range(60):  # the least constant from which on no eigenvalue is negative
-        middle = (low + high) / 2
-        negative = least_eigenvalue(D, middle) < -1e-10 * (D.max() + middle) ** 2
-        low, high = (middle, high) if negative else (low, middle)
-    found = ClassicalMDS(metric="precomputed", additive_constant=True).fit(D)
-    assert found.additive_constant_ == pytest.approx(high, rel=1e-5)
-
-
 def test_the_additive_constant_of_three_points_mends_the_triangle():
     D = squareform([1.0, 1.0, 5.0])  # 5 + c = 2 (1 + c)
     found = ClassicalMDS(metric="precomputed", additive_constant=True).fit(D)

@@ -116,11 +116,6 @@ def test_new_rows_are_repelled_by_the_rows_within_reach():
     within = (cdist(Y, Y) <= 10.0).sum(axis=1).mean()
     # some 60 draws per row estimate the number of rows within reach
     assert model.far_weight_ == pytest.approx(model.n_far_ / within, rel=0.03)
-    Z, Y = model.transform(X + 1e-7), model.embedding_
-    moved = np.linalg.norm(Z - Y, axis=1)
-    tenth = np.sort(cdist(Y, Y), axis=1)[:, 10]
-    assert np.median(moved) < np.median(tenth)
-    assert np.mean(moved < 0.05 * np.ptp(Y)) > 0.99
 
 
 @each("reach", [4.0, 10.0])

@@ -14,7 +14,7 @@ from lowland.datasets import branching_tree
 from lowland.neighbor._alpha_decay import AlphaDecay
 from lowland.neighbor._diffusion import diffusion, entropies_of, knee, potential
 from reference.chance import not_below_in_pairs
-from reference.plain import irregular_rows
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
 from support.oracles.mds import guttman
 

@@ -169,15 +169,6 @@ def test_the_potential_is_the_integral_of_the_repulsion(law):
     np.testing.assert_allclose(on_mesh, expected, atol=1e-6 * expected.max())
 
 
-@each("b", [0.1, 0.895, 3.0])
-def test_no_two_points_repel_each_other_by_more_than_4(b):
-    points = np.geomspace(1e-4, 1e3, 2000)[:, None]
-    forces = np.empty_like(points)
-    umap_law(1.5, b).repel(points, np.zeros((1, 1)), forces, 1, same=False)
-    assert forces.max() <= 4
-    assert umap_law(1e-9, b).b == b
-
-
 # --- forces -----------------------------------------------------------------------------------
 
 

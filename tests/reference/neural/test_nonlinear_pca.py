@@ -15,14 +15,7 @@ from lowland.neural._nlpca_places import Decoder, nearest_places
 from reference.plain import slope_of
 from support.bent_rows import rows, with_holes
 from support.cases import each
-
-ACTIVATIONS = {
-    "tanh": np.tanh,
-    "relu": lambda a: np.maximum(a, 0),
-    "elu": lambda a: np.where(a > 0, a, np.exp(np.minimum(a, 0)) - 1),
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    "linear": lambda a: a,
-}
+from support.oracles.neural_network import network
 
 
 def angle_between(A, B):
@@ -32,14 +25,6 @@ def angle_between(A, B):
 
 
 # --- the loss -----------------------------------------------------------------------------------
-
-
-def network_output(weights, sizes, activation, values):
-    for number, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-        W, b = weights[: n_in * n_out].reshape(n_in, n_out), weights[n_in * n_out :][:n_out]
-        values, weights = values @ W + b, weights[n_in * n_out + n_out :]
-        values = ACTIVATIONS[activation](values) if number < len(sizes) - 2 else values
-    return values
 
 
 def squared_weights(weights, sizes):
@@ -62,7 +47,7 @@ def paper(X, Z, weights, sizes, activation, circular, hierarchical, decay, ridge
                     units += [np.cos(z[k]), np.sin(z[k])] if k < m else [0.0, 0.0]
                 else:
                     units += [z[k]] if k < m else [0.0]
-            y = network_output(weights, sizes, activation, np.array(units))
+            y = network(np.array(units), weights, sizes, activation)
             total += sum((a - b) ** 2 for a, b in zip(x, y, strict=True) if a == a)
     total /= known * len(stages)
     return (
@@ -111,7 +96,7 @@ def test_the_loss_of_a_bottleneck_is_that_of_its_own_places_with_its_slope(hiera
     into, out = first_weights(encoder, rng) + 0.1, first_weights(decoder, rng) + 0.1
     point = np.concatenate([into, out])
     value, slope = loss(point)
-    A = network_output(into, encoder.sizes, "tanh", X)
+    A = network(X, into, encoder.sizes, "tanh")
     angles = [np.arctan2(A[:, 2 * k + 1], A[:, 2 * k]) for k in range(circular)]
     Z = np.column_stack([*angles, A[:, 2 * circular :]])
     np.testing.assert_allclose(loss.places(point), Z, atol=1e-12)
@@ -389,7 +374,7 @@ def test_no_place_of_a_grid_is_better_than_that_of_a_row(hierarchical, holes):
         found = np.sum(model.ridge_ * Z**2, axis=1)
         for m in stages:
             units = Z * (np.arange(2) < m)
-            y = network_output(model.decoder_weights_, sizes, "tanh", units)
+            y = network(units, model.decoder_weights_, sizes, "tanh")
             found = found + np.nansum((x - y) ** 2, axis=1) / len(stages)
         return found
 

@@ -1,7 +1,6 @@
 """Parametric t-SNE against its definition, t-SNE itself, and rows that were held out."""
 
 import functools
-import itertools
 import math
 
 import numpy as np
@@ -25,6 +24,7 @@ from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each
 from support.oracles.neighbor import affinities as row_affinities
+from support.oracles.neural_network import network
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
 
@@ -49,16 +49,6 @@ def divergence(P, Y):
     return float(np.sum(P[joined] * np.log(P[joined] / Q[joined])))
 
 
-def network_output(sizes, weights, X):
-    h, at = X, 0
-    for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-        W = weights[at : at + n_in * n_out].reshape(n_in, n_out)
-        at += n_in * n_out + n_out
-        h = h @ W + weights[at - n_out : at]
-        h = np.tanh(h) if layer < len(sizes) - 2 else h
-    return h
-
-
 def test_the_slope_of_the_divergence_is_that_of_its_definition():
     X, sizes, size = rows(40), (4, 5, 3, 2), 7.0
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -72,7 +62,7 @@ def test_the_slope_of_the_divergence_is_that_of_its_definition():
     P = affinities(X, 6.0)
 
     def naive(w):
-        return divergence(P, size * network_output(sizes, w, X))
+        return divergence(P, size * network(X, w, sizes, "tanh"))
 
     assert loss == pytest.approx(naive(weights), rel=1e-4)  # float32
     expected = slope_of(naive, weights, 1e-5)

@@ -9,6 +9,7 @@ from sklearn import feature_selection as peer
 
 import lowland
 from lowland.datasets import digits, iris, wine
+from support.cases import each
 
 
 def labeled(irregular, n=120, p=7, n_classes=3):
@@ -109,21 +110,14 @@ def test_the_threshold_of_a_score_that_is_better_when_low_is_an_upper_bound():
 # --- mutual information -------------------------------------------------------------------------
 
 
-def test_mutual_information_with_classes_is_scikit_learns(irregular):
+@each("k", [1, 3, 7])
+def test_mutual_information_is_scikit_learns(irregular, k):
     X, y = labeled(irregular, n=300)
-    for k in (1, 3, 7):
-        ours = lowland.MutualInformation(n_neighbors=k, random_state=0).fit(X, y).scores_
-        theirs = peer.mutual_info_classif(X, y, n_neighbors=k, random_state=0)
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
-
-
-def test_mutual_information_with_numbers_is_scikit_learns(irregular):
-    X = irregular(300, 6)
-    y = np.sin(X[:, 1]) + 0.2 * X[:, 2] * X[:, 3]
-    for k in (1, 3, 7):
-        ours = lowland.MutualInformation(n_neighbors=k, random_state=0).fit(X, y).scores_
-        theirs = peer.mutual_info_regression(X, y, n_neighbors=k, random_state=0)
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    number = np.sin(X[:, 1]) + 0.2 * X[:, 2] * X[:, 3]
+    for target, theirs in ((y, peer.mutual_info_classif), (number, peer.mutual_info_regression)):
+        ours = lowland.MutualInformation(n_neighbors=k, random_state=0).fit(X, target).scores_
+        expected = theirs(X, target, n_neighbors=k, random_state=0)
+        np.testing.assert_allclose(ours, expected, atol=1e-9)
 
 
 def test_mutual_information_of_tied_data_is_scikit_learns_up_to_the_noise_that_breaks_ties():
@@ -226,18 +220,12 @@ def naive_relief(X, y, k, rows=None):
     return W / len(rows)
 
 
-@pytest.mark.parametrize("k", [1, 10, 30])
-def test_relief_is_its_algorithm(irregular, k):
+@each(("k", "rare"), [(1, 0), (10, 0), (30, 0), (10, 3)])
+def test_relief_is_its_algorithm(irregular, k, rare):
     X, y = labeled(irregular)
+    y = np.where(np.arange(120) < rare, 7, y)  # a class of fewer rows than neighbors
     ours = lowland.ReliefF(n_neighbors=k).fit(X, y).scores_
     np.testing.assert_allclose(ours, naive_relief(X, y, k), rtol=1e-10, atol=1e-13)
-
-
-def test_relief_with_few_rows_in_a_class_uses_those_there_are(irregular):
-    X, y = labeled(irregular)
-    y = np.where(np.arange(120) < 3, 7, y)
-    ours = lowland.ReliefF(n_neighbors=10).fit(X, y).scores_
-    np.testing.assert_allclose(ours, naive_relief(X, y, 10), rtol=1e-10, atol=1e-13)
 
 
 def test_relief_of_a_sample_looks_around_from_some_rows(irregular):

@@ -4,7 +4,7 @@ Euclidean; and what happens with others."""
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, squareform
 from sklearn.utils import get_tags
 
 import lowland
@@ -191,6 +191,7 @@ STRANGE = {
     "squared": lambda X: cdist(X, X) ** 2,
     "rounded": lambda X: np.round(3 * cdist(X, X)),  # many rows at 0 that are not equal
     "few values": lambda X: np.minimum(np.round(cdist(X, X)), 2),
+    "without any order": lambda X: squareform(np.random.default_rng(0).random(140 * 139 // 2)),
 }
 
 
@@ -201,14 +202,6 @@ def test_other_distances_give_a_finite_map_and_rows_their_own_places(method, kin
     found = of_distances(method, normalize="orthonormal").fit(D)
     assert np.isfinite(found.embedding_).all()
     assert np.isfinite(found.transform(STRANGE[kind](X + 0.01))).all()
-    np.testing.assert_array_equal(found.transform(D), found.embedding_)
-
-
-def test_distances_without_any_order_give_a_finite_map(method):
-    D = np.random.default_rng(0).random((60, 60))
-    D = np.triu(D, 1) + np.triu(D, 1).T
-    found = of_distances(method).fit(D)
-    assert np.isfinite(found.embedding_).all()
     np.testing.assert_array_equal(found.transform(D), found.embedding_)
 
 
@@ -226,23 +219,14 @@ def test_distances_with_the_rounding_of_products_are_taken(method):
 # --- what cannot be used --------------------------------------------------------------------------
 
 
-def bad(change):
-    D = cdist(sheet(40), sheet(40))
-    change(D)
-    return D
-
-
 @each(
     ("D", "message"),
     [
         (np.ones((20, 7)), r"needs a square matrix of distances, not \(20, 7\)"),
-        (bad(lambda D: D.__setitem__((3, 5), 9.0)), r"needs a symmetric matrix, but X\[3, 5\] = 9"),
-        (bad(lambda D: D.__setitem__(([3, 5], [5, 3]), -1.0)), r"negative number: column 5.*row 3"),
-        (bad(lambda D: D.__setitem__((4, 4), 1.0)), r"distance of row 4 to itself is 1"),
-        (bad(lambda D: D.__setitem__((2, 6), np.nan)), r"contains NaN: column 6, first in row 2"),
-        (bad(lambda D: D.__setitem__((2, 6), np.inf)), r"contains infinity: column 6"),
+        (np.full((9, 9), np.nan), r"contains NaN: column 0, first in row 0"),
+        (np.triu(np.ones((9, 9)), 1), r"needs a symmetric matrix, but X\[0, 1\] = 1"),
     ],
-    ids=["not square", "not symmetric", "negative", "diagonal", "NaN", "infinity"],
+    ids=["not square", "NaN", "not symmetric"],
 )
 def test_what_holds_no_distances_is_refused_with_its_place(method, D, message):
     with pytest.raises(DataError, match=message):

@@ -10,7 +10,8 @@ from lowland import PCA, DiffeomorphicMap
 from lowland.errors import ParameterError
 from lowland.unfolding._flow import Flow, FlowEnergy, backward, forward, norms
 from lowland.unfolding._flow_descent import choose_centers, penalties_to, width_for
-from reference.plain import irregular_rows, slope_of
+from reference.plain import slope_of
+from support.bent_rows import rows
 from support.cases import each
 
 ANGLES = np.linspace(0, 1.5 * np.pi, 14)
@@ -56,7 +57,7 @@ def naive_energy(X, chosen, q, weights, penalty):
 
 def problem(seed=0, n=11, d=3, times=3):
     rng = np.random.default_rng(seed)
-    X, chosen = irregular_rows(n, d, seed), np.sort(rng.choice(n, 6, replace=False))
+    X, chosen = rows(n, d, seed), np.sort(rng.choice(n, 6, replace=False))
     X = (X - X.mean(axis=0)) / X.std()
     return X, chosen, 0.4 * rng.standard_normal((times, len(chosen), d))
 
@@ -92,7 +93,7 @@ def test_the_adjoint_gradient_is_that_of_finite_differences(seed, penalty, every
 
 
 def test_the_descent_is_as_good_as_that_of_scipy_from_the_same_start():
-    X = irregular_rows(40, 3)
+    X = rows(40, 3)
     model = DiffeomorphicMap(1, penalty=0.01, random_state=0, tol=1e-7, max_iter=2000).fit(X)
     Z = (X - model.mean_) @ model.axes_.T / model.width_
     unit = model.width_**2 / np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
@@ -139,7 +140,7 @@ def test_the_circle_becomes_its_arc_length(params, seed):
 
 
 @pytest.mark.slow
-@each("X", [irregular_rows(60, 4), bent_sheet(80)[0], CIRCLE, irregular_rows(12, 30, 3)])
+@each("X", [rows(60), bent_sheet(80)[0], CIRCLE, rows(12, 30, 3)])
 @each("q", [1, 2])
 def test_a_large_penalty_gives_the_scores_of_pca(X, q):
     plain = PCA(q).fit_transform(X)
@@ -149,7 +150,7 @@ def test_a_large_penalty_gives_the_scores_of_pca(X, q):
         np.testing.assert_allclose(found, plain, atol=1e-5 * np.abs(plain).max())
 
 
-@each("X", [irregular_rows(40, 4), bent_sheet(50)[0], CIRCLE])
+@each("X", [rows(40), bent_sheet(50)[0], CIRCLE])
 @each("penalty", [1e-1, 1e-3, 1e-5])
 def test_forward_and_backward_returns_to_the_start(X, penalty):
     model = DiffeomorphicMap(1, penalty=penalty, random_state=0, tol=1e-3).fit(X)
@@ -161,7 +162,7 @@ def test_forward_and_backward_returns_to_the_start(X, penalty):
     np.testing.assert_allclose(forward(backward(Z, flow, 1), flow, 1), Z, atol=slack)
 
 
-@each("X", [irregular_rows(40, 4), bent_sheet(50)[0], CIRCLE, np.round(irregular_rows(40, 3), 0)])
+@each("X", [rows(40), bent_sheet(50)[0], CIRCLE, np.round(rows(40, 3), 0)])
 @each("penalty", [1e-1, 1e-4])
 @each("n_steps", [2, 10])
 def test_no_distance_changes_by_more_than_the_bound(X, penalty, n_steps):
@@ -182,7 +183,7 @@ def test_no_distance_changes_by_more_than_the_bound(X, penalty, n_steps):
         assert ratio.max() > 1.01  # something moves
 
 
-@each("X", [irregular_rows(60, 4), bent_sheet(80)[0], CIRCLE])
+@each("X", [rows(60), bent_sheet(80)[0], CIRCLE])
 @each("max_iter", [0, 1, 3, 300])
 def test_the_objective_is_never_above_that_of_pca(X, max_iter):
     model = DiffeomorphicMap(1, max_iter=max_iter, random_state=0).fit(X)
@@ -207,7 +208,7 @@ def test_a_bent_sheet_is_flattened_and_new_rows_flow_along():
 
 
 def test_what_is_left_off_the_plane_is_told():
-    X = irregular_rows(80, 6)
+    X = rows(80, 6)
     model = DiffeomorphicMap(2, random_state=0).fit(X)
     Z = forward((X - model.mean_) @ model.axes_.T / model.width_, _flow(model), 1) * model.width_
     left = np.sum(Z[:, 2:] ** 2) / np.sum((X - X.mean(axis=0)) ** 2)
@@ -219,7 +220,7 @@ def test_what_is_left_off_the_plane_is_told():
 
 
 def test_centers_span_the_kernel_functions_of_all_rows():
-    X = np.vstack([irregular_rows(50, 2), irregular_rows(50, 2)])  # each row twice
+    X = np.vstack([rows(50, 2), rows(50, 2)])  # each row twice
     X = X / X.std()
     chosen = choose_centers(X, 100)
     K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2) / 2)
@@ -231,7 +232,7 @@ def test_centers_span_the_kernel_functions_of_all_rows():
 
 
 def test_the_width_follows_the_neighbors_within_bounds():
-    X = irregular_rows(200, 3)
+    X = rows(200, 3)
     X -= X.mean(axis=0)
     size = np.sqrt(np.mean(np.sum(X**2, axis=1)))
     far = np.sort(np.sqrt(np.sum((X[:, None] - X) ** 2, axis=2)), axis=1)[:, 10]
@@ -261,7 +262,7 @@ def test_constant_rows_are_one_point(X):
     assert (model.distortion_bound_, model.residual_variance_) == (1, 0)
 
 
-@each("X", [irregular_rows(40, 3), irregular_rows(5, 12), np.column_stack([irregular_rows(40, 2), np.ones(40), np.ones(40)])])
+@each("X", [rows(40, 3), rows(5, 12), np.column_stack([rows(40, 2), np.ones(40), np.ones(40)])])
 def test_nothing_to_flatten_is_pca_that_goes_back_exactly(X):
     q = min(X.shape[0] - 1, X.shape[1])
     model = DiffeomorphicMap(q, random_state=0).fit(X)
@@ -271,21 +272,21 @@ def test_nothing_to_flatten_is_pca_that_goes_back_exactly(X):
 
 
 def test_constant_columns_change_nothing():
-    X = irregular_rows(50, 3)
+    X = rows(50, 3)
     more = np.column_stack([X[:, :2], np.full(50, 7.0), X[:, 2:]])
     a, b = (DiffeomorphicMap(random_state=0, max_iter=40).fit_transform(Z) for Z in (X, more))
     np.testing.assert_allclose(a, b, atol=1e-6 * np.abs(a).max())
 
 
 def test_equal_rows_share_a_place_and_copies_change_little():
-    X = irregular_rows(40, 3)
+    X = rows(40, 3)
     model = DiffeomorphicMap(random_state=0).fit(np.vstack([X, X, X[:5]]))
     np.testing.assert_array_equal(model.embedding_[:40], model.embedding_[40:80])
     assert model.weights_.shape[1] <= 40
 
 
 def test_wide_rows_move_in_the_axes_they_span():
-    X = irregular_rows(25, 90, 1)
+    X = rows(25, 90, 1)
     model = DiffeomorphicMap(random_state=0).fit(X)
     assert model.axes_.shape == (24, 90)
     np.testing.assert_allclose(model.axes_ @ model.axes_.T, np.eye(24), atol=1e-10)
@@ -297,7 +298,7 @@ def test_wide_rows_move_in_the_axes_they_span():
 @each("width", [1e-30, 1e-300, 1e30])
 def test_a_width_that_does_not_fit_the_data_is_refused(width):
     with pytest.raises(ParameterError, match=r"width=1e.* not comparable .* size"):
-        DiffeomorphicMap(width=width).fit(irregular_rows(20, 3))
+        DiffeomorphicMap(width=width).fit(rows(20, 3))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from lowland.datasets import swiss_roll
 from lowland.errors import ConvergenceWarning, DataError, ParameterError
 from lowland.unfolding._lateration import place_by_lateration
 from lowland.unfolding._variance import KeptPairs, Lagrangian, duality_gap
-from reference.plain import irregular_rows
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
 
 

@@ -10,15 +10,11 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
 from lowland import MDS, Isomap
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
-from lowland._engines.graphs.geodesics import shortest_paths
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.unfolding import tcie
 from lowland.unfolding._boundary import half_sphere
-from lowland.unfolding._consistent_pairs import Surface
 from lowland.unfolding.tcie import TCIE
 from support.cases import each
 from support.oracles.mds import guttman
@@ -156,23 +152,6 @@ def test_the_first_step_is_the_guttman_transform_of_isomap():
     assert error(isomap, start) < 1e-3  # the start is computed to so many digits
     first = guttman(G, start, W)
     np.testing.assert_allclose(model.embedding_, first - first.mean(axis=0), atol=1e-9)
-
-
-@each("seed", range(6))
-def test_the_criterion_of_distances_implies_that_of_paths(seed):
-    """delta_ij = delta_ib + delta_bj >= delta(i, dM) + delta(j, dM) for b inside of a path."""
-    rng = np.random.default_rng(seed)
-    dtype = np.float64 if seed % 2 else np.float32
-    A = scipy.sparse.random(120, 120, 0.03, random_state=rng, format="csr")
-    ring = scipy.sparse.csr_matrix((rng.random(120), (np.arange(120), np.roll(np.arange(120), 1))))
-    A = (A + ring).maximum((A + ring).T).astype(dtype).tocsr()
-    run, rows = FitContext(rng, 1, Monitor()), np.arange(120)
-    D = shortest_paths(A, dtype=dtype)
-    boundary = np.sort(rng.choice(120, 1 + 4 * seed, replace=False))
-    by = {c: Surface(A, boundary, c, "test").of_rows(D, rows, run) for c in ("distance", "path")}
-    off = ~np.eye(120, dtype=bool)
-    assert not (by["distance"] & ~by["path"])[off].any()
-    assert (by["path"] & ~by["distance"])[off].any()  # and is stricter
 
 
 # --- other methods ------------------------------------------------------------------------------
