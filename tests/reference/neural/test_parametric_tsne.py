@@ -24,7 +24,7 @@ from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each
 from support.oracles.neighbor import affinities as row_affinities
-from support.oracles.neural_network import network
+from support.oracles.neural_network import network as output_of
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
 
@@ -62,7 +62,7 @@ def test_the_slope_of_the_divergence_is_that_of_its_definition():
     P = affinities(X, 6.0)
 
     def naive(w):
-        return divergence(P, size * network(X, w, sizes, "tanh"))
+        return divergence(P, size * output_of(X, w, sizes, "tanh"))
 
     assert loss == pytest.approx(naive(weights), rel=1e-4)  # float32
     expected = slope_of(naive, weights, 1e-5)
