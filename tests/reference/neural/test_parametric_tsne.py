@@ -33,7 +33,7 @@ FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "ra
 
 
 def affinities(X, perplexity):
-    """p_ij of the paper; of each row over the nearest 3 * perplexity rows."""
+    """p_ij of the paper, over the nearest 3 * perplexity rows of each row."""
     n, k = len(X), min(len(X) - 1, math.ceil(3 * perplexity))
     P = np.zeros((n, n))
     for i, d in enumerate(cdist(X, X)):

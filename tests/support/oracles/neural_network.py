@@ -18,9 +18,7 @@ FUNCTIONS: dict[str, Callable] = {
 }
 
 
-def network(
-    values: np.ndarray, weights: np.ndarray, sizes: Sequence[int], name: str
-) -> np.ndarray:
+def network(values: np.ndarray, weights: np.ndarray, sizes: Sequence[int], name: str) -> np.ndarray:
     """Layer after layer: W by rows, then b; the last one is linear."""
     for number, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
         W, weights = weights[: n_in * n_out].reshape(n_in, n_out), weights[n_in * n_out :]
