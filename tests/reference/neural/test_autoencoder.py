@@ -277,6 +277,16 @@ def test_a_constant_column_has_no_influence_and_comes_back(solver, tied):
     assert (model.inverse_transform(model.embedding_)[:, 2] == 1e6).all()
 
 
+@each("solver", ["adam", "lbfgs"])
+@each("X", [irregular(4, 5), np.ones((9, 3)), np.repeat(irregular(3, 4), 20, axis=0)])
+def test_few_rows_copies_and_constants_give_finite_maps(solver, X):
+    model = Autoencoder(1, hidden=[40, 30], solver=solver, max_iter=20, random_state=0)
+    Y = model.fit_transform(X)
+    assert np.isfinite(Y).all()
+    assert np.isfinite(model.inverse_transform(Y)).all()
+    assert np.isfinite(model.explained_share_)
+
+
 # --- training that goes wrong, or is stopped ------------------------------------------------------
 
 

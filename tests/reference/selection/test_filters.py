@@ -284,6 +284,19 @@ def test_mrmr_is_its_algorithm(irregular, scheme):
     np.testing.assert_allclose(ours.scores_[chosen], values, rtol=1e-9)
 
 
+def test_mrmr_does_not_take_the_same_thing_twice():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 600)
+    first, second = (y // 2)[:, None], (y % 2)[:, None]  # each tells half of the class
+    X = np.hstack([first, first, first, second]).astype(float)
+    X[rng.random(X.shape) < 0.02] = 0
+    X[rng.random(600) < 0.1, 3] = 1  # less relevant than the copies
+    assert 3 in lowland.MRMR(2, cut=None).fit(X, y).get_support(indices=True)
+    assert 3 not in lowland.MutualInformation(2, discrete_features=True).fit(X, y).get_support(
+        indices=True
+    )
+
+
 def test_mrmr_refuses_numbers_as_states(irregular):
     X, y = labeled(irregular, n=300)
     with pytest.raises(

@@ -9,6 +9,7 @@ from scipy.stats import norm, spearmanr
 
 from lowland import GTM, PCA
 from lowland.errors import MemoryLimitError, ParameterError
+from lowland.topographic import _gtm_em
 from support.bent_rows import rows, with_holes
 from support.cases import each
 from support.data import stored
@@ -235,6 +236,11 @@ def test_a_sheet_through_all_rows_keeps_the_least_noise():
     size = np.sqrt(np.mean((X - X.mean(axis=0)) ** 2))
     assert gtm.noise_ >= 0.99e-4 * size
     assert np.isfinite(gtm.loss_history_).all()
+
+
+def test_a_system_that_is_singular_to_rounding_has_its_least_solution():
+    found = _gtm_em._solved(np.diag([2.0, 1e-30]), np.ones((2, 1)))
+    np.testing.assert_allclose(found, [[0.5], [0.0]], atol=1e-12)
 
 
 def test_equal_rows_and_constant_tables():
