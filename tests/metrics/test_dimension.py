@@ -148,13 +148,6 @@ def test_distances_and_graphs_serve_as_well(irregular, metric_distances):
     assert metrics.intrinsic_dimension(scipy.sparse.csr_array(X)) == pytest.approx(expected)
 
 
-def test_a_sample_is_near_the_whole():
-    X = flat_torus(6000, 2)
-    some = metrics.intrinsic_dimension(X, "mle", sample=1500)
-    assert some.sample_size == 1500
-    assert some == pytest.approx(metrics.intrinsic_dimension(X, "mle"), rel=0.05)
-
-
 @pytest.mark.parametrize("method", ["twonn", "mle", "pca"])
 def test_data_without_a_dimension_are_refused(method):
     with pytest.raises(ValueError, match=r"equal|different rows"):

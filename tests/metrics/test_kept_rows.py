@@ -7,7 +7,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.distances.neighbor_ranks import full_ranks, partner_ranks
 from lowland.datasets import digits
-from lowland.metrics import Comparison, _options, quality
 from lowland.metrics._kept_rows import KeptRows
 
 
@@ -52,12 +51,3 @@ def test_ranks_of_partners(both):
     starts = np.array([0, 2, 3, 5, 6, 8])
     found = [partner_ranks(s, rows, starts, partners, 1, Monitor()) for s in (source, kept)]
     np.testing.assert_array_equal(*found)
-
-
-def test_the_quality_of_a_wide_table_does_not_depend_on_what_is_kept(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((500, 220))
-    Y = X[:, :2].copy()
-    kept = quality(Comparison(X, Y, sample=60)).to_dict()
-    monkeypatch.setattr(_options, "KEPT_SHARE", 0.0)
-    assert quality(Comparison(X, Y, sample=60)).to_dict() == kept

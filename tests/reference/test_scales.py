@@ -412,15 +412,6 @@ def test_a_wide_table_of_near_rows_keeps_its_kernel(rows: np.ndarray) -> None:
     assert np.abs(lowland.KernelPCA(2, gamma=0.01).fit_transform(X)).max() > 0.1
 
 
-@squarable_scales
-def test_quality_does_not_see_the_unit(rows: np.ndarray, dtype: type, exponent: int) -> None:
-    X = rows.astype(dtype)
-    Z = X[:, :2]
-    ordinary = repr(quality(X, Z, Y))
-    assert repr(quality(times(X, exponent), Z, Y)) == ordinary
-    assert repr(quality(X, times(Z, exponent), Y)) == ordinary
-
-
 @pytest.mark.parametrize("exponent", [600, -600])
 def test_quality_refuses_what_cannot_be_squared(rows: np.ndarray, exponent: int) -> None:
     with pytest.raises(DataError, match=r" of X is .*divide X by"):

@@ -187,15 +187,6 @@ def test_two_gaussians_are_one_when_near_and_two_when_far(d):
     assert medians == sorted(medians, reverse=True)
 
 
-def test_two_gaussians_in_a_map():
-    for seed, d in enumerate((2, 5, 10)):
-        X, _ = plants.two_gaussians(400, d, 6.0, np.random.default_rng([51, seed]))
-        Y = plants.MAPS["t-SNE"](X, seed)
-        codes = islands(Y)
-        assert codes.max() == 2
-        assert [gap.verdict for gap in gap_test(X, codes, Y)] == ["real"]
-
-
 def test_the_interval_of_one_half_holds_the_other_half():
     # How many islands both halves have depends on details of their maps, so on the processor.
     # Tables are drawn until there are enough to judge; when this ends does not depend on coverage.

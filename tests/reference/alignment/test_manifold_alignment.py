@@ -384,19 +384,3 @@ def test_held_out_pairs_of_digits_are_found_better_than_by_pca_and_by_chance():
         assert match_accuracy(Y, Z, held) * 750 > 0.75 + 3 * np.sqrt(0.75), level
         assert match_accuracy(Y, Z, held) > match_accuracy(*peer, held), level
         assert surely_nearer((Y, Z), peer, held), level
-
-
-def test_held_out_rows_lie_nearer_to_their_partners_than_by_pca():
-    X = digits().X[:900].reshape(-1, 8, 8)
-    Xs = [X[:, :, :4].reshape(900, -1), X[:, :, 4:].reshape(900, -1)]
-    given = np.column_stack([np.arange(0, 700, 3)] * 2)
-    held = np.column_stack([np.arange(200)] * 2)
-
-    def placed(**params):
-        model = ManifoldAlignment(5, random_state=0, **params)
-        model.fit([A[:700] for A in Xs], correspondence=given)
-        return [model.transform(A[700:], d) for d, A in enumerate(Xs)]
-
-    peer = placed(method="procrustes", level="feature")
-    for level in ("instance", "feature"):
-        assert surely_nearer(placed(level=level), peer, held), level

@@ -8,30 +8,16 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 __all__ = [
-    "F_MAP",
-    "F_ROWS",
     "cca_rule",
     "cca_stress",
-    "ddhds_rule",
     "ddhds_stress",
     "ddhds_trial",
-    "irregular_rows",
     "kth_radii",
     "largest_distance",
     "principal_start",
     "tradeoff_rule",
     "tradeoff_stress",
 ]
-
-# Fixture F: four points and a map of them
-F_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)], float)
-F_MAP = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)], float)
-
-
-def irregular_rows(n, p, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 def principal_start(X, q=2):
@@ -132,29 +118,3 @@ def tradeoff_rule(D, Y, radii, tradeoff, epochs, seed=0):
         pull = np.where(d > 0, a * weight * (D[i] - d) / np.where(d > 0, d, 1), 0)
         Y += pull[:, None] * along
     return Y
-
-
-def ddhds_rule(D, Y, reach, steps, seed=0):
-    """Lespinats et al.: springs on all pairs, and random forces by local pressure that fade."""
-    rng, n, Y = np.random.default_rng(seed), len(D), Y.copy()
-    pairs = D[np.triu_indices(n, 1)]
-    center = pairs.mean() - 2 * (1 - reach) * pairs.std()
-    width = 2 * reach * pairs.std()
-    best, lowest = Y.copy(), ddhds_stress(D, Y, reach)
-    for step in range(steps):
-        fade = 1 - step / steps
-        along = Y[:, None] - Y[None]
-        d = np.sqrt((along**2).sum(axis=2)) + np.eye(n)
-        F = ndtr(-(np.minimum(D, d) - center) / width)
-        pull = F * (D - d) / d
-        np.fill_diagonal(pull, 0)
-        pressure = np.abs(pull * d).sum(axis=1) / n
-        turn = rng.standard_normal(Y.shape)
-        turn /= np.sqrt((turn**2).sum(axis=1, keepdims=True))
-        # the mean of all springs moves a point; half of it is stable for all weights
-        Y = Y + 0.5 * (pull[:, :, None] * along).sum(axis=1) / F.sum(axis=1, keepdims=True)
-        Y += 0.3 * fade * pressure[:, None] * turn
-        here = ddhds_stress(D, Y, reach)
-        if here < lowest:
-            best, lowest = Y.copy(), here
-    return best

@@ -4,30 +4,23 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix
-from scipy.spatial.distance import cdist, pdist, squareform
+from scipy.spatial.distance import cdist, pdist
 
 from lowland import MDS, PCA
 from lowland._engines.graphs import multigrid
 from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland.curvilinear import _distance_sums, local_mds
 from lowland.curvilinear._distance_sums import DistanceSums
-from lowland.curvilinear._local_stress import LocalStress, repulsion_strength
+from lowland.curvilinear._local_stress import LocalStress
 from lowland.curvilinear._neighbor_overlap import NeighborOverlap
 from lowland.curvilinear.local_mds import LocalMDS
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
 from lowland.metrics import continuity, trustworthiness
+from reference.plain import FOUR_PLACES, FOUR_ROWS
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
 from support.oracles.curvilinear_local_mds import neighbor_pairs, strength
-
-FIXTURE_X = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
-FIXTURE_Y = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
-
-
-def irregular(n, p, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 def naive(Y, D, pairs, t):
@@ -56,11 +49,11 @@ def objective_of(D, k, tau, q=2):
 
 
 def test_the_value_of_four_points():
-    D = cdist(FIXTURE_X, FIXTURE_X)
+    D = cdist(FOUR_ROWS, FOUR_ROWS)
     objective, _ = objective_of(D, 1, 0.5)
     assert objective.strength == pytest.approx(0.5315072906, abs=1e-9)
-    assert objective(FIXTURE_Y).loss == pytest.approx(0.8237102469, abs=1e-9)
-    model = LocalMDS(n_neighbors=1, tau=0.5, init=FIXTURE_Y, max_iter=0).fit(FIXTURE_X)
+    assert objective(FOUR_PLACES).loss == pytest.approx(0.8237102469, abs=1e-9)
+    model = LocalMDS(n_neighbors=1, tau=0.5, init=FOUR_PLACES, max_iter=0).fit(FOUR_ROWS)
     assert model.stress_ == pytest.approx(0.8237102469, abs=1e-9)
     assert model.repulsion_ == pytest.approx(0.5315072906, abs=1e-9)
 
@@ -68,11 +61,11 @@ def test_the_value_of_four_points():
 @each("q", [1, 2, 3, 4])
 @each(("k", "tau"), [(3, 1.0), (6, 0.03), (29, 1.0)])
 def test_value_and_gradient_are_those_of_the_definition(k, tau, q):
-    D = cdist(irregular(30, 4), irregular(30, 4))
+    D = cdist(irregular_rows(30, 4), irregular_rows(30, 4))
     objective, pairs = objective_of(D, k, tau, q)
     t = 0.0 if k == 29 else strength(D, pairs, tau)
     assert objective.strength == pytest.approx(t, rel=1e-12)
-    Y = irregular(30, q, seed=1)
+    Y = irregular_rows(30, q, seed=1)
     assert objective(Y).loss == pytest.approx(naive(Y, D, pairs, t), rel=1e-10)
 
     def value(y):
@@ -87,12 +80,12 @@ def test_value_and_gradient_are_those_of_the_definition(k, tau, q):
 
 @each("tau", [1.0, 0.05])
 def test_a_guttman_step_never_raises_the_objective(tau):
-    D = cdist(irregular(60, 4), irregular(60, 4))
+    D = cdist(irregular_rows(60, 4), irregular_rows(60, 4))
     objective, pairs = objective_of(D, 4, tau)
     by_cycles = graph_multigrid(graph_of(D, pairs), np.random.default_rng(0), 1)
     for seed in range(5):
         for solve in (objective.solve, by_cycles):
-            Y = irregular(60, 2, seed) - irregular(60, 2, seed).mean(axis=0)
+            Y = irregular_rows(60, 2, seed) - irregular_rows(60, 2, seed).mean(axis=0)
             for _ in range(5):
                 here = objective(Y)
                 Y = Y - solve(here.slope)
@@ -103,7 +96,7 @@ def test_a_guttman_step_never_raises_the_objective(tau):
 def test_the_cycle_lies_between_zero_and_the_inverse(data, monkeypatch):
     """B is symmetric, and the eigenvalues of B V are in (0, 1], but for the constant vector."""
     monkeypatch.setattr(multigrid, "COARSEST", 20)
-    X = swiss_roll(300, random_state=0).X if data == "sheet" else irregular(300, 8)
+    X = swiss_roll(300, random_state=0).X if data == "sheet" else irregular_rows(300, 8)
     near = lists_of(cdist(X, X), 6)
     A = np.zeros((300, 300))
     A[np.arange(300)[:, None], near] = A[near, np.arange(300)[:, None]] = 1.0
@@ -121,7 +114,7 @@ def test_the_cycle_lies_between_zero_and_the_inverse(data, monkeypatch):
 
 
 def test_all_neighbors_give_the_stress_of_mds():
-    X = irregular(50, 5)
+    X = irregular_rows(50, 5)
     start = PCA(2).fit_transform(X)
     ours = LocalMDS(n_neighbors=49, init=start, tol=1e-9, max_iter=2000).fit(X)
     metric = MDS(init=start, tol=1e-9, max_iter=2000).fit(X)
@@ -162,7 +155,7 @@ def test_forces_on_the_mesh_are_within_one_percent(d, kind, monkeypatch):
 
 
 def test_one_dimension_is_summed_exactly_from_the_order():
-    Y = np.round(irregular(300, 1), 1)  # with ties
+    Y = np.round(irregular_rows(300, 1), 1)  # with ties
     total, units = DistanceSums(300, 1, 1)(Y)
     assert total == pytest.approx(pdist(Y).sum(), rel=1e-12)
     np.testing.assert_array_equal(units[:, 0], np.sign(Y - Y.T).sum(axis=1))
@@ -189,7 +182,7 @@ def public_code(Y, objective, n_steps=500):
 @each("tau", [1.0, 0.1])
 @each("data", ["roll", "irregular"])
 def test_the_map_is_at_least_as_low_as_that_of_the_public_code(data, tau):
-    X = swiss_roll(250, random_state=1).X if data == "roll" else irregular(250, 6)
+    X = swiss_roll(250, random_state=1).X if data == "roll" else irregular_rows(250, 6)
     start = PCA(2).fit_transform(X)
     model = LocalMDS(n_neighbors=6, tau=tau, init=start).fit(X)
     objective, pairs = objective_of(cdist(X, X), 6, tau)
@@ -227,7 +220,7 @@ def test_the_geodesic_start_keeps_a_long_sheet_from_twisting():
 
 
 def test_separated_groups_stay_together():
-    X = np.concatenate([irregular(40, 3), irregular(30, 3) + 500])
+    X = np.concatenate([irregular_rows(40, 3), irregular_rows(30, 3) + 500])
     model = LocalMDS(n_neighbors=5, tau=0.05).fit(X)
     assert model.n_connected_components_ == 2
     D = cdist(X, X)
@@ -242,7 +235,7 @@ def test_separated_groups_stay_together():
 
 
 def test_equal_rows_share_a_place_and_count_once():
-    X = irregular(40, 3)
+    X = irregular_rows(40, 3)
     copies = np.concatenate([X, X[:5], X[:5], X[:1].repeat(30, axis=0)])
     plain, model = (LocalMDS(n_neighbors=6, tau=0.1).fit(A) for A in (X, copies))
     Y = model.embedding_
@@ -254,7 +247,7 @@ def test_equal_rows_share_a_place_and_count_once():
 
 
 def test_stress_per_point_is_that_of_the_neighbors():
-    X = irregular(40, 4)
+    X = irregular_rows(40, 4)
     model = LocalMDS(n_neighbors=5, tau=0.1).fit(X)
     D, d = cdist(X, X), cdist(model.embedding_, model.embedding_)
     pairs = neighbor_pairs(D, 5)
@@ -273,7 +266,7 @@ def lists_of(D, k):
 
 
 def test_the_criterion_of_a_copy_and_of_chance():
-    X = irregular(300, 2)
+    X = irregular_rows(300, 2)
     lists = lists_of(cdist(X, X), 10)
     overlap = NeighborOverlap(lists, 1)
     assert overlap(3 * X @ [[0.6, 0.8], [-0.8, 0.6]] + 5) == pytest.approx(1 - 10 / 299)
@@ -281,13 +274,13 @@ def test_the_criterion_of_a_copy_and_of_chance():
     chance = [overlap(rng.standard_normal((300, 2))) for _ in range(20)]
     # 20 * 3000 lists entries, each shared with probability 10/299
     assert abs(np.mean(chance)) < 4 * np.sqrt(10 / 299 / 60000)
-    Y = irregular(300, 2, seed=3)
+    Y = irregular_rows(300, 2, seed=3)
     shared = [len({*a} & {*b}) for a, b in zip(lists, lists_of(cdist(Y, Y), 10), strict=True)]
     assert overlap(Y) == pytest.approx(np.mean(shared) / 10 - 10 / 299)
 
 
 def test_auto_keeps_the_best_of_its_path(monkeypatch):
-    for X in (swiss_roll(300, random_state=0).X, irregular(200, 8)):
+    for X in (swiss_roll(300, random_state=0).X, irregular_rows(200, 8)):
         model = LocalMDS(tol=1e-3).fit(X)  # the map on the path is the last one
         best = model.lc_path_.argmax()
         assert model.tau_ == model.tau_path_[best]
@@ -299,15 +292,3 @@ def test_auto_keeps_the_best_of_its_path(monkeypatch):
     found = {k: LocalMDS(n_neighbors=k, **settings).fit(X).lc_ for k in (5, 9, 14)}
     model = LocalMDS(n_neighbors="auto", **settings).fit(X)
     assert model.n_neighbors_ == max(found, key=lambda k: found[k])
-
-
-def test_distances_may_be_given():
-    X = irregular(60, 4)
-    rows = LocalMDS(n_neighbors=6, tau=0.1, init=PCA(2).fit_transform(X)).fit(X)
-    given = LocalMDS(n_neighbors=6, tau=0.1, init=PCA(2).fit_transform(X), metric="precomputed")
-    D = squareform(pdist(X))
-    np.testing.assert_allclose(given.fit_transform(D), rows.embedding_, atol=1e-6)
-    assert repulsion_strength(pdist(X), 60, 1.0) == 0
-    new = irregular(5, 4, seed=2)
-    np.testing.assert_allclose(given.transform(cdist(new, X)), rows.transform(new), atol=1e-5)
-    np.testing.assert_array_equal(rows.transform(X[:3]), rows.embedding_[:3])

@@ -6,7 +6,6 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError, ParameterError
 from lowland.curvilinear.rank_visu import RankVisu
-from lowland.metrics import continuity, trustworthiness
 from reference.chance import not_below
 from support.cases import each
 
@@ -155,18 +154,6 @@ def test_it_ends_lower_than_pseudo_forces(data, irregular):
         assert found <= 7172
 
 
-def test_more_neighbors_are_kept_than_at_the_start(irregular):
-    for X in (sphere(200), irregular(200, 6)):
-        start, end = start_of(X).embedding_, RankVisu(random_state=0).fit(X).embedding_
-        kept = [trustworthiness(X, Y, n_neighbors=10) for Y in (start, end)]
-        both = [
-            before + continuity(X, Y, n_neighbors=10)
-            for before, Y in zip(kept, (start, end), strict=True)
-        ]
-        assert kept[1] > kept[0]
-        assert both[1] > both[0]  # a sphere has to be torn, which a projection does not do
-
-
 def test_groups_keep_a_size():
     # without a force that makes the map even, groups shrink to dots and outliers fly away
     rng = np.random.default_rng(0)
@@ -176,25 +163,6 @@ def test_groups_keep_a_size():
     for group in (Y[:100], Y[100:]):
         spread = np.median(np.linalg.norm(group - np.median(group, axis=0), axis=1))
         assert spread > 0.1  # of the root mean squared distance of all
-
-
-def test_new_rows_keep_more_ranks_than_their_nearest_row(irregular):
-    X = irregular(260, 5)
-    model = RankVisu(random_state=0).fit(X[:200])
-    T = cdist(X[200:], X[:200])
-    Z = model.transform(X[200:])
-
-    def stress(Z):
-        d = cdist(Z, model.embedding_)
-        total = 0
-        for t, row in zip(T, d, strict=True):
-            r, s = t.argsort().argsort() + 1, row.argsort().argsort() + 1
-            counts = np.minimum(r, s) <= 10
-            total += np.abs(np.minimum(r, 101) - np.minimum(s, 101))[counts].sum()
-        return total
-
-    assert stress(Z) < stress(model.embedding_[T.argmin(axis=1)])
-    np.testing.assert_array_equal(model.transform(X[:200]), model.embedding_)
 
 
 def test_equal_rows_share_a_place(irregular):
@@ -225,13 +193,6 @@ def test_few_rows_and_few_places(n, q, kind, irregular):
         assert np.isfinite(model.transform(X + 0.1)).all()
         if kind in ("constant", "two places"):
             assert model.stress_ == 0
-
-
-@each("q", [1, 2])
-def test_two_rows(q):
-    model = RankVisu(q).fit([[0.0, 1.0], [2.0, 5.0]])
-    assert model.stress_ == 0
-    assert np.linalg.norm(model.embedding_[0] - model.embedding_[1]) == pytest.approx(1)
 
 
 def test_a_map_has_a_mean_squared_distance_of_one(irregular):

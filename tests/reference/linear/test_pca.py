@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn import decomposition
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 
 import lowland
 from lowland import PCA
@@ -65,21 +65,6 @@ def test_axes_and_variances_are_those_of_the_covariance_matrix(irregular, solver
     assert (found.n_components_, found.n_samples_seen_) == (5, len(X))
 
 
-@each("whiten", [False, True])
-@each("scale", [False, True])
-def test_scores_are_the_projections_of_the_centered_rows(irregular, whiten, scale):
-    X = irregular(90, 8)
-    new = irregular(20, 8, seed=5)
-    found = PCA(3, whiten=whiten, scale=scale).fit(X)
-    axes, variances = from_definition(X, 3, scale)
-    deviation = X.std(axis=0, ddof=1) if scale else np.ones(8)
-    for rows in (X, new):
-        scores = ((rows - X.mean(axis=0)) / deviation) @ axes.T
-        scores = scores / np.sqrt(variances) if whiten else scores
-        assert np.allclose(found.transform(rows), scores, rtol=1e-8, atol=1e-8)
-    assert np.array_equal(found.fit_transform(X), found.transform(X))
-
-
 @pytest.mark.parametrize("scale", [False, True])
 def test_whitened_scores_have_the_identity_as_covariance(irregular, scale):
     X = irregular(90, 8)
@@ -87,20 +72,6 @@ def test_whitened_scores_have_the_identity_as_covariance(irregular, scale):
         Y = PCA(k, whiten=True, scale=scale).fit_transform(X)
         assert np.allclose(np.cov(Y, rowvar=False), np.eye(k), atol=1e-10)
         assert np.allclose(Y.mean(axis=0), 0, atol=1e-10)
-
-
-def test_scores_are_uncorrelated_with_the_variances_on_the_diagonal(irregular):
-    X = irregular(90, 8)
-    found = PCA(8).fit(X)
-    covariance = np.cov(found.transform(X), rowvar=False)
-    assert np.allclose(covariance, np.diag(found.explained_variance_), atol=1e-10)
-
-
-@each("solver", SOLVERS)
-def test_the_largest_entry_of_every_axis_is_positive(irregular, solver):
-    for seed in range(4):
-        axes = PCA(6, solver=solver, random_state=0).fit(irregular(40, 20, seed)).components_
-        assert np.array_equal(axes, turned(axes))
 
 
 @each("whiten", [False, True])
@@ -111,15 +82,6 @@ def test_all_components_give_the_data_back(irregular, whiten, scale, shape):
     found = PCA(whiten=whiten, scale=scale).fit(X)
     back = found.inverse_transform(found.transform(X))
     assert np.allclose(back, X, atol=1e-7)  # whitening multiplies and divides by tiny deviations
-
-
-def test_few_components_give_the_projection_on_their_plane(irregular):
-    X = irregular(60, 9)
-    found = PCA(4, whiten=True, scale=True).fit(X)
-    axes, _ = from_definition(X, 4, scale=True)
-    deviation = X.std(axis=0, ddof=1)
-    plane = ((X - X.mean(axis=0)) / deviation) @ axes.T @ axes * deviation + X.mean(axis=0)
-    assert np.allclose(found.inverse_transform(found.transform(X)), plane, atol=1e-8)
 
 
 # --- (b) closed forms ---------------------------------------------------------------------------
@@ -137,14 +99,6 @@ def test_the_textbook_covariance_has_its_textbook_axes(solver):
     first /= np.linalg.norm(first)
     assert np.allclose(found.components_, [first, [-first[1], first[0]]], atol=1e-10)
     assert np.allclose(found.components_, [[0.91, 0.41], [-0.41, 0.91]], atol=0.005)
-
-
-@each("solver", SOLVERS)
-def test_iris_has_its_known_spectrum(solver):
-    found = PCA(solver=solver, random_state=0).fit(load_iris().data)
-    assert np.allclose(found.explained_variance_ratio_[:2], [0.92461872, 0.05306648], atol=5e-9)
-    known = [4.22824171, 0.24267075, 0.0782095, 0.02383509]
-    assert np.allclose(found.explained_variance_, known, atol=5e-9)
 
 
 def test_ninety_five_per_cent_of_mnist_are_154_components():
@@ -167,16 +121,6 @@ def test_the_reconstruction_error_is_the_sum_of_the_discarded_variances(irregula
     if not scale:
         rebuilt = found.inverse_transform(found.transform(X))
         assert np.allclose(error, ((X - rebuilt) ** 2).sum(axis=1), rtol=1e-6, atol=1e-10)
-
-
-def test_points_on_a_line_need_one_axis():
-    t = np.array([-3.0, -1.0, 0.5, 2.0, 7.0])
-    direction = np.array([2.0, -6.0, 3.0]) / 7
-    found = PCA(1).fit(np.outer(t, direction) + np.array([1, 2, 3]))
-    assert np.allclose(found.components_, [-direction])  # the largest entry becomes positive
-    assert found.explained_variance_ratio_ == pytest.approx(1.0)
-    assert found.explained_variance_ == pytest.approx(t.var(ddof=1))
-    assert found.noise_variance_ == pytest.approx(0.0, abs=1e-14)
 
 
 # --- (c) scikit-learn ---------------------------------------------------------------------------
@@ -223,21 +167,13 @@ def test_a_number_of_components_gives_what_scikit_learn_gives(irregular, solver,
     assert_like_peer(found, peer, X, axes_atol=1e-5 if solver == "randomized" else None)
 
 
-@each("solver", SOLVERS)
-@each("table", ["tall", "wide", "square", "wine"])
-def test_all_components_are_those_of_scikit_learn(irregular, solver, table):
-    X = TABLES[table](irregular)
-    found = PCA(solver=solver, random_state=0).fit(X)
-    assert_like_peer(found, Peer(svd_solver="full").fit(X), X)
-
-
 @each("solver", ["auto", *EXACT])
 @each("table", TABLES)
-@each("share", [0.5, 0.99])
-def test_a_share_gives_what_scikit_learn_gives(irregular, solver, table, share):
+@each("kept", [None, 0.5, 0.99])
+def test_all_components_and_shares_are_those_of_scikit_learn(irregular, solver, table, kept):
     X = TABLES[table](irregular)
-    found = PCA(share, solver=solver).fit(X)
-    assert_like_peer(found, Peer(share, svd_solver="full").fit(X), X)
+    found = PCA(kept, solver=solver).fit(X)
+    assert_like_peer(found, Peer(kept, svd_solver="full").fit(X), X)
 
 
 @each("solver", ["auto", *EXACT])
@@ -247,17 +183,13 @@ def test_the_evidence_rule_gives_what_scikit_learn_gives(irregular, solver, tabl
     assert_like_peer(PCA("mle", solver=solver).fit(X), Peer("mle", svd_solver="full").fit(X), X)
 
 
-def test_the_evidence_rule_ignores_constant_columns_like_scikit_learn():
-    X = load_digits().data  # three pixels are always empty
-    assert PCA("mle").fit(X).n_components_ == Peer("mle").fit(X).n_components_
-
-
 @each("solver", SOLVERS)
 @each("table", ["tall", "wide"])
 def test_single_precision_gives_what_double_gives_to_single_precision(irregular, solver, table):
     X = TABLES[table](irregular).astype(np.float32)
     found = PCA(4, solver=solver, random_state=0).fit(X)
     assert_like_peer(found, Peer(4, svd_solver="full").fit(X.astype(float)), X, rtol=RTOL32)
+    assert found.inverse_transform(found.transform(X)).dtype == np.float32
 
 
 def sparse_table(irregular, n, p, seed=0):
@@ -267,20 +199,11 @@ def sparse_table(irregular, n, p, seed=0):
 
 
 @each("solver", SOLVERS)
-@each("shape", [(150, 20), (20, 150)])
-@each("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
-def test_sparse_data_give_what_scikit_learn_gives_for_them(irregular, solver, shape, kind):
-    X = sparse_table(irregular, *shape)
-    found = PCA(4, solver=solver, random_state=0).fit(kind(X))
-    peer = Peer(4, svd_solver="arpack", random_state=0).fit(kind(X))
-    assert_like_peer(found, peer, kind(X))
-
-
-@each("solver", SOLVERS)
 @each("scale", [False, True])
-@each("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
-def test_sparse_and_dense_data_give_the_same_model(irregular, solver, scale, kind):
-    X = sparse_table(irregular, 60, 12)
+@each("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array])
+@each("shape", [(60, 12), (20, 150)])
+def test_sparse_and_dense_data_give_the_same_model(irregular, solver, scale, kind, shape):
+    X = sparse_table(irregular, *shape)
     dense = PCA(3, scale=scale).fit(X)
     sparse = PCA(3, solver=solver, scale=scale, random_state=0).fit(kind(X))
     assert np.allclose(sparse.components_, dense.components_, atol=RTOL)
@@ -352,14 +275,6 @@ def test_a_model_with_too_few_rows_waits_for_more(irregular):
     assert model.transform(X).shape == (30, 5)
     model.partial_fit(X[5:])
     assert np.allclose(model.components_, PCA(5).fit(X).components_, atol=1e-9)
-
-
-def test_one_row_alone_is_a_batch(irregular):
-    X = irregular(6, 3)
-    model = PCA(2)
-    for row in X:
-        model.partial_fit(row[None, :])
-    assert np.allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_, rtol=1e-10)
 
 
 def test_a_rule_that_needs_more_rows_waits_for_more(irregular):
@@ -467,16 +382,6 @@ def test_constant_columns_of_sparse_data_change_nothing(irregular, solver, scale
 
 
 @each("solver", SOLVERS)
-def test_duplicate_rows_count_as_often_as_they_come(irregular, solver):
-    X = irregular(25, 6)
-    found = PCA(3, solver=solver, random_state=0).fit(np.tile(X, (4, 1)))
-    axes, _ = from_definition(X, 3)
-    variances = from_definition(np.tile(X, (4, 1)), 3)[1]
-    assert np.allclose(found.components_, axes, atol=RTOL)
-    assert np.allclose(found.explained_variance_, variances, rtol=RTOL)
-
-
-@each("solver", SOLVERS)
 @each("settings", [{}, {"whiten": True}, {"scale": True, "whiten": True}])
 @each("value", [0.0, 0.1])
 def test_rows_that_are_all_equal_are_all_placed_at_the_origin(solver, settings, value):
@@ -523,17 +428,6 @@ def test_one_column_is_centered_and_no_more(solver, kind):
 
 
 @each("solver", SOLVERS)
-@each("size", [1e-60, 1e60])
-def test_the_unit_of_the_data_does_not_matter(irregular, solver, size):
-    X = irregular(40, 6)
-    found = PCA(3, solver=solver, random_state=0).fit(X * size)
-    assert np.allclose(found.components_, from_definition(X, 3)[0], atol=RTOL)
-    assert np.allclose(
-        found.explained_variance_ratio_, PCA(3).fit(X).explained_variance_ratio_, rtol=RTOL
-    )
-
-
-@each("solver", SOLVERS)
 def test_a_far_away_center_does_not_matter(irregular, solver):
     X = irregular(200, 6)
     found = PCA(3, solver=solver, random_state=0).fit(X + 1e6)
@@ -541,29 +435,7 @@ def test_a_far_away_center_does_not_matter(irregular, solver):
     assert np.allclose(found.explained_variance_, from_definition(X, 3)[1], rtol=RTOL)
 
 
-def test_the_layout_in_memory_does_not_matter(irregular):
-    X = irregular(60, 9)
-    for solver in SOLVERS:
-        expected = PCA(3, solver=solver, random_state=0).fit(X)
-        for view in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X[::-1].copy()[::-1]):
-            found = PCA(3, solver=solver, random_state=0).fit(view)
-            assert np.allclose(found.components_, expected.components_, atol=1e-10)
-            assert np.array_equal(found.transform(view), found.transform(X))
-
-
 # --- what is refused ----------------------------------------------------------------------------
-
-
-@each("solver", SOLVERS)
-@each(("shape", "most"), [((20, 4), 4), ((4, 20), 4)])
-def test_more_components_than_there_can_be_are_refused_with_the_numbers(
-    irregular, solver, shape, most
-):
-    X = irregular(*shape)
-    message = rf"n_components=5 .*min\(n, p\) = {most} .*{shape[0]} rows and {shape[1]} columns"
-    with pytest.raises(ParameterError, match=message):
-        PCA(5, solver=solver).fit(X)
-    assert PCA(4, solver=solver, random_state=0).fit(X).n_components_ == 4
 
 
 @each("rule", [0.9, "mle", "parallel", "optimal"])
@@ -592,11 +464,6 @@ def test_numbers_of_numpy_are_numbers_of_components(irregular):
         assert PCA(share).fit(X).n_components_ == PCA(0.9).fit(X).n_components_
     waiting = PCA(np.int64(4)).partial_fit(X[:3])
     assert waiting.partial_fit(X[3:]).n_components_ == 4
-
-
-def test_a_single_row_is_refused_by_fit():
-    with pytest.raises(DataError, match="minimum of 2"):
-        PCA(1).fit(np.ones((1, 3)))
 
 
 # --- rules --------------------------------------------------------------------------------------
@@ -651,39 +518,6 @@ def test_outlier_scores_are_those_of_the_definition(irregular, kind, settings):
     assert np.array_equal(found.reconstruction_error(kind(new)), residual)
 
 
-def test_t2_is_hotellings_statistic_when_all_axes_are_kept(irregular):
-    X = irregular(60, 5)
-    centered = X - X.mean(axis=0)
-    mahalanobis = np.einsum("ij,ij->i", centered @ np.linalg.inv(np.cov(X.T)), centered)
-    scores = PCA().fit(X).outlier_scores(X)
-    assert np.allclose(scores.t2, mahalanobis, rtol=1e-8)
-    assert np.allclose(scores.residual, 0, atol=1e-20)
-    assert scores.t2.sum() == pytest.approx(59 * 5)
-
-
-def test_each_kind_of_outlier_shows_in_its_own_score():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2)) * [6, 4] @ np.eye(2, 8) + 0.1 * rng.standard_normal((300, 8))
-    X[17, :2] += [60, 0]  # far away within the plane
-    X[23, 5] += 3  # a little off the plane, 30 times its noise
-    scores = PCA(2).fit(X).outlier_scores(X)
-    assert scores.t2.argmax() == 17
-    assert scores.residual.argmax() == 23
-    assert scores.t2[23] < np.quantile(scores.t2, 0.99)
-    assert scores.residual[17] < np.quantile(scores.residual, 0.999)
-    others = np.delete(np.arange(300), [17, 23])
-    assert scores.t2[17] > 4 * scores.t2[others].max()
-    assert scores.residual[23] > 4 * scores.residual[others].max()
-
-
-@pytest.mark.parametrize("scale", [False, True])
-def test_the_reconstruction_error_of_sparse_rows_is_that_of_dense_rows(irregular, scale):
-    X = sparse_table(irregular, 70, 9)
-    found = PCA(4, scale=scale).fit(X)
-    sparse = found.reconstruction_error(scipy.sparse.csr_array(X))
-    assert np.allclose(sparse, found.reconstruction_error(X), rtol=1e-12)
-
-
 def test_scores_of_a_row_hardly_depend_on_the_batch_even_across_blocks(irregular):
     # 2^21 values per block: 5000 columns make blocks of 419 rows.
     X = np.tile(irregular(500, 50), (1, 100))
@@ -696,20 +530,6 @@ def test_scores_of_a_row_hardly_depend_on_the_batch_even_across_blocks(irregular
 
 
 # --- promises -----------------------------------------------------------------------------------
-
-
-@each("solver", SOLVERS)
-@each("shape", [(40, 12), (12, 40)])
-def test_single_precision_stays_single_precision(irregular, solver, shape):
-    X = irregular(*shape).astype(np.float32)
-    found = PCA(3, solver=solver, scale=True, whiten=True, random_state=0).fit(X)
-    Y = found.transform(X)
-    assert Y.dtype == np.float32
-    assert found.inverse_transform(Y).dtype == np.float32
-    assert found.fit_transform(X).dtype == np.float32
-    assert found.transform(scipy.sparse.csr_array(X)).dtype == np.float32
-    assert found.transform(X.astype(np.float64)).dtype == np.float64
-    assert np.allclose(Y, found.transform(X.astype(np.float64)), atol=1e-4)
 
 
 @each(
@@ -742,21 +562,7 @@ def test_the_number_of_threads_changes_no_byte(solver, kind, dtype, shape, k):
     Y = one.transform(X)
     assert np.array_equal(Y, two.transform(X))
     assert np.array_equal(one.inverse_transform(Y), two.inverse_transform(Y))
-
-
-@each("rule", ["mle", "parallel", "optimal", 0.8])
-def test_the_number_of_threads_changes_no_choice(irregular, rule):
-    X = irregular(900, 60)
-    one, two = (PCA(rule, n_jobs=jobs, random_state=0).fit(X) for jobs in (1, 2))
-    assert np.array_equal(one.components_, two.components_)
-
-
-def test_the_number_of_threads_changes_no_byte_of_batches_and_outlier_scores(irregular):
-    X = np.tile(irregular(700, 150), (5, 1))
-    one, two = (in_batches(PCA(20, n_jobs=jobs), X, [100, 2600]) for jobs in (1, 2))
-    assert np.array_equal(one.components_, two.components_)
-    for mine, other in zip(one.outlier_scores(X), two.outlier_scores(X), strict=True):
-        assert np.array_equal(mine, other)
+    assert np.array_equal(one.outlier_scores(X), two.outlier_scores(X))
 
 
 @each("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
@@ -774,14 +580,6 @@ def test_row_by_row_and_all_at_once_are_the_same_bytes(irregular, kind, dtype, s
         assert np.array_equal(back, np.vstack(rows))
 
 
-def test_a_seed_repeats_the_randomized_solver_and_none_still_agrees(irregular):
-    X = irregular(300, 80)
-    first, again = (PCA(5, solver="randomized", random_state=3).fit(X) for _ in range(2))
-    fresh = PCA(5, solver="randomized").fit(X)
-    assert np.array_equal(first.components_, again.components_)
-    assert np.allclose(first.components_, fresh.components_, atol=RTOL)
-
-
 @each("solver", SOLVERS)
 @each("kind", [np.array, np.asfortranarray, scipy.sparse.csr_array])
 def test_nothing_writes_to_the_data(irregular, solver, kind):
@@ -797,25 +595,3 @@ def test_nothing_writes_to_the_data(irregular, solver, kind):
     found.outlier_scores(X)
     PCA(2).partial_fit(X).partial_fit(X)
     assert np.array_equal(X.toarray() if scipy.sparse.issparse(X) else X, table)
-
-
-def test_transform_changes_nothing_in_the_model(irregular):
-    X = irregular(50, 8)
-    found = PCA(3, whiten=True, scale=True).fit(X)
-    before = {name: np.copy(value) for name, value in vars(found).items() if name.endswith("_")}
-    found.inverse_transform(found.transform(X * 2))
-    found.outlier_scores(X * 2)
-    after = {name: value for name, value in vars(found).items() if name.endswith("_")}
-    assert before.keys() == after.keys()
-    assert all(np.array_equal(before[name], after[name]) for name in before if name != "scatter_")
-
-
-@each("solver", SOLVERS)
-def test_a_loaded_model_gives_the_same_bytes(irregular, tmp_path, solver):
-    X = irregular(50, 8)
-    found = PCA(3, solver=solver, scale=True, whiten=True, random_state=0).fit(X)
-    found.save(tmp_path / "model.lowland")
-    loaded = lowland.load(tmp_path / "model.lowland")
-    assert np.array_equal(loaded.transform(X), found.transform(X))
-    assert np.array_equal(loaded.outlier_scores(X).t2, found.outlier_scores(X).t2)
-    assert loaded.get_params() == found.get_params()

@@ -24,30 +24,6 @@ def test_with_all_rows_as_landmarks_it_is_classical_scaling(irregular, distances
     np.testing.assert_allclose(marked.embedding_, whole.embedding_, atol=1e-9)
 
 
-def test_the_triangulation_is_the_papers(irregular, distances):
-    """de Silva & Tenenbaum, section 2: y = -1/2 L# (t - mean of the squared distances)."""
-    X = irregular(50, 4)
-    model = LandmarkMDS(n_landmarks=12, random_state=0).fit(X)
-    L = X[model.landmarks_]
-    D2 = distances(L) ** 2
-    H = np.eye(12) - 1 / 12
-    values, vectors = np.linalg.eigh(-0.5 * H @ D2 @ H)
-    values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
-    pseudo = (vectors / np.sqrt(values)).T
-    t = ((X[:, None] - L[None]) ** 2).sum(axis=2)
-    Y = -0.5 * (t - D2.mean(axis=0)) @ pseudo.T
-    np.testing.assert_allclose(np.abs(model.embedding_), np.abs(Y), atol=1e-9)
-
-
-def test_rows_and_distances_give_the_same_map(irregular, distances):
-    X = irregular(60, 4)
-    rows = LandmarkMDS(n_landmarks=20, random_state=3).fit(X[:50])
-    given = LandmarkMDS(n_landmarks=20, random_state=3, metric="precomputed")
-    given.fit(distances(X[:50]))
-    np.testing.assert_allclose(given.embedding_, rows.embedding_, atol=1e-9)
-    np.testing.assert_allclose(given.transform(distances(X)[:, :50]), rows.transform(X), atol=1e-9)
-
-
 def test_maxmin_takes_the_farthest_next(irregular, distances):
     X = irregular(80, 3)
     model = LandmarkMDS(n_landmarks=5, selection="maxmin", random_state=0).fit(X)

@@ -7,7 +7,6 @@ from scipy.stats import rankdata
 
 from lowland import ClassicalMDS, NonmetricMDS
 from lowland._engines.stress.monotone_regression import mid_ranks
-from lowland.datasets import breakfast
 from lowland.errors import DataError
 from support.cases import each
 
@@ -120,37 +119,6 @@ def test_it_is_no_worse_than_scikit_learns(irregular, distances):
         normalized_stress=True,
     )
     assert ours.stress_ <= theirs
-
-
-def test_breakfast_items_fall_into_toasts_pastries_and_muffins():
-    """Green & Rao's judge 42: three kinds of food, each on its own side of the map."""
-    names, D = list(breakfast().row_names), breakfast(judge=42).X
-    kinds = [
-        ("butoast", "cintoast", "toastmarm", "butoastj", "toastmarg"),
-        ("jdonut", "cinbun", "danpastry", "gdonut", "cofcake"),
-        ("engmuff", "hrolls", "cornmuff"),
-    ]
-    model = NonmetricMDS(metric="precomputed", n_init=10, random_state=0).fit(D)
-    assert model.stress_ < 0.1
-    groups = [model.embedding_[[names.index(name) for name in kind]] for kind in kinds]
-    centers = np.array([group.mean(axis=0) for group in groups])
-    for own, group in enumerate(groups):
-        reach = np.linalg.norm(group[:, None] - centers, axis=2)
-        assert (reach.argmin(axis=1) == own).all()
-    place = dict(zip(names, model.embedding_, strict=True))
-    donuts = np.linalg.norm(place["jdonut"] - place["gdonut"])
-    assert donuts < np.linalg.norm(place["jdonut"] - place["hrolls"]) / 3
-
-
-def test_new_rows_aim_at_disparities(irregular):
-    X = irregular(60, 2)  # a plane: places are known
-    model = NonmetricMDS(tol=1e-10, max_iter=2000).fit(X[:50])
-    placed = model.transform(X)
-    np.testing.assert_allclose(placed[:50], model.embedding_)
-    together = NonmetricMDS(tol=1e-10, max_iter=2000).fit(X).embedding_
-    from scipy.spatial import procrustes
-
-    assert procrustes(together, placed)[2] < 1e-3
 
 
 def test_awkward_dissimilarities():

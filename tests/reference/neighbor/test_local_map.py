@@ -116,11 +116,6 @@ def test_new_rows_are_repelled_by_the_rows_within_reach():
     within = (cdist(Y, Y) <= 10.0).sum(axis=1).mean()
     # some 60 draws per row estimate the number of rows within reach
     assert model.far_weight_ == pytest.approx(model.n_far_ / within, rel=0.03)
-    Z, Y = model.transform(X + 1e-7), model.embedding_
-    moved = np.linalg.norm(Z - Y, axis=1)
-    tenth = np.sort(cdist(Y, Y), axis=1)[:, 10]
-    assert np.median(moved) < np.median(tenth)
-    assert np.mean(moved < 0.05 * np.ptp(Y)) > 0.99
 
 
 @each("reach", [4.0, 10.0])
@@ -136,26 +131,6 @@ def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(reach):
     assert not np.array_equal(exact, gridded)
     # the field of the grid has an error of 1 %; where two minima are alike, it may choose
     assert np.quantile(np.linalg.norm(exact - gridded, axis=1), 0.95) < 0.05
-
-
-@each("d", [1, 2, 3])
-def test_the_same_bytes_for_any_number_of_threads(d):
-    X = irregular(600, 7)
-    params = {"num_iters": (20, 20, 40), "random_state": 3}
-    one, two = (LocalMAP(d, n_jobs=jobs, **params).fit(X) for jobs in (1, 2))
-    assert one.embedding_.tobytes() == two.embedding_.tobytes()
-    assert one.far_weight_ == two.far_weight_
-    new = irregular(40, 7, seed=5)
-    assert one.transform(new).tobytes() == two.transform(new).tobytes()
-
-
-@each("n", [2, 3, 5, 12])
-@each("reach", [0.01, 10.0, 1e6])
-def test_few_rows_and_any_reach_give_a_finite_map(n, reach):
-    X = irregular(n, 3)
-    model = LocalMAP(low_dist_thres=reach, random_state=0).fit(X)
-    assert np.isfinite(model.embedding_).all()
-    assert np.isfinite(model.transform(X + 0.1)).all()
 
 
 # Measured with pacmap 0.9.1 (numba 0.68.1, faiss-cpu 1.15.1, numpy 2.4.6) on the 1797 digits with

@@ -14,13 +14,9 @@ from lowland.datasets import branching_tree
 from lowland.neighbor._alpha_decay import AlphaDecay
 from lowland.neighbor._diffusion import diffusion, entropies_of, knee, potential
 from reference.chance import not_below_in_pairs
+from support.bent_rows import rows as irregular_rows
 from support.cases import each
-
-
-def irregular(n=80, p=6, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
+from support.oracles.mds import guttman
 
 
 def context(threads=1):
@@ -74,17 +70,6 @@ def classical(D, q):
     return (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :q]
 
 
-def guttman(D, Y, steps):
-    """Metric scaling by plain majorization (de Leeuw 1977)."""
-    for _ in range(steps):
-        d = cdist(Y, Y) + np.eye(len(Y))
-        B = -D / d
-        np.fill_diagonal(B, 0)
-        np.fill_diagonal(B, -B.sum(axis=1))
-        Y = B @ Y / len(Y)
-    return Y
-
-
 def relative_stress(D, Y):
     return np.sqrt(((D - cdist(Y, Y)) ** 2).sum() / (D**2).sum())
 
@@ -94,7 +79,7 @@ def relative_stress(D, Y):
 @each(("k", "alpha"), [(5, 40.0), (3, 2.0), (4, None), (7, 0.7)])
 def test_the_whole_method_is_that_of_the_paper(k, alpha, t, gamma):
     """Up to the map of classical scaling, which has a closed form."""
-    X = irregular()
+    X = irregular_rows(80, 6)
     K = kernel(cdist(X, X), k, alpha)
     P = K / K.sum(axis=1, keepdims=True)
     model = PHATE(3, n_neighbors=k, decay=alpha, t=t, gamma=gamma, mds="classical").fit(X)
@@ -108,10 +93,10 @@ def test_the_whole_method_is_that_of_the_paper(k, alpha, t, gamma):
 
 @each("alpha", [40.0, 3.0])
 def test_metric_scaling_ends_where_plain_majorization_ends(alpha):
-    X = irregular(60)
+    X = irregular_rows(60, 6)
     K = kernel(cdist(X, X), 5, alpha)
     D = potential_distances(K / K.sum(axis=1, keepdims=True), 6, 1.0)
-    Y = guttman(D, classical(D, 2), 3000)
+    Y = guttman(D, classical(D, 2), 1 - np.eye(60), 3000)
     model = PHATE(decay=alpha, t=6, tol=1e-12, max_iter=2000).fit(X)
     assert model.stress_ <= relative_stress(D, Y) * (1 + 1e-5)
     assert model.stress_ == pytest.approx(relative_stress(D, model.embedding_), rel=1e-6)
@@ -122,7 +107,7 @@ def test_metric_scaling_ends_where_plain_majorization_ends(alpha):
 
 def test_nonmetric_scaling_keeps_the_order_best():
     """And its map, whose size is free, has the mean square of the potential distances."""
-    X = irregular(60)
+    X = irregular_rows(60, 6)
     K = kernel(cdist(X, X), 5, 40.0)
     D = potential_distances(K / K.sum(axis=1, keepdims=True), 3, 1.0)
     found = {}
@@ -136,7 +121,7 @@ def test_nonmetric_scaling_keeps_the_order_best():
 @each("alpha", [40.0, 2.0, None])
 def test_landmarks_diffuse_as_the_paper_says(alpha):
     """P_mm = P_mn P_nm with sums over clusters; rows lie at P_nm times the map of landmarks."""
-    X = irregular(150, seed=3)
+    X = irregular_rows(150, 6, seed=3)
     params = {"decay": alpha, "n_landmarks": 40, "mds": "classical", "t": 4, "random_state": 0}
     model = PHATE(2, **params).fit(X)
     K, cluster = kernel(cdist(X, X), 5, alpha), model.landmarks_
@@ -158,7 +143,7 @@ def test_landmarks_diffuse_as_the_paper_says(alpha):
 
 
 def test_many_landmarks_in_a_dense_kernel_are_multiplied_alike(monkeypatch):
-    X = irregular(150, seed=3)
+    X = irregular_rows(150, 6, seed=3)
     fit = PHATE(decay=1.0, n_landmarks=40, random_state=0).fit
     sparse = fit(X).eigenvalues_
     monkeypatch.setattr("lowland.neighbor._diffusion.DENSE_WORK", 0.0)
@@ -183,7 +168,7 @@ def test_no_value_of_the_kernel_is_missed(kind, alpha):
 
 
 def test_equal_rows_are_one_point():
-    X = irregular(50)
+    X = irregular_rows(50, 6)
     rng = np.random.default_rng(1)
     which = np.concatenate([np.arange(50), rng.integers(50, size=30), np.full(20, 7)])
     once, often = (PHATE(random_state=0).fit(A) for A in (X, X[which]))
@@ -243,7 +228,7 @@ def test_parts_without_a_connection_stay_apart():
 
 def test_parts_without_a_connection_share_no_landmark():
     part = np.repeat([0, 1, 2], 100)
-    X = irregular(300, seed=5) + 1e4 * part[:, None]
+    X = irregular_rows(300, 6, seed=5) + 1e4 * part[:, None]
     model = PHATE(n_landmarks=60, random_state=0).fit(X)
     assert all(
         len(np.unique(part[model.landmarks_ == c])) == 1 for c in np.unique(model.landmarks_)
@@ -263,7 +248,7 @@ def test_the_knee_of_two_lines_is_where_they_meet(corner):
 
 # --- phate 2.0.0 (GPL), run as a black box: values of its public attributes -------------------
 
-# irregular(80, 6, 0), knn=5, n_pca=None: first entries of row 3 of diff_op, the number of its
+# irregular_rows(80, 6, 0), knn=5, n_pca=None: first entries of row 3 of diff_op, the number of its
 # entries, diff_potential at four places for t=7; compute_von_neumann_entropy of D^-1/2 K D^-1/2,
 # whose singular values are absolute eigenvalues, at t = 1, 5, 20, 100; its knee; optimal_t, by the
 # singular values of P.
@@ -298,7 +283,7 @@ PEER = {
 @each("alpha", list(PEER))
 def test_operator_entropy_and_potential_are_those_of_phate(alpha):
     row, n_entries, potentials, entropies, peer_knee, peer_t = PEER[alpha]
-    X, run = irregular(), context()
+    X, run = irregular_rows(80, 6), context()
     decay = AlphaDecay(5, alpha, "euclidean", None)
     K = decay.of_rows(X, decay.nearest(X, run), run).K
     P = K.toarray() / np.asarray(K.sum(axis=1)).reshape(-1, 1)
@@ -353,27 +338,13 @@ def test_paths_of_a_large_tree_are_kept_through_landmarks():
     assert paths_kept(tree, Y) >= max(TREE_LANDMARKS)
 
 
-def test_new_rows_land_on_their_branch():
-    tree = branching_tree(1200, random_state=0)
-    model = PHATE(random_state=0).fit(tree.X[:1000])
-    placed = model.transform(tree.X[1000:])
-    near = np.argsort(cdist(placed, model.embedding_), axis=1)[:, :10]
-    same = (tree.y[:1000][near] == tree.y[1000:, None]).mean()
-    Y = model.embedding_
-    among = np.argsort(cdist(Y, Y), axis=1)[:, 1:11]
-    fitted = (tree.y[:1000][among] == tree.y[:1000, None]).mean()
-    assert same >= fitted - 3 * np.sqrt(fitted * (1 - fitted) / 200)
-    whole = cdist(tree.truth[1000:], tree.truth[:1000], "cityblock").ravel()
-    assert spearmanr(whole, cdist(placed, Y).ravel())[0] > min(TREE[0])
-
-
 # --- house ------------------------------------------------------------------------------------
 
 
 @each("n_landmarks", [150, None])
 @each("mds", ["metric", "nonmetric"])
 def test_the_number_of_threads_changes_no_byte(n_landmarks, mds):
-    X = irregular(700, 20)
+    X = irregular_rows(700, 20)
     params = {"n_landmarks": n_landmarks, "mds": mds, "random_state": 0, "max_iter": 20}
     one, two = (PHATE(n_jobs=jobs, **params).fit(X) for jobs in (1, 2))
     np.testing.assert_array_equal(one.embedding_, two.embedding_)
@@ -401,7 +372,7 @@ def test_sparse_rows_and_given_distances_give_the_same_map(metric):
 
 def test_too_many_landmarks_are_refused_before_they_are_computed(monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "80MB")
-    X = irregular(1900)
+    X = irregular_rows(1900, 6)
     with pytest.raises(MemoryLimitError, match=r"PHATE with 1900 landmarks.*n_landmarks="):
         PHATE(n_landmarks=None).fit(X)
     assert PHATE(n_landmarks=100, random_state=0).fit_transform(X).shape == (1900, 2)

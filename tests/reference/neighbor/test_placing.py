@@ -1,7 +1,6 @@
 """New rows in a t-SNE map of many rows: index and field are kept, and change no byte."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -109,23 +108,6 @@ def test_a_new_fit_and_a_changed_map_forget_what_was_kept(builds):
     model.embedding_ += 1.0  # in place
     assert np.abs(model.transform(NEW) - second - 1.0).max() < 0.5
     assert builds["field"] == fields + 2
-
-
-def test_two_threads_at_once_give_the_same_bytes(model, builds):
-    expected = pickle.loads(pickle.dumps(model)).transform(NEW)
-    builds.update(index=0)
-    found = [None] * 4
-
-    def work(i):
-        found[i] = model.transform(NEW)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(Z.tobytes() == expected.tobytes() for Z in found)
-    assert builds["index"] == 1
 
 
 @pytest.mark.parametrize("make", [LaplacianEigenmaps, LLE])

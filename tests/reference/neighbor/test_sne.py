@@ -8,19 +8,11 @@ from scipy.special import rel_entr
 from sklearn.neighbors import KNeighborsClassifier
 
 from lowland import PCA, SNE, SymmetricSNE
-from lowland._engines.embedding.affinity import (
-    conditional_affinities,
-    dense_conditional,
-    dense_joint,
-)
+from lowland._engines.embedding.affinity import dense_conditional, dense_joint
 from lowland.datasets import digits
-from lowland.errors import ParameterError
 from lowland.neighbors import knn_graph
 from reference.chance import not_below_in_pairs
-from support.cases import each
-
-FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
-FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
+from reference.plain import FOUR_PLACES, FOUR_ROWS
 
 both = pytest.mark.parametrize("method", [SNE, SymmetricSNE])
 
@@ -131,105 +123,3 @@ def test_other_kinds_of_input_give_the_same_map(method):
     fewer = method(n_neighbors=90, **params).fit(X)
     assert fewer.n_neighbors_ == 90
     assert fewer.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.2)
-
-
-@both
-def test_a_map_can_be_continued(method):
-    X = digits().X[:200]
-    first = method(random_state=0, max_iter=30, tol=0).fit(X)
-    second = method(init=first.embedding_, max_iter=100, tol=0).fit(X)
-    assert second.loss_history_[0] == pytest.approx(first.kl_divergence_, rel=1e-5)
-    assert second.kl_divergence_ < first.kl_divergence_
-
-
-@both
-def test_fitted_rows_have_their_places_and_new_ones_come_alone(method):
-    X = np.vstack([digits().X[:150], digits().X[:30], np.repeat(digits().X[:1], 40, axis=0)])
-    model = method(random_state=0, max_iter=60, n_jobs=1).fit(X)
-    before = model.embedding_.copy()
-    np.testing.assert_array_equal(model.transform(X), before)
-    np.testing.assert_array_equal(before[:30], before[150:180])
-    new = digits().X[500:520]
-    alone = np.vstack([model.transform(row[None]) for row in new])
-    assert model.transform(new).tobytes() == alone.tobytes()
-    np.testing.assert_array_equal(model.embedding_, before)
-
-
-@both
-def test_new_rows_lower_the_divergence_of_their_method_most(method):
-    """J = sum p r^2 + log phi where each row has its own q, else + phi / (Z / n)."""
-    X, new = digits().X[:150], digits().X[300:306]
-    model = method(perplexity=15, random_state=0).fit(X)
-    Y = model.embedding_
-    off = ~np.eye(150, dtype=bool)
-    mean = np.exp(-cdist(Y, Y, "sqeuclidean"))[off].sum() / 150
-    distances = np.sort(cdist(new, X), axis=1)[:, :149]  # as many as a fitted row has
-    near = np.argsort(cdist(new, X), axis=1)[:, :149]
-    P = conditional_affinities(distances, 15).weights
-    for z, p, ids in zip(model.transform(new), P, near, strict=True):
-
-        def J(z, p=p, ids=ids):
-            squares = ((z - Y) ** 2).sum(axis=1)
-            phi = np.exp(-squares).sum()
-            return p @ squares[ids] + (np.log(phi) if method is SNE else phi / mean)
-
-        best = minimize(J, z)
-        assert J(z) <= best.fun + 1e-4 * abs(best.fun)
-        assert np.linalg.norm(z - best.x) < 2e-3 * np.ptp(Y)
-
-
-@both
-def test_threads_do_not_change_a_byte(method):
-    X = digits().X[:700]
-    one, two = (method(random_state=0, max_iter=40, n_jobs=n).fit(X) for n in (1, 2))
-    assert one.embedding_.tobytes() == two.embedding_.tobytes()
-    assert one.loss_history_.tobytes() == two.loss_history_.tobytes()
-
-
-@pytest.mark.slow
-@both
-@each("n", range(2, 11))
-def test_few_rows_have_a_map(method, n, irregular):
-    X = irregular(n, 3)
-    for perplexity in {1, 1.5, n - 1}:
-        if perplexity > n - 1:
-            continue
-        for n_components in (1, 2, min(n, 5)):
-            model = method(n_components, perplexity=perplexity, random_state=0).fit(X)
-            assert np.isfinite(model.embedding_).all()
-            assert model.kl_divergence_ > -1e-5 * n
-            assert np.isfinite(model.transform(X + 0.1)).all()
-
-
-@both
-@each("kind", ["constant", "duplicates", "outliers", "design", "tiny", "huge"])
-def test_hard_data_have_a_finite_map(method, kind, irregular):
-    X = irregular(64, 4)
-    if kind == "constant":
-        X[:] = 3
-    elif kind == "duplicates":
-        X = np.repeat(X[:16], 4, axis=0)
-    elif kind == "outliers":
-        X[:2] = [[1e8, 0, 0, 0], [0, -1e6, 0, 0]]
-    elif kind == "design":  # equal in the leading axes
-        levels = np.meshgrid(*[[0.0, 1.0]] * 6, indexing="ij")
-        X = np.stack(levels, axis=-1).reshape(-1, 6) * [32, 16, 8, 4, 2, 1]
-    elif kind in ("tiny", "huge"):
-        X = np.ldexp(X, {"tiny": -27, "huge": 27}[kind])  # without rounding
-    model = method(perplexity=5, random_state=0).fit(X)
-    assert np.isfinite(model.embedding_).all()
-    assert np.isfinite(model.loss_history_).all()
-    if kind == "design":  # the nearest may share a place, but not whole corners of the design
-        free = method(perplexity=5, random_state=0, init="random").fit(X)
-        assert model.kl_divergence_ < 1.5 * free.kl_divergence_
-    else:
-        assert len(np.unique(model.embedding_, axis=0)) == len(np.unique(X, axis=0))
-    if kind in ("tiny", "huge"):
-        plain = method(perplexity=5, random_state=0).fit(irregular(64, 4))
-        assert model.embedding_.tobytes() == plain.embedding_.tobytes()
-
-
-@both
-def test_too_large_a_perplexity_is_refused_with_the_largest(method, irregular):
-    with pytest.raises(ParameterError, match=r"perplexity=30 is too large for 20 rows.* = 19"):
-        method().fit(irregular(20, 3))

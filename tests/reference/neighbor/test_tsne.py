@@ -17,10 +17,8 @@ from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
 from reference.chance import not_below_in_pairs
+from reference.plain import FOUR_PLACES, FOUR_ROWS
 from support.cases import each
-
-FOUR_ROWS = np.array([(0, 0, 0), (1, 0, 0.2), (1.3, 1, 0), (0, 1.1, 2)])
-FOUR_PLACES = np.array([(0, 0), (1, 0.1), (1.2, 1), (0.1, 0.6)])
 
 
 def label_found(Y, labels):
@@ -207,48 +205,6 @@ def test_a_map_can_be_continued(full):
     assert np.median(moved) < 0.2 * np.ptp(first.embedding_)
 
 
-def test_a_callback_sees_every_step_and_can_stop():
-    seen = []
-
-    def callback(step, Y, loss):
-        seen.append(Y.copy())
-        return step == 40
-
-    model = TSNE(random_state=0, callback=callback).fit(digits().X[:200])
-    assert model.n_iter_ == len(seen) == 40
-    np.testing.assert_array_equal(model.embedding_, seen[-1].astype(np.float64))
-    assert np.isfinite(model.transform(digits().X[200:210])).all()
-
-
-def test_tol_stops_when_the_divergence_settles_and_zero_never_does():
-    X = digits().X[:300]
-    early = TSNE(random_state=0, tol=1e-3, max_iter=2000).fit(X)
-    assert 250 < early.n_iter_ < 1000
-    assert TSNE(random_state=0, tol=0, max_iter=400).fit(X).n_iter_ == 400
-
-
-def test_progress_is_shown_on_request(capsys):
-    short(verbose=True).fit(digits().X[:200])
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "TSNE" in shown.err
-    assert "iteration" in shown.err
-    assert "60" in shown.err
-
-
-@pytest.mark.slow
-@each("method", ["exact", "barnes_hut", "mesh", "auto"])
-def test_threads_do_not_change_a_byte_of_a_large_map(method):
-    rng = np.random.default_rng(0)
-    X = np.tile(digits().X, (3, 1))[:5100]  # enough rows to be rearranged
-    X = X + rng.standard_normal(X.shape)
-    params = {"method": method, "perplexity": 8, "max_iter": 120, "early_exaggeration_iter": 60}
-    one, two = (short(n_jobs=n_jobs, **params).fit(X) for n_jobs in (1, 2))
-    assert one.embedding_.tobytes() == two.embedding_.tobytes()
-    assert one.loss_history_.tobytes() == two.loss_history_.tobytes()
-    assert one.transform(X[:9] + 1).tobytes() == two.transform(X[:9] + 1).tobytes()
-
-
 # --- new rows ---------------------------------------------------------------------------------
 
 
@@ -275,15 +231,6 @@ def test_fitted_rows_have_their_places_also_among_equal_ones():
         np.testing.assert_array_equal(model.embedding_[:40], model.embedding_[200:240])
         assert len(np.unique(model.embedding_[240:], axis=0)) == 1
         assert len(np.unique(model.embedding_, axis=0)) == 200
-
-
-@pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_new_rows_land_alone_as_in_company(n_components):
-    X = digits().X
-    model = short(n_components=n_components, n_jobs=1).fit(X[:300])
-    together = model.transform(X[300:330])
-    alone = np.vstack([model.transform(row[None]) for row in X[300:330]])
-    assert together.tobytes() == alone.tobytes()
 
 
 def test_new_rows_by_their_distances(same_start):
@@ -400,16 +347,6 @@ def test_many_equal_rows_stay_with_their_kin():
         assert label_found(Y[:300], y)[0]
 
 
-@each("dtype", [np.float32, np.float64])
-@each("exponent", [-27, 27])
-def test_the_unit_of_the_data_does_not_matter(exponent, dtype):
-    """Powers of two, since rounding would lead to other local minima."""
-    X = digits().X[:300].astype(dtype)
-    plain, other = (TSNE(random_state=0).fit(A) for A in (X, np.ldexp(X, exponent)))
-    assert other.embedding_.dtype == dtype
-    assert other.embedding_.tobytes() == plain.embedding_.tobytes()
-
-
 @pytest.mark.parametrize("perplexity", [1, 1.5, 99])
 def test_extreme_perplexities(perplexity):
     model = TSNE(perplexity=perplexity, random_state=0).fit(digits().X[:100])
@@ -478,11 +415,3 @@ def test_a_bad_start_is_not_printed_whole():
     assert len(str(refused.value)) < 400
     with pytest.raises(lowland.errors.DataError, match="coordinate of 1e"):
         TSNE(init=np.full((100, 2), 1e30)).fit(X)
-
-
-def test_the_callback_sees_every_step_up_to_the_one_that_settled():
-    steps = []
-    model = TSNE(random_state=0, tol=1e-2, callback=lambda step, Y, loss: steps.append(step))
-    model.fit(digits().X[:200])
-    assert model.n_iter_ < 750
-    assert steps == list(range(1, model.n_iter_ + 1))

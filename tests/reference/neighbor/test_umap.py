@@ -14,9 +14,9 @@ from lowland._engines.embedding import descent
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbor import _umap_forces
-from lowland.neighbor._fuzzy_graph import fuzzy_graph, memberships
+from lowland.neighbor._fuzzy_graph import fuzzy_graph
 from lowland.neighbor._umap_law import curve_parameters, umap_law
-from lowland.neighbors import NeighborGraph, knn_graph, knn_query
+from lowland.neighbors import NeighborGraph, knn_graph
 from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
 
@@ -204,26 +204,6 @@ def test_fitted_rows_are_where_new_rows_like_them_would_be(split):
     assert np.median(gap) < 0.05 * np.ptp(model.embedding_)
 
 
-@each("d", [1, 2, 3, 5])
-def test_new_rows_stand_at_a_minimum_of_their_own_loss(d):
-    rows, new = X[:300], X[300:315]
-    params = {"negative_sample_rate": 8.0, "repulsion_strength": 2.0}
-    model = short(n_components=d, n_epochs=300, **params).fit(rows)
-    near = knn_query(rows, new, 14)
-    p = memberships(near, 15, 1.0, 1).weights
-    p /= p.sum(axis=1, keepdims=True)
-    Y, values = model.embedding_, umap_law(model.a_, model.b_).radial().values
-
-    def height(z, i):
-        u = ((Y[near.indices[i]] - z) ** 2).sum(axis=1)
-        repulsion = values(((Y - z) ** 2).sum(axis=1)).sum()
-        return 2 * p[i] @ np.log1p(model.a_ * u**model.b_) + 16 / 600 * repulsion
-
-    for i, z in enumerate(model.transform(new)):
-        around = [height(z + sign * 0.15 * axis, i) for axis in np.eye(d) for sign in (-1, 1)]
-        assert height(z, i) < min(around)
-
-
 @each(("n", "density", "expected"), [(30, 0.0, 500), (30, 2.0, 700)])
 def test_the_number_of_steps_is_that_of_umap_learn(n, density, expected, irregular):
     assert UMAP(random_state=0, density=density).fit(irregular(n, 3)).n_iter_ == expected
@@ -242,32 +222,6 @@ def test_min_dist_packs_and_spread_widens(irregular):
 
 
 # --- threads, batches, saved models -----------------------------------------------------------
-
-
-@pytest.mark.slow
-@each(("d", "epochs"), [(1, 110), (2, 110), (3, 12), (5, 110)])
-@each("pair", [0.0, 1e9])
-def test_threads_do_not_change_a_byte(d, epochs, pair, monkeypatch):
-    monkeypatch.setattr(_umap_forces, "PAIR", pair)  # all pairs; mesh, or drawn pairs
-    monkeypatch.setattr(descent, "ARRANGED_ROWS", 10)
-    one, two = (short(n_components=d, n_epochs=epochs, n_jobs=n).fit(X[:600]) for n in (1, 2))
-    assert one.embedding_.tobytes() == two.embedding_.tobytes()
-    assert one.loss_history_.tobytes() == two.loss_history_.tobytes()
-    new = X[600:640]
-    assert one.transform(new).tobytes() == two.transform(new).tobytes()
-
-
-@each("d", [1, 2, 3, 5])
-def test_new_rows_land_alone_as_in_company(d):
-    model = short(n_components=d).fit(X[:300])
-    together = model.transform(X[300:340])
-    alone = np.vstack([model.transform(row[None]) for row in X[300:340]])
-    assert together.tobytes() == alone.tobytes()
-    assert model.transform(X[:300]).tobytes() == model.embedding_.tobytes()
-    points = together[:10]
-    back = model.inverse_transform(points)
-    alone = np.vstack([model.inverse_transform(point[None]) for point in points])
-    assert back.tobytes() == alone.tobytes()
 
 
 def test_equal_rows_share_a_place():

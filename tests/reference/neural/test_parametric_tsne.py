@@ -1,13 +1,11 @@
 """Parametric t-SNE against its definition, t-SNE itself, and rows that were held out."""
 
 import functools
-import itertools
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
 
 from lowland import TSNE, ParametricTSNE
@@ -22,8 +20,11 @@ from lowland.neural import parametric_tsne
 from lowland.neural._divergence_descent import divergence_slope
 from lowland.neural._free_map import FreeMap
 from lowland.neural._neighbor_noise import neighbor_noise
+from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each
+from support.oracles.neighbor import affinities as row_affinities
+from support.oracles.neural_network import network as output_of
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
 
@@ -32,21 +33,12 @@ FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "ra
 
 
 def affinities(X, perplexity):
-    """p_ij of the paper; beta_i by bisection, over the nearest 3 * perplexity rows."""
+    """p_ij of the paper, over the nearest 3 * perplexity rows of each row."""
     n, k = len(X), min(len(X) - 1, math.ceil(3 * perplexity))
     P = np.zeros((n, n))
-    for i, d2 in enumerate(cdist(X, X, "sqeuclidean")):
-        near = [j for j in np.argsort(d2, kind="stable") if j != i][:k]
-
-        def p(log_beta, d2=d2, near=near):
-            e = np.exp(-np.exp(log_beta) * (d2[near] - d2[near].min()))
-            return e / e.sum()
-
-        def excess(log_beta, p=p):
-            q = p(log_beta)
-            return -np.sum(q[q > 0] * np.log(q[q > 0])) - math.log(perplexity)
-
-        P[i, near] = p(brentq(excess, -30, 30))
+    for i, d in enumerate(cdist(X, X)):
+        near = [j for j in np.argsort(d, kind="stable") if j != i][:k]
+        P[i, near] = row_affinities(d[near], perplexity)
     return (P + P.T) / (2 * n)
 
 
@@ -55,16 +47,6 @@ def divergence(P, Y):
     np.fill_diagonal(K, 0)
     Q, joined = K / K.sum(), P > 0
     return float(np.sum(P[joined] * np.log(P[joined] / Q[joined])))
-
-
-def network_output(sizes, weights, X):
-    h, at = X, 0
-    for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-        W = weights[at : at + n_in * n_out].reshape(n_in, n_out)
-        at += n_in * n_out + n_out
-        h = h @ W + weights[at - n_out : at]
-        h = np.tanh(h) if layer < len(sizes) - 2 else h
-    return h
 
 
 def test_the_slope_of_the_divergence_is_that_of_its_definition():
@@ -80,11 +62,10 @@ def test_the_slope_of_the_divergence_is_that_of_its_definition():
     P = affinities(X, 6.0)
 
     def naive(w):
-        return divergence(P, size * network_output(sizes, w, X))
+        return divergence(P, size * output_of(X, w, sizes, "tanh"))
 
     assert loss == pytest.approx(naive(weights), rel=1e-4)  # float32
-    steps = 1e-5 * np.eye(len(weights))
-    expected = np.array([(naive(weights + e) - naive(weights - e)) / 2e-5 for e in steps])
+    expected = slope_of(naive, weights, 1e-5)
     np.testing.assert_allclose(slope, expected, atol=1e-4 * np.abs(expected).max())
 
 
@@ -195,14 +176,6 @@ def test_the_network_comes_near_the_divergence_of_free_points():
     assert model.kl_divergence_ - free < 0.05 * (first - free)
 
 
-def test_a_row_alone_is_placed_as_in_company():
-    fitted, held, _, model = split_digits()
-    np.testing.assert_array_equal(model.transform(fitted), model.embedding_)
-    together = model.transform(held)
-    for i in (0, 7, 100):
-        np.testing.assert_array_equal(model.transform(held[i : i + 1])[0], together[i])
-
-
 # --- special tables -------------------------------------------------------------------------------
 
 
@@ -242,18 +215,6 @@ def test_equal_rows_share_a_place_and_sparse_rows_are_rows():
     assert (model.embedding_[::4] == model.embedding_[0]).all()
     sparse = ParametricTSNE(**FEW).fit(scipy.sparse.csr_matrix(X))
     np.testing.assert_array_equal(sparse.embedding_, model.embedding_)
-
-
-@each("n", [2, 3, 4])
-def test_few_rows(n):
-    Y = ParametricTSNE(**{**FEW, "perplexity": 1.0}).fit_transform(rows(n))
-    assert Y.shape == (n, 2)
-    assert np.isfinite(Y).all()
-
-
-def test_a_constant_table_is_one_point():
-    Y = ParametricTSNE(**FEW).fit_transform(np.full((30, 3), 2.5))
-    assert (Y[0] == Y).all()
 
 
 # --- interruption and refusal ---------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 
 import numpy as np
 import pytest
 
 import lowland
-from lowland.datasets import iris, wine
+from lowland.datasets import wine
 
 
 def explained(X, columns, scale=False):
@@ -32,45 +31,12 @@ def test_each_column_is_the_one_that_explains_most(irregular, scale):
         assert share == pytest.approx(shares[order[k - 1]], abs=1e-10)
 
 
-def test_principal_components_are_the_upper_bound(irregular):
-    X = irregular(90, 10)
-    ratios = lowland.PrincipalVariables(10).fit(X).explained_variance_ratio_
-    bound = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
-    share, most = ratios.cumsum(), (bound / bound.sum()).cumsum()
-    assert (share <= most + 1e-12).all()
-    assert (share[:-1] < most[:-1]).all()
-    assert share[-1] == pytest.approx(1.0)
-    assert ratios.min() >= 0
-
-
-def test_the_first_column_is_the_best_of_all_and_pairs_are_near_the_best():
-    X = iris().X
-    first = lowland.PrincipalVariables(1).fit(X)
-    assert first.get_support(indices=True)[0] == max(range(4), key=lambda j: explained(X, [j]))
-    best = max(explained(X, pair) for pair in itertools.combinations(range(4), 2))
-    assert lowland.PrincipalVariables(2).fit(X).explained_variance_ratio_.sum() > 0.99 * best
-
-
-def test_inverse_transform_is_the_regression(irregular):
+def test_rows_come_back_in_their_type_and_from_the_kept_columns_only(irregular):
     X = irregular(60, 6)
     found = lowland.PrincipalVariables(3).fit(X)
-    back = found.inverse_transform(found.transform(X))
-    np.testing.assert_array_equal(back[:, found.support_], X[:, found.support_])
-    share = 1 - ((X - back) ** 2).sum() / ((X - X.mean(axis=0)) ** 2).sum()
-    assert share == pytest.approx(found.explained_variance_ratio_.sum(), abs=1e-10)
     assert found.inverse_transform(found.transform(X.astype(np.float32))).dtype == np.float32
     with pytest.raises(ValueError, match="X has 2 columns, but this PrincipalVariables keeps 3"):
         found.inverse_transform(X[:, :2])
-
-
-def test_scaled_columns_come_back_in_their_own_units(irregular):
-    X = irregular(60, 5) * [1.0, 30.0, 0.02, 5.0, 400.0]
-    found = lowland.PrincipalVariables(2, scale=True).fit(X)
-    kept = X[:, found.support_]
-    design = np.column_stack([np.ones(60), kept])
-    expected = design @ np.linalg.lstsq(design, X, rcond=None)[0]
-    back = found.inverse_transform(found.transform(X))
-    np.testing.assert_allclose(back / X.std(axis=0), expected / X.std(axis=0), atol=1e-9)
 
 
 def test_columns_that_are_sums_of_others_come_last(irregular):
@@ -104,11 +70,3 @@ def test_loadings_are_jolliffes(irregular):
     two = lowland.PrincipalVariables(2, rule="loadings").fit(X)
     share = explained(X, two.get_support(indices=True))
     assert two.explained_variance_ratio_.sum() == pytest.approx(share, abs=1e-10)
-
-
-def test_shifts_change_nothing_and_scaled_columns_have_no_unit(irregular):
-    X = irregular(60, 7)
-    a = lowland.PrincipalVariables(3, scale=True).fit(X)
-    b = lowland.PrincipalVariables(3, scale=True).fit(X * 10.0 ** np.arange(-3, 4) + 50)
-    np.testing.assert_array_equal(a.ranking_, b.ranking_)
-    np.testing.assert_allclose(a.scores_, b.scores_, rtol=1e-5, atol=1e-9)

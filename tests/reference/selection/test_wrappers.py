@@ -200,22 +200,6 @@ def test_parameters_of_the_model_can_be_searched():
         lowland.SequentialSelection().set_params(nonsense=1)
 
 
-def test_parameters_are_set_all_or_none():
-    model = Ridge(alpha=2.0)
-    selector = lowland.SequentialSelection(3, estimator=model)
-    for wrong in ({"nonsense": 1}, {"estimator__nonsense": 1}):
-        with pytest.raises(ValueError, match="nonsense"):
-            selector.set_params(n_features=5, estimator__alpha=7.0, **wrong)
-        assert (selector.n_features, selector.estimator, model.alpha) == (3, model, 2.0)
-    with pytest.raises(ValueError, match="estimator is None"):
-        selector.set_params(n_features=5, estimator=None, estimator__alpha=7.0)
-    assert (selector.n_features, selector.estimator) == (3, model)
-    other = Ridge()
-    selector.set_params(n_features=5, estimator=other, estimator__alpha=7.0)
-    assert (selector.n_features, selector.estimator, other.alpha) == (5, other, 7.0)
-    assert model.alpha == 2.0
-
-
 def test_a_path_numbers_the_columns_of_the_table():
     X, y = wine_columns(4)
     padded = np.insert(X, [0, 2], 7.0, axis=1)  # columns 0 and 3 are constant

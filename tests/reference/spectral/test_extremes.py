@@ -13,7 +13,7 @@ from lowland import (
     LaplacianEigenmaps,
     ModifiedLLE,
 )
-from lowland._core.errors import DataError, MemoryLimitError, ParameterError
+from lowland._core.errors import DataError, MemoryLimitError
 from lowland.datasets import s_curve
 from lowland.spectral import _pair_kernel
 from support.cases import each
@@ -125,12 +125,6 @@ def test_bridges_between_tiny_clusters_have_a_length():
     for scale in (1e-200, 1e200):
         found = LaplacianEigenmaps(1, weights="binary").fit_transform(rows * scale)
         np.testing.assert_allclose(found, usual, atol=1e-9)
-
-
-@each("method", LOCAL)
-def test_more_components_than_rows_are_refused(method):
-    with pytest.raises(ParameterError, match="n_components=21 is more than n_samples=20"):
-        method(21, n_neighbors=400).fit(X[:20])
 
 
 @each("method", LOCAL)

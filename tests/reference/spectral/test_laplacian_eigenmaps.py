@@ -67,7 +67,7 @@ def test_the_map_and_new_rows_are_those_of_the_definition(irregular, t):
 
 def test_local_scales_are_those_of_the_definition(irregular):
     """w_ij = max(exp(-d^2 / (s_i s_j)), exp(-4)) with s half the distance to the k-th neighbor."""
-    X, new, k = irregular(140, 4, seed=1), irregular(15, 4, seed=3), 8
+    X, k = irregular(140, 4, seed=1), 8
     X *= np.linspace(1, 2, 140)[:, None]  # not equally dense everywhere
     D = cdist(X, X)
     s = np.sort(D, axis=1)[:, k] / 2
@@ -80,11 +80,6 @@ def test_local_scales_are_those_of_the_definition(irregular):
     turn = np.sign((Y * model.embedding_).sum(axis=0))
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     np.testing.assert_allclose(model.embedding_, Y * turn, atol=1e-8 * np.abs(Y).max())
-    for row, place in zip(new, model.transform(new), strict=True):
-        d = np.linalg.norm(X - row, axis=1)
-        near = np.argsort(d, kind="stable")[:k]
-        w = np.maximum(np.exp(-(d[near] ** 2) / (d[near].max() / 2 * s[near])), np.exp(-4))
-        np.testing.assert_allclose(place, (w @ Y[near]) / w.sum() / (1 - values) * turn, rtol=1e-6)
 
 
 def test_the_unit_of_the_data_does_not_change_local_scales(irregular):
@@ -160,19 +155,6 @@ def test_for_the_same_weights_the_map_is_scikit_learns(irregular, n):
     np.testing.assert_allclose(model.embedding_, peer * turn, atol=1e-5 * np.abs(peer).max())
 
 
-def test_new_rows_land_among_their_neighbors():
-    roll = swiss_roll(1600, random_state=2)
-    model = LaplacianEigenmaps(1, n_neighbors=8, random_state=0).fit(roll.X[:1300])
-    placed = model.transform(roll.X[1300:])
-    assert abs(spearmanr(placed[:, 0], roll.truth[1300:, 0])[0]) > 0.99
-
-
-def test_far_rows_are_placed_as_well(irregular):
-    X = irregular(100, 3)
-    model = LaplacianEigenmaps(2).fit(X)
-    assert np.isfinite(model.transform(X + 1e4)).all()
-
-
 # --- what may be given, and pieces --------------------------------------------------------------
 
 
@@ -197,7 +179,7 @@ def two_clouds(irregular):
     return X
 
 
-def test_pieces_are_joined_left_out_or_refused(two_clouds):
+def test_pieces_are_joined_or_refused(two_clouds):
     model = LaplacianEigenmaps(2, n_neighbors=6).fit(two_clouds)
     assert model.n_connected_components_ == 2
     assert 0 < model.eigenvalues_[0] < 1e-3  # joined by one edge of weight exp(-4) among hundreds
@@ -205,11 +187,6 @@ def test_pieces_are_joined_left_out_or_refused(two_clouds):
     assert 0 < median.eigenvalues_[0] < 1e-6  # hardly joined
     split = model.embedding_[:, 0] > model.embedding_[:, 0].mean()
     assert split[:100].all() ^ split[100:].all()
-    largest = LaplacianEigenmaps(2, n_neighbors=6, on_disconnected="largest").fit(two_clouds)
-    alone = LaplacianEigenmaps(2, n_neighbors=6).fit(two_clouds[:100])
-    np.testing.assert_array_equal(largest.excluded_, np.arange(100, 150))
-    np.testing.assert_array_equal(largest.embedding_[:100], alone.embedding_)
-    np.testing.assert_array_equal(largest.embedding_[100:], alone.transform(two_clouds[100:]))
     with pytest.raises(DataError, match="falls into 2 components, of 100, 50 rows"):
         LaplacianEigenmaps(2, n_neighbors=6, on_disconnected="raise").fit(two_clouds)
 

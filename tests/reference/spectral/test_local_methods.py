@@ -9,12 +9,10 @@ from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.patches.patch_points import PatchRows
-from lowland._engines.patches.patch_weights import barycentric
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.errors import DataError, ParameterError
 from lowland.spectral._locally_linear import Neighborhoods
 from support.cases import each
-from support.data import stored
 
 METHODS = [LLE, LTSA, ModifiedLLE, HessianLLE]
 
@@ -168,27 +166,6 @@ def test_rows_that_are_nobodys_neighbor_are_held_by_a_patch_of_hessian_lle():
     assert np.abs(HessianLLE(2, n_neighbors=10).fit_transform(X)).max() < 20
 
 
-# --- weights --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("p", [2, 6, 20])
-def test_weights_sum_to_one_and_do_not_see_motion_or_scale(p, irregular):
-    X = irregular(60, p)
-    near = nearest(X, 7)
-    w = barycentric(PatchRows(X), near, X, 1e-3)
-    np.testing.assert_allclose(w.sum(axis=1), 1, atol=1e-12)
-    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((p, p)))[0]
-    for moved in (X + 50, X @ turn, 1e-6 * X, 1e6 * X, 3 * X @ turn - 7):
-        np.testing.assert_allclose(barycentric(PatchRows(moved), near, moved, 1e-3), w, atol=1e-8)
-
-
-def test_weights_make_the_row_where_that_is_possible(irregular):
-    X = irregular(50, 3)
-    w = barycentric(PatchRows(X), nearest(X, 8), X, 1e-12)
-    made = np.einsum("nk,nkp->np", w, X[nearest(X, 8)])
-    np.testing.assert_allclose(made, X, atol=1e-6)
-
-
 # --- flat data ------------------------------------------------------------------------------------
 
 
@@ -241,28 +218,6 @@ def test_a_sheet_is_flattened_in_its_own_units(cls, make):
     found = align(sheet.truth, cls(2, random_state=0).fit_transform(sheet.X), scaling=True)
     assert found.disparity < AFFINE_BOUNDS[cls] + 1e-4
     assert found.scale == pytest.approx(1.0, abs=0.03)
-
-
-def test_a_hole_does_not_disturb_the_hessian():
-    roll = swiss_roll(2000, hole=True, random_state=0)
-    found = align(roll.truth, HessianLLE(2, random_state=0).fit_transform(roll.X))
-    assert found.disparity < 5e-4
-    assert found.scale == pytest.approx(1.0, abs=0.02)
-
-
-def test_new_rows_and_points_of_the_map_find_their_places(method):
-    sheet = bent_sheet(1700, random_state=0)
-    X, new, truth = sheet.X[:1500], sheet.X[1500:], sheet.truth
-    found = method(2, random_state=0).fit(X)
-    Y = np.vstack([found.embedding_, found.transform(new)])
-    A = np.column_stack([Y, np.ones(1700)])
-    fit = np.linalg.lstsq(A[:1500], truth[:1500])[0]
-    errors = np.linalg.norm(truth - A @ fit, axis=1)
-    assert np.median(errors[1500:]) < 2 * np.median(errors[:1500]) + 0.002
-    back = found.inverse_transform(Y[1500:])
-    assert np.median(np.linalg.norm(back - new, axis=1)) < 0.02  # rows are some 0.06 apart
-    np.testing.assert_array_equal(found.inverse_transform(found.embedding_), X)
-    np.testing.assert_array_equal(found.transform(X), found.embedding_)
 
 
 @each("n", [1000])
@@ -354,12 +309,6 @@ def test_equal_rows_get_one_place_and_change_nothing(method):
     np.testing.assert_array_equal(found.transform(repeated), found.embedding_)
 
 
-def test_constant_data_have_one_place(method):
-    found = method(2).fit(np.full((30, 3), 4.0))
-    assert (found.embedding_ == 0).all()
-    assert (found.transform(np.array([[1.0, 2.0, 3.0]])) == 0).all()
-
-
 def test_collinear_neighbors_leave_a_finite_map(method):
     line = np.outer(np.sort(np.random.default_rng(0).random(80)), [1.0, 2.0, -1.0])
     Y = method(2, normalize="orthonormal").fit_transform(line)
@@ -374,22 +323,6 @@ def test_a_line_has_no_isometric_map_of_two_dimensions():
         HessianLLE(2).fit(line)
     with pytest.raises(ParameterError, match="n_features=1"):
         HessianLLE(2).fit(line[:, :1])
-
-
-@each("metric", ["manhattan", "cosine", "chebyshev"])
-def test_other_metrics_find_the_neighbors(method, metric):
-    X = curved(150, 5, 2) + 3
-    found = method(2, metric=metric, random_state=0).fit(X)
-    assert np.isfinite(found.embedding_).all()
-    np.testing.assert_array_equal(found.transform(X), found.embedding_)
-
-
-@each("scale", [1e-150, 1e-8, 1e8, 1e150])
-def test_the_unit_of_the_data_does_not_matter(method, scale):
-    X = curved(120, 4, 2)
-    plain = method(2, normalize="orthonormal", random_state=0).fit(X)
-    found = method(2, normalize="orthonormal", random_state=0).fit(X * scale)
-    np.testing.assert_allclose(found.embedding_, plain.embedding_, atol=1e-5)
 
 
 # --- graphs in several pieces ---------------------------------------------------------------------
@@ -425,40 +358,6 @@ def test_the_constant_is_the_only_trivial_vector_once_the_pieces_are_joined(meth
     assert values[1] > 1e-11 * values[-1]
 
 
-def test_the_largest_piece_is_mapped_as_if_alone(method, pieces):
-    X, piece = pieces
-    found = method(2, random_state=0, on_disconnected="largest").fit(X)
-    alone = method(2, random_state=0).fit(X[piece == 0])
-    assert np.array_equal(found.excluded_, np.flatnonzero(piece != 0))
-    np.testing.assert_allclose(found.embedding_[piece == 0], alone.embedding_, atol=1e-9)
-    np.testing.assert_allclose(found.transform(X[piece != 0]), found.embedding_[piece != 0])
-    assert np.isfinite(found.embedding_).all()
-
-
 def test_several_pieces_can_be_refused(method, pieces):
     with pytest.raises(DataError, match=r"3 components, of 100, 60, 30 rows"):
         method(2, on_disconnected="raise").fit(pieces[0])
-
-
-# --- the original data ----------------------------------------------------------------------------
-
-
-ORIGINAL_BOUNDS = {LLE: 5e-2, LTSA: 1e-4, ModifiedLLE: 1e-3, HessianLLE: 1e-4}
-
-
-def original_roll(step):
-    roll = stored("swiss_roll_isomap")
-    return roll["X"][::step].astype(np.float64), roll["y"][::step].astype(np.float64)
-
-
-def test_the_original_swiss_roll_is_unrolled(method):
-    X, truth = original_roll(1)
-    Y = method(2, normalize="orthonormal", random_state=0).fit_transform(X)
-    assert affine_error(truth, Y) < ORIGINAL_BOUNDS[method]
-
-
-@pytest.mark.parametrize("cls", [LTSA, HessianLLE])
-def test_a_part_of_the_original_swiss_roll_beats_scikit_learn(cls):
-    X, truth = original_roll(8)
-    ours = cls(2, n_neighbors=8, random_state=0).fit_transform(X)
-    assert affine_error(truth, ours) < affine_error(truth, peer_map(cls, X, k=8))

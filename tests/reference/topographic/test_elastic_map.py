@@ -9,7 +9,7 @@ from lowland import PCA
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.grids.lattice import Lattice
-from lowland.datasets import digits, iris
+from lowland.datasets import digits
 from lowland.errors import LowlandError, ParameterError
 from lowland.topographic._elastic_energy import Coefficients, ElasticGrid, coefficients
 from lowland.topographic._elastic_grid import start
@@ -155,15 +155,6 @@ def test_shifted_grids_are_not_stretched_and_affine_ones_not_bent(lattice):
     assert lattice.n_units - np.linalg.matrix_rank(grid.E.toarray()) == 1
 
 
-@each("sides", [(3, 4), (6, 5), (9, 2)])
-def test_a_rectangle_has_so_many_edges_and_ribs(sides):
-    r, c = sides
-    lattice = Lattice("rectangle", sides, (False, False))
-    assert len(lattice.edges()) == 2 * r * c - r - c
-    assert len(lattice.ribs()) == 2 * (r * c - r - c)
-    assert len(lattice.squares()) == (r - 1) * (c - 1)
-
-
 @each("q", [1, 2, 3])
 @each("kind", ["rectangle", "hexagon"])
 def test_the_same_surface_has_the_same_energy_on_grids_of_any_size(q, kind):
@@ -188,19 +179,6 @@ def test_the_same_surface_has_the_same_energy_on_grids_of_any_size(q, kind):
 
 
 # --- limits -----------------------------------------------------------------------------------
-
-
-def test_without_springs_a_step_is_one_of_k_means():
-    X = irregular(200, 3)
-    lattice = Lattice("rectangle", (4, 3), (False, False))
-    grid = grid_on(X, lattice)
-    W = X[:12] - grid.mean
-    for _ in range(5):
-        hosts = grid.hosts(W)
-        D = ((X[:, None] - grid.mean - W) ** 2).sum(axis=2)
-        means = [X[D.argmin(axis=1) == j].mean(axis=0) - grid.mean for j in range(12)]
-        W = grid.relax(W, hosts, Coefficients(0.0, 0.0))
-        np.testing.assert_allclose(W, means, atol=1e-7)
 
 
 def test_without_springs_the_nodes_are_means_and_those_without_rows_stay():
@@ -294,17 +272,6 @@ def test_a_cylinder_recovers_a_cylinder(height):
     around = 2 * np.pi * model.embedding_[:, 0] / (model.step_lengths_[0] * model.shape_[0])
     assert max(np.abs(np.mean(np.exp(1j * (angle - s * around)))) for s in (1, -1)) > 0.98
     assert abs(np.corrcoef(model.embedding_[:, 1], h)[0, 1]) > 0.98
-
-
-def test_iris_and_digits_are_explained_better_than_by_the_plane():
-    for X in (iris().X, digits().X):
-        order = np.random.default_rng(0).permutation(len(X))
-        known, new = X[order[::2]], X[order[1::2]]
-        model, flat = ElasticMap().fit(known), PCA(2).fit(known)
-        off = new - model.inverse_transform(model.transform(new))
-        assert np.sum(off**2) < 0.9 * np.sum(
-            (new - flat.inverse_transform(flat.transform(new))) ** 2
-        )
 
 
 # --- what the model tells ---------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland import GTM, PCA, SOM, ElasticMap, PrincipalCurve
+from lowland import GTM, PCA, SOM, ElasticMap
 from lowland.datasets import animals, iris
 from support.cases import each
 from support.data import stored
@@ -42,13 +42,6 @@ def test_the_u_matrix_of_iris_has_one_border_beside_setosa():
     x = som.unit_places_[:, 0]
     border = (x >= edges[0] - 0.6) & (x <= edges[1] + 0.6)
     assert som.u_matrix_[border].mean() > 2 * som.u_matrix_[~border].mean()
-
-
-def test_the_curve_through_iris_passes_the_species_in_their_order():
-    data = iris()
-    arcs = PrincipalCurve().fit_transform(data.X)[:, 0]
-    middles = [np.median(arcs[data.y == species]) for species in range(3)]
-    assert middles in (sorted(middles), sorted(middles)[::-1])
 
 
 @each("make", [SOM, GTM, ElasticMap])

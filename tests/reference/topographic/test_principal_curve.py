@@ -94,14 +94,6 @@ def test_a_start_along_the_graph_helps_where_the_principal_axis_fails():
     assert graph.length_ < axis.length_
 
 
-def test_a_given_start_is_used():
-    X, arcs = along("cubic", 1000, 0.1)
-    model = PrincipalCurve(init=arcs[:, None]).fit(X)
-    assert correlation(model, arcs) >= 0.99
-    lost = PrincipalCurve(init=X[:, :1], max_iter=1, df=2.0).fit(X)
-    assert correlation(lost, X[:, 0]) > 0.9
-
-
 def test_many_rows_are_averaged_in_cells_without_a_trace():
     X, arcs = along("spiral", 20_000, 0.1)
     model = PrincipalCurve(random_state=0).fit(X)
@@ -348,21 +340,6 @@ def test_rows_come_back_to_their_projection():
     np.testing.assert_allclose(np.linalg.norm(X - back, axis=1), model.distances_, atol=1e-9)
     np.testing.assert_allclose(np.mean(model.distances_**2), model.mean_squared_distance_)
     np.testing.assert_allclose(model.transform(back), model.embedding_, atol=1e-6)
-
-
-def test_the_second_coordinate_is_the_signed_distance_and_leads_back_to_the_row():
-    X, _ = along("parabola", 300, 0.05)
-    model = PrincipalCurve(2, random_state=0).fit(X)
-    arcs, across = model.embedding_.T
-    np.testing.assert_allclose(np.abs(across), model.distances_)
-    assert (across > 0).any()
-    assert (across < 0).any()
-    inside = (arcs > 0) & (arcs < model.length_)
-    back = model.inverse_transform(model.embedding_)[inside]
-    # where a row projects on a knot, its direction lies between those of the two segments
-    bend = model.length_ / 199 * 2.0
-    assert np.abs(back - X[inside]).max() < np.abs(across).max() * bend + 1e-9
-    assert np.median(np.abs(back - X[inside])) < 1e-9
 
 
 def test_new_rows_beyond_an_end_are_placed_on_its_prolongation():

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse
 
 from lowland import SOM
-from lowland.datasets import iris
 from lowland.errors import DataError, LowlandError
 from support.cases import each
 
@@ -154,16 +153,6 @@ def test_a_radius_of_zero_is_a_step_of_k_means(kind):
         np.testing.assert_allclose(som.codebook_[j], mean, atol=1e-12)
 
 
-def test_at_a_radius_of_zero_the_fit_ends_where_k_means_ends():
-    X, start = irregular(80), irregular(80)[:12] + 0.1
-    som = SOM(sides=[4, 3], init=start, radius=0, max_iter=1000).fit(X)
-    assert som.n_iter_ < 100
-    assert (np.diff(som.loss_history_**2) <= 1e-9).mean() > 0.8
-    nearest = som.predict(X)
-    for j in np.unique(nearest):
-        np.testing.assert_allclose(som.codebook_[j], X[nearest == j].mean(axis=0), atol=1e-12)
-
-
 def test_a_quiet_epoch_at_a_large_radius_does_not_end_the_fit():
     """Two far groups have the same winners in the first epochs; smaller radii still change them."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [100.0, 0.0], [100.0, 1.0]])
@@ -180,16 +169,6 @@ def test_an_infinite_radius_puts_all_units_on_the_mean(kind, radius):
         np.testing.assert_allclose(
             som.codebook_, np.tile(np.nanmean(X, axis=0), (20, 1)), rtol=1e-6
         )
-
-
-@each("dtype", EITHER)
-def test_permuted_rows_give_the_same_map(dtype):
-    X = irregular(300, 6).astype(dtype)
-    order = np.random.default_rng(2).permutation(300)
-    plain, other = SOM().fit(X), SOM().fit(X[order])
-    np.testing.assert_allclose(other.codebook_, plain.codebook_, atol=1e-8)
-    np.testing.assert_allclose(other.embedding_, plain.embedding_[order], atol=1e-4)
-    np.testing.assert_array_equal(other.hits_, plain.hits_)
 
 
 @each("grid", ["hexagon", "rectangle"])
@@ -222,25 +201,6 @@ def test_a_torus_is_covered_without_a_rim():
     assert ((closed.embedding_ >= 0) & (closed.embedding_ < periods)).all()
     around = closed.inverse_transform(closed.embedding_ + periods)
     np.testing.assert_allclose(around, closed.inverse_transform(closed.embedding_), atol=1e-9)
-
-
-def test_a_chain_follows_a_curve():
-    t = np.sort(np.random.default_rng(0).random(400)) * 5
-    X = np.column_stack([t, np.sin(t), np.cos(2 * t)])
-    som = SOM(1, sides=40, max_iter=60).fit(X)
-    along = som.embedding_[:, 0] * np.sign(som.embedding_[-1, 0] - som.embedding_[0, 0])
-    assert (np.diff(along) > -0.3).all()
-    assert np.corrcoef(np.argsort(np.argsort(along)), np.arange(400))[0, 1] > 0.999
-
-
-def test_the_species_of_iris_own_regions_of_the_map():
-    data = iris()
-    som = SOM().fit(data.X)
-    found = som.label_units(data.X, data.y)
-    assert np.mean(found.labels[som.predict(data.X)] == data.y) > 0.93
-    setosa, others = (som.embedding_[(data.y == data.y[0]) == is_it] for is_it in (True, False))
-    gaps = np.linalg.norm(setosa[:, None] - others[None], axis=2)
-    assert gaps.min() > 0.5  # a gap of the data is a gap of the map
 
 
 # --- what is told of the fit ----------------------------------------------------------------------
@@ -371,14 +331,6 @@ def test_threads_change_no_byte(rule, table, dtype):
     assert one.loss_history_.tobytes() == two.loss_history_.tobytes()
 
 
-@each("rule", ["batch", "online"])
-def test_float32_gives_the_map_of_float64(rule):
-    X = irregular(300, 5).astype(np.float32)
-    single, double = (SOM(rule=rule, random_state=0).fit(X.astype(t)) for t in EITHER)
-    np.testing.assert_allclose(single.codebook_, double.codebook_, rtol=1e-3, atol=1e-3)
-    assert np.median(np.linalg.norm(single.embedding_ - double.embedding_, axis=1)) < 1e-3
-
-
 REFUSED = [
     ({"n_components": 3}, "at most 2"),
     ({"sides": [3, 4, 5]}, "one for each axis"),
@@ -398,15 +350,6 @@ REFUSED = [
 def test_parameters_that_do_not_fit_are_refused(params, message):
     with pytest.raises(LowlandError, match=message):
         SOM(**params).fit(irregular(30))
-
-
-def test_rows_and_columns_without_a_value_are_refused():
-    X = irregular(30)
-    X[3] = np.nan
-    with pytest.raises(DataError):
-        SOM().fit(X)
-    with pytest.raises(DataError):
-        SOM().fit(np.where(np.arange(4) == 2, np.nan, irregular(30)))
 
 
 def test_a_missing_value_is_placed_by_the_others():

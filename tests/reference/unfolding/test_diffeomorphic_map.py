@@ -7,9 +7,11 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from lowland import PCA, DiffeomorphicMap
-from lowland.errors import MemoryLimitError, ParameterError
+from lowland.errors import ParameterError
 from lowland.unfolding._flow import Flow, FlowEnergy, backward, forward, norms
 from lowland.unfolding._flow_descent import choose_centers, penalties_to, width_for
+from reference.plain import slope_of
+from support.bent_rows import rows
 from support.cases import each
 
 ANGLES = np.linspace(0, 1.5 * np.pi, 14)
@@ -17,12 +19,6 @@ CIRCLE = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])  # three quarters of 
 # The objective at the penalties of a trial that was made without this code: 14 points, width 0.8,
 # 8 time steps, L-BFGS on all weights, sums instead of means over the rows.
 TRIAL = {1.0: (1.833, 5e-4), 0.1: (0.423, 5e-4), 0.02: (0.117, 5e-4), 0.005: (0.0357, 5e-5)}
-
-
-def rows(n, p=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(2.0, size=(n, p)) @ rng.standard_normal((p, p))
-    return X + np.exp(X[:, :1] / 4)
 
 
 def bent_sheet(n, seed=0):
@@ -90,14 +86,10 @@ def test_the_adjoint_gradient_is_that_of_finite_differences(seed, penalty, every
     if everyone:
         chosen = np.arange(len(X))
         weights = np.random.default_rng(seed).standard_normal((3, len(X), 3)) / 4
-    energy, step = FlowEnergy(X, chosen, 1, 1), 1e-6
+    energy = FlowEnergy(X, chosen, 1, 1)
+    slope = slope_of(lambda weights: energy(weights, penalty).objective, weights)
     gradient = energy(weights, penalty).gradient
-    for place in list(np.ndindex(weights.shape))[:: 5 + seed]:
-        ahead, behind = weights.copy(), weights.copy()
-        ahead[place] += step
-        behind[place] -= step
-        rise = energy(ahead, penalty).objective - energy(behind, penalty).objective
-        assert abs(gradient[place] - rise / (2 * step)) < 1e-7 * (1 + penalty)
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-7 * (1 + penalty))
 
 
 def test_the_descent_is_as_good_as_that_of_scipy_from_the_same_start():
@@ -144,19 +136,11 @@ def test_the_circle_becomes_its_arc_length(params, seed):
     assert abs(np.corrcoef(plain, ANGLES)[0, 1]) < 0.94
 
 
-def test_solving_one_time_step_after_the_other_would_be_pca():
-    """Why the weights are optimized together: the kept axis feels no force at a = 0."""
-    X = CIRCLE - CIRCLE.mean(axis=0)
-    gradient = FlowEnergy(X, np.arange(14), 1, 1)(np.zeros((1, 14, 2)), 0.1).gradient
-    assert not gradient[..., 0].any()
-    assert np.abs(gradient[..., 1]).max() > 0.01
-
-
 # --- what the flow promises --------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@each("X", [rows(60, 4), bent_sheet(80)[0], CIRCLE, rows(12, 30, 3)])
+@each("X", [rows(60), bent_sheet(80)[0], CIRCLE, rows(12, 30, 3)])
 @each("q", [1, 2])
 def test_a_large_penalty_gives_the_scores_of_pca(X, q):
     plain = PCA(q).fit_transform(X)
@@ -166,7 +150,7 @@ def test_a_large_penalty_gives_the_scores_of_pca(X, q):
         np.testing.assert_allclose(found, plain, atol=1e-5 * np.abs(plain).max())
 
 
-@each("X", [rows(40, 4), bent_sheet(50)[0], CIRCLE])
+@each("X", [rows(40), bent_sheet(50)[0], CIRCLE])
 @each("penalty", [1e-1, 1e-3, 1e-5])
 def test_forward_and_backward_returns_to_the_start(X, penalty):
     model = DiffeomorphicMap(1, penalty=penalty, random_state=0, tol=1e-3).fit(X)
@@ -178,7 +162,7 @@ def test_forward_and_backward_returns_to_the_start(X, penalty):
     np.testing.assert_allclose(forward(backward(Z, flow, 1), flow, 1), Z, atol=slack)
 
 
-@each("X", [rows(40, 4), bent_sheet(50)[0], CIRCLE, np.round(rows(40, 3), 0)])
+@each("X", [rows(40), bent_sheet(50)[0], CIRCLE, np.round(rows(40, 3), 0)])
 @each("penalty", [1e-1, 1e-4])
 @each("n_steps", [2, 10])
 def test_no_distance_changes_by_more_than_the_bound(X, penalty, n_steps):
@@ -199,7 +183,7 @@ def test_no_distance_changes_by_more_than_the_bound(X, penalty, n_steps):
         assert ratio.max() > 1.01  # something moves
 
 
-@each("X", [rows(60, 4), bent_sheet(80)[0], CIRCLE])
+@each("X", [rows(60), bent_sheet(80)[0], CIRCLE])
 @each("max_iter", [0, 1, 3, 300])
 def test_the_objective_is_never_above_that_of_pca(X, max_iter):
     model = DiffeomorphicMap(1, max_iter=max_iter, random_state=0).fit(X)
@@ -247,25 +231,6 @@ def test_centers_span_the_kernel_functions_of_all_rows():
     assert len(choose_centers(X, 7)) == 7
 
 
-def test_few_centers_are_as_good_as_all_rows():
-    X = bent_sheet(150)[0]
-    some = DiffeomorphicMap(random_state=0).fit(X)
-    assert some.weights_.shape[1] < 120
-    Z = (X - some.mean_) @ some.axes_.T / some.width_
-    unit = some.width_**2 / np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
-    energy, shape = FlowEnergy(Z, np.arange(150), 2, 1), (len(some.weights_), 150, 3)
-
-    def value(a):
-        found = energy(a.reshape(shape), 3e-4)
-        return unit * found.objective, unit * found.gradient.ravel()
-
-    start = np.zeros(shape)
-    first = _flow(some).centers[0]
-    start[:, [int(np.argmin(np.sum((Z - c) ** 2, axis=1))) for c in first]] = _flow(some).weights
-    best = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 100})
-    assert some.objective_ < 1.05 * best.fun
-
-
 def test_the_width_follows_the_neighbors_within_bounds():
     X = rows(200, 3)
     X -= X.mean(axis=0)
@@ -287,16 +252,6 @@ def test_penalties_go_from_stiff_to_soft():
 
 
 # --- bad input ----------------------------------------------------------------------------------
-
-
-@each("q", [1, 2])
-@each("n", [2, 3, 4, 5])
-def test_few_rows(n, q):
-    X = rows(n, 3)
-    model = DiffeomorphicMap(q, random_state=0).fit(X)
-    assert np.isfinite(model.embedding_).all()
-    assert np.isfinite(model.inverse_transform(model.embedding_)).all()
-    assert model.distortion_bound_ >= 1
 
 
 @each("X", [np.ones((9, 3)), np.full((5, 1), 1e8), np.zeros((40, 7))])
@@ -344,22 +299,6 @@ def test_wide_rows_move_in_the_axes_they_span():
 def test_a_width_that_does_not_fit_the_data_is_refused(width):
     with pytest.raises(ParameterError, match=r"width=1e.* not comparable .* size"):
         DiffeomorphicMap(width=width).fit(rows(20, 3))
-
-
-def test_memory_is_asked_for_before_it_is_used(monkeypatch):
-    monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1MB")
-    with pytest.raises(MemoryLimitError, match="fewer steps, or fewer landmarks"):
-        DiffeomorphicMap(n_steps=1000).fit(rows(100, 3))
-
-
-def test_a_run_can_be_watched_and_stopped():
-    X, heard = rows(40, 3), []
-    model = DiffeomorphicMap(random_state=0, max_iter=40)
-    model.set_params(callback=lambda i, Y, loss: heard.append((Y.copy(), loss))).fit(X)
-    assert [loss for _, loss in heard] == list(model.loss_history_[1:])
-    np.testing.assert_allclose(heard[-1][0], model.embedding_, atol=1e-9 * np.abs(X).max())
-    model.set_params(callback=lambda i, Y, loss: i == 4).fit(X)
-    assert model.n_iter_ == 4
 
 
 @pytest.mark.slow

@@ -9,20 +9,15 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
-from lowland import MDS, HessianLLE, Isomap
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.linalg.procrustes import align
+from lowland import MDS, Isomap
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.unfolding import tcie
 from lowland.unfolding._boundary import half_sphere
-from lowland.unfolding._consistent_pairs import Surface
 from lowland.unfolding.tcie import TCIE
 from support.cases import each
+from support.oracles.mds import guttman
 
 # --- the paper ----------------------------------------------------------------------------------
 
@@ -87,19 +82,6 @@ def stress(Y, G, W):
     return float((W * (G - cdist(Y, Y)) ** 2).sum() / 2)
 
 
-def majorized(Y, G, W, steps):
-    """Y+ = V^+ B(Y) Y, as the paper has it."""
-    V = np.diag(W.sum(axis=1)) - W
-    with limit_blas(1):
-        inverse = np.linalg.pinv(V)
-        for _ in range(steps):
-            d = cdist(Y, Y)
-            B = -W * np.divide(G, d, out=np.zeros_like(d), where=d > 0)
-            B -= np.diag(B.sum(axis=1))
-            Y = inverse @ (B @ Y)
-    return Y
-
-
 def holed(n, seed=0, noise=0.0):
     """A sheet of 3 x 1 with a hole of 1.4 x 0.6, around a cylinder of radius 0.6."""
     rng = np.random.default_rng(seed)
@@ -155,9 +137,9 @@ def test_kept_pairs_and_their_stress_are_those_of_the_paper(criterion):
     assert model.share_kept_ == pytest.approx(W.sum() / (n * (n - 1)), abs=1e-12)
     assert model.stress_ == pytest.approx(stress(model.embedding_, G, W), rel=1e-9)
     # from the map, the paper's own steps lower the stress no further
-    later = majorized(model.embedding_, G, W, 50)
+    later = guttman(G, model.embedding_, W, 50)
     assert stress(later, G, W) > model.stress_ * (1 - 1e-3)
-    naive = majorized(Isomap(n_neighbors=6).fit_transform(X), G, W, 300)
+    naive = guttman(G, Isomap(n_neighbors=6).fit_transform(X), W, 300)
     assert model.stress_ < stress(naive, G, W) * (1 + 1e-2)
 
 
@@ -168,25 +150,8 @@ def test_the_first_step_is_the_guttman_transform_of_isomap():
     start = TCIE(n_neighbors=6, max_iter=0, random_state=0).fit(X).embedding_
     isomap = Isomap(n_neighbors=6).fit(X).embedding_
     assert error(isomap, start) < 1e-3  # the start is computed to so many digits
-    first = majorized(start, G, W, 1)
+    first = guttman(G, start, W)
     np.testing.assert_allclose(model.embedding_, first - first.mean(axis=0), atol=1e-9)
-
-
-@each("seed", range(6))
-def test_the_criterion_of_distances_implies_that_of_paths(seed):
-    """delta_ij = delta_ib + delta_bj >= delta(i, dM) + delta(j, dM) for b inside of a path."""
-    rng = np.random.default_rng(seed)
-    dtype = np.float64 if seed % 2 else np.float32
-    A = scipy.sparse.random(120, 120, 0.03, random_state=rng, format="csr")
-    ring = scipy.sparse.csr_matrix((rng.random(120), (np.arange(120), np.roll(np.arange(120), 1))))
-    A = (A + ring).maximum((A + ring).T).astype(dtype).tocsr()
-    run, rows = FitContext(rng, 1, Monitor()), np.arange(120)
-    D = shortest_paths(A, dtype=dtype)
-    boundary = np.sort(rng.choice(120, 1 + 4 * seed, replace=False))
-    by = {c: Surface(A, boundary, c, "test").of_rows(D, rows, run) for c in ("distance", "path")}
-    off = ~np.eye(120, dtype=bool)
-    assert not (by["distance"] & ~by["path"])[off].any()
-    assert (by["path"] & ~by["distance"])[off].any()  # and is stricter
 
 
 # --- other methods ------------------------------------------------------------------------------
@@ -246,17 +211,6 @@ def by_empty_sectors(X, T, k):
     return MDS(metric="precomputed", weights=W, init=start, max_iter=1000).fit_transform(G)
 
 
-def test_new_rows_of_the_sheet_lie_where_they_belong():
-    X, T = holed(900, seed=5)
-    model = TCIE(n_neighbors=8, random_state=0).fit(X[:700])
-    fit = align(T[:700], model.embedding_)
-    placed = fit.scale * model.transform(X[700:]) @ fit.rotation + fit.translation
-    among = np.sort(cdist(T[:700], T[:700]), axis=1)[:, 1].mean()
-    off = np.linalg.norm(placed - T[700:], axis=1)
-    fitted = np.linalg.norm(fit.aligned - T[:700], axis=1)
-    assert np.median(off) < np.median(fitted) + among  # the distance between neighbors is the limit
-
-
 @each("criterion", ["distance", "path"])
 def test_landmarks_give_nearly_the_same_map(criterion):
     X, T = holed(900, seed=6)
@@ -267,13 +221,6 @@ def test_landmarks_give_nearly_the_same_map(criterion):
     np.testing.assert_array_equal(some.boundary_, whole.boundary_)
     assert error(T, some.embedding_) < isomap
     assert error(whole.embedding_, some.embedding_) < isomap / 2
-
-
-def test_hessian_lle_needs_no_boundary_and_is_better_still():
-    """What the docstring of TCIE says of it."""
-    X, T = holed(400)
-    isometric = HessianLLE(n_neighbors=10, normalize="isometric").fit_transform(X)
-    assert error(T, isometric) < error(T, Isomap(n_neighbors=10).fit_transform(X))
 
 
 # --- the descent --------------------------------------------------------------------------------

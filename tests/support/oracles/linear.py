@@ -12,6 +12,7 @@ from support.oracles.basics import HeldOut, like_the_map
 __all__ = [
     "kernel_pca",
     "kernel_pca_back",
+    "kernel_value",
     "lda",
     "lda_back",
     "lda_probabilities",
@@ -170,7 +171,7 @@ def linear_mds_back(task: HeldOut, Z: np.ndarray) -> np.ndarray:
 # --- KernelPCA --------------------------------------------------------------------------------
 
 
-def _value(a: np.ndarray, b: np.ndarray, params: dict[str, Any], gamma: float) -> float:
+def kernel_value(a: np.ndarray, b: np.ndarray, params: dict[str, Any], gamma: float) -> float:
     kernel, product = params["kernel"], float(sum(a * b))
     if callable(kernel):
         return kernel(a, b)
@@ -206,7 +207,7 @@ def _gamma(task: HeldOut) -> float:
 
 def _values(A: Any, B: Any, task: HeldOut) -> np.ndarray:
     gamma = _gamma(task)
-    return np.array([[_value(a, b, task.params, gamma) for b in B] for a in A])
+    return np.array([[kernel_value(a, b, task.params, gamma) for b in B] for a in A])
 
 
 def _kernels(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:

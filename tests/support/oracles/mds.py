@@ -10,9 +10,21 @@ import scipy.optimize
 
 from support.oracles.basics import HeldOut, distances_of, like_the_map
 
-__all__ = ["cailliez", "classical_mds", "landmark_mds", "monotone", "point_stress"]
+__all__ = ["cailliez", "classical_mds", "guttman", "landmark_mds", "monotone", "point_stress"]
 
 Height = Callable[[np.ndarray], np.ndarray]
+
+
+def guttman(D: np.ndarray, Y: np.ndarray, W: np.ndarray, steps: int = 1) -> np.ndarray:
+    """Steps Y+ = V^+ B(Y) Y of majorization, as Borg & Groenen and de Leeuw (1977) have them."""
+    V = np.diag(W.sum(axis=1)) - W
+    inverse = np.linalg.pinv(V)
+    for _ in range(steps):
+        d = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
+        B = -W * np.divide(D, d, out=np.zeros_like(d), where=d > 0)
+        B -= np.diag(B.sum(axis=1))
+        Y = inverse @ (B @ Y)
+    return Y
 
 
 def cailliez(D: np.ndarray) -> float:

@@ -1,23 +1,15 @@
-"""Nonlinear PCA: a network written out unit by unit, and the error whose minimum is a place."""
+"""Nonlinear PCA: the error of a network whose minimum is a place."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
 
 from support.oracles.basics import HeldOut
+from support.oracles.neural_network import network
 
 __all__ = ["curve", "row_errors"]
-
-FUNCTIONS: dict[str, Callable] = {
-    "tanh": np.tanh,
-    "relu": lambda a: np.maximum(a, 0),
-    "elu": lambda a: np.where(a > 0, a, np.exp(np.minimum(a, 0)) - 1),
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    "linear": lambda a: a,
-}
 
 
 def _scales(task: HeldOut) -> np.ndarray:
@@ -34,18 +26,6 @@ def _hidden(task: HeldOut) -> list[int]:
     return list(np.atleast_1d(given))
 
 
-def _network(values: np.ndarray, weights: np.ndarray, sizes: list[int], name: str) -> np.ndarray:
-    """Layer after layer: W by rows, then b; the last one is linear."""
-    for number, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-        W, weights = weights[: n_in * n_out].reshape(n_in, n_out), weights[n_in * n_out :]
-        b, weights = weights[:n_out], weights[n_out:]
-        values = values @ W + b
-        if number < len(sizes) - 2:
-            values = FUNCTIONS[name](values)
-    assert not len(weights)
-    return values
-
-
 def _decoded(task: HeldOut, Z: np.ndarray, m: int) -> np.ndarray:
     """Standardized rows of places, whose components after the m-th are switched off."""
     c, q = task.params["circular"], Z.shape[1]
@@ -55,7 +35,7 @@ def _decoded(task: HeldOut, Z: np.ndarray, m: int) -> np.ndarray:
         units += [on * np.cos(Z[:, k]), on * np.sin(Z[:, k])] if k < c else [on * Z[:, k]]
     sizes = [q + c, *_hidden(task)[::-1], task.X.shape[1]]
     weights = task.model.decoder_weights_
-    return _network(np.column_stack(units), weights, sizes, task.params["activation"])
+    return network(np.column_stack(units), weights, sizes, task.params["activation"])
 
 
 def curve(task: HeldOut, Z: np.ndarray) -> np.ndarray:
@@ -69,7 +49,7 @@ def row_errors(task: HeldOut) -> list[Callable]:
     stages = range(1, q + 1) if task.params["hierarchical"] else [q]
     if task.params["variant"] == "symmetric":
         sizes = [task.X.shape[1], *_hidden(task), q + c]
-        A = _network(S, task.model.encoder_weights_, sizes, task.params["activation"])
+        A = network(S, task.model.encoder_weights_, sizes, task.params["activation"])
         angles = [np.arctan2(A[:, 2 * k + 1], A[:, 2 * k]) for k in range(c)]
         places = np.column_stack([*angles, A[:, 2 * c :]])
         return [lambda Z, at=at: 1e-4 + np.sum((Z - at) ** 2, axis=1) for at in places]

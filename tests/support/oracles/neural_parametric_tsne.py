@@ -1,4 +1,4 @@
-"""Parametric t-SNE: new rows go through the layers, unit by unit."""
+"""Parametric t-SNE: new rows go through the layers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import math
 import numpy as np
 
 from support.oracles.basics import HeldOut
+from support.oracles.neural_network import network
 
 __all__ = ["through_the_network"]
-
-ACTIVATIONS = {
-    "tanh": math.tanh,
-    "relu": lambda h: max(h, 0.0),
-    "elu": lambda h: h if h > 0 else math.exp(h) - 1,
-    "sigmoid": lambda h: 1 / (1 + math.exp(-h)),
-}
 
 
 def through_the_network(task: HeldOut) -> np.ndarray:
@@ -29,16 +23,5 @@ def through_the_network(task: HeldOut) -> np.ndarray:
     hidden = task.params["hidden"]
     hidden = [256, 128] if hidden == "auto" else np.atleast_1d(hidden).tolist()
     sizes = [p, *hidden, task.Y.shape[1]]
-    places = []
-    for x in task.new:
-        h = [float(v) for v in (x - mean) / deviations]
-        weights = iter(task.model.weights_.tolist())
-        for layer, n_out in enumerate(sizes[1:]):
-            W = [[next(weights) for _ in range(n_out)] for _ in h]
-            sums = [next(weights) for _ in range(n_out)]
-            for value, row in zip(h, W, strict=True):
-                sums = [s + value * w for s, w in zip(sums, row, strict=True)]
-            last = layer == len(sizes) - 2
-            h = sums if last else [ACTIVATIONS[task.params["activation"]](s) for s in sums]
-        places.append(h)
-    return np.array(places)
+    values = (task.new - mean) / deviations
+    return network(values, task.model.weights_, sizes, task.params["activation"])
