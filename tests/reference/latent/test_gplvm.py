@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
