@@ -151,12 +151,6 @@ def test_parts_are_chosen_by_name(tmp_path):
         read_table(path, part="obsm/X_pcaa")
 
 
-def test_genes_of_the_same_name_get_numbers(tmp_path):
-    table = read_table(write(tmp_path / "t.h5ad", genes=["A", "B", "A"]))
-    assert table.feature_names == ("A", "B", "A-1")
-    assert "several columns are called 'A'" in table.notes[0]
-
-
 def test_distances_between_cells_are_read_from_obsp(tmp_path):
     path = write(tmp_path / "t.h5ad", depth=[1, 2, 3, 4])
     nearest = scipy.sparse.csr_matrix(([1.0, 1.0, 2.0], ([0, 1, 3], [1, 0, 2])), shape=(4, 4))

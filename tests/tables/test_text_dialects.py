@@ -168,8 +168,6 @@ def test_distances_are_read_by_the_same_rules(tmp_path, name, text):
         ("t.txt", "a b c\n1 2 3\n4 5\n6 7 8\n", "line 3: 2 fields where the first line has 3"),
         ("t.txt", "# nothing\n", "there are no rows|the file is empty"),
         ("t.dat", "# a\n# b\n", "the file is empty"),
-        ("t.csv", "a;b\n1,5;2\n3\n", "line 3: 1 fields where the first line has 2"),
-        ("t.csv", "a,b\r1,01234\r2,01235\n", "cannot be read as CSV"),
     ],
 )
 def test_a_broken_text_is_refused_with_its_line(read, name, text, message):
