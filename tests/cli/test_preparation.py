@@ -1,4 +1,4 @@
-"""What happens to columns and rows before a method sees them, and that the model remembers it."""
+"""What a user is told about columns, rows and distances before a method sees them."""
 
 from __future__ import annotations
 

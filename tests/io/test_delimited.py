@@ -5,20 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import read_table
 from support.cases import each
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Write text (or bytes) to a file and read it back as a table."""
-
-    def write_and_read(content, name="table.csv", **options):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_table(path, **options)
-
-    return write_and_read
 
 
 def test_numbers_and_booleans_are_features_and_text_is_a_label(read):

@@ -6,22 +6,10 @@ import numpy as np
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import read_distances, read_table
+from lowland.io import read_distances
 from support.cases import each
 
 EXPECTED = [(1.5, 2.25), (3.5, -4.0), (0.25, 1e3)]
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Write text (or bytes) to a file and read it back as a table."""
-
-    def write_and_read(content, name="table.csv", **options):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_table(path, **options)
-
-    return write_and_read
 
 
 @each(
