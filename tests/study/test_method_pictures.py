@@ -25,7 +25,7 @@ GRID = {"sides": [5, 4], "places": "units", "max_iter": 10, "measure": False}
 
 def on_grid(data="iris", method="som", **options):
     """A run of a method with a grid of 20 units."""
-    return make_map(data, method, **({**GRID, **options}))
+    return make_map(data, method, **{**GRID, **options})
 
 
 def named_rows():
