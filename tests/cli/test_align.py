@@ -214,7 +214,9 @@ def test_the_report_shows_sets_matches_and_quality(made):
 @each(
     "arguments, message",
     [
+        (["left.csv"], "left.csv: an alignment puts several tables into one map; give two"),
         (["left.csv", "left.csv"], "left.csv: is given more than once"),
+        (["left.csv", "right.csv", "--drop", "zz"], "--drop: unknown column 'zz'"),
         (["left.csv", "right.csv", "--match", "cod"], "unknown column 'cod'; did you mean 'code'?"),
         (["left.csv", "right.csv", "--match", "a=b=c"], "unknown column 'a=b=c'"),
         (["left.csv", "right.csv", "--match", "code=remark"], "no id of left (column 'code')"),

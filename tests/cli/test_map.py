@@ -153,3 +153,8 @@ def test_rows_that_are_all_equal_make_a_map_without_numbers(run, tmp_path):
     assert outcome.code == 1
     assert "the map was not measured: X: all rows are equal" in outcome.err
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_color_may_be_any_column(run, cells):
+    for column in ("kind", "height"):
+        assert run("map", cells, "-o", f"out-{column}", "--color", column).code == 0

@@ -57,6 +57,7 @@ def test_info_shows_the_roles_and_their_reasons(run, articles):
     text = run("info", "articles.csv").out
     assert "  row id: article_id\n  labels: Type\n" in text
     assert "  set aside: Type, because its name is that of a class" in text
+    assert "  not used: c, d" in run("info", "articles.csv", "--columns", "a,b").out
     roles = json.loads(run("info", "articles.csv", "--json").out)["roles"]
     assert roles["features"] == list("abcd")
     assert [(apart["column"], apart["role"]) for apart in roles["set_aside"]] == [
@@ -84,6 +85,9 @@ def test_score_says_what_it_took(run, refused, articles, tmp_path):
     outcome = run("score", "articles.csv", "m.csv", "--coordinates", "UMAP1,UMAP2")
     assert "m.csv: coordinates: UMAP1, UMAP2 (as asked for)" in outcome.out
     assert "  rows are matched by their ids in column 'article_id'" in outcome.out
+    both.select("tsne_1", "tsne_2").write_csv(tmp_path / "n.csv")
+    outcome = run("score", "articles.csv", "n.csv")
+    assert "lowland: note: caution: n.csv has no column of ids" in outcome.err
 
 
 def test_names_that_a_shell_would_split_are_quoted(run, tmp_path):

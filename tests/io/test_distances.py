@@ -232,3 +232,10 @@ def test_bundled_distances_are_known_to_be_distances():
     assert not holds_distances("./eurodist")
     with pytest.raises(DataError, match="iris: holds columns, no distances between rows"):
         read_distances("iris")
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        read_distances(tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        read_distances(tmp_path / "d.csv")

@@ -268,3 +268,9 @@ def test_missing_values_are_taken_from_the_projection():
     np.testing.assert_allclose(plane.rows, PCA(2, random_state=0).fit(X).transform(X))
     X[3, 1] = np.nan
     assert _Plane.through(X, None, model.net()) is None
+
+
+def test_uncertainty_is_the_background_of_the_map():
+    result = make_map(iris().X[::3], "gplvm", max_iter=5, measure=False)
+    assert any(caption.startswith("Uncertainty: ") for caption in captions(result.summary()))
+    assert result.picture().axes[0].images

@@ -170,6 +170,11 @@ def test_periods_that_do_not_fit_a_column_are_refused(capsys):
         with pytest.raises(ParameterError, match=r"cyclic: .* is not allowed"):
             make_map(frame, "pca", cyclic=wrong)
     frame.write_csv("t.csv")
+    options = ["--cyclic", "hour=24", "--cyclic", "when=week", "--no-report"]
+    assert main(["map", "t.csv", "-m", "pca", *options]) == 0
+    said = capsys.readouterr().out
+    for name, period in (("hour", "24"), ("when", "week")):
+        assert f"{name} is mapped as a point on a circle (sin, cos); its period is {period}" in said
     assert main(["map", "t.csv", "--cyclic", "hour"]) == 2
     assert "expected a column and its period, such as 'hour=24'" in capsys.readouterr().err
     assert main(["map", "t.csv", "--cyclic", "hour=nan"]) == 2

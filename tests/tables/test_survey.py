@@ -3,6 +3,7 @@
 import numpy as np
 
 from lowland.cli import main
+from lowland.study import make_map
 
 ANSWERS = ["strongly disagree", "disagree", "neutral", "agree", "strongly agree"]
 QUESTIONS = [f"q{i}" for i in range(6)]
@@ -25,3 +26,5 @@ def test_one_hint_and_one_option_serve_all_questions(tmp_path, monkeypatch, caps
     told = capsys.readouterr().out
     assert "look ordered" not in told
     assert f"in order: {' < '.join(ANSWERS)}" in told
+    log = make_map("survey.csv", "pca", measure=False).log
+    assert any(f"order=dict.fromkeys({QUESTIONS}, {ANSWERS})" in line for line in log)
