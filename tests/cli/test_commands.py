@@ -6,95 +6,36 @@ import json
 
 import h5py
 import numpy as np
-import polars as pl
 import pytest
 import scipy.io
 import scipy.sparse as sp
 
 from lowland._core import registry
 from lowland.datasets import iris
-from lowland.metrics import trustworthiness
 
 
 def test_compare_makes_one_table_one_picture_one_report_and_all_maps(run, tmp_path):
-    outcome = run("compare", "iris", "-m", "pca,tsne,lda")
-    assert outcome.code == 0
-    assert outcome.err == ""
+    outcome = run("compare", "iris", "-m", "pca,sne", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    found = json.loads(outcome.out)
+    assert [method["method"] for method in found["methods"]] == ["pca", "sne"]
+    assert found["methods"][0]["quality"]["trustworthiness"]["value"] > 0.9
+    assert set(found["outputs"]["maps"]) == {"pca", "sne"}
     folder = tmp_path / "lowland-out" / "iris-compare"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "comparison.csv", "map-lda.csv", "map-pca.csv", "map-tsne.csv", "maps.png", "report.html",
+        "comparison.csv", "map-pca.csv", "map-sne.csv", "maps.png", "report.html",
     ]  # fmt: skip
-    table = pl.read_csv(folder / "comparison.csv")
-    assert table["method"].to_list() == ["pca", "tsne", "lda"]
-    X = iris().X
-    for method, found in table.select("method", "trustworthiness").iter_rows():
-        Y = pl.read_csv(folder / f"map-{method}.csv").select("x", "y").to_numpy()
-        assert found == pytest.approx(trustworthiness(X, Y), abs=1e-3)
-    page = (folder / "report.html").read_text()
-    for name in ("PCA", "TSNE", "LDA"):
-        assert name in page
 
 
-def test_compare_goes_on_when_one_method_cannot(run, tmp_path):
+def test_a_method_that_cannot_is_a_warning_and_nothing_that_works_is_refused(run, tmp_path):
     np.save(tmp_path / "t.npy", np.random.default_rng(0).standard_normal((30, 4)))
     outcome = run("compare", "t.npy", "-m", "lda,pca", "-o", "out")
     assert outcome.code == 1
     assert "lda: LDA learns from classes" in outcome.err
-    assert not (tmp_path / "out" / "map-lda.csv").exists()
-    assert (tmp_path / "out" / "map-pca.csv").exists()
     assert "not made: LDA learns from classes" in (tmp_path / "out" / "report.html").read_text()
-
-
-def test_compare_of_nothing_that_works_is_refused(run, tmp_path):
-    np.save(tmp_path / "t.npy", np.random.default_rng(0).standard_normal((30, 4)))
-    outcome = run("compare", "t.npy", "-m", "lda", "-o", "out")
+    outcome = run("compare", "t.npy", "-m", "lda", "-o", "other")
     assert outcome.code == 2
-    assert "no method could do it" in outcome.err
-    assert not (tmp_path / "out").exists()
-
-
-def test_compare_as_json(run):
-    found = json.loads(run("compare", "iris", "-m", "pca,sne", "--json").out)
-    assert [method["method"] for method in found["methods"]] == ["pca", "sne"]
-    assert found["methods"][0]["quality"]["trustworthiness"]["value"] > 0.9
-    assert set(found["outputs"]["maps"]) == {"pca", "sne"}
-
-
-def test_an_unknown_method_is_named_before_anything_is_read(refused):
-    assert "unknown method 'pcaa'; did you mean 'pca'?" in refused(
-        "compare", "nowhere.csv", "-m", "pcaa"
-    )
-
-
-@pytest.mark.parametrize("names", [["x", "y"], ["x1", "x2"], ["UMAP_1", "UMAP_2"]])
-def test_score_measures_a_map_of_any_tool(run, tmp_path, names):
-    X, Y = iris().X, iris().X[:, 2:]
-    pl.from_numpy(Y, schema=names).with_row_index("row").write_csv(tmp_path / "map.csv")
-    found = json.loads(run("score", "iris", "map.csv", "--json").out)
-    assert found["coordinates"] == names
-    assert found["quality"]["trustworthiness"]["value"] == pytest.approx(trustworthiness(X, Y))
-    assert "trustworthiness" in run("score", "iris", "map.csv").out
-
-
-def test_score_matches_rows_by_name(run, refused, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 3))
-    names = [f"s{i}" for i in range(50)]
-    table = pl.DataFrame({"id": names}).hstack(pl.from_numpy(X, schema=list("abc")))
-    table.write_csv(tmp_path / "t.csv")
-    order = rng.permutation(50)
-    shuffled = pl.DataFrame({"id": [names[i] for i in order]})
-    shuffled.hstack(pl.from_numpy(X[order, :2], schema=["x", "y"])).write_csv(tmp_path / "m.csv")
-    expected = trustworthiness(X, X[:, :2])
-    found = json.loads(run("score", "t.csv", "m.csv", "--id", "id", "--json").out)
-    assert found["quality"]["trustworthiness"]["value"] == pytest.approx(expected)
-    assert json.loads(run("score", "t.csv", "m.csv", "--json").out) == found
-    shuffled.head(49).with_columns(x=0.5, y=0.5).write_csv(tmp_path / "short.csv")
-    for option in ([], ["--id", "id"]):
-        message = refused("score", "t.csv", "short.csv", *option)
-        assert "1 of 50 rows are missing there, such as 's" in message
-    shuffled.head(49).with_columns(x=0.5, y=0.5).drop("id").write_csv(tmp_path / "short.csv")
-    assert "has 49 rows, but t.csv has 50" in refused("score", "t.csv", "short.csv")
+    assert not (tmp_path / "other").exists()
 
 
 def test_score_writes_a_report_on_request(run, refused, tmp_path):
@@ -117,12 +58,6 @@ def test_info_tells_what_the_table_is_like(run, tmp_path):
     text = run("info", "digits").out
     assert "principal components needed: 21 for 90%" in text
     assert "estimates" in text
-
-
-def test_info_counts_missing_values(run, tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n,3\n4,\n5,\n6,7\n8,1\n")
-    found = json.loads(run("info", "t.csv", "--json").out)
-    assert found["missing"] == {"a": 1, "b": 2}
 
 
 def test_info_of_a_sparse_table_is_that_of_the_dense_one(run, tmp_path):
@@ -173,22 +108,8 @@ def test_info_of_distances_lists_the_methods_that_take_them(run, refused, tmp_pa
     assert "--columns" in refused("info", "d.npy", "--distances", "--columns", "a")
 
 
-def test_info_of_equal_rows_has_no_dimension_to_tell(run, tmp_path):
-    np.save(tmp_path / "t.npy", np.ones((20, 3)))
-    outcome = run("info", "t.npy", "--json")
-    assert outcome.code == 0
-    assert json.loads(outcome.out)["intrinsic_dimension"] is None
-
-
 def test_info_says_what_does_not_fit(run, monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100MB")
     text = run("info", "digits").out
     (line,) = [line for line in text.split("\n") if line.startswith("sne ")]
     assert "more than there is" in line
-
-
-@pytest.mark.parametrize("command", ["compare", "info", "score"])
-def test_bad_input_is_one_line(refused, tmp_path, command):
-    (tmp_path / "empty.csv").write_text("")
-    rest = ["map.csv"] if command == "score" else []
-    assert "empty.csv: the file is empty" in refused(command, "empty.csv", *rest)

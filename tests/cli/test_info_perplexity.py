@@ -79,9 +79,3 @@ def test_equal_rows_have_a_sentence_or_maps(run, tmp_path):
     outcome = run("info", "t.npy", "--perplexity", "--json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["perplexity"]["sentence"]
-
-
-def test_python_has_the_keyword(sheets):
-    found = describe_table(sheets, perplexity=True)["perplexity"]
-    assert found["recommended"] in [one["perplexity"] for one in found["values"]]
-    assert not found["sentence"].endswith("columns.")

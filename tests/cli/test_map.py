@@ -10,7 +10,6 @@ import pytest
 
 import lowland
 from lowland._core import registry
-from support.methods import dimensions, sampled
 
 
 def contents(folder):
@@ -38,57 +37,6 @@ def test_a_bundled_data_set_gives_a_map_a_picture_a_report_and_a_model(run, tmp_
     page = (folder / "report.html").read_text()
     assert "lowland map digits --max-iter 60" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-
-
-@pytest.mark.parametrize("cls", sampled(registry.all_methods()))
-def test_every_method_maps_a_file_and_its_model_places_the_same_rows(run, cls, tmp_path):
-    method = registry.snake_case(cls.__name__)
-    assert run("map", "iris", "-m", method, "-o", "out").code == 0
-    frame = pl.read_csv(tmp_path / "out" / "map.csv")
-    assert frame.height == 150
-    axes = ["x", "y"][: dimensions(registry.get(method))]
-    assert frame.columns == ["row", *axes, "class"]
-    model = lowland.load(tmp_path / "out" / "model.lowland")
-    assert registry.snake_case(type(model).__name__) == method
-    assert len(model.feature_names_in_) == 4
-    assert run("transform", "out/model.lowland", "iris", "-o", "again.csv").code == 0
-    again = pl.read_csv(tmp_path / "again.csv")
-    assert again.columns == frame.columns
-    scale = float(frame.select(pl.col(axes).std()).to_numpy().max())
-    difference = (again.select(axes) - frame.select(axes)).to_numpy()
-    assert np.abs(difference).max() < 1e-3 * scale
-
-
-def test_a_supervised_method_learns_the_target_which_is_no_feature(run, tmp_path):
-    rng = np.random.default_rng(0)
-    kind = np.arange(60) % 3
-    rows = np.column_stack([rng.standard_normal((60, 4)) + kind[:, None], kind])
-    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b,c,d,kind", comments="")
-    outcome = run("map", "t.csv", "-m", "lda", "--target", "kind", "-o", "out")
-    assert outcome.code == 0
-    assert "100.0% of the variance between classes" in outcome.out
-    model = lowland.load(tmp_path / "out" / "model.lowland")
-    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
-    assert list(model.classes_) == [0, 1, 2]
-    assert pl.read_csv(tmp_path / "out" / "map.csv").columns == ["row", "x", "y", "kind"]
-
-
-def test_a_supervised_method_without_labels_is_refused(refused, tmp_path):
-    np.savetxt(tmp_path / "t.csv", np.random.default_rng(0).random((9, 2)), delimiter=",",
-               header="a,b", comments="")  # fmt: skip
-    assert "t.csv has no column of labels; name the column of classes with --target" in refused(
-        "map", "t.csv", "-m", "lda"
-    )
-
-
-def test_ids_and_labels_stay_beside_the_map(run, cells, tmp_path):
-    outcome = run("map", cells, "--id", "sample", "--label", "depth", "-o", "out")
-    assert outcome.code == 0
-    frame = pl.read_csv(tmp_path / "out" / "map.csv")
-    assert frame.columns == ["sample", "x", "y", "depth", "kind", "day"]
-    assert frame["sample"].to_list() == [f"s{i}" for i in range(12)]
-    model = lowland.load(tmp_path / "out" / "model.lowland")
-    assert list(model.feature_names_in_) == ["height", "width"]
 
 
 @pytest.mark.parametrize(
@@ -157,14 +105,6 @@ def test_what_the_reader_decided_is_noted_on_stderr(run, tmp_path):
     assert "lowland: note: no header line" in run("map", "t.csv").err
 
 
-def test_the_same_seed_gives_the_same_bytes(run, tmp_path):
-    for folder in ("one", "two"):
-        assert run("map", "iris", "-o", folder, "--seed", "3").code == 0
-    one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
-    assert one["map.csv"] == two["map.csv"]
-    assert one["map.png"] == two["map.png"]
-
-
 def test_a_terminal_sees_progress_and_the_model_forgets_it(run, tmp_path, monkeypatch):
     monkeypatch.setattr("lowland.cli.console.Console.shows_progress", True)
     outcome = run("map", "iris", "-m", "pca", "-o", "out")
@@ -185,34 +125,10 @@ def test_results_are_replaced_only_by_force(run, refused, tmp_path):
     assert sorted(contents(tmp_path / "out")) == sorted(before)
 
 
-def test_a_failure_midway_leaves_nothing_behind(run, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device", "map.csv")
-
-    monkeypatch.setattr("lowland.study._writing.write_frame", full)
-    outcome = run("map", "iris", "-m", "pca")
-    assert outcome.code == 2
-    assert outcome.err == "lowland: error: map.csv: No space left on device.\n"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_midway_leaves_earlier_results_alone(run, tmp_path, monkeypatch):
-    assert run("map", "iris", "-o", "out").code == 0
-    before = contents(tmp_path / "out")
-    monkeypatch.setattr("lowland.study._writing.write_frame", lambda *_, **__: 1 / 0)
-    assert run("map", "digits", "-m", "pca", "-o", "out", "--force").code == 3
-    assert contents(tmp_path / "out") == before
-
-
 def test_the_input_is_never_overwritten(run, refused, tmp_path):
     (tmp_path / "map.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
     assert "also the input" in refused("map", "map.csv", "-o", ".", "--force")
     assert (tmp_path / "map.csv").read_text().startswith("a,b\n")
-
-
-def test_a_color_may_be_any_column(run, cells):
-    for column in ("kind", "height"):
-        assert run("map", cells, "-o", f"out-{column}", "--color", column).code == 0
 
 
 def test_warnings_of_a_method_are_lines_on_stderr(run, monkeypatch):
@@ -231,23 +147,6 @@ def test_warnings_of_a_method_are_lines_on_stderr(run, monkeypatch):
     assert run("map", "iris", "-m", "pca", "--no-report").err == "lowland: warning: not converged\n"
 
 
-def test_several_perplexities_make_a_map_and_a_report(run, tmp_path):
-    outcome = run("map", "iris", "--perplexity", "5,20", "-o", "out", "--max-iter", 30, "--json")
-    assert outcome.code == 0
-    assert json.loads(outcome.out)["parameters"]["perplexity"] == [5.0, 20.0]
-    assert (tmp_path / "out" / "report.html").exists()
-
-
-def test_names_of_rows_are_no_classes(run, tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"sample": [f"s{i}" for i in range(60)], "type": list("abc") * 20})
-    frame = frame.hstack(pl.from_numpy(rng.standard_normal((60, 3)), schema=list("uvw")))
-    frame.write_csv(tmp_path / "t.csv")
-    found = json.loads(run("map", "t.csv", "-m", "lda", "-o", "out", "--json").out)
-    assert found["color"] == "type"
-    assert list(lowland.load(tmp_path / "out" / "model.lowland").classes_) == ["a", "b", "c"]
-
-
 def test_rows_that_are_all_equal_make_a_map_without_numbers(run, tmp_path):
     np.save(tmp_path / "t.npy", np.ones((20, 3)))
     outcome = run("map", "t.npy", "-m", "pca", "-o", "out")
@@ -256,5 +155,6 @@ def test_rows_that_are_all_equal_make_a_map_without_numbers(run, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_an_empty_name_is_refused(refused):
-    assert "the name of the input is empty" in refused("map", "")
+def test_a_color_may_be_any_column(run, cells):
+    for column in ("kind", "height"):
+        assert run("map", cells, "-o", f"out-{column}", "--color", column).code == 0

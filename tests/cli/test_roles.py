@@ -50,27 +50,19 @@ def test_every_command_tells_the_same_roles(run, articles, tmp_path, command):
 def test_the_report_and_json_of_a_map_have_the_notes(run, articles, tmp_path):
     found = json.loads(run("map", "articles.csv", "-m", "pca", "-o", "out", "--json").out)
     assert found["notes"] == [ID_NOTE, CLASS_NOTE]
-    assert (found["id"], found["labels"], found["color"]) == ("article_id", ["Type"], "Type")
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "is taken as the row id" in page
-    assert (
-        "row id: article_id; kept as labels: Type"
-        in run("map", "articles.csv", "-m", "pca", "-o", "two").out
-    )
+    assert "is taken as the row id" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_info_shows_the_roles_and_their_reasons(run, articles, tmp_path):
+def test_info_shows_the_roles_and_their_reasons(run, articles):
     text = run("info", "articles.csv").out
     assert "  row id: article_id\n  labels: Type\n" in text
     assert "  set aside: Type, because its name is that of a class" in text
+    assert "  not used: c, d" in run("info", "articles.csv", "--columns", "a,b").out
     roles = json.loads(run("info", "articles.csv", "--json").out)["roles"]
     assert roles["features"] == list("abcd")
     assert [(apart["column"], apart["role"]) for apart in roles["set_aside"]] == [
         ("article_id", "id"), ("Type", "class"),
     ]  # fmt: skip
-    articles.write_parquet(tmp_path / "t.parquet")
-    roles = json.loads(run("info", "t.parquet", "--columns", "a,b", "--json").out)["roles"]
-    assert (roles["id"], roles["labels"], roles["not_used"]) == ("article_id", ["Type"], ["c", "d"])
 
 
 def test_info_says_what_map_would_refuse(run, refused, tmp_path):
@@ -86,46 +78,15 @@ def test_info_says_what_map_would_refuse(run, refused, tmp_path):
     assert run("map", "t.csv", "-m", "pca", "--label", "t0,t1,t2,t3,t4", "-o", "out").code == 0
 
 
-def test_new_rows_are_placed_whatever_their_ids(run, articles, tmp_path):
-    assert run("map", "articles.csv", "-m", "pca", "-o", "plain").code == 0
-    assert run("map", "articles.csv", "-m", "pca", "--use", "article_id", "-o", "used").code == 0
-    for folder, id_name in (("plain", "article_id"), ("used", "row")):
-        outcome = run("transform", f"{folder}/model.lowland", "articles.csv", "-o", f"{folder}.csv")
-        assert (outcome.code, outcome.err) == (0, "")
-        placed = pl.read_csv(tmp_path / f"{folder}.csv")
-        made = pl.read_csv(tmp_path / folder / "map.csv")
-        assert placed.columns == made.columns == [id_name, "x", "y", "Type"]
-        np.testing.assert_allclose(placed["x"], made["x"], atol=1e-9)
-    articles.drop("article_id", "Type").write_csv(tmp_path / "bare.csv")
-    assert run("transform", "plain/model.lowland", "bare.csv", "-o", "b.csv").code == 0
-
-
-def test_labels_of_a_file_are_joined(run, refused, articles, tmp_path):
-    labels = articles.select("article_id", place=pl.col("Type").cast(pl.String) + " town")
-    labels.reverse().tail(ROWS - 1).write_csv(tmp_path / "labels.csv")
-    outcome = run("map", "articles.csv", "-m", "pca", "-o", "out", "--labels", "labels.csv",
-                  "--color", "place")  # fmt: skip
-    assert "labels of labels.csv are joined by the ids in column 'article_id'" in outcome.err
-    assert "caution: 1 of 60 rows have no labels in labels.csv" in outcome.err
-    made = pl.read_csv(tmp_path / "out" / "map.csv")
-    assert made["place"].to_list()[:3] == ["0 town", "1 town", "2 town"]
-    assert "nope.csv: no such file" in refused(
-        "map", "articles.csv", "-m", "pca", "--labels", "nope.csv"
-    )
-
-
 def test_score_says_what_it_took(run, refused, articles, tmp_path):
-    both = articles.select(
-        "article_id", tsne_1="a", tsne_2="b", UMAP1="c", UMAP2="d", cluster="Type"
-    )
+    both = articles.select("article_id", tsne_1="a", tsne_2="b", UMAP1="c", UMAP2="d")
     both.reverse().write_csv(tmp_path / "m.csv")
     assert "--coordinates tsne_1,tsne_2" in refused("score", "articles.csv", "m.csv", "-q")
     outcome = run("score", "articles.csv", "m.csv", "--coordinates", "UMAP1,UMAP2")
     assert "m.csv: coordinates: UMAP1, UMAP2 (as asked for)" in outcome.out
     assert "  rows are matched by their ids in column 'article_id'" in outcome.out
-    both.drop("article_id", "UMAP1", "UMAP2").write_csv(tmp_path / "n.csv")
+    both.select("tsne_1", "tsne_2").write_csv(tmp_path / "n.csv")
     outcome = run("score", "articles.csv", "n.csv")
-    assert "n.csv: coordinates: tsne_1, tsne_2 (by their names)" in outcome.out
     assert "lowland: note: caution: n.csv has no column of ids" in outcome.err
 
 

@@ -64,12 +64,6 @@ def test_every_selector_runs_by_name(run, flowers, tmp_path, name):
     assert set(kept) < set(pl.read_parquet(tmp_path / "out.parquet").columns)
 
 
-def test_help_names_every_selector(run):
-    text = " ".join(run("select", "--help").out.split())
-    for name in registry.selector_names():
-        assert name in text
-
-
 def test_without_a_target_columns_stand_for_the_others(run, tmp_path):
     np.save(tmp_path / "bare.npy", iris().X)
     result = json.loads(run("select", "bare.npy", "--json").out)
@@ -92,13 +86,6 @@ def test_parameters_of_the_method_are_options(run, refused, flowers):
     assert "--n-neighbors: '0' is not allowed" in refused(
         *arguments, "-m", "relief", "--n-neighbors", "0"
     )
-
-
-def test_a_number_is_a_target_and_then_no_feature(run, flowers, tmp_path):
-    result = json.loads(run("select", "flowers.csv", "--target", "pw", "-k", 1, "--json").out)
-    assert result["ranking"][0]["column"] == "pl"
-    assert "pw" not in [entry["column"] for entry in result["ranking"]]
-    assert "pw" in pl.read_csv(tmp_path / "flowers-selected.csv").columns
 
 
 def test_bad_input_is_one_line_and_writes_nothing(refused, flowers, tmp_path):

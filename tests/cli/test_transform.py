@@ -52,23 +52,6 @@ def test_columns_the_model_does_not_know_are_left_out_and_named(run, model, cell
     assert "extra" not in pl.read_parquet(tmp_path / "new-map.parquet").columns
 
 
-def test_one_row_is_enough(placed, cells):
-    assert placed(pl.read_csv(cells).head(1)).height == 1
-
-
-def test_missing_columns_are_listed(refused, model, cells, tmp_path):
-    pl.read_csv(cells).drop("width", "depth").write_csv(tmp_path / "new.csv")
-    message = refused("transform", model, "new.csv")
-    assert "new.csv: 2 needed columns are missing: 'width', 'depth'" in message
-    assert not (tmp_path / "new-map.csv").exists()
-
-
-def test_a_column_that_became_text_is_named(refused, model, cells, tmp_path):
-    frame = pl.read_csv(cells).with_columns(width=pl.lit("wide"))
-    frame.write_csv(tmp_path / "new.csv")
-    assert "'width' must hold numbers" in refused("transform", model, "new.csv")
-
-
 def test_an_array_fits_a_model_with_names_by_position(run, refused, model, cells, tmp_path):
     X = pl.read_csv(cells).select("height", "width", "depth").to_numpy()
     np.save(tmp_path / "new.npy", X)
@@ -80,15 +63,6 @@ def test_an_array_fits_a_model_with_names_by_position(run, refused, model, cells
     assert "narrow.npy: has 2 columns where 3 are needed" in refused(
         "transform", model, "narrow.npy"
     )
-
-
-def test_a_model_without_names_needs_as_many_columns(run, refused, cells, tmp_path):
-    np.save(tmp_path / "old.npy", pl.read_csv(cells).select("height", "width").to_numpy())
-    assert run("map", "old.npy", "-o", "bare").code == 0
-    outcome = run("transform", "bare/model.lowland", cells, "--label", "depth")
-    assert (outcome.code, outcome.err) == (0, "")
-    message = refused("transform", "bare/model.lowland", cells, "-o", "other.csv")
-    assert "has 3 columns of numbers, but the model was fitted with 2" in message
 
 
 def test_json_is_all_there_is_on_stdout(run, model, cells):
@@ -105,14 +79,3 @@ def test_an_existing_file_is_replaced_only_by_force(run, refused, model, cells, 
     assert (tmp_path / "new.csv").read_text() == "mine"
     assert run("transform", model, cells, "-o", "new.csv", "--force").code == 0
     assert "also the input" in refused("transform", model, cells, "-o", cells, "--force")
-
-
-@pytest.mark.parametrize("content", [None, b"", b"PK nonsense", b"a,b\n1,2\n"])
-def test_a_file_that_is_no_model_is_named(refused, cells, tmp_path, content):
-    if content is not None:
-        (tmp_path / "m.lowland").write_bytes(content)
-    assert "m.lowland" in refused("transform", "m.lowland", cells)
-
-
-def test_the_output_must_be_a_table(refused, model, cells):
-    assert ".csv or .parquet" in refused("transform", model, cells, "-o", "new.xlsx")

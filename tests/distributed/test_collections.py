@@ -48,11 +48,6 @@ def test_an_array_of_dask_is_fitted_and_placed(X):
     assert np.array_equal(PCA(3).fit_transform(given).compute(), placed.compute())
 
 
-def test_the_bytes_are_those_of_the_same_leaves_in_a_stream(X):
-    given = da.from_array(X, chunks=(100, -1))
-    assert same(PCA(3).fit(given), PCA(3).fit(array_rows(X, task_rows=100)))
-
-
 def test_workers_give_the_same_bytes_as_threads(cluster, X, frame):
     given = chunked(X)
     here = PCA(3).fit(given)
@@ -176,3 +171,8 @@ def test_what_is_no_table_of_numbers_is_refused(frame, kind):
         given = [dask.delayed(3)]
     with pytest.raises((DataError, DataTypeError)):
         PCA().fit(given)
+
+
+def test_the_bytes_are_those_of_the_same_leaves_in_a_stream(X):
+    given = da.from_array(X, chunks=(100, -1))
+    assert same(PCA(3).fit(given), PCA(3).fit(array_rows(X, task_rows=100)))

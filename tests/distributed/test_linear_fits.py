@@ -76,12 +76,6 @@ def test_more_than_3000_columns_take_krylov(monkeypatch):
     assert_close(there, here, ("components_", "explained_variance_"), 1e-7)
 
 
-def test_one_pass_for_the_covariance(X, monkeypatch):
-    passes = Passes(monkeypatch)
-    PCA().fit(labeled_rows(X))
-    assert passes.count == 1
-
-
 @each(
     "choice, words",
     [
@@ -174,15 +168,6 @@ def test_gaps_of_probabilistic_pca_are_refused_with_their_rows(X):
     X[100, 3] = np.nan
     with pytest.raises(DataError, match=r"rows 74 to 110: PPCA: column 3.*rows\.sample"):
         PPCA().fit(labeled_rows(X))
-
-
-def test_a_model_of_leaves_is_saved_without_places(X, tmp_path):
-    import lowland
-
-    model = PPCA(2).fit(labeled_rows(X))
-    assert model.embedding_ is None
-    model.save(tmp_path / "model.lowland")
-    assert np.array_equal(lowland.load(tmp_path / "model.lowland").transform(X), model.transform(X))
 
 
 @each("factor", [1e-160, 1e150, 1.0])
@@ -280,3 +265,18 @@ def test_constant_columns_have_their_value_as_mean():
         sums = functools.reduce(merge_columns, parts)
         assert sums.constant.tolist() == [False, True, False]
         assert (sums.mean[1], sums.squares[1]) == (float(table.dtype.type(0.1)), 0.0)
+
+
+def test_one_pass_for_the_covariance(X, monkeypatch):
+    passes = Passes(monkeypatch)
+    PCA().fit(labeled_rows(X))
+    assert passes.count == 1
+
+
+def test_a_model_of_leaves_is_saved_without_places(X, tmp_path):
+    import lowland
+
+    model = PPCA(2).fit(labeled_rows(X))
+    assert model.embedding_ is None
+    model.save(tmp_path / "model.lowland")
+    assert np.array_equal(lowland.load(tmp_path / "model.lowland").transform(X), model.transform(X))

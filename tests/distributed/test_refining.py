@@ -101,12 +101,6 @@ def test_bytes_depend_on_rows_and_map_only(X, model, placed, found):
     assert other.Y.tobytes() == found.Y.tobytes()
 
 
-def test_a_graph_that_is_known_is_used(X, model, placed, found):
-    rows = array_rows(X, task_rows=400)
-    here = refined(model, rows, placed, 50, graph=knn_graph(rows, 9))
-    assert here.Y.tobytes() == found.Y.tobytes()
-
-
 def test_a_map_of_many_rows_is_arranged_in_memory_and_comes_back_in_order():
     """Above 5000 rows the descent reorders its points."""
     rng = np.random.default_rng(0)
@@ -164,3 +158,9 @@ def test_too_little_memory_is_told_first(X, model, placed, monkeypatch):
         MemoryLimitError, match=r"the refinement of a map of 1500 rows .* smaller k"
     ):
         refined(model, array_rows(X), placed)
+
+
+def test_a_graph_that_is_known_is_used(X, model, placed, found):
+    rows = array_rows(X, task_rows=400)
+    here = refined(model, rows, placed, 50, graph=knn_graph(rows, 9))
+    assert here.Y.tobytes() == found.Y.tobytes()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland import PCA, TSNE
+from lowland import PCA
 from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.folding import FAN_IN, TreeFold
 from lowland._core.rows.leaves import leaf_rows, tasks_of
@@ -90,36 +90,11 @@ def test_sampled_rows_are_rows_of_the_table(X):
     assert np.array_equal(rows.sample(5000), X)
 
 
-def test_pca_of_leaves_is_pca_of_the_table(X):
-    here, there = PCA(3).fit(array_rows(X, task_rows=64)), PCA(3).fit(X)
-    np.testing.assert_allclose(here.components_, there.components_, atol=1e-12)
-    np.testing.assert_allclose(here.explained_variance_, there.explained_variance_, rtol=1e-12)
-
-
-def test_places_are_bytes_of_the_places_in_memory(X):
-    pca = PCA(3).fit(X)
-    placed = pca.transform(array_rows(X, task_rows=64))
-    assert placed.shape == (1003, 3)
-    assert np.array_equal(placed.to_numpy(), pca.transform(X))
-
-
 def test_a_later_fit_does_not_change_places_that_are_computed_later(X):
     pca = PCA(2).fit(X)
     before, placed = pca.transform(X), pca.transform(array_rows(X))
     pca.fit(X[:100])
     assert np.array_equal(placed.to_numpy(), before)
-
-
-def test_a_method_that_needs_memory_names_the_sample(X):
-    with pytest.raises(ParameterError, match=r"TSNE\(\)\.fit\(rows\.sample\(10_000\)\)"):
-        TSNE().fit(array_rows(X))
-
-
-def test_bad_values_are_named_with_their_rows(X):
-    bad = X.copy()
-    bad[777, 4] = np.nan
-    with pytest.raises(DataError, match=r"X, rows 768 to 831: .*NaN.*column 4"):
-        PCA().fit(array_rows(bad, task_rows=64))
 
 
 def test_parts_hold_each_row_once_and_a_second_run_keeps_them(X, tmp_path):

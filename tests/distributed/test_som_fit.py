@@ -104,15 +104,6 @@ def test_k_means_ends_with_the_same_winners_as_in_memory():
         np.testing.assert_allclose(center, X[nearest == unit].mean(axis=0), atol=1e-9)
 
 
-def test_hits_and_errors_are_those_of_all_rows():
-    X = irregular("float64")
-    model = SOM(sides=[7, 5], **QUICK).fit(leaves(X))
-    nearest = model.predict(X)
-    assert np.array_equal(model.hits_, np.bincount(nearest, minlength=35))
-    distances = np.linalg.norm(X - model.codebook_[nearest], axis=1)
-    assert model.quantization_error_ == pytest.approx(distances.mean(), rel=1e-9)
-
-
 class Counting(Stream):
     """Counts passes over the rows."""
 
@@ -214,14 +205,6 @@ def test_a_column_may_be_unknown_in_whole_leaves(method, params):
     assert_alike(*both(method, X, **params), X)
 
 
-@each_method
-def test_a_row_without_a_value_is_named(method, params):
-    X = irregular("float64")
-    X[70] = np.nan
-    with pytest.raises(DataError, match=r"X, rows 64 to 127: .*NaN only in row 6"):
-        method(**params).fit(leaves(X))
-
-
 def test_too_many_components_are_refused_as_in_memory():
     X = irregular("float64")
     for model in (SOM(3), GTM(4), GTM(3)):
@@ -232,3 +215,11 @@ def test_too_many_components_are_refused_as_in_memory():
                 model.fit(rows)
             messages.append(str(error.value))
         assert messages[0] == messages[1]
+
+
+@each_method
+def test_a_row_without_a_value_is_named(method, params):
+    X = irregular("float64")
+    X[70] = np.nan
+    with pytest.raises(DataError, match=r"X, rows 64 to 127: .*NaN only in row 6"):
+        method(**params).fit(leaves(X))

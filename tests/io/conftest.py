@@ -6,12 +6,25 @@ import numpy as np
 import pytest
 
 from lowland._core.errors import DataError
+from lowland.io import read_table
 
 
 @pytest.fixture
 def little_memory(monkeypatch):
     """A process that may use 2 MB."""
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "2MB")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write text (or bytes) to a file and read it back as a table."""
+
+    def write_and_read(content, name="table.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_table(path, **options)
+
+    return write_and_read
 
 
 @pytest.fixture

@@ -82,12 +82,6 @@ def test_types_of_arrow_that_are_no_plain_numbers_keep_their_role(tmp_path):
     assert "'blob'" in table.notes[0]
 
 
-def test_the_index_of_a_pandas_feather_is_the_row_id(tmp_path):
-    table = pa.table({"a": [1.0, 2.0], "__index_level_0__": ["r", "s"]})
-    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
-    assert read_table(tmp_path / "t.feather", columns=["a"]).ids.to_list() == ["r", "s"]
-
-
 def test_a_numeric_pandas_index_is_no_feature_even_beside_chosen_columns(tmp_path):
     pl.DataFrame({"a": [1.0, 2.0], "__index_level_0__": [7, 8]}).write_parquet(
         tmp_path / "t.parquet"
@@ -101,12 +95,6 @@ def test_feather_1_is_refused_by_its_name(tmp_path):
     (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(40))
     with pytest.raises(DataError, match="is Feather 1, an old format"):
         read_table(tmp_path / "t.feather")
-
-
-def test_a_table_without_rows_is_refused(tmp_path):
-    FRAME.head(0).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="there are no rows"):
-        read_table(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])

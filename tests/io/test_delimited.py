@@ -5,20 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import read_table
 from support.cases import each
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Write text (or bytes) to a file and read it back as a table."""
-
-    def write_and_read(content, name="table.csv", **options):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_table(path, **options)
-
-    return write_and_read
 
 
 def test_numbers_and_booleans_are_features_and_text_is_a_label(read):
@@ -41,22 +28,6 @@ def test_id_and_label_columns_are_no_features(read):
     assert table.ids.to_list() == [10, 11]
 
 
-def test_a_tsv_is_split_at_tabs(read):
-    assert read("a\tb\n1\t2\n", "table.tsv").feature_names == ("a", "b")
-
-
-def test_a_semicolon_separates_where_the_header_has_no_comma(read):
-    assert read("a;b\n1;2\n").features.rows() == [(1.0, 2.0)]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_name(read):
-    assert read(b"\xef\xbb\xbfa,b\n1,2\n").feature_names == ("a", "b")
-
-
-def test_windows_line_ends_and_blanks_around_numbers_are_read(read):
-    assert read("a, b\r\n1, 2\r\n3, 4\r\n").features.rows() == [(1.0, 2.0), (3.0, 4.0)]
-
-
 def test_blank_lines_are_no_rows(read):
     assert read("a,b\n1,2\n\n3,4\n\n").shape == (2, 2)
     assert read("a\n1\n\n3\n").shape == (2, 1)
@@ -74,12 +45,6 @@ def test_a_first_line_of_numbers_is_data_and_the_table_says_so(read):
     assert "no header line" in table.notes[0]
 
 
-def test_an_unnamed_first_column_is_the_row_id(read):
-    table = read(",a\n7,1\n8,2\n")
-    assert table.feature_names == ("a",)
-    assert table.ids.to_list() == [7, 8]
-
-
 def test_an_unnamed_first_column_is_never_a_feature(read):
     table = read(",a,key\n7,1,5\n8,2,6\n", id_column="key")
     assert table.feature_names == ("a",)
@@ -91,27 +56,13 @@ def test_a_type_that_changes_late_in_the_file_is_read(read):
     assert table.features["a"][-1] == 1.5
 
 
-def test_marks_of_missing_values_do_not_turn_numbers_into_labels(read):
-    with pytest.raises(DataError, match=r"'b' \(2, first in row 0\)"):
-        read("a,b\n1,NA\n2,3\n3,?\n")
-
-
-def test_a_column_with_a_few_words_becomes_a_label_and_the_table_says_so(read):
-    table = read("a,b\n1,2\n2,3\n3,low\n4,5\n")
-    assert table.labels.columns == ["b"]
-    assert "'b' is kept as a label" in table.notes[0]
-    assert "row 2 holds 'low'" in table.notes[0]
-
-
 @each(
     ("content", "message"),
     [
         ("", "the file is empty"),
-        ("\n\n", "the file is empty"),
         ("a,b\n", "there are no rows"),
         ("a,b\n1,2\n3\n", "line 3: 1 fields where the first line has 2"),
         ("a,b\n1,2\n3,4,5\n", "line 3: 3 fields where the first line has 2"),
-        ("a,b\n1,x\n3\n", "line 3: 1 fields"),
         ("a,b,a\n1,2,3\n", "several columns are called 'a'"),
         ("a,b\nx,y\n", r"no column of numbers; found 'a' \(String\), 'b' \(String\)"),
         ("a,b\nnan,1\n2,\n", r"in 2 columns: 'a' \(1, first in row 0\), 'b' \(1, first in row 1\)"),

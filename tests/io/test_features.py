@@ -35,12 +35,6 @@ def test_missing_values_are_refused_unless_they_are_allowed(holed):
     np.testing.assert_array_equal(np.asarray(read_table(holed, allow_missing=True).features), HOLES)
 
 
-def test_columns_may_be_named_while_values_are_missing(tmp_path):
-    np.save(tmp_path / "t.npy", HOLES)
-    table = read_table(tmp_path / "t.npy", columns=["u", "v"], allow_missing=True)
-    np.testing.assert_array_equal(table.features.to_numpy(), HOLES)
-
-
 @pytest.mark.parametrize("name", ["t.npy", "t.csv"])
 def test_infinite_values_are_never_allowed(tmp_path, name):
     if name == "t.npy":
@@ -49,12 +43,6 @@ def test_infinite_values_are_never_allowed(tmp_path, name):
         (tmp_path / name).write_text("column_0,b\n1,\ninf,2\n")
     with pytest.raises(DataError, match=r"infinite values in 1 column: 'column_0' \(1, first in"):
         read_table(tmp_path / name, allow_missing=True)
-
-
-def test_float32_with_missing_values_stays_float32(tmp_path):
-    frame = pl.DataFrame({"a": [1.0, None]}, schema={"a": pl.Float32})
-    frame.write_parquet(tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet", allow_missing=True).features.dtypes == [pl.Float32]
 
 
 # A small bound stands in for the size from which memory counts.
@@ -113,13 +101,6 @@ def test_floats_of_the_other_byte_order_keep_their_size(tmp_path):
     assert features.dtype == np.float32
     assert features.dtype.isnative
     np.testing.assert_array_equal(features, [[1.5, 2.5]])
-
-
-@each("name", ["t.csv", "t.parquet", "t.ndjson", "t.npz"])
-def test_an_estimator_sees_named_columns_without_a_copy(tmp_path, name):
-    WRITERS[name](tmp_path / name)
-    features = read_table(tmp_path / name, allow_missing=True).features
-    assert np.shares_memory(np.asarray(features), np.asarray(features))
 
 
 @pytest.fixture
@@ -182,3 +163,16 @@ def test_an_array_too_large_for_memory_is_refused_unread(tmp_path, little_memory
     for name in ("t.npy", "t.npz"):
         with pytest.raises(MemoryLimitError, match=rf"{name}: reading 500 rows x 1000 columns"):
             read_table(tmp_path / name)
+
+
+def test_float32_with_missing_values_stays_float32(tmp_path):
+    frame = pl.DataFrame({"a": [1.0, None]}, schema={"a": pl.Float32})
+    frame.write_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", allow_missing=True).features.dtypes == [pl.Float32]
+
+
+@each("name", ["t.csv", "t.parquet", "t.ndjson", "t.npz"])
+def test_an_estimator_sees_named_columns_without_a_copy(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    features = read_table(tmp_path / name, allow_missing=True).features
+    assert np.shares_memory(np.asarray(features), np.asarray(features))

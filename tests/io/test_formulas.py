@@ -11,7 +11,6 @@ import pytest
 
 from lowland.cli import main
 from lowland.io import read_table, write_frame
-from lowland.study import compare_methods, make_map, select_columns
 from support.cases import each
 
 RUN = [
@@ -114,14 +113,3 @@ def test_rows_of_a_guarded_map_are_found_by_name(hostile, capsys):
     scored = json.loads(capsys.readouterr().out)
     name = "trustworthiness"
     assert scored["quality"][name]["value"] == pytest.approx(made["quality"][name]["value"])
-
-
-def test_python_writes_the_same(hostile, tmp_path):
-    result = make_map("t.csv", "pca", id_column="name", measure=False)
-    assert not dangerous(result.write(tmp_path / "a", report=False).map)
-    assert dangerous(result.write(tmp_path / "b", report=False, raw_text=True).map)
-    compared = compare_methods("t.csv", ["pca"], id_column="name")
-    assert dangerous(compared.write(tmp_path / "c", raw_text=True).maps["pca"])
-    selected = select_columns("t.csv", id_column="name", target="kind")
-    selected.write(tmp_path / "s.csv")
-    assert not dangerous(tmp_path / "s.csv")

@@ -6,33 +6,18 @@ import gzip
 import tempfile
 
 import numpy as np
-import polars as pl
 import pytest
-import scipy.io
 import scipy.sparse
 
+from fuzz.whole_files import whole_file
 from lowland._core.errors import DataError
 from lowland.io import read_distances, read_table
 from support.cases import each
 
-X = np.array([[1.0, 0.0], [0.0, 4.0], [5.0, 6.0]])
-FRAME = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
-WRITERS = {
-    "t.csv": FRAME.write_csv,
-    "t.tsv": lambda path: FRAME.write_csv(path, separator="\t"),
-    "t.parquet": FRAME.write_parquet,
-    "t.arrow": FRAME.write_ipc,
-    "t.ndjson": FRAME.write_ndjson,
-    "t.npy": lambda path: np.save(path, X),
-    "t.npz": lambda path: np.savez(path, X=X),
-    "t.mtx": lambda path: scipy.io.mmwrite(path, scipy.sparse.coo_matrix(X)),
-}
-
-
-@pytest.fixture(params=WRITERS)
-def plain(request, tmp_path):
-    WRITERS[request.param](tmp_path / request.param)
-    return tmp_path / request.param
+NAMES = [
+    *("table.csv", "table.tsv", "table.parquet", "table.arrow", "table.ndjson"),
+    *("array.npy", "arrays.npz", "sparse.mtx"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -48,17 +33,14 @@ def values(path):
     return features.toarray() if scipy.sparse.issparse(features) else np.asarray(features)
 
 
-@each("name", ["{}.gz", "{}.GZ", "{}"])
-def test_a_compressed_file_is_read_like_the_plain_one(plain, name):
-    packed = plain.with_name(name.format(plain.name))
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    np.testing.assert_array_equal(values(packed), X)
-
-
-def test_several_members_one_after_the_other_are_one_file(tmp_path):
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b\n1,2\n", mtime=0) + gzip.compress(b"3,4\n", mtime=0))
-    assert read_table(path).features.rows() == [(1.0, 2.0), (3.0, 4.0)]
+@each("name", NAMES)
+@each("form", ["{}.gz", "{}.GZ", "{}"])
+def test_a_compressed_file_is_read_like_the_plain_one(tmp_path, name, form):
+    plain, packed = tmp_path / name, tmp_path / "packed" / form.format(name)
+    plain.write_bytes(whole_file(name))
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(whole_file(name)))
+    np.testing.assert_array_equal(values(packed), values(plain))
 
 
 def test_distances_may_be_compressed(tmp_path):
@@ -111,3 +93,9 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(gzip.GzipFile, "read", full)
     with pytest.raises(DataError, match=r"t\.csv\.gz: no room to unpack it .* or set TMPDIR"):
         read_table(path)
+
+
+def test_several_members_one_after_the_other_are_one_file(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n", mtime=0) + gzip.compress(b"3,4\n", mtime=0))
+    assert read_table(path).features.rows() == [(1.0, 2.0), (3.0, 4.0)]

@@ -151,12 +151,6 @@ def test_parts_are_chosen_by_name(tmp_path):
         read_table(path, part="obsm/X_pcaa")
 
 
-def test_genes_of_the_same_name_get_numbers(tmp_path):
-    table = read_table(write(tmp_path / "t.h5ad", genes=["A", "B", "A"]))
-    assert table.feature_names == ("A", "B", "A-1")
-    assert "several columns are called 'A'" in table.notes[0]
-
-
 def test_distances_between_cells_are_read_from_obsp(tmp_path):
     path = write(tmp_path / "t.h5ad", depth=[1, 2, 3, 4])
     nearest = scipy.sparse.csr_matrix(([1.0, 1.0, 2.0], ([0, 1, 3], [1, 0, 2])), shape=(4, 4))
@@ -198,41 +192,6 @@ def test_the_layout_before_anndata_0_7_is_read(tmp_path):
     assert table.ids.to_list() == CELLS
     assert table.labels["kind"].to_list() == ["B", "T", "B", "T"]
     assert table.labels["depth"].to_list() == [0.0, 1.0, 2.0, 3.0]
-
-
-def test_what_anndata_wrote_comes_back(tmp_path):
-    anndata = pytest.importorskip("anndata", reason="compares with what anndata writes")
-    pandas = pytest.importorskip("pandas", reason="anndata holds data frames")
-    obs = pandas.DataFrame(
-        {
-            "kind": pandas.Categorical(["T", None, "B", "T"]),
-            "batch": ["a", "b", "a", "b"],
-            "depth": [1.5, 2.5, np.nan, 4.5],
-            "good": [True, False, True, False],
-            "age": pandas.array([1, None, 3, 4], dtype="Int64"),
-        },
-        index=CELLS,
-    )
-    made = anndata.AnnData(
-        scipy.sparse.csr_matrix(X), obs=obs, var=pandas.DataFrame(index=GENES), obsm={"X_pca": X}
-    )
-    made.layers["dense"] = X * 3
-    made.write_h5ad(tmp_path / "t.h5ad", compression="gzip")
-    table = read_table(tmp_path / "t.h5ad")
-    np.testing.assert_array_equal(table.features.toarray(), X)
-    assert table.feature_names == tuple(GENES)
-    assert table.ids.to_list() == CELLS
-    labels = table.labels.to_dict(as_series=False)
-    assert np.isnan(labels["depth"].pop(2))
-    assert labels == {
-        "kind": ["T", None, "B", "T"],
-        "batch": ["a", "b", "a", "b"],
-        "depth": [1.5, 2.5, 4.5],
-        "good": [True, False, True, False],
-        "age": [1, None, 3, 4],
-    }
-    dense = read_table(tmp_path / "t.h5ad", part="layers/dense").features
-    np.testing.assert_array_equal(dense.to_numpy(), X * 3)
 
 
 def test_the_extra_is_named_where_h5py_is_not_installed(tmp_path, monkeypatch):

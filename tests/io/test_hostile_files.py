@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from PIL import Image
 
 import lowland
+from fuzz.whole_files import whole_file
 from lowland.errors import DataError
 from lowland.io import read_table
 from lowland.io.files import opening, streams
@@ -25,37 +25,20 @@ from support.cases import Cases, each
 from support.programs import check, run_all
 
 
+GOOD = [
+    *("table.csv", "table.tsv", "table.ndjson", "table.parquet", "table.arrow", "packed.feather"),
+    *("stream.arrow", "array.npy", "arrays.npz", "sparse.npz", "sparse.mtx", "dense.h5ad"),
+    *("table.csv.gz", "images.png"),
+]
+
+
 def good_files(folder):
-    """A small file of every format, by name."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 5)).round(3)
-    kinds = pl.Series("kind", ["u", "v"] * 15)
-    frame = pl.from_numpy(X, schema=list("abcde")).with_columns(kinds)
-    sparse = sp.random(30, 8, density=0.3, random_state=0, format="csr")
-    frame.write_csv(folder / "t.csv")
-    frame.write_csv(folder / "t.tsv", separator="\t")
-    frame.write_ndjson(folder / "t.ndjson")
-    frame.write_parquet(folder / "t.parquet")
-    frame.write_ipc(folder / "t.arrow")
-    frame.write_ipc(folder / "z.feather", compression="zstd")
-    frame.write_ipc_stream(folder / "s.ipc")
-    np.save(folder / "t.npy", X)
-    np.savez_compressed(folder / "t.npz", X=X, y=np.arange(30))
-    sp.save_npz(folder / "s.npz", sparse)
-    scipy.io.mmwrite(folder / "t.mtx", sparse)
-    with h5py.File(folder / "t.h5ad", "w") as store:
-        store["X"] = X
-        store["obs/_index"] = [f"c{i}" for i in range(30)]
-        store["obs"].attrs.update({"_index": "_index", "column-order": []})
-    (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes()))
-    image = io.BytesIO()
-    Image.fromarray(rng.integers(0, 255, (8, 8), dtype=np.uint8)).save(image, "PNG")
-    (folder / "i.png").write_bytes(image.getvalue())
-    lowland.PCA(2).fit(X).save(folder / "m.lowland")
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    for name in files:
-        (folder / name).unlink()
-    np.save(folder / "x.npy", X)
+    """A small file of every format, by name, and a model of the numbers in ``x.npy``."""
+    (folder / "x.npy").write_bytes(whole_file("array.npy"))
+    model = folder / "m.lowland"
+    lowland.PCA(2).fit(np.load(folder / "x.npy")).save(model)
+    files = {**{name: whole_file(name) for name in GOOD}, model.name: model.read_bytes()}
+    model.unlink()
     return files
 
 
@@ -142,36 +125,6 @@ def zipped(**members):
     return file.getvalue()
 
 
-def npy(array):
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def empty_csr(shape):
-    none = np.zeros(0)
-    rows = npy(np.zeros(2, np.int64))
-    return zipped(
-        format=npy(np.array(b"csr")), shape=npy(np.array(shape)), data=npy(none),
-        indices=npy(none.astype(int)), indptr=rows,
-    )  # fmt: skip
-
-
-def png_of(width, height):
-    """The header of a gray image without its pixels."""
-    import zlib
-
-    parts = b"\x89PNG\r\n\x1a\n"
-    for kind, content in (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress(b"\0" * 1000)),
-        (b"IEND", b""),
-    ):
-        code = struct.pack(">I", zlib.crc32(kind + content))
-        parts += struct.pack(">I", len(content)) + kind + content + code
-    return parts
-
-
 def write_h5ad(path, kind):
     with h5py.File(path, "w") as store:
         if kind == "dense":  # nothing is stored: all is the fill value
@@ -191,16 +144,12 @@ def write_h5ad(path, kind):
 
 BOMBS = {
     "huge.mtx": HEADER.encode() + b"1000000000 1000000000 1\n1 1 1.0\n",
-    "wide.mtx": HEADER.encode() + b"5 1000000000 1\n1 1 1.0\n",
     "entries.mtx": HEADER.encode() + b"10 10 1000000000\n1 1 1.0\n",
     "array.mtx": HEADER.replace("coordinate", "array").encode() + b"30000 30000\n1.0\n",
     "huge.npy": forged_npy((10**6, 10**6)),
-    "negative.npy": forged_npy((-5, 10)),
     "overflow.npy": forged_npy((2**62, 2**62)),
     "huge.npz": zipped(X=forged_npy((10**5, 10**5)) + b"\0" * 1000),
     "lots.npz": zipped(X=forged_npy((2 * 10**4, 2 * 10**3)) + bytes(8 * 4 * 10**7)),
-    "csr.npz": empty_csr((10**9, 10**9)),
-    "csr_wide.npz": empty_csr((10, 10**12)),
     "deep.ndjson": b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n",
     "many.csv": "\n".join(
         [",".join(f"c{i}" for i in range(20_000)), *[",".join("1" * 20_000)] * 3]
@@ -218,9 +167,6 @@ def test_a_small_file_that_claims_much_is_refused_in_bounds(tmp_path):
     (tmp_path / "bomb.csv.gz").write_bytes(b"".join(parts))
     for kind in ("dense", "sparse", "labels"):
         write_h5ad(tmp_path / f"{kind}.h5ad", kind)
-    for name, size in (("one", (60_000, 60_000)), ("thin", (2**31 - 1, 1))):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.png").write_bytes(png_of(*size))
     constant = pl.DataFrame({"a": pl.Series([0.0]).new_from_index(0, 10**8)})
     constant.write_parquet(tmp_path / "constant.parquet", row_group_size=10**7)
     constant.head(6 * 10**7).write_ipc(tmp_path / "constant.arrow", compression="zstd")
@@ -267,16 +213,16 @@ posix = pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
 
 
 @posix
-@each("suffix", [".csv", ".parquet", ".npy", ".npz", ".mtx", ".ndjson", ".tsv", ".csv.gz", ".h5ad"])
+@each("name", [name for name in GOOD if not name.startswith(("stream", "packed", "images"))])
 @each("named", [True, False])
-def test_a_pipe_is_read_like_a_file(tmp_path, suffix, named):
-    content = good_files(tmp_path)[f"t{suffix}"]
-    (tmp_path / f"file{suffix}").write_bytes(content)
-    pipe = tmp_path / (f"pipe{suffix}" if named else "pipe")
+def test_a_pipe_is_read_like_a_file(tmp_path, name, named):
+    content = whole_file(name)
+    (tmp_path / name).write_bytes(content)
+    pipe = tmp_path / (f"pipe.{name.partition('.')[2]}" if named else "pipe")
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(content))
     writer.start()
-    found, expected = read_table(pipe), read_table(tmp_path / f"file{suffix}")
+    found, expected = read_table(pipe), read_table(tmp_path / name)
     writer.join()
     assert found.shape == expected.shape
     assert found.labels.equals(expected.labels)
@@ -284,7 +230,6 @@ def test_a_pipe_is_read_like_a_file(tmp_path, suffix, named):
         np.testing.assert_array_equal(np.asarray(found.features), np.asarray(expected.features))
 
 
-@posix
 def test_a_pipe_that_nobody_writes_to_does_not_wait_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "PATIENCE", 0.2)
     os.mkfifo(tmp_path / "t.csv")

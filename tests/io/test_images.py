@@ -83,11 +83,6 @@ def test_deep_gray_keeps_its_values(tmp_path, dtype):
     np.testing.assert_array_equal(table.features, deep.reshape(2, -1))
 
 
-def test_many_pixels_become_float32(tmp_path, monkeypatch):
-    monkeypatch.setattr(finite, "LARGE", 50)
-    assert read_table(save(tmp_path / "a", GRAY)).features.dtype == np.float32
-
-
 def test_other_files_are_left_aside_and_hidden_ones_ignored(tmp_path):
     save(tmp_path / "a", GRAY)
     (tmp_path / "a" / "readme.txt").write_text("hello")
@@ -136,17 +131,12 @@ def test_a_file_of_several_images_is_refused_by_name(tmp_path):
         read_table(tmp_path)
 
 
-def test_a_folder_without_images_says_what_it_holds(tmp_path):
-    with pytest.raises(DataError, match="is a folder without images; it is empty"):
-        read_table(tmp_path)
-    (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(DataError, match=r"is a folder without images; it holds 'a\.txt'"):
-        read_table(tmp_path)
-    with pytest.raises(DataError, match="has no parts, so there is no part 'x'"):
-        read_table(tmp_path, part="x")
-
-
 def test_images_too_large_for_memory_are_refused_undecoded(tmp_path, little_memory):
     save(tmp_path / "a", np.zeros((4, 300, 300), np.uint8))
     with pytest.raises(MemoryLimitError, match="reading 4 rows x 90000 columns needs"):
         read_table(tmp_path / "a")
+
+
+def test_many_pixels_become_float32(tmp_path, monkeypatch):
+    monkeypatch.setattr(finite, "LARGE", 50)
+    assert read_table(save(tmp_path / "a", GRAY)).features.dtype == np.float32

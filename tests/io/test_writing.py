@@ -43,11 +43,6 @@ def test_coordinates_are_named_by_one_rule(n, names):
     assert coordinate_names(n) == names
 
 
-def test_a_square_map_is_not_transposed():
-    frame = map_frame(table({}), np.array([[1.0, 2.0], [3.0, 4.0]]))
-    assert frame["x"].to_list() == [1.0, 3.0]
-
-
 def test_labels_named_like_coordinates_are_renamed_and_nothing_is_lost():
     labels = {"y": [1, 2], "row": ["a", "b"], "y_label": [5, 6], "kind": ["u", "v"]}
     frame = map_frame(table(labels), np.zeros((2, 2)))
@@ -90,12 +85,6 @@ def test_a_new_folder_appears_with_everything_in_it(tmp_path):
         target.relative_to(targets[0].parent) for target in targets
     }
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
-
-
-def test_a_failure_leaves_no_trace_of_a_new_folder(tmp_path):
-    with pytest.raises(RuntimeError):
-        write_and_fail([tmp_path / "deep" / "out" / "a"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failure_leaves_an_existing_folder_as_it_was(tmp_path):
@@ -157,3 +146,9 @@ def test_results_have_the_permissions_that_the_user_gives_new_files(tmp_path):
         os.umask(previous)
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
     assert (tmp_path / "out" / "a").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failure_leaves_no_trace_of_a_new_folder(tmp_path):
+    with pytest.raises(RuntimeError):
+        write_and_fail([tmp_path / "deep" / "out" / "a"])
+    assert list(tmp_path.iterdir()) == []

@@ -212,11 +212,6 @@ def test_panels_fill_a_grid_with_one_legend(n_maps):
     assert all(axes.get_window_extent().x1 <= legend.x0 for axes in shown)
 
 
-def test_a_constant_map_can_be_compared(tmp_path):
-    figure = compare_maps([Y[:, :2], np.ones((200, 2)), np.zeros((200, 1))])
-    save_figure(figure, tmp_path / "maps.png", dpi=30)
-
-
 @each(
     ("maps", "titles", "message"),
     [
@@ -252,21 +247,6 @@ def test_a_variable_without_any_loading_gets_no_arrow():
     assert not biplot(Y, np.zeros((3, 2))).axes[0].texts
 
 
-def test_names_of_arrows_do_not_cover_each_other_and_stay_inside():
-    angles = rng.normal(0.3, 0.1, 20)
-    loadings = np.column_stack([np.cos(angles), np.sin(angles)])
-    names = [f"variable number {i}" for i in range(20)]
-    figure = rendered(biplot(Y, loadings, names, n_arrows=20))
-    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
-    frame = figure.axes[0].get_window_extent()
-    for i, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[:i])
-        assert frame.x0 <= box.x0
-        assert box.x1 <= frame.x1
-        assert frame.y0 <= box.y0
-        assert box.y1 <= frame.y1
-
-
 def test_a_biplot_says_what_to_transpose():
     with pytest.raises(DataError, match="components_ must be transposed"):
         biplot(Y, LOADINGS[:4].T @ np.eye(4)[:, :4], list("abcd"))
@@ -281,3 +261,18 @@ def test_larger_maps_and_smaller_panels_get_smaller_points():
     one = scatter_map(Y[:, :2]).axes[0].collections[0].get_sizes()[0]
     panel = compare_maps([np.tile(Y, (5, 1))]).axes[0].collections[0].get_sizes()[0]
     assert panel < one
+
+
+def test_names_of_arrows_do_not_cover_each_other_and_stay_inside():
+    angles = rng.normal(0.3, 0.1, 20)
+    loadings = np.column_stack([np.cos(angles), np.sin(angles)])
+    names = [f"variable number {i}" for i in range(20)]
+    figure = rendered(biplot(Y, loadings, names, n_arrows=20))
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    frame = figure.axes[0].get_window_extent()
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert frame.x0 <= box.x0
+        assert box.x1 <= frame.x1
+        assert frame.y0 <= box.y0
+        assert box.y1 <= frame.y1

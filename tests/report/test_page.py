@@ -8,7 +8,6 @@ import hashlib
 import html
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -17,45 +16,12 @@ from hypothesis import strategies as st
 
 from lowland.errors import DataError
 from lowland.report import render, write_report
+from support.pages import Page
 
-VOID = {"meta", "input", "img", "br", "link", "hr"}
 HOSTILE = "<script>alert(1)</script>"
 
 
-class Reader(HTMLParser):
-    """The tags, attributes and texts of a page; fails where a tag is not closed in its turn."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.texts: list[str] = []
-        self.contents: dict[str, list[str]] = {"script": [], "style": []}
-        self.open: list[str] = []
-        self.feed(page)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        # Elements of SVG may close themselves; the parser reports those through another door.
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in self.contents:
-            self.contents[self.open[-1]].append(data)
-        else:
-            self.texts.append(data)
-
+class Reader(Page):
     @property
     def text(self) -> str:
         return re.sub(r"[ \n]+", " ", " ".join(self.texts))

@@ -244,39 +244,24 @@ def saved(tmp_path_factory):
     return path
 
 
-def damaged(state, how):
-    names, steps = state["names"], state["steps"]
-    if how == "names":
-        state["names"] = ["one", "one"]
-    elif how == "kind of names":
-        state["names"] = [1, 2]
-    elif how == "no names":
-        del state["names"]
-    elif how == "too few":
-        state["names"], state["steps"] = names[:1], [steps[0], steps[2]]
-    elif how == "order":
-        state["steps"] = [steps[1], steps[0], steps[2]]
-    elif how == "no alignment":
-        state["steps"] = [steps[0], steps[1], steps[1]]
-    elif how == "no preparation":
-        state["steps"] = [steps[0], steps[2], steps[2]]
-    elif how == "more":
-        state["extra"] = 1
-    else:
-        state["steps"] = 7
+DAMAGE = {
+    "names": lambda names, steps: {"names": ["one", "one"]},
+    "kind of names": lambda names, steps: {"names": [1, 2]},
+    "no names": lambda names, steps: {"names": None},
+    "too few": lambda names, steps: {"names": names[:1], "steps": [steps[0], steps[2]]},
+    "order": lambda names, steps: {"steps": [steps[1], steps[0], steps[2]]},
+    "no alignment": lambda names, steps: {"steps": [steps[0], steps[1], steps[1]]},
+    "no preparation": lambda names, steps: {"steps": [steps[0], steps[2], steps[2]]},
+    "more": lambda names, steps: {"extra": 1},
+    "no steps": lambda names, steps: {"steps": 7},
+}
 
 
-@each(
-    "how",
-    [
-        *("names", "kind of names", "no names", "too few", "order", "no alignment"),
-        *("no preparation", "more", "no steps"),
-    ],
-)
+@each("how", list(DAMAGE))
 def test_a_damaged_model_is_refused(saved, tmp_path, how):
     model = read_model(saved)
-    state = dict(model.state)
-    damaged(state, how)
+    state = {**model.state, **DAMAGE[how](model.state["names"], model.state["steps"])}
+    state = {name: value for name, value in state.items() if value is not None}
     write_model(tmp_path / "bad.lowland", model.class_name, model.params, state)
     with pytest.raises(ModelFileError):
         lowland.load(tmp_path / "bad.lowland")

@@ -105,23 +105,13 @@ def test_a_map_of_another_tool_is_scored(tmp_path):
         score_map(data.X, scipy.sparse.csr_matrix(Y))
 
 
-def test_rows_of_a_map_are_matched_by_their_names():
-    data = iris()
-    names = [f"n{i}" for i in range(150)]
-    table = pl.from_numpy(data.X, schema=list("abcd"), orient="row")
-    table = table.with_columns(pl.Series("name", names))
-    order = np.random.default_rng(0).permutation(150)
-    shuffled = pl.DataFrame({"x": data.X[:, 2], "y": data.X[:, 3], "name": names})[order]
-    score = score_map(table, shuffled, id_column="name")
-    np.testing.assert_array_equal(score.coordinates, data.X[:, 2:])
-
-
 def test_a_table_is_described():
     found = describe_table(iris_with_a_constant())
     assert (found["rows"], found["columns"]) == (150, 5)
     assert found["constant"] == ["one"]
     assert found["components"] == {"90%": 1, "95%": 2, "99%": 3}
     assert {"method", "estimated_seconds", "estimated_bytes", "fits"} == set(found["methods"][0])
+    assert describe_table(np.ones((20, 3)))["intrinsic_dimension"] is None
 
 
 def iris_with_a_constant() -> pl.DataFrame:

@@ -11,144 +11,25 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland import PCA
+from lowland import GTM, PCA, SOM, PrincipalCurve
 from lowland._core import registry
-from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
-from lowland._core.constraints import Boolean, OneOf
-from lowland._core.meanings.contents import count
-from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
-from lowland._engines.grids.lattice import Lattice
-from lowland._engines.grids.net import Net
 from lowland.cli import main
 from lowland.datasets import iris
 from lowland.errors import DataError
-from lowland.report import advise
 from lowland.study import make_map, method_pictures
 from lowland.study.method_pictures import PICTURES, Kind, _Plane, picture_names
-from lowland.topographic._som_places import majority
 from support.cases import each
 
-SIDES = (5, 4)
+GRID = {"sides": [5, 4], "places": "units", "max_iter": 10, "measure": False}
 
 
-class OnGrid(Invertible):
-    """Rows on the nodes of a grid in the plane of the first two principal axes."""
-
-    grid: str = param(OneOf("hexagon", "rectangle"), default="hexagon")
-    toroidal: bool = param(Boolean(), default=False)
-
-    card = Card(keeps="order", use="in tests", avoid="elsewhere", cost="O(n)")
-    reading = Reading("a.", "b.", "c.", "d.", "e.")
-    reference = "nobody"
-
-    @classmethod
-    def estimate(cls, n: int, p: int) -> Estimate:
-        return Estimate(0.01, 1000)
-
-    def net(self):
-        edges = Lattice(self.grid, SIDES, (self.toroidal,) * 2).edges()
-        return Net(self.inverse_transform(self.unit_places_), edges)
-
-    def lay(self, X):
-        lattice = Lattice(self.grid, SIDES, (False, False))
-        places = lattice.places()
-        spread = places - places.mean(axis=0)
-        pca = PCA(2).fit(X)
-        scale = np.abs(pca.transform(X)).max(axis=0) / np.abs(spread).max(axis=0)
-        return lattice, pca.inverse_transform(spread * scale)
+def on_grid(data="iris", method="som", **options):
+    """A run of a method with a grid of 20 units."""
+    return make_map(data, method, **{**GRID, **options})
 
 
-def nearest(X, nodes):
-    X = X.toarray() if hasattr(X, "toarray") else X
-    return ((np.asarray(X)[:, None] - nodes) ** 2).sum(axis=2).argmin(axis=1)
-
-
-class Units(OnGrid):
-    """A grid with the attributes of a self-organizing map."""
-
-    codebook_: np.ndarray = fitted("n_units", "n_features")
-    unit_places_: np.ndarray = fitted("n_units", "n_components")
-    unit_sides_: np.ndarray = fitted("n_components", type=int, meaning=count(1))
-    hits_: np.ndarray = fitted("n_units", type=int, meaning=count(0))
-    u_matrix_: np.ndarray = fitted("n_units")
-    quantization_error_: float = fitted()
-    topographic_error_: float = fitted()
-
-    def _fit(self, X, y, run):
-        lattice, self.codebook_ = self.lay(X)
-        self.unit_places_, self.unit_sides_ = lattice.places(), np.array(SIDES)
-        self.hits_ = np.bincount(self.predict(X), minlength=lattice.n_units)
-        self.u_matrix_ = np.arange(lattice.n_units) / 10
-        self.quantization_error_, self.topographic_error_ = 0.25, 0.3
-        return self.unit_places_[self.predict(X)]
-
-    def predict(self, X):
-        return nearest(X, self.codebook_)
-
-    def label_units(self, X, y):
-        codes = np.unique(np.asarray(y), return_inverse=True)
-        return majority(self.predict(X), *codes, len(self.codebook_))
-
-    def _transform(self, X, run):
-        return self.unit_places_[self.predict(X)]
-
-    def _inverse_transform(self, Y, run):
-        return self.codebook_[nearest(Y, self.unit_places_)]
-
-
-class Latent(OnGrid):
-    """A grid without counts and distances of its nodes."""
-
-    nodes_: np.ndarray = fitted("n_nodes", "n_components")
-    images_: np.ndarray = fitted("n_nodes", "n_features")
-
-    def net(self):
-        return Net(self.images_, Lattice(self.grid, SIDES, (False, False)).edges())
-
-    def _fit(self, X, y, run):
-        lattice, self.images_ = self.lay(X)
-        self.nodes_ = lattice.places()
-        return self.nodes_[nearest(X, self.images_)]
-
-    def _transform(self, X, run):
-        return self.nodes_[nearest(X, self.images_)]
-
-    def _inverse_transform(self, Y, run):
-        return self.images_[nearest(Y, self.nodes_)]
-
-
-class Line(OnGrid):
-    """A curve: the first principal axis."""
-
-    curve_: np.ndarray = fitted("n_knots", "n_features")
-    length_: float = fitted()
-
-    def net(self):
-        return Net(self.curve_, None)
-
-    def _fit(self, X, y, run):
-        _, nodes = self.lay(X)
-        self.curve_, self.length_ = nodes[2::4], 7.5
-        return self._transform(X, run)
-
-    def _transform(self, X, run):
-        return np.repeat(nearest(X, self.curve_)[:, None].astype(float), 2, axis=1)
-
-    def _inverse_transform(self, Y, run):
-        return self.curve_[Y[:, 0].astype(int)]
-
-
-class Chain(Line):
-    """A curve in one column."""
-
-    def _fit(self, X, y, run):
-        self.curve_, self.length_ = X[:3], 1.0
-        return np.array(X)
-
-    def _transform(self, X, run):
-        return np.array(X)
+def named_rows():
+    return pl.from_numpy(iris().X, schema=list(iris().feature_names), orient="row")
 
 
 def names_in(folder):
@@ -161,8 +42,8 @@ def captions(summary):
 
 def test_a_method_gets_the_pictures_of_the_attributes_it_declares():
     units = ("u_matrix", "labeled_units", "hits", "component_planes", "through_data")
-    assert picture_names(Units) == units
-    assert picture_names(Line) == picture_names(Latent) == ("through_data",)
+    assert picture_names(SOM) == units
+    assert picture_names(PrincipalCurve) == picture_names(GTM) == ("through_data",)
     assert picture_names(PCA) == ()
 
 
@@ -175,7 +56,7 @@ def test_methods_without_such_attributes_have_no_pictures():
 
 
 def test_the_pictures_are_written_beside_the_map_and_shown_in_the_report(tmp_path):
-    result = make_map("iris", Units)
+    result = on_grid(measure=True)
     files = result.write(tmp_path / "out")
     assert names_in(tmp_path / "out") == [
         "component_planes.png", "hits.png", "labeled_units.png", "map.csv", "map.png",
@@ -197,23 +78,21 @@ def test_the_pictures_are_written_beside_the_map_and_shown_in_the_report(tmp_pat
 
 def test_the_command_line_lists_and_guards_the_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "get", lambda name: Units)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "hits.png").write_text("mine")
-    assert main(["map", "iris", "-m", "units", "-o", "out", "-q"]) == 2
+    command = ["map", "iris", "-m", "som", "--sides", "5,4", "--no-report", "-o"]
+    assert main([*command, "out", "-q"]) == 2
     assert "hits.png" in capsys.readouterr().err
     assert names_in(tmp_path / "out") == ["hits.png"]
-    assert main(["map", "iris", "-m", "units", "-o", "other", "--json"]) == 0
+    assert main([*command, "other"]) == 0
+    assert "\n  component_planes other/component_planes.png" in capsys.readouterr().out
+    assert main([*command, "third", "--json"]) == 0
     outputs = json.loads(capsys.readouterr().out)["outputs"]
-    assert outputs["labeled_units"] == "other/labeled_units.png"
-    assert main(["map", "iris", "-m", "units", "-o", "third", "--no-report"]) == 0
-    out = capsys.readouterr().out
-    assert "\n  u_matrix         third/u_matrix.png" in out
-    assert "\n  component_planes third/component_planes.png" in out
+    assert outputs["labeled_units"] == "third/labeled_units.png"
 
 
 def test_without_classes_no_units_are_labeled(tmp_path):
-    result = make_map(iris().X, Units, measure=False)
+    result = on_grid(iris().X)
     files = result.write(tmp_path / "out")
     assert "labeled_units.png" not in names_in(tmp_path / "out")
     assert "labeled_units" not in files.named()
@@ -227,7 +106,7 @@ def test_a_picture_that_fails_leaves_the_others(tmp_path, monkeypatch):
 
     broken = [Kind(k.name, k.needs, failing) if k.name == "hits" else k for k in PICTURES]
     monkeypatch.setattr(method_pictures, "PICTURES", tuple(broken))
-    result = make_map("iris", Units, measure=False)
+    result = on_grid()
     with pytest.warns(UserWarning, match=r"picture hits.png was not drawn: ValueError: no ink"):
         files = result.write(tmp_path / "out")
     assert "hits" not in files.named()
@@ -262,7 +141,7 @@ def drawn_with(monkeypatch, function):
 def test_component_planes_have_the_units_and_names_of_the_table(options, monkeypatch):
     data = iris()
     calls = drawn_with(monkeypatch, "component_planes")
-    result = make_map("iris", Units, measure=False, **options)
+    result = on_grid(**options)
     [caption] = captions(result.summary())
     assert "in the units of the table" in caption
     [((_, values, names, kind), _)] = calls
@@ -283,22 +162,22 @@ def test_normalized_and_encoded_columns_are_said_to_be_so(monkeypatch):
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"a": rng.random(60), "b": rng.random(60), "kind": ["x", "y", "z"] * 20})
     calls = drawn_with(monkeypatch, "component_planes")
-    made = make_map(table, Units, measure=False, use=["kind"])
+    made = on_grid(table, use=["kind"])
     made.summary()
     [((_, values, names, _), _)] = calls
     assert list(names) == ["a", "b", "kind=x", "kind=y", "kind=z"]
     assert values.shape == (20, 5)
-    made = make_map(table.drop("kind"), Units, measure=False, normalize=["log1p"])
+    made = on_grid(table.drop("kind"), normalize=["log1p"])
     [caption] = captions(made.summary())
     assert "after normalization (log1p)" in caption
 
 
 def test_units_have_the_label_of_most_rows(monkeypatch):
     calls = drawn_with(monkeypatch, "labeled_units")
-    result = make_map("iris", Units, measure=False)
+    result = on_grid()
     result.summary()
     [((places, labels, shares, _), _)] = calls
-    units, y = result.estimator.predict(iris().X), np.asarray(iris().labels)
+    units, y = result.estimator.predict(named_rows()), np.asarray(iris().labels)
     assert result.color == "class"
     for unit in range(len(places)):
         mine = y[units == unit]
@@ -311,21 +190,22 @@ def test_units_have_the_label_of_most_rows(monkeypatch):
             assert same == max((mine == name).mean() for name in set(mine))
 
 
-@each("cls", [Line, Latent, Units])
-def test_the_net_and_the_projections_lie_in_the_plane_of_the_rows(cls, monkeypatch):
-    function = "curve_through_data" if cls is Line else "grid_through_data"
-    calls = drawn_with(monkeypatch, function)
-    result = make_map("iris", cls, measure=False, scale="none")
+@each("method", ["principal_curve", "gtm", "som"])
+def test_the_net_and_the_projections_lie_in_the_plane_of_the_rows(method, monkeypatch):
+    is_curve = method == "principal_curve"
+    calls = drawn_with(monkeypatch, "curve_through_data" if is_curve else "grid_through_data")
+    options = GRID if method == "som" else {"measure": False}
+    result = make_map("iris", method, **{**options, "scale": "none"})
     [caption] = captions(result.summary())
     assert "first two principal axes (98\u202f% of the variance)" in caption
     assert "long ones are rows that it does not explain" in caption
     [(given, named)] = calls
-    rows, nodes, projections = given if cls is Line else (given[0], given[1], given[3])
-    pca = PCA(2, random_state=0).fit(iris().X)
+    rows, nodes, projections = given if is_curve else (given[0], given[1], given[3])
+    pca, model = PCA(2, random_state=0).fit(iris().X), result.estimator
     np.testing.assert_allclose(rows, pca.transform(iris().X), atol=1e-9)
-    np.testing.assert_allclose(nodes, pca.transform(result.estimator.net().nodes), atol=1e-9)
-    gaps = np.abs(projections[:, None] - nodes).sum(axis=2).min(axis=1)
-    assert gaps.max() < 1e-9
+    np.testing.assert_allclose(nodes, pca.transform(model.net().nodes), atol=1e-9)
+    back = model.inverse_transform(model.transform(named_rows()))
+    np.testing.assert_allclose(projections, pca.transform(back), atol=1e-9)
     assert named["labels"].tolist() == list(iris().labels)
     assert named["axis_names"][0].startswith("principal axis 1 (92.")
 
@@ -334,34 +214,31 @@ def test_many_rows_are_sampled(monkeypatch):
     calls = drawn_with(monkeypatch, "curve_through_data")
     monkeypatch.setattr(method_pictures, "MOST_ROWS", 100)
     monkeypatch.setattr(method_pictures, "LEAST_ROWS", 50)
-    result = make_map("iris", Line, measure=False)
+    result = make_map("iris", "principal_curve", measure=False)
     result.summary()
     [((rows, *_), named)] = calls
     assert len(rows) == len(named["labels"]) == 100
 
 
-def test_facts_of_grids_and_curves_are_told_and_a_fold_is_a_caution():
-    summary = make_map("iris", Units, measure=False).summary()
-    facts = summary["maps"][0]["facts"]
-    assert facts["topographic_error"] == 0.3
-    assert "folded grid" in [advice.kind for advice in advise(summary) if advice.serious]
+def test_facts_of_grids_and_curves_are_told():
+    result = on_grid()
+    facts = result.summary()["maps"][0]["facts"]
+    assert facts["topographic_error"] == result.estimator.topographic_error_
     assert facts["units"] == 20
-    assert 0 < facts["empty_units"] < 20
-    assert make_map("iris", Line, measure=False).summary()["maps"][0]["facts"]["length"] == 7.5
+    assert facts["empty_units"] == (result.estimator.hits_ == 0).sum()
+    curve = make_map("iris", "principal_curve", measure=False)
+    assert curve.summary()["maps"][0]["facts"]["length"] == curve.estimator.length_
 
 
 def test_what_cannot_be_drawn_is_left_out():
-    model = Line().fit(iris().X)
-    model.curve_ = model.curve_[:, :1]  # one column has no plane
-    assert model.net().nodes.shape[1] == 1
-    summary = make_map(iris().X[:, :1], Chain, measure=False, n_components=1).summary()
-    assert captions(summary) == []
+    summary = on_grid(iris().X[:, :1], n_components=1, sides=[5]).summary()
+    assert not any("through the data" in caption for caption in captions(summary))
 
 
 @each(("n", "spread"), [(3, 1.0), (4, 0.0)])
 def test_few_or_equal_rows_are_no_obstacle(n, spread):
     X = spread * np.random.default_rng(n).random((n, 3)) + 1.0
-    result = make_map(X, Units, measure=False, scale="none")
+    result = on_grid(X, scale="none")
     found = captions(result.summary())
     assert result.not_made == {}
     assert found[0].startswith("U-matrix")
@@ -369,7 +246,7 @@ def test_few_or_equal_rows_are_no_obstacle(n, spread):
 
 @each("scale", [1e-200, 1e200])
 def test_the_plane_does_not_depend_on_extreme_units(scale):
-    model = Units().fit(iris().X)
+    model = SOM(sides=[5, 4], places="units", max_iter=10).fit(iris().X)
     nodes = model.net()
     projections = model.inverse_transform(model.transform(iris().X))
     plain = _Plane.through(iris().X, projections, nodes)
@@ -383,7 +260,7 @@ def test_the_plane_does_not_depend_on_extreme_units(scale):
 
 def test_missing_values_are_taken_from_the_projection():
     X = iris().X.copy()
-    model = Units().fit(X)
+    model = SOM(sides=[5, 4], places="units", max_iter=10).fit(X)
     projections = model.inverse_transform(model.transform(X))
     X[3, 1] = np.nan
     plane = _Plane.through(X, projections, model.net())
@@ -391,3 +268,9 @@ def test_missing_values_are_taken_from_the_projection():
     np.testing.assert_allclose(plane.rows, PCA(2, random_state=0).fit(X).transform(X))
     X[3, 1] = np.nan
     assert _Plane.through(X, None, model.net()) is None
+
+
+def test_uncertainty_is_the_background_of_the_map():
+    result = make_map(iris().X[::3], "gplvm", max_iter=5, measure=False)
+    assert any(caption.startswith("Uncertainty: ") for caption in captions(result.summary()))
+    assert result.picture().axes[0].images

@@ -23,7 +23,13 @@ def data():
     made = anndata.AnnData(
         scipy.sparse.csc_matrix(np.maximum(values, 0).astype(np.float32)),
         obs=pd.DataFrame(
-            {"kind": pd.Categorical(list("abc") * 10), "depth": np.arange(30.0)},
+            {
+                "kind": pd.Categorical(list("abc") * 10),
+                "depth": np.arange(30.0),
+                "lane": pd.Categorical(["T", None, "B"] * 10),
+                "good": [True, False, True] * 10,
+                "age": pd.array([1, None, 3] * 10, dtype="Int64"),
+            },
             index=[f"cell{i}" for i in range(30)],
         ),
         var=pd.DataFrame(index=[f"gene{i}" for i in range(5)]),

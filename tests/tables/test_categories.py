@@ -137,6 +137,8 @@ def test_text_may_be_named_among_the_columns(files):
     made = make_map("survey.csv", "pca", columns=["color", "smoker"], measure=False)
     assert list(made.model.feature_names_in_) == ["color", "smoker"]
     assert place_rows(made.model, "new.csv").coordinates.shape == (30, 2)
+    with pytest.raises(DataError, match="1 needed column is missing: 'smoker'"):
+        place_rows(made.model, files.drop("smoker"))
 
 
 def test_numbers_may_be_categories_in_any_form(files):

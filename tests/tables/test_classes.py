@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from lowland.io import as_table, read_table
+from lowland.io import as_table
 from lowland.study import make_map, select_columns
 from support.cases import each
 
@@ -95,27 +95,6 @@ def test_small_tables(n):
 def test_more_such_names_than_a_table_has_classes_tell_nothing():
     wide = pl.DataFrame({f"f{i} type": CODES for i in range(40)})
     assert as_table(wide).shape == (ROWS, 40)
-
-
-def test_the_published_tables_that_went_wrong(tmp_path):
-    rng = np.random.default_rng(1)
-    oils = pl.DataFrame(
-        {
-            "oil_no": range(1, ROWS + 1),
-            "Region": CODES,
-            "Area": np.arange(ROWS) % 9 + 1,
-            "palmitic": rng.integers(600, 1800, ROWS),
-            "oleic": rng.integers(6000, 8500, ROWS),
-            "stearic": rng.integers(150, 400, ROWS),
-        }
-    )
-    oils.write_csv(tmp_path / "oils.csv")
-    table = read_table(tmp_path / "oils.csv")
-    assert table.feature_names == ("palmitic", "oleic", "stearic")
-    assert (table.ids.name, table.labels.columns) == ("oil_no", ["Region", "Area"])
-    glass = oils.rename({"oil_no": "Id", "Area": "Type"}).drop("Region")
-    table = as_table(glass)
-    assert (table.ids.name, table.labels.columns) == ("Id", ["Type"])
 
 
 def test_a_class_colors_the_map_and_is_the_target():

@@ -54,13 +54,6 @@ def test_one_method_with_several_parameters(table, capsys):
     np.testing.assert_allclose(held, made.coordinates, rtol=1e-6, atol=1e-6)
 
 
-def test_the_screen_lists_the_files_and_says_which_maps_are_turned(table, capsys):
-    assert main(["compare", "t.csv", "-m", "pca,pca:whiten=true", "-o", "out"]) == 0
-    out = capsys.readouterr().out
-    assert "out/map-pca-whiten-True.csv" in out
-    assert "turned to resemble the first; the files of the maps do not" in " ".join(out.split())
-
-
 def test_entries_from_python(table):
     given = ["pca", ("pca", {"whiten": True}), (lowland.Isomap, {"n_neighbors": 7}), lowland.LLE]
     found = compare_methods("t.csv", given)
@@ -78,16 +71,8 @@ def test_entries_from_python(table):
     ("entries", "message"),
     [
         ("pca,pca", "'pca' is given twice; compare values of a parameter as name:parameter=value"),
-        ("tsne,t-sne", "'tsne' is given twice"),
-        (
-            "tsne:perplexity=5,tsne:perplexity=5.0",
-            "'tsne:perplexity=5' is given twice; compare values of a parameter as "
-            "name:parameter=value, such as tsne:perplexity=15,tsne:perplexity=60.",
-        ),
         ("tsna", "unknown method 'tsna'; did you mean 'tsne'?"),
-        ("tsne:perplexty=5", "tsne: unknown parameter 'perplexty'; did you mean 'perplexity'?"),
         ("tsne:perplexity=many", "tsne: perplexity: 'many' is not allowed; expected a number"),
-        ("tsne:perplexity=-5", "tsne: perplexity: '-5' is not allowed"),
         ("tsne:perplexity", "'perplexity' of tsne is no setting; write name:parameter=value"),
         ("tsne:perplexity=5:perplexity=6", "perplexity is given twice in one entry"),
         ("tsne:random_state=5", "random_state is the same for all maps; it is the option seed"),
@@ -127,16 +112,8 @@ def test_wrong_entries_are_refused_in_python(methods, message):
 
 
 def test_each_method_with_the_parameter_goes_along_it(table, capsys):
-    arguments = [
-        "-m",
-        "pca,isomap,lle:reg=0.01",
-        "--along",
-        "n-neighbors=6,9",
-        "-o",
-        "out",
-        "--json",
-    ]
-    assert main(["compare", "t.csv", *arguments]) == 0
+    command = ["compare", "t.csv", "-m", "pca,isomap,lle:reg=0.01", "--along", "n-neighbors=6,9"]
+    assert main([*command, "-o", "out", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["methods"]
     names = [
         "pca", "isomap:n_neighbors=6", "isomap:n_neighbors=9",
@@ -173,23 +150,15 @@ def test_several_parameters_are_combined():
     ("methods", "along", "message"),
     [
         (
-            "tsne",
-            ["exageration=1,4"],
-            "unknown parameter 'exageration'; did you mean 'exaggeration'?",
-        ),
-        (
             "pca,lda",
             ["exaggeration=1,4"],
             "pca, lda have no parameter 'exaggeration'; these methods have it: tsne.",
         ),
-        ("tsne", ["seed=1,2"], "seed is the same for all maps; it is the option seed."),
         (
             "tsne",
             ["exaggeration=0.5,4"],
             "tsne: exaggeration: '0.5' is not allowed; expected a number in [1, 1e+06].",
         ),
-        ("tsne", ["exaggeration=much"], "tsne: exaggeration: 'much' is not allowed"),
-        ("tsne", ["exaggeration="], "exaggeration has no values; give at least one."),
         ("tsne", ["exaggeration"], "'exaggeration' is not allowed; expected a parameter and its"),
         ("tsne", ["=1,4"], "'=1,4' is not allowed"),
         ("tsne", ["exaggeration=1,1.0"], "exaggeration has the value 1 twice"),
@@ -220,10 +189,6 @@ def test_what_a_comparison_cannot_go_along_is_refused(methods, along, message, c
         ({"exaggeration": 4}, "along: exaggeration: 4 is not allowed; expected a list of values."),
         ({"exaggeration": "1,4"}, "along: exaggeration: '1,4' is not allowed"),
         ({"exaggeration": []}, "along: exaggeration has no values"),
-        (
-            {"exaggeration": [1, -4]},
-            "along: tsne: exaggeration: -4 is not allowed; expected a number",
-        ),
         ({"exaggeration": [1, float("nan")]}, "nan is not allowed"),
         ({"exaggeration": [1, "much"]}, "'much' is not allowed"),
         ({"random_state": [1, 2]}, "random_state is the same for all maps; it is the option seed"),

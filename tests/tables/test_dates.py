@@ -64,30 +64,15 @@ def test_a_date_is_a_label_until_it_is_used(form):
     np.testing.assert_allclose(numbers(made, frame)["when"], days(), atol=1e-9)
 
 
-def test_a_date_of_new_rows_is_read_in_the_form_of_the_fitted_rows(capsys):
+def test_a_date_of_new_rows_is_read_in_the_form_of_the_fitted_rows():
     frame = table("%d.%m.%Y %H:%M")
-    frame.write_csv("t.csv")
-    assert main(["map", "t.csv", "-m", "pca", "--use", "when", "-o", "out"]) == 0
-    assert "days since" in capsys.readouterr().out
-    early = [f"{m:%d.%m.%Y %H:%M}" for m in MOMENTS if m.day <= 12][:5]
-    rows = [i for i, m in enumerate(MOMENTS) if m.day <= 12][:5]
-    frame[rows].write_csv("new.csv")
-    assert early == pl.read_csv("new.csv")["when"].to_list()
-    assert main(["transform", "out/model.lowland", "new.csv", "-o", "placed.csv"]) == 0
-    made = pl.read_csv("out/map.csv").select("x", "y").to_numpy()
-    placed = pl.read_csv("placed.csv").select("x", "y").to_numpy()
-    np.testing.assert_allclose(placed, made[rows], atol=1e-9)
-    # typed dates of another file are the same moments
-    table(None)[rows].write_parquet("new.parquet")
-    assert main(["transform", "out/model.lowland", "new.parquet", "-o", "typed.csv"]) == 0
-    typed = pl.read_csv("typed.csv").select("x", "y").to_numpy()
-    np.testing.assert_allclose(typed, made[rows], atol=1e-9)
-    capsys.readouterr()
-    frame.head(2).with_columns(when=pl.lit("yesterday")).write_csv("odd.csv")
-    assert main(["transform", "out/model.lowland", "odd.csv"]) == 2
-    assert "not dates or times in the form of the fitted rows: 'yesterday'" in (
-        capsys.readouterr().err
-    )
+    made = make_map(frame, "pca", use="when", measure=False)
+    rows = [i for i, m in enumerate(MOMENTS) if m.day <= 12][:5]  # may be month/day, too
+    for new in (frame[rows], table(None)[rows]):  # typed dates are the same moments
+        placed = place_rows(made.model, new).coordinates
+        np.testing.assert_allclose(placed, made.coordinates[rows], atol=1e-9)
+    with pytest.raises(DataError, match="times in the form of the fitted rows: 'yesterday'"):
+        place_rows(made.model, frame.head(2).with_columns(when=pl.lit("yesterday")))
 
 
 @each(
@@ -141,15 +126,11 @@ def test_seconds_are_those_of_the_clock_in_any_zone():
     np.testing.assert_array_equal(seconds_in(naive, ""), expected)
 
 
-def test_a_cycle_is_a_point_on_a_circle_also_for_new_rows(capsys):
+def test_a_cycle_is_a_point_on_a_circle_also_for_new_rows():
     frame = table()
-    frame.write_csv("t.csv")
-    command = ["map", "t.csv", "-m", "pca", "--scale", "none", "-o", "out"]
-    assert main([*command, "--cyclic", "hour=24", "--cyclic", "when=week"]) == 0
-    said = capsys.readouterr().out
-    assert "hour is mapped as a point on a circle (sin, cos); its period is 24" in said
-    assert "when is mapped as a point on a circle (sin, cos); its period is week" in said
-    made = make_map("t.csv", "pca", scale="none", cyclic={"hour": 24, "when": "week"})
+    made = make_map(frame, "pca", scale="none", cyclic={"hour": 24, "when": "week"})
+    assert "hour is mapped as a point on a circle (sin, cos); its period is 24" in made.log
+    assert "when is mapped as a point on a circle (sin, cos); its period is week" in made.log
     found = numbers(made, frame)
     angle = 2 * np.pi * frame["hour"].to_numpy() / 24
     np.testing.assert_allclose(found["sin(hour)"], np.sin(angle), atol=1e-12)
@@ -157,14 +138,11 @@ def test_a_cycle_is_a_point_on_a_circle_also_for_new_rows(capsys):
     week = np.array([(m - dt.datetime(1970, 1, 1)) / dt.timedelta(days=7) for m in MOMENTS])
     np.testing.assert_allclose(found["sin(when)"], np.sin(2 * np.pi * week), atol=1e-6)
     np.testing.assert_allclose(found["cos(when)"], np.cos(2 * np.pi * week), atol=1e-6)
-    coordinates = pl.read_csv("out/map.csv").select("x", "y").to_numpy()
-    np.testing.assert_allclose(coordinates, made.coordinates, atol=1e-9)
     # an hour later by one day, a moment later by one week: the same places
     later = [f"{m + dt.timedelta(days=7):%Y-%m-%d %H:%M}" for m in MOMENTS]
-    frame.with_columns(pl.col("hour") + 24, when=pl.Series(later)).write_csv("later.csv")
-    assert main(["transform", "out/model.lowland", "later.csv", "-o", "placed.csv"]) == 0
-    placed = pl.read_csv("placed.csv").select("x", "y").to_numpy()
-    np.testing.assert_allclose(placed, coordinates, atol=1e-6)
+    new = frame.with_columns(pl.col("hour") + 24, when=pl.Series(later))
+    placed = place_rows(made.model, new).coordinates
+    np.testing.assert_allclose(placed, made.coordinates, atol=1e-6)
 
 
 def test_every_period_changes_the_map():
@@ -192,6 +170,11 @@ def test_periods_that_do_not_fit_a_column_are_refused(capsys):
         with pytest.raises(ParameterError, match=r"cyclic: .* is not allowed"):
             make_map(frame, "pca", cyclic=wrong)
     frame.write_csv("t.csv")
+    options = ["--cyclic", "hour=24", "--cyclic", "when=week", "--no-report"]
+    assert main(["map", "t.csv", "-m", "pca", *options]) == 0
+    said = capsys.readouterr().out
+    for name, period in (("hour", "24"), ("when", "week")):
+        assert f"{name} is mapped as a point on a circle (sin, cos); its period is {period}" in said
     assert main(["map", "t.csv", "--cyclic", "hour"]) == 2
     assert "expected a column and its period, such as 'hour=24'" in capsys.readouterr().err
     assert main(["map", "t.csv", "--cyclic", "hour=nan"]) == 2

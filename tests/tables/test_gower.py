@@ -14,7 +14,7 @@ from lowland.metrics import quality, trustworthiness
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
 from lowland.study import make_map, place_rows
-from support.cases import Cases
+from support.cases import Cases, each
 
 RNG = np.random.default_rng(3)
 X = RNG.gamma(1.0, size=(70, 4)) * [1, 100, 0.01, 0] + [0, -3, 0, 2]
@@ -85,21 +85,15 @@ def test_a_mixed_table_is_compared_by_gower_and_new_rows_too():
     assert made.quality["trustworthiness"].value == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("method", ["mds", "tsne", "isomap", "laplacian_eigenmaps"])
-def test_the_command_line_maps_files_by_gower(method, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    mixed(60, 0).write_csv("mixed.csv")
-    mixed(60, 0).head(7).write_csv("new.csv")
-    command = ["map", "mixed.csv", "-m", method, "--metric", "gower", "--categories", "one-hot"]
-    assert main([*command, "-o", "out"]) == 0
-    assert "scaled: gower (Gower's distance of 5 variables" in capsys.readouterr().out
-    model = lowland.load("out/model.lowland")
-    assert type(model.steps[0]) is Preparation
-    assert main(["transform", "out/model.lowland", "new.csv", "-o", "placed.csv"]) == 0
-    placed = pl.read_csv("placed.csv").select("x", "y").to_numpy()
-    made = pl.read_csv("out/map.csv").select("x", "y").to_numpy()
-    spread = made.std(axis=0).max()
-    assert np.abs(placed - made[:7]).max() < 0.3 * spread
+@each("method", ["mds", "tsne", "isomap", "laplacian_eigenmaps"])
+def test_methods_map_mixed_tables_by_gower(method):
+    table = mixed(60, 0)
+    made = make_map(table, method, metric="gower", categories="one-hot")
+    assert any("scaled: gower (Gower's distance of 5 variables" in line for line in made.log)
+    assert type(made.model.steps[0]) is Preparation
+    spread = made.coordinates.std(axis=0).max()
+    placed = place_rows(made.model, table.head(7)).coordinates
+    assert np.abs(placed - made.coordinates[:7]).max() < 0.3 * spread
 
 
 def test_gower_does_not_go_with_another_scale(tmp_path, monkeypatch, capsys):

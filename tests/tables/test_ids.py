@@ -167,17 +167,6 @@ def test_an_array_has_no_names_and_keeps_all_columns(tmp_path):
     assert read_table(tmp_path / "t.npy").shape == (ROWS, 4)
 
 
-def test_pixels_stay_features_and_their_id_does_not():
-    rng = np.random.default_rng(4)
-    pixels = rng.integers(0, 256, (300, 784), dtype=np.uint8)
-    names = [f"pixel{i}" for i in range(784)]
-    frame = pl.from_numpy(pixels, schema=names, orient="row")
-    assert as_table(frame).shape == (300, 784)
-    frame = frame.insert_column(0, pl.Series("article_id", 100_000 + np.arange(300)))
-    table = as_table(frame)
-    assert (table.shape, table.ids.name) == ((300, 784), "article_id")
-
-
 @each("suffix", ["csv", "parquet", "arrow", "ndjson"])
 def test_every_format_tells_the_same(tmp_path, suffix):
     frame = beside("case", COUNT)

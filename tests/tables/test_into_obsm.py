@@ -207,15 +207,6 @@ def test_results_that_are_not_of_a_file_are_added_to_the_object(cells):
         result.write("out", into="uns")
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_file_that_changed_its_rows_meanwhile_is_refused(cells, tmp_path):
-    result = make_map(cells, "pca")
-    read(cells)[3:].copy().write_h5ad(cells)
-    with pytest.raises(DataError, match="'obs' has 37 rows now, but the map has 40"):
-        result.write_h5ad("copy.h5ad")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.h5ad"]
-
-
 def link_elsewhere(store):
     del store["uns"]
     store["uns"] = h5py.ExternalLink("other.h5ad", "/uns")
@@ -333,3 +324,12 @@ def test_an_interpreter_without_a_program_writes_by_itself(cells, monkeypatch):
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("started a program"))
     result.write_h5ad("copy.h5ad")
     np.testing.assert_array_equal(read("copy.h5ad").obsm["X_pca"], result.coordinates)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_file_that_changed_its_rows_meanwhile_is_refused(cells, tmp_path):
+    result = make_map(cells, "pca")
+    read(cells)[3:].copy().write_h5ad(cells)
+    with pytest.raises(DataError, match="'obs' has 37 rows now, but the map has 40"):
+        result.write_h5ad("copy.h5ad")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.h5ad"]

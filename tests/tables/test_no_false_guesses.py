@@ -70,16 +70,6 @@ KNOWN = {
          "DiabetesPedigreeFunction": real(0.5, 0.2), "Age": whole(21, 81), "Outcome": whole(0, 1)},
         ["Outcome"],
     ),
-    "wine quality": (
-        {"fixed acidity": real(8), "volatile acidity": real(0.5), "pH": real(3.3),
-         "alcohol": real(10), "quality": whole(3, 8)},
-        [],
-    ),
-    "abalone": (
-        {"Sex": text("M", "F", "I"), "Length": real(0.5), "Diameter": real(0.4),
-         "Rings": whole(1, 29)},
-        ["Sex"],
-    ),
     "air": (
         {"NO": whole(1, 400), "NO2": whole(1, 200), "O3": whole(0, 120), "PM10": whole(1, 90),
          "month": whole(1, 12), "day": whole(1, 31), "hour": whole(0, 23)},
@@ -90,9 +80,6 @@ KNOWN = {
          "volume": different(10**5, 10**6)},
         [],
     ),
-    "macro": ({"year": count(1850), "gnp": real(300, 90), "unemployed": whole(100, 500)}, []),
-    "a spectrum": ({"wavelength": count(400, 2), "green": real(1), "red": real(2)}, []),
-    "a depth profile": ({"depth_cm": count(), "d18O": real(4), "d13C": real(1)}, []),
     "songs": (
         {"danceability": real(0.5, 0.1), "key": whole(0, 11), "mode": whole(0, 1),
          "time_signature": whole(3, 5), "tempo": real(120, 20), "popularity": whole(0, 100)},
@@ -104,20 +91,6 @@ KNOWN = {
          **{f"V{i}": whole(0, 5) for i in range(1, 30)}},
         ["TransactionID"],
     ),
-    "a survey": ({f"Q{i}": whole(1, 5) for i in range(1, 31)}, []),
-    "dummies": (
-        {f"{name}_{value}": whole(0, 1) for name in ("region", "type", "class", "sex")
-         for value in "abcd"},
-        [],
-    ),
-    "image statistics": (
-        {"area": whole(20, 4000), "perimeter": real(90, 20), "centroid_x": real(50, 20),
-         "centroid_y": real(50, 20), "label_count": whole(1, 4), "n_clusters": whole(1, 6)},
-        [],
-    ),
-    "counts": ({f"gene_{i}": whole(0, 3 * i + 2) for i in range(60)}, []),
-    "unique counts": ({f"species {c}": different(0, 200) for c in "abcde"}, []),
-    "ranks": ({f"rank by {c}": different(1, ROWS + 1) for c in "abc"}, []),
     "a grid": (
         {"row": lambda rng: np.arange(ROWS) // 10, "col": lambda rng: np.arange(ROWS) % 10,
          "value": real(0), "error": real(1)},

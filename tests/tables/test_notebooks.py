@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import pickle
 import struct
-from html.parser import HTMLParser
 
 import numpy as np
 import polars as pl
@@ -17,9 +16,8 @@ from lowland import plot
 from lowland._core.html import html_table
 from lowland.datasets import iris
 from lowland.io import as_table, read_table
-from lowland.metrics import quality
 from lowland.study import compare_methods, make_map, place_rows, score_map, select_columns
-from support.cases import each
+from support.pages import Page
 
 HOSTILE = "<script>alert(1)</script>"
 QUOTED = '"><img src=x onerror=alert(2)>'
@@ -28,33 +26,10 @@ ATTRIBUTES = {"alt", "colspan", "src"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class Page(HTMLParser):
-    """The text and the elements of a page; it fails where elements are not closed in order."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.attributes, self.open, self.texts = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append(tag)
-        self.attributes += attrs
-        if tag not in ("br", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 def checked(text):
     """The page, if it holds our elements only."""
     page = Page(text)
-    assert set(page.found) <= TAGS
+    assert set(page.tags) <= TAGS
     assert {name for name, _ in page.attributes} <= ATTRIBUTES
     return page
 
@@ -128,11 +103,11 @@ def test_long_tables_are_cut_and_say_so():
     assert "column 8" not in checked(wide._repr_html_()).texts
     long = checked(read_table("iris")._repr_html_())
     assert "and 140 more" in long.texts
-    assert long.found.count("tr") == 1 + 10 + 1
+    assert long.tags.count("tr") == 1 + 10 + 1
     sparse = checked(as_table(scipy.sparse.csr_matrix(np.eye(4)))._repr_html_())
     assert sparse.texts.count("0") == 12 + 1  # and the number of the first row
     bare = as_table(np.eye(2))
-    assert checked(bare._repr_html_()).found.count("td") == 2 * 3
+    assert checked(bare._repr_html_()).tags.count("td") == 2 * 3
     cell = checked(html_table(["a"], [["x" * 1000]])).texts[1]
     assert len(cell) == 200
 
@@ -183,31 +158,13 @@ def test_estimators_and_models_have_the_diagram_of_scikit_learn():
     assert HOSTILE not in lowland.TSNE(metric=HOSTILE)._repr_html_()
 
 
-@each("kind", ["result", "comparison", "score", "placed", "selection", "table", "figure", "model"])
-def test_a_real_notebook_shows_it(kind):
+def test_a_real_notebook_shows_everything(hostile, made):
     """The formatter that IPython uses, without a shell."""
     formatters = pytest.importorskip("IPython.core.formatters", reason="shows what it would show")
-    result = make_map("iris", "pca")
-    shown = {
-        "result": lambda: result,
-        "comparison": lambda: compare_methods("iris", ["pca", "lda"]),
-        "score": lambda: score_map("iris", iris().X[:, 2:]),
-        "placed": lambda: place_rows(result.model, "iris"),
-        "selection": lambda: select_columns("iris"),
-        "table": lambda: read_table("iris"),
-        "figure": result.picture,
-        "model": lambda: lowland.PCA(3),
-    }[kind]()
-    data, _ = formatters.DisplayFormatter().format(shown)
-    if kind == "figure":
-        assert size_of(data["image/png"])[0] > 300
-    else:
+    shown = formatters.DisplayFormatter()
+    for held in (*results(hostile, made).values(), made.model, lowland.PCA(3)):
+        data, _ = shown.format(held)
         assert "<" in data["text/html"]
-    assert "text/plain" in data
-
-
-def test_quality_keeps_its_table():
-    held = quality(iris().X, iris().X[:, 2:])
-    page = checked(held._repr_html_())
-    assert page.found[:2] == ["table", "caption"]
-    assert page.found.count("tr") == 1 + len(held)
+        assert "text/plain" in data
+    data, _ = shown.format(made.picture())
+    assert size_of(data["image/png"])[0] > 300

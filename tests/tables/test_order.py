@@ -30,19 +30,15 @@ def table(tmp_path, monkeypatch):
     return pl.read_csv("sizes.csv")
 
 
-def test_ordered_values_are_equal_steps_also_in_new_rows(table, capsys):
-    command = ["map", "sizes.csv", "-m", "pca", "--scale", "none", "--label", "rank", "-o", "out"]
-    assert main([*command, "--order", "size=low,medium,high"]) == 0
-    assert "size in order: low < medium < high" in capsys.readouterr().out
+def test_ordered_values_are_equal_steps_also_in_new_rows(table):
+    made = make_map("sizes.csv", "pca", order={"size": SIZES}, scale="none", labels=["rank"])
+    assert any("size in order: low < medium < high" in line for line in made.log)
     steps = [SIZES.index(size) for size in table["size"]]
     X = np.column_stack([table["a"], table["b"], steps])
-    made = pl.read_csv("out/map.csv").select("x", "y").to_numpy()
-    D, E = (np.linalg.norm(Z[:, None] - Z, axis=2) for Z in (made, X))
+    D, E = (np.linalg.norm(Z[:, None] - Z, axis=2) for Z in (made.coordinates, X))
     assert (D <= E + 1e-9).all()  # PCA of these columns
-    table.head(2).write_csv("new.csv")
-    assert main(["transform", "out/model.lowland", "new.csv", "-o", "placed.csv"]) == 0
-    placed = pl.read_csv("placed.csv").select("x", "y").to_numpy()
-    np.testing.assert_allclose(placed, made[:2], atol=1e-12)
+    placed = place_rows(made.model, table.head(2)).coordinates
+    np.testing.assert_allclose(placed, made.coordinates[:2], atol=1e-12)
 
 
 def test_several_columns_have_orders_and_codes_may_be_numbers(table):

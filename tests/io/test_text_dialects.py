@@ -6,22 +6,10 @@ import numpy as np
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io import read_distances, read_table
+from lowland.io import read_distances
 from support.cases import each
 
 EXPECTED = [(1.5, 2.25), (3.5, -4.0), (0.25, 1e3)]
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Write text (or bytes) to a file and read it back as a table."""
-
-    def write_and_read(content, name="table.csv", **options):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_table(path, **options)
-
-    return write_and_read
 
 
 @each(
@@ -168,8 +156,6 @@ def test_distances_are_read_by_the_same_rules(tmp_path, name, text):
         ("t.txt", "a b c\n1 2 3\n4 5\n6 7 8\n", "line 3: 2 fields where the first line has 3"),
         ("t.txt", "# nothing\n", "there are no rows|the file is empty"),
         ("t.dat", "# a\n# b\n", "the file is empty"),
-        ("t.csv", "a;b\n1,5;2\n3\n", "line 3: 1 fields where the first line has 2"),
-        ("t.csv", "a,b\r1,01234\r2,01235\n", "cannot be read as CSV"),
     ],
 )
 def test_a_broken_text_is_refused_with_its_line(read, name, text, message):
