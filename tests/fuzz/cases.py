@@ -24,9 +24,11 @@ class Area(NamedTuple):
 
 AREAS = {
     "api": Area("fuzz.api_cases", "api_case", 0.4),
+    "graphs": Area("fuzz.graph_cases", "graph_case", 0.1),
     "models": Area("fuzz.model_cases", "model_case", 0.15),
     "files": Area("fuzz.file_cases", "file_case", 0.15),
     "commands": Area("fuzz.command_cases", "command_case", 0.12),
+    "threads": Area("fuzz.thread_cases", "thread_case", 0.08),
 }
 
 # Areas whose cases have names instead of numbers.

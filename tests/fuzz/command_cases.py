@@ -1,4 +1,4 @@
-"""Random command lines, in this process and in one of their own."""
+"""Random command lines, in this process and in one of their own, and Ctrl-C at any moment."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import contextlib
 import io
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +25,16 @@ from lowland._core import registry
 
 __all__ = ["command_case", "run_apart", "run_here"]
 
-DONE, PARTIAL, BAD_INPUT = 0, 1, 2
+DONE, PARTIAL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 OWN_PROCESS = 60.0  # seconds, for a process that shares the machine with others
 
 
 def command_case(rng: np.random.Generator) -> None:
-    (run_apart if chance(rng, 0.04) else run_here)(random_command(rng))
+    kind = rng.random()
+    if kind < 0.04:
+        interrupt(rng)
+    else:
+        (run_apart if kind < 0.07 else run_here)(random_command(rng))
 
 
 # --- running a command and its rules --------------------------------------------------------------
@@ -96,6 +103,55 @@ def _listing() -> dict[str, tuple[int, int]]:
             changed = 0 if path.is_dir() else state.st_mtime_ns
             found[str(path)] = (state.st_size * (not path.is_dir()), changed)
     return found
+
+
+def _wait_for_handlers(process: subprocess.Popen) -> None:
+    """Until the program handles signals: before, the interpreter is not under its control.
+
+    Python handles SIGINT by itself, but SIGTERM only if a program asks for it.
+    """
+    end = time.monotonic() + 10
+    while process.poll() is None and time.monotonic() < end:
+        caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())
+        if caught is not None and int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.01)
+
+
+def interrupt(rng: np.random.Generator) -> None:
+    """Ctrl-C at a random moment: a message, and nothing is half-written."""
+    rows = rng.standard_normal((int(pick(rng, [30, 1500])), 8))
+    np.save("rows.npy", rows)
+    command = pick(rng, [["map", "rows.npy", "-m", pick(rng, registry.names()), "-o", "out"],
+                         ["info", "rows.npy"], ["compare", "rows.npy", "-o", "out"],
+                         ["map", "rows.npy", "--max-iter", "100000", "--tol", "0", "-o", "out"],
+                         ["select", "rows.npy", "-o", "out.csv"], ["methods"]])  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lowland.cli", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        _wait_for_handlers(process)
+        time.sleep(4 * float(rng.random()))
+        finished = process.poll() is not None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=OWN_PROCESS)
+    finally:
+        process.kill()
+        process.wait()
+    shown = " ".join(command)
+    code, files = process.returncode, [name for name in _listing() if name != "rows.npy"]
+    if finished or code == DONE:
+        return
+    require("Traceback" not in err, f"a traceback after Ctrl-C: {err[-200:]}")
+    require(code in (PARTIAL, BAD_INPUT, INTERRUPTED), f"Ctrl-C gives {code}: {shown}")
+    require(err.strip(), f"Ctrl-C gives no message: {shown}")
+    require(not [name for name in files if ".part" in name], f"half a result is left: {shown}")
+    if code == INTERRUPTED:
+        require(not files, f"files after Ctrl-C: {files}")
 
 
 # --- random command lines -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Random calls of functions: measures, neighbor searches, preparation, studies."""
+"""Random calls of functions: measures, neighbor searches, preparation, studies, data sets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ import numpy as np
 from fuzz.data import chance, labels, pick, random_distances, random_shape, random_table
 from fuzz.parameters import FOREIGN, FUNCTIONS, GIANTS, random_seed
 from fuzz.rules import REFUSED, attempt, contents, require, same_bytes, unchanged
-from lowland import metrics, neighbors, study
+from lowland import datasets, metrics, neighbors, study
 from lowland._core import registry
 from lowland.preparation.preparation import Preparation
 
 __all__ = ["function_case", "measure", "random_options"]
 
 MEASURES = [name for name in metrics.__all__ if name[0].islower() and name != "selection_curve"]
+GENERATORS = [
+    "bent_sheet",
+    "blobs",
+    "branching_tree",
+    "helix",
+    "s_curve",
+    "sphere",
+    "swiss_roll",
+    "torus",
+]
+GENERATORS += ["two_rings", "load_dataset", "breakfast", "drawn_faces"]
 METRICS = ["euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev"]
 METRICS += ["minkowski", "canberra", "braycurtis", "hamming", "jaccard", "gower", "precomputed"]
 METRICS += ["l3"]
@@ -25,10 +36,11 @@ METRICS += ["l3"]
 
 def function_case(rng: np.random.Generator) -> None:
     kinds: list[tuple[float, Callable[[np.random.Generator], None]]] = [
-        (0.5, measure_case),
+        (0.45, measure_case),
         (0.2, search_case),
-        (0.17, preparation_case),
-        (0.13, study_case),
+        (0.15, preparation_case),
+        (0.12, study_case),
+        (0.08, generator_case),
     ]
     weights = [weight for weight, _ in kinds]
     kinds[int(rng.choice(len(kinds), p=weights))][1](rng)
@@ -256,3 +268,36 @@ def study_case(rng: np.random.Generator) -> None:
     attempt(getattr(study, name), *arguments, **options)
     if data.container != "generator":
         unchanged(before, arguments)
+
+
+def generator_case(rng: np.random.Generator) -> None:
+    """A generator of data: the asked number of rows, finite, the same for the same seed."""
+    name = pick(rng, GENERATORS)
+    function = getattr(datasets, name)
+    accepted = inspect.signature(function).parameters
+    choices = {
+        "n_samples": [1, 2, 3, 10, 500, 0, -1, 1.5, "5", None, True, np.int64(7)],
+        "noise": [0.0, 0.1, -1.0, np.nan, 1e300, "x", np.inf],
+        "hole": [True, False, None, "x"],
+        "bend": [0.0, 3.0, 1e-8, 1e300, np.nan, -1.0],
+        "n_clusters": [1, 2, 20, 0, -1, 2.5, "x"],
+        "n_features": [1, 2, 50, 0, -1, 1.5],
+        "n_persons": [1, 2, 5, 0, -1, 1.5, "x"],
+        "n_pictures": [1, 3, 0, -1, None, True],
+        "spread": [0.0, 1.0, 1e300, -1.0, np.nan],
+        "turns": [0.0, 3.0, -1.0, 1e300, np.nan],
+        "pitch": [0.0, 1.0, -1.0, 1e300, np.nan],
+        "ratio": [0.5, 0.01, 0.0, 1.0, -1.0, np.nan, "x"],
+        "tube": [0.0, 0.4, 1.0, 2.0, -1.0, np.nan],
+        "judge": [0, 1, 41, 42, 43, -1, 1.5, "x", None],
+        "name": [*datasets.names(), "x", "", 3, None],
+        "random_state": [0, 1, 2**64, -1, "x", 1.5],
+    }
+    used = [key for key in accepted if key in choices and (key == "name" or chance(rng, 0.4))]
+    arguments = {key: pick(rng, choices[key]) for key in used}
+    made = attempt(function, **arguments)
+    if made is REFUSED or name in ("load_dataset", "breakfast"):
+        return
+    require(np.isfinite(made.X).all(), f"{name} gives numbers that are not finite")
+    if "random_state" in arguments:
+        same_bytes(made.X, function(**arguments).X, f"{name} again")

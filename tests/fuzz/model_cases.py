@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +41,7 @@ def model_case(rng: np.random.Generator) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.lowland"
         path.write_bytes(saved.content)
-        kind = pick(rng, [_damaged, _altered, _altered, _altered])
+        kind = pick(rng, [_damaged, _rezipped, _altered, _altered, _altered])
         if not kind(rng, path):
             return
         model = attempt(_loaded, path, warned=True)
@@ -161,6 +164,58 @@ def _preparation(X: np.ndarray, kind: str) -> tuple[Any, np.ndarray]:
 def _damaged(rng: np.random.Generator, path: Path) -> bool:
     path.write_bytes(damage(rng, path.read_bytes()))
     return True
+
+
+def _rezipped(rng: np.random.Generator, path: Path) -> bool:
+    """Members swapped, lost, renamed, doubled, or damaged one by one; the checksums are right."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    names = list(members)
+    one, other = pick(rng, names), pick(rng, names)
+    kind = pick(rng, ["swap", "lose", "rename", "damage", "damage", "json", "json", "pack"])
+    if kind == "swap":
+        members[one], members[other] = members[other], members[one]
+    elif kind == "lose":
+        del members[one]
+    elif kind == "rename":
+        members[pick(rng, ["../x.npy", "arrays/..", "x", "arrays/\x00.npy"])] = members.pop(one)
+    elif kind == "damage":
+        members[one] = damage(rng, members[one])
+    elif kind == "json":
+        members["manifest.json"] = _other_json(rng, members["manifest.json"])
+    packed = io.BytesIO()
+    method = zipfile.ZIP_DEFLATED if kind == "pack" else zipfile.ZIP_STORED
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    path.write_bytes(packed.getvalue())
+    return True
+
+
+def _other_json(rng: np.random.Generator, text: bytes) -> bytes:
+    """The manifest with one value replaced, or one entry added or lost."""
+    manifest = json.loads(text)
+    holder: Any = manifest
+    while True:  # walk down a random branch
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        if not keys:
+            break
+        key = pick(rng, keys)
+        if isinstance(holder[key], dict | list) and holder[key] and chance(rng, 0.75):
+            holder = holder[key]
+            continue
+        deep: Any = []
+        for _ in range(60):
+            deep = [deep]
+        values = [None, -1, 0, 2**63, 10**400, 1e308, "x", "", [], {}, True, {"$float": "nan"}]
+        values += [{"$array": "arrays/x.npy"}, {"$tuple": [1]}, {"$scalar": ["int8", 300]}, deep]
+        values += [{"$sparse": {}}, {"$strings": {}}, {"$dict": {"p": {"$float": "inf"}}}]
+        if chance(rng, 0.1):
+            del holder[key]
+        else:
+            holder[key] = pick(rng, values)
+        break
+    return json.dumps(manifest).encode()
 
 
 def _altered(rng: np.random.Generator, path: Path) -> bool:

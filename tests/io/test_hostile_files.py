@@ -24,7 +24,6 @@ from lowland.io.files import opening, streams
 from support.cases import Cases, each
 from support.programs import check, run_all
 
-
 GOOD = [
     *("table.csv", "table.tsv", "table.ndjson", "table.parquet", "table.arrow", "packed.feather"),
     *("stream.arrow", "array.npy", "arrays.npz", "sparse.npz", "sparse.mtx", "dense.h5ad"),

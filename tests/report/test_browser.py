@@ -307,6 +307,15 @@ def test_a_map_of_three_dimensions_turns(open_page, corners, webgl):
     assert quarters(page)[0]["x"] == pytest.approx(before[0]["x"], abs=0.5)
 
 
+def test_a_map_of_one_dimension_is_a_strip(open_page, corners):
+    corners["maps"][0]["coordinates"] = np.array([[-1.0], [1.0], [-0.99], [0.99]])
+    page = open_page(corners)
+    found = quarters(page)
+    assert sum(quarter["n"] for quarter in found) > 100
+    box = page.locator(".canvas").first.bounding_box()
+    assert box["height"] < box["width"] / 3
+
+
 def test_maps_side_by_side_share_color_hover_and_selection(open_page, corners):
     mirrored = copy.deepcopy(corners["maps"][0]) | {"name": "pca", "title": "mirrored"}
     mirrored["coordinates"] = mirrored["coordinates"] * [-1, 1]

@@ -17,6 +17,17 @@ OVERLAID = """() => {
     PIXELS
     return pixelsOf(canvasOf(0, 1)).filter((value, at) => at % 4 === 3 && value > 60).length;
 }""".replace("PIXELS", PIXELS)
+# How dark the lines are: the mean of red where the overlay is nearly opaque.
+LINE_COLOR = """() => {
+    PIXELS
+    const pixels = pixelsOf(canvasOf(0, 1));
+    let [sum, count] = [0, 0];
+    for (let at = 0; at < pixels.length; at += 4) {
+      if (pixels[at + 3] > 200) [sum, count] = [sum + pixels[at], count + 1];
+    }
+    return sum / count;
+}""".replace("PIXELS", PIXELS)
+
 # The browser of the tests has no graphics card; with this the page believes that it has.
 WITH_A_CARD = """
     const original = WebGLRenderingContext.prototype.getParameter;
@@ -93,6 +104,14 @@ def test_contours_appear_follow_the_filter_and_go(open_page, ring):
     settle(page)
     assert page.evaluate(OVERLAID) == 0
     assert page.locator("#contours-note").is_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contours_are_drawn_in_the_ink_of_the_page(open_page, ring, scheme):
+    page = open_page(ring, color_scheme=scheme)
+    page.click("#contours")
+    settle(page)
+    assert (page.evaluate(LINE_COLOR) > 128) is (scheme == "dark")
 
 
 def test_contours_enclose_their_share_of_the_points(open_page, ring):
@@ -245,6 +264,15 @@ def test_times_have_an_axis_and_colors(open_page, ring):
     row = int(facts["id"].split("-")[1])
     assert facts["day"] == str(ring["labels"]["day"][row])
     assert facts["clock"] == ring["labels"]["clock"][row].replace("T", " ")
+
+
+def test_the_columns_that_can_be_filtered_are_all_that_the_page_knows(open_page, ring):
+    page = open_page(ring)
+    options = page.locator("#filter-column option").all_inner_texts()[1:]
+    assert options == [
+        *("half", "size", "day", "clock", "third"),
+        *("island", "trustworthiness", "continuity"),
+    ]
 
 
 @pytest.mark.parametrize("painter", ["emulated", "card", "no WebGL"])

@@ -379,6 +379,25 @@ def test_what_the_legend_shows_can_be_selected(page):
     assert bars(page)[0][3] == "100 % against 0 %"
 
 
+def test_the_map_can_be_colored_by_a_column(page):
+    names = page.locator("#color optgroup option").all_inner_texts()
+    assert len(names) == 40
+    page.select_option("#color", label="column 8")
+    ends = [float(text) for text in page.locator("#legend .ends span").all_inner_texts()]
+    assert 7.9 < ends[0] < ends[2] < 8.1
+    page.select_option("#color", label="column 6")  # no value at all
+    assert pages.near(pages.quarters(page)[2]["color"], (0xB9, 0xC0, 0xC8))
+
+
+def test_values_of_a_point_unfold_in_its_details(page):
+    find(page, "row 4")
+    page.locator("#details summary").click()
+    facts = page.locator("#details details .fact").all_inner_texts()
+    assert len(facts) == 40
+    assert facts[6] == "column 6\nmissing"
+    assert facts[7] == "column 7\n3"
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -431,6 +450,14 @@ def test_more_names_appear_by_zoom(open_page, summary):
     assert set(zoomed) - set(at_first)
     near = np.abs(places - 3).max(axis=1) <= 0.5  # the middle of the map is in view
     assert {f"a rather long name {number}" for number in np.flatnonzero(near)} <= set(zoomed)
+
+
+def test_one_island_needs_no_name(open_page, summary):
+    rng = np.random.default_rng(1)
+    one = make_map(rng.normal(size=(N, 2)), rng) | {"per_point": {}}
+    page = open_page(summary | {"maps": [one], "images": None, "neighbors": None, "values": None})
+    assert page.locator("#names").is_hidden()
+    assert page.locator("#color optgroup").count() == 0
 
 
 def test_lines_go_around_a_torus(open_page, summary):

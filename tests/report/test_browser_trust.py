@@ -162,6 +162,27 @@ def test_the_square_legend_selects_the_points_of_a_cell(open_page, checked):
     assert pages.near(points(page, SQUARE)["color"], expected)
 
 
+def test_the_color_menu_offers_missing_and_kinds(open_page, checked):
+    page = open_page(checked)
+    options = page.locator("#color option").all_inner_texts()
+    both = "missing \u00d7 strangers"
+    assert options == ["half", "island", both, "kind", "stability", "one color"]
+    page.select_option("#color", label=both)
+    assert page.locator("#legend .cell").count() == 25
+    page.locator("#legend .cell").nth(20).click()  # nothing missing, no strangers
+    assert selected(page) == "171 of 200 points selected"
+    assert page.evaluate("document.activeElement.closest('#legend') !== null")
+    page.click("#clear")
+    page.select_option("#color", label="kind")
+    assert page.locator("#legend .entry").all_inner_texts() == [
+        *("fine\n171", "misplaced\n4", "torn\n12", "pressed\n12", "not measured\n1")
+    ]
+    for entry in range(1, 5):
+        page.wait_for_timeout(450)  # not a double click
+        page.locator("#legend .entry").nth(entry).click()
+    assert pages.near(points(page, MAP)["color"], (0xCD, 0xD5, 0xDD))
+
+
 def test_the_graph_of_islands_shows_what_the_data_say_of_gaps(open_page, checked):
     page = open_page(checked)
     Y, trust = checked["maps"][0]["coordinates"], checked["maps"][0]["trust"]
