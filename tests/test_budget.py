@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.budget import GRACE, LISTED, TOTAL, outgrown, read_table
+from support.budget import GRACE, LISTED, TOTAL, is_quiet, outgrown, read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,3 +35,10 @@ def test_a_new_file_has_what_a_file_without_a_row_has():
     assert outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": GRACE + LISTED}) == []
     (line,) = outgrown(table, {"tests/test_a.py": 10.0, "tests/test_new.py": GRACE + 2 * LISTED})
     assert "tests/test_new.py" in line
+
+
+def test_only_a_quiet_machine_is_judged():
+    assert is_quiet(800.0, 500.0, workers=2, cores=2)
+    assert is_quiet(800.0, 500.0, workers=2, cores=8)
+    assert not is_quiet(400.0, 500.0, workers=2, cores=2)
+    assert not is_quiet(1900.0, 500.0, workers=4, cores=2)

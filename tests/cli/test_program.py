@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -72,7 +73,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/full")
 def test_output_that_cannot_be_written_is_an_error():
-    run = f"{sys.executable} -m lowland"
+    run = f"{shlex.quote(sys.executable)} -m lowland"
     for redirected, code, message in (
         ("--version > /dev/full", 2, "lowland: error: standard output: No space left on device.\n"),
         ("--version >&-", 2, "lowland: error: standard output: Bad file descriptor.\n"),
