@@ -42,6 +42,7 @@ def test_perplexities_are_compared_on_the_prepared_rows(run, sheets):
     assert [one["on_plateau"] for one in found["values"]] == wanted.on_plateau
     assert found["default"] == 30.0
     text = run("info", "sheets.csv", "--perplexity", "--seed", 1).out.rstrip("\n").split("\n")
+    assert any(line.startswith("  would be scaled: standard (") for line in text)
     assert text[-1] == found["sentence"]
     assert text[-6] == "maps of 120 rows by t-SNE:"
     for one, line in zip(found["values"], text[-4:-1], strict=True):

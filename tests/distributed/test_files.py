@@ -75,6 +75,13 @@ def test_leaves_of_any_length_hold_the_numbers_of_the_whole_table(
     assert len(rows.leaves) == -(-N // task_rows)
 
 
+@each("suffix", [".parquet", ".arrow"])
+def test_the_name_of_a_folder_is_no_column(frame, tmp_path, suffix):
+    (tmp_path / "year=2020").mkdir()
+    rows = open_rows(write(frame, tmp_path / "year=2020" / f"a{suffix}"), frames=True)
+    assert next(rows.blocks()).X.columns == frame.columns
+
+
 @each("suffix", [".parquet", ".arrow", ".csv"])
 def test_columns_labels_and_id_are_taken_as_asked(frame, tmp_path, suffix):
     path = write(frame, tmp_path / f"a{suffix}")

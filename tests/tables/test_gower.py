@@ -135,6 +135,12 @@ def test_neighbors_and_measures_of_arrays_use_the_ranges_of_the_rows():
     )
 
 
+def test_new_rows_of_arrays_are_placed_by_the_ranges_of_the_fitted_rows():
+    model = lowland.ClassicalMDS(2, metric="gower").fit(X)
+    given = lowland.ClassicalMDS(2, metric="precomputed").fit(D)
+    np.testing.assert_allclose(model.transform(NEW), given.transform(D_NEW), atol=1e-9)
+
+
 @pytest.mark.slow
 def test_every_method_that_sees_distances_sees_those_of_gower(tmp_path):
     cases = Cases()

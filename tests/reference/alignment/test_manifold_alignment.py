@@ -314,6 +314,16 @@ def test_known_places_are_least_squares_or_kept(views):
     np.testing.assert_allclose(linear.embedding_, F @ G, atol=1e-6)
 
 
+def test_known_places_on_a_line_keep_all_rows_on_it(views):
+    Xs, pairs = views
+    S = [np.full((90, 2), np.nan), None]
+    S[0][40:60] = np.column_stack([np.zeros(20), np.arange(20.0)])
+    model = ManifoldAlignment(2, n_neighbors=7, mu=3.0)
+    Y = model.fit(Xs, correspondence=pairs, coordinates=S).embedding_
+    np.testing.assert_array_equal(Y[:, 0], 0)
+    assert np.ptp(Y[:, 1]) > 1
+
+
 def test_known_places_alone_join_tables(views):
     Xs, _ = views
     S = [np.full((len(X), 2), np.nan) for X in Xs]

@@ -283,6 +283,15 @@ def test_a_row_far_away_keeps_its_distance_to_the_nearest_rows():
 
 
 @each_method
+def test_a_random_start_is_as_large_as_the_classical_one(method):
+    X = 100 * irregular_rows(300, 4)
+    starts = [method(init=init, random_state=0, max_iter=0) for init in ("random", "classical")]
+    drawn, classical = (start.fit(X).embedding_.std() for start in starts)
+    # the standard error of the spread of 600 numbers is 1 / sqrt(1200) of it
+    assert abs(drawn / classical - 1) < 5 / np.sqrt(1200)
+
+
+@each_method
 def test_a_given_start_has_a_row_for_every_row(method):
     X = irregular_rows(60, 4)
     start = principal_start(X)

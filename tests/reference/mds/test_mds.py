@@ -163,6 +163,11 @@ def test_the_interval_function_is_the_best_that_rises_and_is_positive(weighted):
     assert 5 < falling < 25
 
 
+def test_the_interval_function_of_equal_distances_is_the_mean():
+    cone = IntervalCone(np.full(3, 2.0))
+    np.testing.assert_allclose(cone.nearest(np.array([1.0, 2.0, 6.0])), 3.0)
+
+
 def test_a_new_row_may_know_few_distances():
     square = np.array([[0, 0], [4, 0], [4, 4], [0, 4.0], [1, 2]])
     D = np.sqrt(((square[:, None] - square[None]) ** 2).sum(axis=2))
