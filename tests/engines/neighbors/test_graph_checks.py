@@ -115,6 +115,10 @@ def test_parts_that_do_not_fit_are_refused(parts):
         changed(**parts)
 
 
+def test_a_graph_may_have_no_rows():
+    assert NeighborGraph(np.empty((0, 2), int), np.empty((0, 2)), 0).n_points == 0
+
+
 def test_lists_and_narrow_integers_become_the_types_of_a_search():
     graph = NeighborGraph([[1, 2], [0, 2], [0, 1]], [[1, 2], [1, 3], [2, 3]], 3)
     assert graph.indices.dtype == np.int64
