@@ -107,6 +107,8 @@ def test_a_header_without_a_name_for_the_row_names_is_read_as_r_writes_it(read):
         table = read(text, name)
         assert table.feature_names == ("a", "b")
         assert table.ids.to_list() == ["first row", "second row"]
+    with pytest.raises(DataError, match="line 2: 3 fields where the first line has 2"):
+        read("a,b\nonly row,1,2\n")  # one row is too few to tell
 
 
 @each("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
