@@ -1,37 +1,30 @@
-"""Labels beside a table in memory."""
+"""What the data of a call may be: paths, tables with names of columns, bare numbers."""
 
-from __future__ import annotations
+from pathlib import Path
 
 import numpy as np
+import pandas
 import polars as pl
-import pytest
 
-from lowland._core.errors import DataError
-from lowland.io import as_table
+from lowland.datasets import iris
+from lowland.io.in_memory import has_column_names, is_path
 from support.cases import each
-
-X = np.eye(3)
 
 
 @each(
-    "values",
+    ("data", "path", "named"),
     [
-        [10**400] * 3,
-        [[1], [2, 3], [4]],
-        np.array([None, "a", 1], object),
-        np.zeros((3, 2)),
-        "abc",
-        3,
+        ("rows.csv", True, True),
+        (Path("rows.csv"), True, True),
+        (["a.csv", Path("b.csv")], True, True),
+        (pl.DataFrame({"a": [1.0]}), False, True),
+        (pandas.DataFrame({"a": [1.0]}), False, True),
+        (iris(), False, True),
+        (np.ones((2, 2)), False, False),
+        ([[1.0, 2.0], [3.0, 4.0]], False, False),
+        ([], False, False),
     ],
 )
-def test_labels_that_are_no_column_are_refused_by_name(values):
-    with pytest.raises(DataError, match="data: label 'kind'"):
-        as_table(X, beside={"kind": values})
-
-
-@each("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
-def test_dates_of_every_resolution_are_labels(unit):
-    days = np.array(["2024-01-01", "2024-02-03", "NaT"], f"M8[{unit}]")
-    column = as_table(X, beside={"day": days}).labels["day"]
-    assert column.dtype.is_temporal()
-    assert column.cast(pl.Date).to_list() == [*days[:2].astype("M8[D]").tolist(), None]
+def test_paths_and_names_of_columns_are_told_apart(data, path, named):
+    assert is_path(data) == path
+    assert has_column_names(data) == named
