@@ -173,3 +173,19 @@ def test_all_pairs_at_once_are_refused_when_they_do_not_fit(irregular, monkeypat
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1MB")
     with pytest.raises(MemoryError, match=r"all pairs of 300 rows needs .* sample=2000"):
         metrics.kruskal_stress1(irregular(300, 3), irregular(300, 2))
+
+
+def test_sums_of_distances_are_shared_and_those_of_a_scaled_map_are_not(irregular):
+    X, Y = irregular(40, 5), irregular(40, 2, seed=1)
+    shared = Comparison(X, Y)
+    first, scaled = shared.distance_sums(), shared.distance_sums(3.0)
+    assert shared.distance_sums() is first
+    np.testing.assert_allclose(scaled.gap2, Comparison(X, 3.0 * Y).distance_sums().gap2)
+    assert not np.allclose(scaled.gap2, first.gap2)
+
+
+@each("unit", [2.0**-400, 2.0**400])
+def test_the_fit_of_a_shepard_diagram_has_the_unit_of_the_map(irregular, unit):
+    X, Y = irregular(30, 4), irregular(30, 2, seed=1)
+    plain, other = (metrics.shepard_diagram(X, Y * u) for u in (1.0, unit))
+    np.testing.assert_allclose(other.fit, unit * plain.fit, rtol=1e-12)
