@@ -26,6 +26,16 @@ every_fitting = each("method", FITTING, ids=lambda cls: cls.__name__)
 CLOSE = {np.float64: 1e-6, np.float32: 1e-5}
 
 
+HOOKS = {"_fit_rows", "_score_sums"}  # of a method that can be fitted to leaves
+GENERIC = {"Estimator", "Filter"}
+
+
+@each("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_who_can_be_fitted_to_leaves_says_so(cls):
+    can = any(HOOKS & set(vars(base)) for base in cls.__mro__ if base.__name__ not in GENERIC)
+    assert cls.fits_rows == can
+
+
 def plain(seed: int = 0) -> np.ndarray:
     """Skewed, correlated, not negative, with clear axes and a constant column."""
     rng = np.random.default_rng(seed)

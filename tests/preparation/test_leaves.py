@@ -89,7 +89,7 @@ def test_prepared_rows_have_the_bytes_of_memory(scale):
 def test_arrays_are_learned_as_in_memory(dtype, missing, normalize, scale):
     rng = np.random.default_rng(2)
     X = (rng.gamma(2.0, size=(N, 5)) + np.array([0, 1e6, 3, 0, 0])).astype(dtype)
-    X[:, 3], X[5] = 2.5, 0.0
+    X[:, 3], X[[5, 250]] = 2.5, 0.0
     if missing == "mean":
         X[rng.random(X.shape) < 0.1] = np.nan
     choices = {"missing": missing, "normalize": normalize, "scale": scale}

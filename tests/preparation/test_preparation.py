@@ -252,3 +252,14 @@ def test_an_array_in_place_of_text_columns_is_refused():
     warned = pytest.warns(UserWarning, match="valid feature names")
     with warned, pytest.raises(DataError, match="text column 'kind'"):
         ready.transform(np.ones((2, 2)))
+
+
+@each("kind", [np.asarray, scipy.sparse.csr_array])
+def test_empty_rows_are_counted_and_stay_empty(kind):
+    X = np.array([[0, 2.0, 0], [0, 0, 0], [1, 1, 0], [3, 0, 0]])
+    preparation = Preparation(normalize=["l2"], scale="none")
+    found = preparation.fit_transform(kind(X))
+    assert preparation.n_empty_ == 1
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    expected = np.divide(X, lengths, out=np.zeros_like(X), where=lengths > 0)
+    np.testing.assert_allclose(found.toarray() if kind is not np.asarray else found, expected)

@@ -51,6 +51,7 @@ def test_data_frames_are_matched_by_ids():
         np.testing.assert_allclose(ours, theirs)
     assert found.held_out.objects == 10
     assert found.held_out.found.rank < 0.1
+    assert found.held_out.simple.rank < found.held_out.chance.rank
     assert set(found.quality) == {"first", "second"}
     assert "50 objects in several tables: rows with the same who" in found.log
 

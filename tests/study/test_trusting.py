@@ -351,3 +351,5 @@ def test_reports_about_maps_of_other_tools_judge_them(tmp_path, monkeypatch):
         seen.append(summary), path.write_text("page")))  # fmt: skip
     score_map("iris", X[:, 2:]).report(tmp_path / "r.html")
     assert seen[-1]["maps"][0]["trust"].points.kind.shape == (150,)
+    score_map(X[:6], X[:6, 2:]).report(tmp_path / "few.html")
+    assert seen[-1]["maps"][0]["trust"] is None

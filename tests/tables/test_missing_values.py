@@ -45,6 +45,8 @@ SENTINELS = {
     "-1 beside counts": (np.r_[[0, 0], RNG.integers(0, 500, 50), [-1] * 3], "-1 occurs 3 times"),
     "-200 of sensors": (np.r_[RNG.random(50) * 1000, [-200] * 5], "-200 occurs 5 times"),
 }
+for mark in (-99999, -999.9, -999.99, -99.9, 9999999, 999999, 999.9, 99.9):  # beside small numbers
+    SENTINELS[f"{mark}"] = np.r_[RNG.random(50), [mark] * 3], f"{mark} occurs 3 times"
 INNOCENT = {
     "pixels up to 255": np.r_[RNG.integers(0, 255, 50), [255] * 9],
     "percent with 99": np.r_[RNG.integers(0, 101, 60), [99] * 5, [100]],

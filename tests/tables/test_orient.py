@@ -71,6 +71,18 @@ def test_a_second_direction_decides_what_is_left_and_what_right(tmp_path):
     assert [("mirrored" in result.log[-1]) for result in (one, other)].count(True) == 1
 
 
+def test_degrees_of_longitude_count_as_long_as_they_are(tmp_path):
+    (tmp_path / "degrees.csv").write_text(PLACES)
+    known = pl.read_csv(tmp_path / "degrees.csv")
+    east = known["longitude"] * np.cos(np.radians(known["latitude"].mean()))
+    known.select("city", x=east, y="latitude").write_csv(tmp_path / "plane.csv")
+    one, other = (
+        make_map("eurodist", "classical_mds", orient=tmp_path / name).coordinates
+        for name in ("degrees.csv", "plane.csv")
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 def test_a_map_is_turned_toward_known_places_joined_by_id(tmp_path):
     (tmp_path / "places.csv").write_text(PLACES)
     result = make_map("eurodist", "classical_mds", orient=tmp_path / "places.csv")

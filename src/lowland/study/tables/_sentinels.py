@@ -106,7 +106,7 @@ def _peeled(name: str, values: np.ndarray, counts: np.ndarray, dtype: np.dtype) 
         return
     for value, n in suspects:
         if _stands_apart(value, n, values):
-            yield Found(f"{value:g}", name, n, float(values[0]), float(values[-1]))
+            yield Found(f"{value:.10g}", name, n, float(values[0]), float(values[-1]))
 
 
 def _stands_apart(value: float, n: int, others: np.ndarray) -> bool:
