@@ -375,3 +375,13 @@ def test_the_start_is_on_the_principal_plane():
     inside = found.nodes @ axes.T @ axes
     np.testing.assert_allclose(inside, found.nodes, atol=1e-9)
     assert found.shape == (6, 3)
+
+
+@each(
+    ("grid", "n_nodes", "shape"),
+    [("ring", [2], (3,)), ("rectangle", [2, 2], (2, 2)), ("cylinder", [2, 2], (3, 2))],
+)
+def test_a_closed_axis_has_at_least_three_nodes_and_a_straight_one_two(grid, n_nodes, shape):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    model = ElasticMap(len(n_nodes), grid=grid, n_nodes=n_nodes).fit(X)
+    np.testing.assert_array_equal(model.shape_, shape)
