@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -69,7 +71,10 @@ def test_sentinels_are_pointed_out_and_nothing_is_changed(values, said):
     notes = notes_of(column(values))
     assert len(notes) == 1
     assert notes[0].startswith(f"{said} in column 'v', far from the other values")
-    assert "missing_values='" in notes[0]
+    (mark,) = re.findall(r"missing_values='([^']+)'", notes[0])
+    advised = make_map(column(values), "pca", missing_values=[mark], missing="mean", measure=False)
+    times = int(re.search(r"occurs (\d+) times", said)[1])
+    assert advised.model.steps[0].n_filled_ == times  # the advice works
     made = make_map(column(values), "pca", measure=False, scale="none")
     np.testing.assert_allclose(np.ptp(made.coordinates[:, 0]), np.ptp(values), rtol=0.01, atol=6)
 

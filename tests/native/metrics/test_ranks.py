@@ -252,7 +252,7 @@ def test_the_others_refuse_what_does_not_fit():
     for kernel, arguments, message in [
         ("sort_rows", (X, True, np.zeros((5, 2), np.int32)), "wrong shape"),
         ("mid_ranks", (X, np.zeros((4, 3))), "wrong shape"),
-        ("distance_rows", (packed(X), X, True, np.zeros((5, 40))), "column for every packed row"),
+        ("distance_rows", (packed(X), X, True, np.zeros((5, 40))), "a column for every packed row"),
         ("distance_rows", (packed(X), narrow, True, D), "differ in dimension"),
         ("distance_rows", (packed(X), X, True, D[:4]), "a row for every row"),
         ("distance_sums", (X, narrow, own, 1.0, out), "differ in shape"),

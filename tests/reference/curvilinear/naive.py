@@ -10,6 +10,7 @@ from scipy.special import ndtr
 __all__ = [
     "cca_rule",
     "cca_stress",
+    "ddhds_rule",
     "ddhds_stress",
     "ddhds_trial",
     "kth_radii",
@@ -73,6 +74,32 @@ def ddhds_stress(D, Y, reach):
     center = delta.mean() - 2 * (1 - reach) * delta.std()
     F = ndtr(-(np.minimum(delta, d) - center) / (2 * reach * delta.std()))
     return float((np.abs(delta - d) * F).sum())
+
+
+def ddhds_rule(D, Y, reach, steps, seed=0):
+    """Lespinats et al.: springs on all pairs, and random forces by local pressure that fade."""
+    rng, n, Y = np.random.default_rng(seed), len(D), Y.copy()
+    pairs = D[np.triu_indices(n, 1)]
+    center = pairs.mean() - 2 * (1 - reach) * pairs.std()
+    width = 2 * reach * pairs.std()
+    best, lowest = Y.copy(), ddhds_stress(D, Y, reach)
+    for step in range(steps):
+        fade = 1 - step / steps
+        along = Y[:, None] - Y[None]
+        d = np.sqrt((along**2).sum(axis=2)) + np.eye(n)
+        F = ndtr(-(np.minimum(D, d) - center) / width)
+        pull = F * (D - d) / d
+        np.fill_diagonal(pull, 0)
+        pressure = np.abs(pull * d).sum(axis=1) / n
+        turn = rng.standard_normal(Y.shape)
+        turn /= np.sqrt((turn**2).sum(axis=1, keepdims=True))
+        # the mean of all springs moves a point; half of it is stable for all weights
+        Y = Y + 0.5 * (pull[:, :, None] * along).sum(axis=1) / F.sum(axis=1, keepdims=True)
+        Y += 0.3 * fade * pressure[:, None] * turn
+        here = ddhds_stress(D, Y, reach)
+        if here < lowest:
+            best, lowest = Y.copy(), here
+    return best
 
 
 def ddhds_trial(D, Y, reach, rounding=1e-3):

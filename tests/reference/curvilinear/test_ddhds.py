@@ -8,6 +8,7 @@ from lowland import DDHDS
 from lowland._engines.local_stress.objective import AllPairs, LocalStress
 from lowland.curvilinear.ddhds import weights
 from reference.curvilinear.naive import (
+    ddhds_rule,
     ddhds_stress,
     ddhds_trial,
     principal_start,
@@ -72,6 +73,18 @@ def test_flat_data_are_kept_as_they_are():
     X = np.random.default_rng(0).random((60, 2)) @ np.array([[1.0, 0.5, 0, 2], [0, 1, -1, 0.3]])
     model = DDHDS(random_state=0).fit(X)
     np.testing.assert_allclose(pdist(model.embedding_), pdist(X), atol=1e-6)
+
+
+@each("reach", [0.3, 0.5, 0.9])
+def test_it_ends_below_springs_with_random_forces(reach):
+    rng = np.random.default_rng(0)
+    sphere = rng.standard_normal((80, 3))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    for X in (sphere, irregular_rows(80, 6)):
+        D = cdist(X, X)
+        paper = ddhds_rule(D, principal_start(X), reach, steps=400)
+        model = DDHDS(reach=reach, random_state=0).fit(X)
+        assert model.stress_ <= ddhds_stress(D, paper, reach)
 
 
 @each("reach", [0.3, 0.5, 0.9])
