@@ -16,6 +16,13 @@ Y = np.sin(1 + i * (j + 1)) + 0.1 * i * j - 0.7
 X = np.column_stack([np.cos(0.9 * np.arange(8.0)), np.arange(8.0) / 4 - 1])
 Z = X[[0, 2, 5]] + 0.1
 LOG_NOISE = float(np.log(0.15))
+GPY = {
+    "rbf": -27.467210268183834,
+    "matern32": -27.507366331824187,
+    "matern52": -27.35194828479197,
+    "linear": -33.80896129750565,
+    "rbf+linear": -30.09004870653104,
+}
 GPY_SPARSE = -64.08333193442391
 GPY_MEANS = [[-0.14342778, -0.82833206, -0.20375203], [-0.01267618, 0.29268131, 0.42069924]]
 GPY_VARIANCES = [0.08817373, 1.24400549]
@@ -36,6 +43,12 @@ def slope(f, x, h=1e-5):
         step = step.reshape(x.shape)
         found[k] = (f(x + step) - f(x - step)) / (2 * h)
     return found.reshape(x.shape)
+
+
+@each("kind", KINDS)
+def test_the_likelihood_is_that_of_gpy(kind):
+    found = log_likelihood(*covariance_and_parameters(kind), LOG_NOISE, X, Y)
+    assert found.value == pytest.approx(GPY[kind], rel=1e-7)  # GPy adds jitter of 1e-8
 
 
 def test_the_bound_is_that_of_gpy():
@@ -98,3 +111,33 @@ def test_the_bound_is_below_the_likelihood_and_equal_with_all_rows_inducing(kind
     posterior = exact_posterior(covariance, theta, LOG_NOISE, X, Y)
     np.testing.assert_allclose(all_rows.mean(Z, 1), posterior.mean(Z, 1), atol=1e-4)
     np.testing.assert_allclose(all_rows.variance(Z, 1), posterior.variance(Z, 1), atol=1e-4)
+
+
+def test_only_inner_products_of_rows_matter():
+    covariance, theta = covariance_and_parameters("rbf")
+    wide = np.hstack([Y, Y[::-1] ** 2, np.cos(Y)])
+    square = np.linalg.qr(wide.T, mode="r").T
+    for f, places in ((log_likelihood, (X,)), (sparse_bound, (X, Z))):
+        a = f(covariance, theta, LOG_NOISE, *places, wide)
+        b = f(covariance, theta, LOG_NOISE, *places, square, wide.shape[1])
+        assert a.value == pytest.approx(b.value, rel=1e-11)
+        np.testing.assert_allclose(a.X, b.X, rtol=1e-9, atol=1e-9)
+
+
+def test_with_a_linear_covariance_the_closed_form_is_stationary():
+    """X = U_q (L - s^2 I)^(1/2), S = Y Y^T / D, s^2 the mean of the other eigenvalues."""
+    rng = np.random.default_rng(0)
+    n, q, D = 12, 2, 40
+    table = rng.standard_normal((n, 3)) @ rng.standard_normal((3, D)) + rng.gamma(2.0, size=(n, D))
+    values, U = np.linalg.eigh(table @ table.T / D)
+    s2 = values[:-q].mean()
+    best = U[:, -q:] * np.sqrt(values[-q:] - s2)
+    covariance = Covariance("linear", q, bias=False)
+    found = log_likelihood(covariance, covariance.vector(), float(np.log(s2)), best, table)
+    assert np.abs(found.X).max() < 1e-9
+    assert abs(found.noise) < 1e-9
+    assert np.abs(found.theta).max() < 1e-9
+    for step in rng.standard_normal((20, n, q)):
+        moved = best + 0.05 * step
+        other = log_likelihood(covariance, covariance.vector(), float(np.log(s2)), moved, table)
+        assert other.value < found.value

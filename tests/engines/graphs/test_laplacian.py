@@ -7,6 +7,7 @@ import scipy.sparse.csgraph
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._engines.graphs.laplacian import laplacian, laplacian_product
+from lowland._engines.neighbors.radius import radius_graph
 from support.graphs import graph_of
 
 
@@ -40,6 +41,25 @@ def test_laplacians_are_their_definitions(kind, dtype):
         assert np.abs(L @ np.ones(40)).max() < 60 * np.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("n", [3, 4, 10, 31])
+def test_laplacians_of_a_cycle_have_the_eigenvalues_of_the_textbook(n):
+    step = np.roll(np.eye(n), 1, axis=0)
+    W = scipy.sparse.csr_matrix(step + step.T)
+    known = np.sort(1 - np.cos(2 * np.pi * np.arange(n) / n))
+    for kind, scale in (("unnormalized", 2), ("symmetric", 1)):
+        L = laplacian(W, kind)[0].toarray()
+        assert np.allclose(np.sort(np.linalg.eigvals(L).real), scale * known, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_eigenvalue_0_counts_the_components_and_rows_alone(kind):
+    labels = np.array([0, 1, 0, 2, 1, 0, 3])
+    W = graph_of(labels)
+    W.data[:] = 0.3
+    values = np.linalg.eigvals(laplacian(W, kind)[0].toarray())
+    assert (np.abs(values) < 1e-12).sum() == 4
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_edges_one_row_and_weights_of_0_give_zeros_and_no_nan(kind):
     for W in (scipy.sparse.csr_matrix((1, 1)), graph_of(np.zeros(4))):
@@ -51,6 +71,14 @@ def test_no_edges_one_row_and_weights_of_0_give_zeros_and_no_nan(kind):
 def test_tiny_weights_do_not_overflow():
     W = scipy.sparse.csr_matrix(np.array([[0, 1e-310], [1e-310, 0]]))
     assert np.allclose(laplacian(W, "symmetric")[0].toarray(), [[1, -1], [-1, 1]])
+
+
+def test_laplacians_equal_those_of_scipy():
+    X = 3 * np.random.default_rng(0).standard_normal((50, 2))
+    W = radius_graph(X, 2.0)
+    for kind, normed in (("unnormalized", False), ("symmetric", True)):
+        expected = scipy.sparse.csgraph.laplacian(W, normed=normed).toarray()
+        assert np.allclose(laplacian(W, kind)[0].toarray(), expected, atol=1e-13)
 
 
 def test_weights_that_are_none_and_unknown_kinds_are_named():

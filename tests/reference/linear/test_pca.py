@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn import decomposition
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import lowland
 from lowland import PCA
@@ -85,6 +85,14 @@ def test_all_components_give_the_data_back(irregular, whiten, scale, shape):
 
 
 # --- (b) closed forms ---------------------------------------------------------------------------
+
+
+@each("solver", SOLVERS)
+def test_iris_has_its_known_spectrum(solver):
+    found = PCA(solver=solver, random_state=0).fit(load_iris().data)
+    assert np.allclose(found.explained_variance_ratio_[:2], [0.92461872, 0.05306648], atol=5e-9)
+    known = [4.22824171, 0.24267075, 0.0782095, 0.02383509]
+    assert np.allclose(found.explained_variance_, known, atol=5e-9)
 
 
 @each("solver", SOLVERS)
