@@ -2,7 +2,9 @@
 
 Each error replaces one piece of the text of a file, so that nothing else changes. Left out is what
 no result depends on: messages, declared text, estimates of cost and memory, progress, and how much
-is computed at a time. The rules for that are the patterns below and nothing else.
+is computed at a time. Left out are also settings, for which another number is another choice and no
+error: named numbers of a module, allowances for rounding, and how many threads are the default. The
+rules for that are the patterns below and ``is_setting``.
 """
 
 from __future__ import annotations
@@ -33,10 +35,15 @@ NAMES = re.compile(
 # exceptions, which are messages.
 CALLS = re.compile(
     r"^(warn\w*|require_memory|needs_memory|limit_blas|Card|Estimate|\w*_cost|phase|advance"
-    r"|\w+Error|\w+Warning)$"
+    r"|row_blocks|rows_within|\w+Error|\w+Warning)$"
 )
 # Keywords that check a call of a library or make it faster.
 KEYWORDS = re.compile(r"^(strict|check_finite|overwrite_\w+|copy|buffering|stacklevel)$")
+
+# Lists of sentences for people.
+NOTES = ("notes", "told")
+# The largest relative error that is still one of rounding.
+ROUNDING = 1e-9
 
 COMPARISONS = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
@@ -116,6 +123,9 @@ def walk(node: ast.AST, lines: tuple[int, int], at_import: bool) -> Iterator[Any
     yield node, lines, at_import
     if isinstance(node, ast.Raise):  # the statement can be dropped, but its text is a message
         return
+    if isinstance(node, ast.arguments):
+        yield from walk_defaults(node, lines, at_import)
+        return
     for field, value in ast.iter_fields(node):
         inner = at_import and not (isinstance(node, FUNCTION) and field == "body")
         if field not in ("annotation", "returns", "decorator_list"):
@@ -124,22 +134,49 @@ def walk(node: ast.AST, lines: tuple[int, int], at_import: bool) -> Iterator[Any
                     yield from walk(child, lines, inner)
 
 
+def walk_defaults(node: ast.arguments, lines: tuple[int, int], at_import: bool) -> Iterator[Any]:
+    """Default values of parameters, except of the number of threads: it changes no result."""
+    positional = [*node.posonlyargs, *node.args]
+    named = [*positional[len(positional) - len(node.defaults) :], *node.kwonlyargs]
+    for argument, value in zip(named, [*node.defaults, *node.kw_defaults], strict=True):
+        if value is not None and argument.arg != "threads":
+            yield from walk(value, lines, at_import)
+
+
 def is_left_out(node: ast.AST) -> bool:
     """Whether no error is made in this part of the tree."""
+    if is_setting(node):
+        return True
     if isinstance(node, FUNCTION):
         return bool(FUNCTIONS.search(node.name))
     if isinstance(node, ast.Call):
-        return bool(CALLS.match(called(node)))
+        owner = getattr(node.func, "value", None)
+        is_note = isinstance(owner, ast.Name) and owner.id in NOTES
+        return is_note or bool(CALLS.match(called(node)))
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(t, ast.Name) and NAMES.search(t.id) for t in targets)
     if isinstance(node, ast.Expr):  # a docstring, or a call that is left out
         return isinstance(node.value, ast.Constant) or is_left_out(node.value)
+    if isinstance(node, ast.Raise):  # in the body of an abstract method
+        return isinstance(node.exc, ast.Name) and node.exc.id == "NotImplementedError"
     if isinstance(node, ast.keyword):
         return bool(KEYWORDS.match(node.arg or ""))
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     return isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert)
+
+
+def is_setting(node: ast.AST) -> bool:
+    """Whether a number is a choice: ``MOST_ROWS = 3000``, or an allowance such as 1e-12."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, float) and 0 < node.value <= ROUNDING
+    if not isinstance(node, ast.Assign) or not all(
+        isinstance(target, ast.Name) and target.id.isupper() for target in node.targets
+    ):
+        return False
+    parts = [part for part in ast.walk(node.value) if isinstance(part, ast.expr)]
+    return all(isinstance(p, ast.Constant | ast.Tuple | ast.BinOp | ast.UnaryOp) for p in parts)
 
 
 def operator_errors(node: ast.AST, text: Text) -> Iterator[Error]:
