@@ -105,11 +105,11 @@ def test_every_function_of_the_index_is_where_the_page_says():
             for module in re.findall(r"`([\w.]+)`", modules)
         ]
         for function in re.findall(r"`(\w+)`", functions):
-            assert any(function in module.__all__ for module in found), function
+            assert any(hasattr(module, function) for module in found), function
 
 
 def test_every_base_is_where_the_page_says():
     bases = re.findall(r"`(\w+)` \(`(\w+)/(\w+)\.py`\)", section("3."))
     assert len(bases) >= 11
     for base, room, module in bases:
-        assert base in importlib.import_module(f"lowland.{room}.{module}").__all__
+        assert hasattr(importlib.import_module(f"lowland.{room}.{module}"), base)

@@ -17,8 +17,6 @@ from fuzz.rules import REFUSED, attempt, contents, dense, require, same_bytes, u
 from lowland import load
 from lowland._core import registry
 
-__all__ = ["api_case", "estimator_case", "run_estimator"]
-
 # Methods beside transform that give one result for each row.
 OF_ROWS = ("predict", "predict_proba", "decision_function", "predict_log_proba")
 OF_ROWS += ("reconstruction_error",)

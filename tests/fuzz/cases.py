@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["AREAS", "Area", "Finding", "run_case"]
-
 
 class Area(NamedTuple):
     """Where a case is written, and its share of the time."""

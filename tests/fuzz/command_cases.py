@@ -23,8 +23,6 @@ from fuzz.rules import Broken, require
 from fuzz.whole_files import names, whole_file
 from lowland._core import registry
 
-__all__ = ["command_case", "run_apart", "run_here"]
-
 DONE, PARTIAL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 OWN_PROCESS = 60.0  # seconds, for a process that shares the machine with others
 

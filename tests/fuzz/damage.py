@@ -9,8 +9,6 @@ import numpy as np
 
 from fuzz.data import pick
 
-__all__ = ["damage"]
-
 GIANTS = (b"999999999", b"1000000000000", b"18446744073709551615", b"-1", b"0", b"1e999", b"nan")
 WORDS = (0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1, 2**40)
 

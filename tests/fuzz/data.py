@@ -13,8 +13,6 @@ import numpy as np
 
 from fuzz.sparse_data import SPARSE, malformed
 
-__all__ = ["Data", "chance", "labels", "pick", "random_distances", "random_shape", "random_table"]
-
 
 def pick(rng: np.random.Generator, choices: Any) -> Any:
     """One of several things of any type."""

@@ -13,8 +13,6 @@ from fuzz.rules import REFUSED, attempt, require
 from fuzz.whole_files import names, whole_file
 from lowland.io import read_distances, read_table
 
-__all__ = ["file_case", "use_file"]
-
 
 def file_case(rng: np.random.Generator) -> None:
     name = pick(rng, names())

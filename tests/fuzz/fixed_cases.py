@@ -21,8 +21,6 @@ from lowland._core.persistence.model_file import read_model, write_model
 from lowland.errors import LowlandError, ModelFileError
 from lowland.neighbors import NeighborGraph, knn_graph
 
-__all__ = ["FIXED"]
-
 FIXED: dict[str, Callable[[], None]] = {}
 
 

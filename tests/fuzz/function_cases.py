@@ -15,8 +15,6 @@ from lowland import datasets, metrics, neighbors, study
 from lowland._core import registry
 from lowland.preparation.preparation import Preparation
 
-__all__ = ["function_case", "measure", "random_options"]
-
 MEASURES = [name for name in metrics.__all__ if name[0].islower() and name != "selection_curve"]
 GENERATORS = [
     "bent_sheet",

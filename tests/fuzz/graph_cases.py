@@ -16,8 +16,6 @@ from lowland import metrics
 from lowland._core import registry
 from lowland.neighbors import NeighborGraph, knn_graph
 
-__all__ = ["graph_case", "random_graph"]
-
 INDEX_FAULTS = (-1, -2, -7, 10**6, 2**31 - 1, -(2**31))
 DISTANCE_FAULTS = (np.nan, np.inf, -1.0, -0.0, 1e300, 5e-324, -np.inf)
 OTHERS: tuple[Any, ...] = (None, 0, -1, 1.5, "x", 10**30, True, np.array([3]), "precomputed", [])

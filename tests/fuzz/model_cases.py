@@ -24,8 +24,6 @@ from lowland._core.persistence.model_file import read_model, write_model
 from lowland.errors import ModelFileError
 from lowland.preparation.preparation import Preparation
 
-__all__ = ["Saved", "model_case", "saved_model", "use_loaded", "variants"]
-
 ROWS, COLUMNS = 40, 4
 
 

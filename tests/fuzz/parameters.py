@@ -12,8 +12,6 @@ from fuzz.data import chance, pick
 from fuzz.rules import UserFault
 from lowland._core import constraints as c
 
-__all__ = ["EFFORT", "FOREIGN", "FUNCTIONS", "GIANTS", "draw", "random_parameters", "random_seed"]
-
 # Parameters that only cost time: what they do is seen with small numbers.
 EFFORT = {"max_iter": 60, "early_exaggeration_iter": 40, "n_init": 3, "cv": 6, "degree": 40}
 GIANTS = (10**5, 2**31 - 1, 2**31, 2**63, 2**64, 10**30)

@@ -13,8 +13,6 @@ import numpy as np
 
 from fuzz.rules import attempt, contents, same_bytes, unchanged
 
-__all__ = ["PLANTED"]
-
 
 def _crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)

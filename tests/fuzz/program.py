@@ -11,8 +11,6 @@ from fuzz.cases import AREAS, run_case
 from fuzz.supervisor import COMMAND, Campaign, run_all
 from fuzz.worker import work
 
-__all__ = ["main"]
-
 
 def say(line: str) -> None:
     sys.stdout.write(line + "\n")

@@ -12,18 +12,6 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from lowland.errors import ConvergenceWarning, LowlandError
 
-__all__ = [
-    "REFUSED",
-    "Broken",
-    "UserFault",
-    "attempt",
-    "contents",
-    "dense",
-    "require",
-    "same_bytes",
-    "unchanged",
-]
-
 
 class Broken(AssertionError):  # noqa: N818
     """A rule does not hold."""

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["SPARSE", "malformed"]
-
 SPARSE: dict[str, Callable[[np.ndarray], Any]] = {
     "csr": scipy.sparse.csr_array,
     "csr matrix": scipy.sparse.csr_matrix,

@@ -19,8 +19,6 @@ from typing import IO, Any
 
 from fuzz.cases import AREAS, Finding
 
-__all__ = ["COMMAND", "Campaign", "Worker", "run_all"]
-
 CPU_SECONDS = 60.0  # of all threads; most need a second or two, wrappers fit hundreds of models
 WALL_SECONDS = 240.0  # longer than the limit of processor time takes on a busy machine
 CASES_PER_WORKER = 3000  # then a new process: memory that leaks slowly is not what we look for

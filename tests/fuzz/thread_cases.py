@@ -13,8 +13,6 @@ from fuzz.rules import same_bytes
 from lowland._core import registry
 from lowland.errors import LowlandError
 
-__all__ = ["thread_case"]
-
 THREADS = 6
 
 

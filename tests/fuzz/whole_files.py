@@ -14,8 +14,6 @@ import polars as pl
 import scipy.io
 import scipy.sparse
 
-__all__ = ["IMAGES", "names", "whole_file"]
-
 ROWS = 24
 IMAGES = ("png", "pgm", "jpg", "gif", "tif", "bmp", "webp")
 

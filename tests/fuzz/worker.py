@@ -16,8 +16,6 @@ from pathlib import Path
 
 from fuzz.cases import Finding, run_case
 
-__all__ = ["work"]
-
 MEMORY = 8 << 30  # of address space
 GROWTH = 1 << 30  # of resident memory by one case
 

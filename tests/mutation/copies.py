@@ -22,8 +22,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["PACKAGE", "ROOT", "Copy", "Run", "check_path", "here", "installed_kernels", "workers"]
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "lowland"
 # Marks choose nothing here: tests are named one by one, slow ones, too.

@@ -17,8 +17,6 @@ from pathlib import Path
 from mutation.copies import PACKAGE, ROOT
 from mutation.sites import Site
 
-__all__ = ["build", "kernel_sites"]
-
 FOLDER = ROOT / "build" / "mutants" / "native"
 # What binds kernels to Python checks arguments and words messages.
 LEFT_OUT_FILES = re.compile(r"(^|/)(bind_\w+\.cpp|bindings\.h|module\.cpp)$")

@@ -19,16 +19,6 @@ from pathlib import Path
 from mutation.copies import PACKAGE, ROOT, Copy, installed_kernels
 from mutation.sites import FUNCTION, Site, room_of
 
-__all__ = [
-    "MOST_SECONDS",
-    "MOST_TESTS",
-    "LineMap",
-    "file_of",
-    "in_turns",
-    "record",
-    "within_limits",
-]
-
 FOLDER, TESTS = ROOT / "build" / "mutants", ROOT / "tests"
 MOST_TESTS, MOST_SECONDS = 200, 90.0  # that are spent on one mutant, of processor time
 NEW_TEST_SECONDS = 1.0  # of a test that is not in the map

@@ -15,8 +15,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Site", "python_sites", "room_of"]
-
 # Files that draw, word or show something, and those that only estimate what a call costs.
 FILES = re.compile(
     r"^(plot|report)/|^cli/(console|failures|trust_lines)\.py$|^(study|io)/\w*(pictures|display|viewer"

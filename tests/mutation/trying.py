@@ -16,8 +16,6 @@ from mutation.kernels import build, kernel_sites
 from mutation.line_map import file_of
 from mutation.sites import Site, python_sites
 
-__all__ = ["Verdict", "all_sites", "drawn", "try_out"]
-
 KILLED, SURVIVED, TIMED_OUT = "killed", "SURVIVED", "killed (time limit)"
 NOT_COVERED, NO_PROGRAM = "NOT COVERED", "does not compile"
 NATIVE_SHARE = 0.1  # of a sample of all rooms, because each of these has to be compiled

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import ttest_1samp, ttest_ind
 
-__all__ = ["not_below", "not_below_in_pairs"]
-
 LEVEL = 0.01  # a comparison fails once in a hundred times where both sides follow one law
 
 

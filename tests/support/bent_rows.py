@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["rows", "with_holes"]
-
 
 def rows(n, p=4, seed=0):
     """n rows of p columns."""

@@ -10,8 +10,6 @@ import pytest
 
 from lowland._core.threads import limit_blas
 
-__all__ = ["one_thread"]
-
 # What may differ with the number of threads is tested with all of them, here and in the contract.
 ABOUT_THREADS = re.compile("thread|n_jobs|byte|_bit|seed|alone|at_once")
 

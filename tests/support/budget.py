@@ -19,8 +19,6 @@ import pytest
 
 from lowland._core.threads import available_cpus
 
-__all__ = ["Budget", "is_quiet", "outgrown", "read_table"]
-
 TABLE = Path(__file__).resolve().parents[1] / "budget.toml"
 LISTED = 2.0  # seconds; a file that takes less has no row
 GENEROUS = 1.5

@@ -26,8 +26,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-__all__ = ["Cases", "each"]
-
 SHOWN = 5  # failures with a traceback; of the others only the names are reported
 
 

@@ -14,9 +14,6 @@ from sklearn.linear_model import LogisticRegression
 
 from support.held_out import WEIGHTS
 
-__all__ = ["CHANGES", "CIRCUMSTANCES", "UNUSED_WITH", "Change", "Nothing"]
-
-
 KNOWN_PLACES = np.full((36, 2), np.nan)
 KNOWN_PLACES[:3] = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
 

@@ -15,8 +15,6 @@ import numpy as np
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 
-__all__ = ["Gate", "GatedLeaf", "counted_rows", "kill", "running_scheduler", "until"]
-
 PATIENCE = 60  # seconds until a test gives up
 
 

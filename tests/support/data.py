@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-__all__ = ["stored"]
-
 
 def stored(name: str) -> dict[str, np.ndarray]:
     """The arrays of ``<name>.npz`` in the folder of larger data, or a skipped test."""

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CASES", "Data", "data_of"]
-
 
 class Data(NamedTuple):
     X: np.ndarray

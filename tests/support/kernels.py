@@ -7,8 +7,6 @@ import numpy as np
 from lowland import _native
 from support.cases import each
 
-__all__ = ["each_dtype", "each_isa", "each_kind"]
-
 each_isa = each("isa", _native.instruction_sets())
 each_dtype = each("dtype", [np.float32, np.float64])
 

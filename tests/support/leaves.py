@@ -13,15 +13,6 @@ from lowland._core.rows.engines import Stream, run_task, using
 from lowland._core.rows.table import Rows
 from support.states import assert_same_state, fitted_state
 
-__all__ = [
-    "Travelling",
-    "assert_same_bytes_everywhere",
-    "irregular",
-    "leaves",
-    "relative_gap",
-    "with_gaps",
-]
-
 
 class Travelling(Stream):
     """Work, steps, arguments and results go through pickle; the last task is computed first."""

@@ -10,16 +10,6 @@ import pytest
 from lowland._core import registry
 from support.cases import each
 
-__all__ = [
-    "QUICKEST",
-    "dimensions",
-    "every_method",
-    "every_selector",
-    "few_steps",
-    "sampled",
-    "small",
-]
-
 every_method = each("method", registry.all_methods(), ids=registry.names())
 every_selector = each("selector", registry.all_selectors(), ids=registry.selector_names())
 

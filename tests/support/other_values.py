@@ -23,8 +23,6 @@ from lowland._core.constraints import (
     Several,
 )
 
-__all__ = ["other_values"]
-
 # "precomputed" tells what X holds, which is no other value for the same X
 ABOUT_DATA = ("precomputed",)
 

@@ -11,8 +11,6 @@ import pytest
 from lowland import _native
 from lowland.neighbor import _pair_base
 
-__all__ = ["pairs_kept"]
-
 
 @contextlib.contextmanager
 def pairs_kept() -> Iterator[dict[str, Any]]:

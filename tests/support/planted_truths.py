@@ -16,29 +16,6 @@ import lowland
 from lowland.datasets import digits
 from lowland.trust import component_scores
 
-__all__ = [
-    "MAPS",
-    "NOISE",
-    "apart",
-    "auc",
-    "changed",
-    "cut_apart",
-    "good_data",
-    "groups",
-    "impostor",
-    "noise",
-    "overlaid",
-    "patches",
-    "pressed",
-    "real_shares",
-    "same_verdicts",
-    "sheets",
-    "swapped",
-    "torn",
-    "two_gaussians",
-    "width",
-]
-
 MAPS: dict[str, Callable[[Any, int], np.ndarray]] = {
     "t-SNE": lambda X, seed: lowland.TSNE(2, random_state=seed, n_jobs=1).fit_transform(X),
     "PCA": lambda X, seed: lowland.PCA(2).fit_transform(X),

@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 
-__all__ = ["cpu_seconds"]
-
 
 def cpu_seconds(*arguments: str, enough: float = 0.0, tries: int = 7) -> float:
     """The least processor time of several runs of Python with these arguments.

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DOCUMENTED", "Run", "check", "run_all"]
-
 DOCUMENTED = {0, 1, 2, 130, 141, 143}  # 3 is a defect
 NOISE = ("Traceback", "panicked", "RUST_BACKTRACE", "HDF5-DIAG", "Fatal Python error")
 

@@ -11,8 +11,6 @@ import numpy as np
 from lowland._core.base import Reducer
 from support.methods import dimensions, small
 
-__all__ = ["CLASSES", "NEW", "ROWS", "QuickFit", "known_fit", "quick", "quick_fit"]
-
 STEPS = {
     "max_iter": 4,
     "n_epochs": 4,

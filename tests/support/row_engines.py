@@ -7,8 +7,6 @@ import pickle
 from lowland._core.rows.engines import run_task
 from lowland._core.rows.folding import TreeFold
 
-__all__ = ["Backward"]
-
 
 class Backward:
     """Runs the tasks from the last to the first, each of them twice, by pickle.

@@ -12,8 +12,6 @@ from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
 
-__all__ = ["Passes", "frame_rows", "labeled_rows", "suited", "target_for", "write_in_groups"]
-
 TASK_ROWS = 37  # several tasks, the last one shorter, and a tree of more than one level
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["assert_same_state", "fitted_state"]
-
 
 def fitted_state(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(estimator).items() if name.endswith("_")}

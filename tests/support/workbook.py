@@ -6,8 +6,6 @@ import datetime
 import io
 import zipfile
 
-__all__ = ["MAIN", "book", "sheet_text"]
-
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"

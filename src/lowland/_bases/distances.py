@@ -27,8 +27,6 @@ from lowland._engines.distances.metrics import METRICS, has_directions, unit_pow
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude
 
-__all__ = ["FLOAT64_ROWS", "DistanceReducer"]
-
 FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 
 

@@ -11,8 +11,6 @@ from lowland._core.meanings.contents import Starts, above, index_of, share
 from lowland._core.params import fitted
 from lowland._engines.graphs.new_rows import geodesics_of_new_rows
 
-__all__ = ["DOUBLE_ROWS", "GeodesicEmbedding"]
-
 DOUBLE_ROWS = 2000  # up to this size, double precision costs little
 
 

@@ -27,8 +27,6 @@ from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors
 
-__all__ = ["GRAPH_READING", "GraphEmbedding", "map_dtype"]
-
 # What maps mean that unfold a neighbor graph; the scale is for the method to say.
 GRAPH_READING = Reading(
     axes="The axes have no meaning of their own beyond their order.",

@@ -26,8 +26,6 @@ from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, graph_powers
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
 
-__all__ = ["NeighborGraphReducer"]
-
 
 class NeighborGraphReducer(Reducer):
     """A method on the neighbor graph of the data.

@@ -16,8 +16,6 @@ from lowland._core.traits import Reading
 from lowland._core.units import beyond, largest_value, place_in_unit
 from lowland._core.validation import all_finite, check_matrix
 
-__all__ = ["Invertible", "Reducer"]
-
 
 class Reducer(Estimator):
     """Base of every method.

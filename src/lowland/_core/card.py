@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Card", "Estimate"]
-
 
 class Card(NamedTuple):
     """A method in four sentences."""

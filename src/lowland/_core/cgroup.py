@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-__all__ = ["control_groups", "read_numbers", "read_text"]
-
 
 def control_groups(controller: str, root: str | Path = "/") -> list[Path]:
     """Folders of the groups that bind this process: its own and all their ancestors.

@@ -11,8 +11,6 @@ import numpy as np
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.rows.table import Rows
 
-__all__ = ["Chain"]
-
 
 class Chain:
     """Fitted steps that act as one: what the first takes goes in, what the last makes comes out.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     Base = object
 
-__all__ = ["Classifier"]
-
 
 class Classifier(Base):
     """Predictions from one score per class and row; named before a :class:`Reducer` as a base."""

@@ -9,14 +9,6 @@ import numpy as np
 
 from lowland._core.errors import DataError, DataTypeError
 
-__all__ = [
-    "check_columns",
-    "check_columns_have_values",
-    "check_same_columns",
-    "column_label",
-    "column_names",
-]
-
 
 def column_names(X: Any) -> np.ndarray | None:
     """Names of a data frame's columns as an object array; None when there are none.

@@ -12,25 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = [
-    "LARGE",
-    "Array",
-    "Boolean",
-    "Constraint",
-    "Either",
-    "Function",
-    "Having",
-    "Integer",
-    "Mapping",
-    "Null",
-    "OneOf",
-    "Real",
-    "Seed",
-    "Several",
-    "Text",
-]
-
-
 LARGE = 2**63  # integers beyond it do not fit into the kernels' types
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._core.prepared import Prepared
 
-__all__ = ["FitContext", "SharedWork"]
-
 
 class SharedWork:
     """Intermediate results of a fit for the caller who asked for them (``Estimator.sharing``).

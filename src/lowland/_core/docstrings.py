@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["GLOSSARY", "Entry", "complete", "entries", "short"]
-
 
 class Entry(NamedTuple):
     """One documented name: ``name : kind`` and the text below it."""

@@ -9,21 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = [
-    "ClusterError",
-    "ConvergenceWarning",
-    "DataError",
-    "DataTypeError",
-    "LowlandError",
-    "MemoryLimitError",
-    "ModelFileError",
-    "NeedsMemoryError",
-    "ParameterError",
-    "StoppedError",
-    "check_name",
-    "unknown_name",
-]
-
 
 class LowlandError(Exception):
     """Base of every error that lowland raises on purpose."""

@@ -39,8 +39,6 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
 from lowland._core.validation import check_matrix
 
-__all__ = ["Estimator"]
-
 
 class Estimator(Declared):
     """What maps (:class:`lowland._core.base.Reducer`) and selectors of columns have in common.

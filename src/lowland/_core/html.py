@@ -7,8 +7,6 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["SHOWN_ROWS", "html_image", "html_lines", "html_table"]
-
 SHOWN_ROWS = 10  # of a long table
 LONGEST = 200  # characters of one cell
 

@@ -11,8 +11,6 @@ import numpy as np
 from lowland._core.chain import Chain
 from lowland._core.errors import ParameterError, unknown_name
 
-__all__ = ["DomainStep", "JointModel", "domain_model"]
-
 
 class DomainStep:
     """A fitted alignment as the placement of rows of one of its sets."""

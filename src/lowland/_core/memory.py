@@ -15,14 +15,6 @@ from pathlib import Path
 from lowland._core.cgroup import control_groups, read_numbers, read_text
 from lowland._core.errors import MemoryLimitError, ParameterError
 
-__all__ = [
-    "available_memory",
-    "format_bytes",
-    "left_for_process",
-    "parse_bytes",
-    "require_memory",
-]
-
 VARIABLE = "LOWLAND_MEMORY_LIMIT"
 PREFIXES = "kMGTPE"
 SMALL = 64_000_000  # below this a check would cost more than it protects

@@ -25,8 +25,6 @@ from lowland._core.errors import StoppedError
 if TYPE_CHECKING:
     from lowland._core.progress import Display
 
-__all__ = ["Monitor", "Phase"]
-
 
 class Monitor:
     """Carries progress, the user's callback and the cancel flag through one run.

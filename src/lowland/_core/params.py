@@ -24,8 +24,6 @@ from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.meanings.contents import Meaning
 from lowland._core.wording import shown
 
-__all__ = ["Declared", "Fitted", "fitted", "param", "same_value"]
-
 Unit = str | tuple[str, ...] | Callable[[Any], str | tuple[str, ...]]
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from lowland._core.memory import SMALL, available_memory
 
-__all__ = ["Prepared"]
-
 LOOKED_AT = 512  # rows of an array that tell whether it was changed in place
 LOOKED_BYTES = 2**16  # of wide arrays fewer rows, because every call looks at them
 FEWEST = 32

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 if TYPE_CHECKING:
     from lowland._core.monitor import Phase
 
-__all__ = ["Bar", "Display", "Lines", "format_seconds", "open_display"]
-
 
 class Display(Protocol):
     """What a monitor tells: a phase begins, moves on, and ends when its work is complete."""

@@ -9,8 +9,6 @@ import numpy as np
 from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 
-__all__ = ["generator"]
-
 
 def generator(
     seed: int | np.random.Generator | np.random.RandomState | None,

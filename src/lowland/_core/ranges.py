@@ -14,8 +14,6 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 
-__all__ = ["GOWER", "column_ranges", "in_ranges", "needs_ranges", "ranges_between"]
-
 GOWER = "gower"
 
 

@@ -21,26 +21,6 @@ from lowland._core.errors import ParameterError, unknown_name
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
-__all__ = [
-    "ALIGNMENT",
-    "FAMILIES",
-    "NEIGHBORS",
-    "PREPARATION",
-    "SELECTION",
-    "alignment_names",
-    "all_alignments",
-    "all_methods",
-    "all_selectors",
-    "get",
-    "get_alignment",
-    "get_any",
-    "get_selector",
-    "modules",
-    "names",
-    "selector_names",
-    "snake_case",
-]
-
 FAMILIES = (
     "linear",
     "kernel",

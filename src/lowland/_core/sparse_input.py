@@ -19,8 +19,6 @@ import numpy as np
 
 from lowland._core.errors import DataError
 
-__all__ = ["as_csr", "compressed_rows", "well_formed"]
-
 
 def compressed_rows(X: Any, argument: str = "X") -> Any:
     """X, of any sparse format, as CSR with ascending columns and each entry stored once.

@@ -15,8 +15,6 @@ from lowland._core.errors import DataError
 from lowland._core.validation import as_array, is_sparse
 from lowland._core.wording import shown
 
-__all__ = ["Labels", "check_labels", "check_numbers", "join_classes", "require_target"]
-
 KINDS = {"O": "text", "U": "text", "M": "dates", "m": "durations"}  # all others are numbers
 
 

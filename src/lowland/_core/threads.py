@@ -20,15 +20,6 @@ from lowland._core.cgroup import control_groups, read_numbers
 from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 
-__all__ = [
-    "available_cpus",
-    "check_instruction_set",
-    "limit_blas",
-    "limit_threads",
-    "resolve_n_jobs",
-]
-
-
 MOST_THREADS = 1024
 VARIABLE = "LOWLAND_INSTRUCTION_SET"
 

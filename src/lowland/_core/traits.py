@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Reading"]
-
 
 class Reading(NamedTuple):
     """What the parts of a map mean, one sentence each.

@@ -26,19 +26,6 @@ from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland._core.validation import all_finite, is_sparse
 
-__all__ = [
-    "beyond",
-    "exponent_for",
-    "fit_in_unit",
-    "fit_leaves_in_unit",
-    "in_unit",
-    "largest",
-    "largest_value",
-    "place_in_unit",
-    "restored",
-    "unit_powers",
-]
-
 USUAL = (1e-9, 1e9)  # tables whose largest value is between these are not scaled
 MOST = 1000  # exponents are at most this: the unit and its inverse are float64
 

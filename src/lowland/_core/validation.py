@@ -17,17 +17,6 @@ from lowland._core.memory import require_memory
 from lowland._core.sparse_input import as_csr, well_formed
 from lowland._core.wording import shown
 
-__all__ = [
-    "all_finite",
-    "as_array",
-    "as_dense",
-    "canonical",
-    "check_finite",
-    "check_matrix",
-    "dense_if_small",
-    "is_sparse",
-]
-
 DENSE_NUMBERS = 2**23  # up to so many, stored zeros cost less than sparse arithmetic
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))

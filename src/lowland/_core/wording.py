@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["COMMAND_LINE", "PYTHON", "Spelling", "count", "listing", "shown"]
-
 
 def count(number: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""

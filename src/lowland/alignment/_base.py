@@ -22,8 +22,6 @@ from lowland._core.units import beyond, exponent_for, in_unit, largest_value
 from lowland._core.validation import all_finite, check_matrix, dense_if_small, is_sparse
 from lowland._core.wording import shown
 
-__all__ = ["SeveralTables"]
-
 LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
 
 

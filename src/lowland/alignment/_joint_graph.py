@@ -25,8 +25,6 @@ from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.alignment._matches import Matches, set_of
 
-__all__ = ["Connected", "JointGraph", "connect_tables", "joint_graph", "neighbor_graphs"]
-
 
 class Connected(NamedTuple):
     """Graphs of distances, the stacked numbers of the rows in them, and the components before."""

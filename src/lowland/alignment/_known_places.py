@@ -12,8 +12,6 @@ from lowland._core.errors import ConvergenceWarning, DataError
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.products import matrix_times
 
-__all__ = ["harmonic_map"]
-
 TOLERANCE = 1e-10  # of the residual, relative to the right-hand side
 
 

@@ -11,16 +11,6 @@ import scipy.sparse.csgraph
 from lowland._core.errors import DataError, DataTypeError
 from lowland._core.validation import as_array
 
-__all__ = [
-    "Matches",
-    "check_coordinates",
-    "check_correspondence",
-    "check_one_to_one",
-    "matches_of",
-    "no_matches",
-    "set_of",
-]
-
 
 class Matches(NamedTuple):
     """Pairs of rows of different tables, in stacked row numbers, with weights above 0.

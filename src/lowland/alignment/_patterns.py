@@ -27,8 +27,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.alignment._matches import Matches
 
-__all__ = ["local_patterns", "pattern_distances", "pattern_matches"]
-
 K = 4  # neighbors in a pattern, as in the paper: 24 orders
 BEST = 5  # a match is among so many best of both its rows
 LEAST_WEIGHT = 1e-9  # of the best: weaker matches are left out

@@ -18,8 +18,6 @@ from lowland.alignment._matches import set_of
 from lowland.alignment._projections import Projections
 from lowland.alignment._stored_rows import StoredRows
 
-__all__ = ["PlacedTables"]
-
 
 class PlacedTables(SeveralTables):
     """New rows by a matrix if there is one, else by the neighbors among the fitted rows.

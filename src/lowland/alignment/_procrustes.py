@@ -10,8 +10,6 @@ from lowland._core.errors import DataError
 from lowland._engines.linalg.procrustes import align
 from lowland.alignment._matches import Matches, set_of
 
-__all__ = ["Turn", "turns_onto_first"]
-
 
 class Turn(NamedTuple):
     """z = scale * (y R) + shift, and the share of the partners' variance that it does not reach."""

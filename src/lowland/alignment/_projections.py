@@ -24,8 +24,6 @@ from lowland._engines.linalg.column_basis import ColumnBasis, orthonormal_basis
 from lowland._engines.linalg.eigen import all_eigenpairs, generalized_eigenpairs, rank_cutoff
 from lowland._engines.linalg.products import matrix_times, transpose_times
 
-__all__ = ["LinearFunctions", "Projections", "linear_functions"]
-
 STRONGEST = 1e100  # ridge: a larger one leaves the constants alone as well
 
 

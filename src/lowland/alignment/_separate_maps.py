@@ -15,8 +15,6 @@ from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 
-__all__ = ["OwnMap", "eigenmap", "principal_map"]
-
 
 class OwnMap(NamedTuple):
     """The map of the kept rows of a table, with what its method needs for new rows."""

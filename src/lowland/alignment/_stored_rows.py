@@ -13,8 +13,6 @@ import scipy.sparse
 
 from lowland._core.validation import is_sparse
 
-__all__ = ["StoredRows"]
-
 
 class StoredRows(NamedTuple):
     """``values`` of the dense tables; ``blocks`` of the sparse ones, None if there are none."""

@@ -39,8 +39,6 @@ from lowland.alignment._procrustes import turns_onto_first
 from lowland.alignment._projections import Projections, linear_functions
 from lowland.alignment._separate_maps import eigenmap, principal_map
 
-__all__ = ["ManifoldAlignment"]
-
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
 METRICS_OF_ROWS = tuple(m for m in METRICS if m not in ("gower", "minkowski", "precomputed"))
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lowland.study import AlignedTables
     from lowland.study.outputs import MapFiles
 
-__all__ = ["AlignCommand", "align_command"]
-
 Tables = Annotated[
     list[str],
     typer.Argument(

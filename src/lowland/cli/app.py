@@ -24,8 +24,6 @@ from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
 from lowland.cli.trust_command import trust_command
 
-__all__ = ["run"]
-
 
 class Program(TyperGroup):
     """A group that passes an interrupt or a closed pipe on to :func:`main`."""

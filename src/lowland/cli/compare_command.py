@@ -15,8 +15,6 @@ from lowland.cli.method_options import typed_command
 if TYPE_CHECKING:
     from lowland.study.comparing.running import ComparisonFiles
 
-__all__ = ["compare_command"]
-
 
 @table_options.about_table()
 def compare_command(

@@ -13,17 +13,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-__all__ = [
-    "Console",
-    "aligned",
-    "complain",
-    "flush",
-    "listing",
-    "open_descriptors",
-    "own_stderr",
-    "write",
-]
-
 STDOUT = "standard output"  # what messages call it
 LONGEST = 1500  # characters of a line on stderr; names may have thousands
 

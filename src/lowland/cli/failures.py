@@ -13,8 +13,6 @@ from lowland._core.errors import LowlandError, StoppedError
 from lowland.cli.console import STDOUT, complain
 from lowland.cli.interrupts import KEPT, WRITTEN, Ended, farewell
 
-__all__ = ["OutputClosed", "after_writing", "report", "resumable"]
-
 BAD_INPUT, DEFECT, CLOSED = 2, 3, 141
 
 

@@ -10,8 +10,6 @@ import typer
 from lowland.cli import options, table_options
 from lowland.cli.console import Console, aligned, listing
 
-__all__ = ["info_command"]
-
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 
 

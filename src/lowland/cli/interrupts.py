@@ -11,8 +11,6 @@ import signal
 import sys
 import time
 
-__all__ = ["CODES", "KEPT", "Ended", "Signals", "farewell"]
-
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 AGAIN = 0.01  # seconds until a lost signal comes again

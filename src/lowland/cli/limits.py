@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from lowland._core.errors import MemoryLimitError
 from lowland._core.memory import format_bytes, left_for_process
 
-__all__ = ["check_limits"]
-
 # Address space of a run on two cores: 1.7 GB, measured. Each thread has a stack and an arena.
 LIBRARIES, LIBRARIES_PER_CORE = 1_500_000_000, 150_000_000
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lowland.study import MapResult
     from lowland.study.outputs import MapFiles
 
-__all__ = ["STOPPED", "format_like", "map_command"]
-
 STOPPED = 1  # exit code: a partial result was written
 
 

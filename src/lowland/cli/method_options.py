@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from lowland._core.base import Reducer
     from lowland._core.constraints import Constraint
 
-__all__ = [
-    "METHOD",
-    "SPELLED",
-    "MethodCommand",
-    "MethodOption",
-    "PlainCommand",
-    "chosen_parameters",
-    "method_options",
-    "typed_command",
-]
-
 METHOD = "tsne"  # the default of --method
 # Parameters of all methods that have an option of another name.
 SPELLED = {

@@ -14,8 +14,6 @@ from lowland.cli.console import Console
 if TYPE_CHECKING:
     from lowland._core.base import Reducer
 
-__all__ = ["methods_command"]
-
 WIDTH = 100
 
 

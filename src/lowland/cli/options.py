@@ -9,33 +9,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    "Color",
-    "Coordinates",
-    "Engine",
-    "Engines",
-    "Force",
-    "Format",
-    "Input",
-    "Inputs",
-    "Jobs",
-    "Json",
-    "MapFile",
-    "Pca",
-    "Quiet",
-    "RawText",
-    "ResultFolder",
-    "Resume",
-    "Sample",
-    "Scheduler",
-    "Seed",
-    "as_data",
-    "found",
-    "split",
-    "table_file",
-]
-
-
 MOST_JOBS = 1024  # as in _core/threads.py, whose import takes longer than --help
 
 

@@ -13,8 +13,6 @@ from lowland.cli.console import Console
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
 
-__all__ = ["score_command"]
-
 
 @table_options.about_table([name for name in table_options.TABLE if name != "target"])
 def score_command(

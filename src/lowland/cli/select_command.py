@@ -15,8 +15,6 @@ from lowland.cli.method_options import MethodCommand, MethodOption, chosen_param
 if TYPE_CHECKING:
     from lowland.study import Selection
 
-__all__ = ["SelectCommand", "select_command"]
-
 MOST_LINES = 40
 
 

@@ -13,8 +13,6 @@ import typer
 
 from lowland.cli.options import split
 
-__all__ = ["ALIGNING", "READING", "SELECTING", "TABLE", "Table", "about_table"]
-
 Command = Callable[..., Any]
 Table = Any  # a TableOptions, whose import takes longer than --help
 

@@ -15,8 +15,6 @@ from lowland.cli.failures import after_writing, resumable
 if TYPE_CHECKING:
     from lowland.study.streaming.options import StreamOptions
 
-__all__ = ["transform_command"]
-
 
 @table_options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
 def transform_command(

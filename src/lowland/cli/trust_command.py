@@ -14,8 +14,6 @@ from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
 from lowland.cli.trust_lines import trust_lines
 
-__all__ = ["trust_command"]
-
 
 @table_options.about_table([name for name in table_options.TABLE if name != "target"])
 def trust_command(

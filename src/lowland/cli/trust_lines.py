@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lowland.trust import Trust
 
-__all__ = ["trust_lines"]
-
 MARKS = {"fine": "ok", "caution": "caution", "serious": "serious"}
 WIDTH = 8
 

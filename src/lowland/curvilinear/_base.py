@@ -18,8 +18,6 @@ from lowland._engines.linalg.magnitude import unit_for
 from lowland._engines.stress import classical_scaling, initial_map
 from lowland._engines.stress.sparse_pairs import distances_to_some
 
-__all__ = ["CurvilinearReducer"]
-
 
 class CurvilinearReducer(DistanceReducer):
     """A map that keeps short distances, found by a descent over the places of all points.

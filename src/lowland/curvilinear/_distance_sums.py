@@ -19,8 +19,6 @@ import numpy as np
 from lowland import _native
 from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMesh
 
-__all__ = ["DistanceSums", "SumsToPoints"]
-
 MESH_ROWS = {2: 2500, 3: 7000}  # from here on the mesh is faster than all pairs
 MARGIN = {2: 64, 3: 12}  # nodes beyond the map where new rows may be
 FAR_POINTS = 128  # at most so many are summed one by one

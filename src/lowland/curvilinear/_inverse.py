@@ -8,8 +8,6 @@ from lowland._engines.local_stress.laws import Law
 from lowland._engines.local_stress.placement import law_height
 from lowland._engines.stress.placement import between_nearest, settled
 
-__all__ = ["rows_at"]
-
 CLOSE = 1e-9  # of the size of the rows: a row that moves less has converged
 
 

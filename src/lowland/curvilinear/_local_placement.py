@@ -16,8 +16,6 @@ from lowland._engines.neighbors.search import given_neighbors
 from lowland._engines.stress.placement import lowest_places
 from lowland.curvilinear._distance_sums import SumsToPoints
 
-__all__ = ["place_by_local_stress"]
-
 
 def place_by_local_stress(
     D: np.ndarray, Y: np.ndarray, k: int, t: float, threads: int

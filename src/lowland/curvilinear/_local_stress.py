@@ -19,8 +19,6 @@ from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs
 from lowland.curvilinear._distance_sums import DistanceSums
 
-__all__ = ["LocalStress", "repulsion_strength"]
-
 
 def repulsion_strength(delta: np.ndarray, n: int, tau: float) -> float:
     """t = |N| / |N^c| * median_N(delta) * tau; 0 if all pairs are neighbors."""

@@ -11,8 +11,6 @@ import numpy as np
 
 from lowland._engines.neighbors.search import neighbor_query
 
-__all__ = ["NeighborOverlap"]
-
 SAMPLE = 2000  # rows that the mean is taken over: its standard error is below 0.7 %
 
 

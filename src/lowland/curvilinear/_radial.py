@@ -29,8 +29,6 @@ from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, eq
 from lowland._engines.stress import initial_map
 from lowland.curvilinear._base import CurvilinearReducer
 
-__all__ = ["ALL_ROWS", "LANDMARKS", "RadialReducer", "kth_smallest"]
-
 ALL_ROWS, LANDMARKS = 4000, 2000  # "auto" takes all rows up to here, and of more rows so many
 
 STRAY = 1 + 1e-9  # the sum of weights of a point that counts for itself only

@@ -12,8 +12,6 @@ from lowland._core.threads import limit_blas
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = ["RankLists", "RankStress", "Walk", "expected_stress", "normalized", "rank_lists", "walk"]
-
 MOMENTUM = 0.8
 RATE = 1.0  # a pair alone would reach its target in half a step
 WEAK = 0.05  # of the pushes at the start

@@ -21,18 +21,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.duplicates import EqualRows
 
-__all__ = [
-    "Repulsion",
-    "TorusEnergy",
-    "block_distances",
-    "cut_open",
-    "descend",
-    "nearest_of",
-    "relocated",
-    "repulsion_at",
-    "stress_per_point",
-]
-
 NEAREST = 1e-6  # of the largest distance on the torus: points in one place count as so far apart
 STRIP = 1 / 20  # of a side: the width of the strip in which points are counted to find the cut
 FIRST_STEP, MOMENTUM, LONGER, SHORTER = 0.5, 0.9, 1.1, 0.5

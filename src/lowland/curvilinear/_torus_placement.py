@@ -24,8 +24,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.products import times
 from lowland.curvilinear._torus import nearest_of, repulsion_at
 
-__all__ = ["lowest_of_equal", "place_on_torus"]
-
 ENTRIES, MOST_NODES = 1 << 21, 4096  # of the matrix of nodes and points, and of a regular grid
 FEWEST = 3  # nodes per axis; where they would be too many, the fitted points are the nodes
 TAKEN, MANY_TAKEN, NEAREST = 14, 62, 2  # minima of the grid and nearest points that are starts

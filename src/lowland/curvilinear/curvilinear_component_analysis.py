@@ -17,8 +17,6 @@ from lowland._engines.local_stress.laws import RADIAL, Law
 from lowland.curvilinear._inverse import rows_at
 from lowland.curvilinear._radial import RadialReducer
 
-__all__ = ["CurvilinearComponentAnalysis"]
-
 
 class CurvilinearComponentAnalysis(RadialReducer, Invertible):
     """E = 1/2 sum (delta_ij - d_ij)^2 F(d_ij, r): errors count for pairs that are near in the map.

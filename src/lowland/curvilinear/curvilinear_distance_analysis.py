@@ -32,8 +32,6 @@ from lowland._engines.neighbors.search import (
 )
 from lowland.curvilinear._radial import ALL_ROWS, LANDMARKS, RadialReducer
 
-__all__ = ["CurvilinearDistanceAnalysis"]
-
 NEW_ROWS = 512  # new rows that are placed at a time
 
 

@@ -22,8 +22,6 @@ from lowland._engines.neighbors.duplicates import at_common_place, equal_in_dist
 from lowland._engines.stress import initial_map
 from lowland.curvilinear._base import CurvilinearReducer
 
-__all__ = ["DDHDS"]
-
 WIDEST = 0.7  # the reach that the annealing begins with
 # |gap| is rounded off within this share of the deviation, at the beginning and at the end
 ROUGH, FINE = 0.3, 1e-3

@@ -34,8 +34,6 @@ from lowland.curvilinear._local_placement import place_by_local_stress
 from lowland.curvilinear._local_stress import LocalStress
 from lowland.curvilinear._neighbor_overlap import NeighborOverlap
 
-__all__ = ["LocalMDS"]
-
 TRIED_NEIGHBORS = (6, 8, 10, 15)  # with n_neighbors="auto"
 OVERLAP = 10  # K of the criterion
 LAST_TAU = 1e-4  # of tau="auto"; the path begins at 1, and tau is about halved at each of its steps

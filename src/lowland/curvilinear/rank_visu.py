@@ -27,8 +27,6 @@ from lowland._engines.stress import initial_map
 from lowland.curvilinear._base import CurvilinearReducer
 from lowland.curvilinear._ranks import RankStress, expected_stress, normalized, rank_lists, walk
 
-__all__ = ["RankVisu"]
-
 RANKS_PER_NEIGHBOR = 10
 
 

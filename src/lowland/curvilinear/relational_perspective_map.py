@@ -22,8 +22,6 @@ from lowland.curvilinear._base import CurvilinearReducer
 from lowland.curvilinear._torus import TorusEnergy, cut_open, descend, relocated, stress_per_point
 from lowland.curvilinear._torus_placement import lowest_of_equal, place_on_torus
 
-__all__ = ["RelationalPerspectiveMap"]
-
 SOFT, SOFT_SHARE = -0.25, 0.25  # rigidity of the first steps, and their share of all
 RELOCATIONS = 4
 TOL, SOFT_TOL = 1e-6, 1e-5  # decrease in ten steps that ends a descent, per pair of mean distance

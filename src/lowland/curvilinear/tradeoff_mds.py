@@ -10,8 +10,6 @@ from lowland._core.params import param
 from lowland._engines.local_stress.laws import Law
 from lowland.curvilinear._radial import RadialReducer
 
-__all__ = ["TradeoffMDS"]
-
 SMALLEST = 1e-3  # radii are at least this share of their mean, where rows have many copies
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from lowland._core.constraints import Boolean, Constraint, Integer, Real, Seed
 from lowland._core.errors import ParameterError
 
-__all__ = ["ALLOWED", "XYZ", "Dataset", "balanced_labels", "check", "with_noise"]
-
 XYZ = ("x", "y", "z")
 
 MOST = 1e100  # of noise and lengths: their squares are still numbers

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["NamedTable", "read"]
-
 
 class NamedTable(NamedTuple):
     """Names of rows and columns; ``columns`` of text come apart from the numbers."""

@@ -24,8 +24,6 @@ from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
 from lowland.datasets.tables import breast_cancer, digits, iris, wine
 from lowland.datasets.trees import branching_tree
 
-__all__ = ["DISTANCES", "load_dataset", "names", "plain"]
-
 FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
     animals,
     australia,

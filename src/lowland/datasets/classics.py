@@ -7,8 +7,6 @@ import numpy as np
 from lowland.datasets._base import Dataset
 from lowland.datasets._files import read
 
-__all__ = ["animals", "breakfast_preferences", "coffee", "swiss", "usarrests"]
-
 
 def animals() -> Dataset:
     """Animals (Ritter & Kohonen 1989): 16 animals, 13 attributes that are present or not.

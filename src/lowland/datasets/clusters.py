@@ -7,8 +7,6 @@ import numpy as np
 from lowland._core.random import generator
 from lowland.datasets._base import XYZ, Dataset, balanced_labels, check, with_noise
 
-__all__ = ["blobs", "two_rings"]
-
 
 def blobs(
     n_samples: int = 1000,

@@ -7,8 +7,6 @@ import numpy as np
 from lowland._core.random import generator
 from lowland.datasets._base import XYZ, Dataset, check, with_noise
 
-__all__ = ["helix", "sphere", "torus"]
-
 
 def helix(
     n_samples: int = 1000,

@@ -9,8 +9,6 @@ from lowland._core.errors import ParameterError
 from lowland.datasets._base import Dataset
 from lowland.datasets._files import read
 
-__all__ = ["australia", "breakfast", "ekman", "eurodist", "morse", "uscities"]
-
 JUDGES = (42, 71, 101, 112)
 
 

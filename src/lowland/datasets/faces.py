@@ -7,8 +7,6 @@ import numpy as np
 from lowland._core.random import generator
 from lowland.datasets._base import Dataset, check
 
-__all__ = ["drawn_faces"]
-
 SIDE = 32  # pixels
 SOFT = 0.05  # width of an edge, in units of half the picture
 # What makes a person: mean and deviation of each measure, in units of half the picture.

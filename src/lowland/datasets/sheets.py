@@ -7,8 +7,6 @@ import numpy as np
 from lowland._core.random import generator
 from lowland.datasets._base import XYZ, Dataset, check, with_noise
 
-__all__ = ["bent_sheet", "s_curve", "swiss_roll"]
-
 
 def swiss_roll(
     n_samples: int = 1000,

@@ -11,8 +11,6 @@ import numpy as np
 
 from lowland.datasets._base import Dataset
 
-__all__ = ["breast_cancer", "digits", "iris", "wine"]
-
 DIGITS = "Handwritten digits, 8 x 8 pixels."
 
 

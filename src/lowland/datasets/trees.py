@@ -9,8 +9,6 @@ import numpy as np
 from lowland._core.random import generator
 from lowland.datasets._base import Dataset, check, with_noise
 
-__all__ = ["branching_tree"]
-
 
 def branching_tree(
     n_samples: int = 1000,

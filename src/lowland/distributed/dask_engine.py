@@ -29,8 +29,6 @@ from lowland.distributed.cluster.failures import failure, lost, no_workers
 from lowland.distributed.cluster.remote import Stored, load, merge_values, run_remotely
 from lowland.distributed.cluster.shipping import Shipping, digest, task_digest
 
-__all__ = ["Dask"]
-
 POLL = 0.5  # seconds between looks at cancellation and workers
 AHEAD = 4  # tasks per thread of the workers that are known to the scheduler
 FEWEST_AHEAD = 32

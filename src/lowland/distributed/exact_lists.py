@@ -12,8 +12,6 @@ from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._engines.neighbors.search import neighbor_query
 
-__all__ = ["ExactLists", "exact_lists"]
-
 
 class ExactLists(NamedTuple):
     """The nearest other rows of some rows: by distance, ties by row number."""

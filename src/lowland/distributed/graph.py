@@ -38,8 +38,6 @@ from lowland.distributed.exact_lists import ExactLists, exact_lists
 from lowland.distributed.neighbor_lists import NeighborLists, PartJoin, PartLists
 from lowland.distributed.space_parts import PartLimits, SpaceParts, space_parts
 
-__all__ = ["knn_graph"]
-
 PART_ROWS = 250_000  # of a part, with the copies
 PART_BYTES = 1 << 30
 MOST_COPIES = 8

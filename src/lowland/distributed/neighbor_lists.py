@@ -10,8 +10,6 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
 
-__all__ = ["NeighborLists", "PartJoin", "PartLists"]
-
 CELLS_ROWS = 50_000  # from here on, cells take less time than all pairs of a part
 BLOCK_ROWS = 1 << 15  # whose lists are merged at a time
 LARGEST = np.float32(np.finfo(np.float32).max)

@@ -13,8 +13,6 @@ from lowland.distributed.files.leaves import FileLeaf, Layout, Look, SourceFile
 from lowland.distributed.files.looking import looked_at, source_paths
 from lowland.distributed.files.roles import Choice, layout_of
 
-__all__ = ["open_rows"]
-
 TEXT_BYTES = 1 << 27  # of a leaf of text, about
 MOST_LEAVES = 1 << 22  # of one file; a forged directory may claim any number of rows
 

@@ -41,8 +41,6 @@ from lowland._engines.neighbors.search_options import check_k
 from lowland.distributed.graph import knn_graph
 from lowland.neighbor.tsne import TSNE
 
-__all__ = ["STEPS", "Refined", "refined"]
-
 STEPS = 100
 MOST_STEPS = 10**6
 GATHERING = 4.0  # exaggeration of the first half of the steps

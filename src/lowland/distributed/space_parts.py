@@ -28,8 +28,6 @@ from lowland._engines.neighbors.cell_search import cell_centers
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_query
 
-__all__ = ["PartLimits", "SpaceParts", "space_parts"]
-
 SAMPLE_ROWS = 100_000  # that centers and sizes of parts are found on, at most ...
 SAMPLE_BYTES = 1 << 28  # ... unless they are wide
 CENTER_ROWS = 40  # rows of the sample per center, at least

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-__all__ = ["Contents", "Request", "free_name", "named_matrix", "one_line", "unreadable"]
-
 
 class Request(NamedTuple):
     """What the caller wants of a source; a reader need not read the rest.

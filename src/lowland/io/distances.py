@@ -39,15 +39,6 @@ if TYPE_CHECKING:
 
     from lowland.datasets import Dataset
 
-__all__ = [
-    "RawDistances",
-    "bundled_distances",
-    "distance_table",
-    "distances_in_contents",
-    "distances_in_frame",
-    "read_distances",
-]
-
 
 class RawDistances(NamedTuple):
     """Distances in any shape, and names and labels of the rows if there are any."""

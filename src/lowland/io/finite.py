@@ -19,16 +19,6 @@ from lowland._core.wording import count, listing
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "as_floats",
-    "check_width",
-    "finite_array",
-    "finite_sparse",
-    "fits_float32",
-    "float_frame",
-    "float_type",
-]
-
 LARGE = 2**24  # numbers; as float64 they take 134 MB
 EXACT = 2**16  # smaller whole numbers are exact in float32, and so are their sums
 

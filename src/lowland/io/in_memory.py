@@ -29,17 +29,6 @@ from lowland.io.tables import Table, as_declared, make_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "NAME",
-    "as_distances",
-    "as_polars",
-    "as_table",
-    "contents_of",
-    "has_column_names",
-    "is_path",
-    "label_column",
-]
-
 NAME = "data"  # what messages and titles call a table that has no file name
 
 

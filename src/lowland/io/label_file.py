@@ -23,8 +23,6 @@ from lowland.io.tables import Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LabelFile", "read_labels"]
-
 
 class LabelFile(NamedTuple):
     """The columns of a file of labels."""

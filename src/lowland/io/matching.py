@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
     from lowland.io.contents import Contents
 
-__all__ = [
-    "Match",
-    "SameObjects",
-    "as_names",
-    "examples",
-    "id_column_of",
-    "match_rows",
-    "no_match",
-    "same_objects",
-]
-
 EXAMPLES = 3
 
 

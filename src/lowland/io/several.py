@@ -17,8 +17,6 @@ from lowland.io.contents import Contents, Request, free_name
 from lowland.io.files.budget import require_for_table
 from lowland.io.sources import read_source
 
-__all__ = ["kind_of", "listed_sources", "read_several", "shown_name"]
-
 PATTERN = set("*?[")
 LABEL = "file"
 

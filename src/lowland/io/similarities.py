@@ -17,8 +17,6 @@ from lowland._core.validation import is_sparse
 from lowland.io.files.budget import require_for_table
 from lowland.io.square import SAME
 
-__all__ = ["distances_of"]
-
 
 def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.ndarray, list[str]]:
     """The distances of a square matrix of similarities, and what is to be said about it.

@@ -33,17 +33,6 @@ from lowland.io.text.encoding import utf8
 if TYPE_CHECKING:
     from lowland.datasets import Dataset
 
-__all__ = [
-    "CONTAINERS",
-    "READERS",
-    "bundled",
-    "bundled_contents",
-    "holds_distances",
-    "read_source",
-    "recognized",
-    "refuse_address",
-]
-
 Reader = Callable[[File, Request], Contents]
 
 READERS: dict[str, Reader] = {

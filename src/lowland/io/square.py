@@ -9,8 +9,6 @@ import numpy as np
 
 from lowland._core.errors import DataError
 
-__all__ = ["checked_dense", "checked_sparse"]
-
 # d_ij and d_ji may differ by rounding, for example in files with six digits or from float32.
 SAME = 1e-5
 SELF = (

@@ -11,8 +11,6 @@ from lowland._core.html import SHOWN_ROWS, html_lines, html_table
 if TYPE_CHECKING:
     from lowland.io.tables import Table
 
-__all__ = ["table_html"]
-
 SHOWN_COLUMNS = 8  # features, and as many labels
 
 

@@ -28,8 +28,6 @@ from lowland.preparation._coded import parse_codes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "as_declared", "make_table", "read_table"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:

@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 
     from lowland.io.tables import Table
 
-__all__ = [
-    "check_free",
-    "check_suffix",
-    "check_writable",
-    "coordinate_names",
-    "free_label",
-    "map_frame",
-    "staged_outputs",
-    "write_frame",
-]
-
 WRITERS = {".csv": "write_csv", ".parquet": "write_parquet"}
 
 

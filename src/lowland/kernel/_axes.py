@@ -44,18 +44,6 @@ from lowland._engines.linalg.eigen import (
 )
 from lowland._engines.linalg.moments import Moments, merge, moments
 
-__all__ = [
-    "KernelAxes",
-    "LandmarkSums",
-    "axes_of_landmarks",
-    "by_krylov",
-    "by_landmarks",
-    "by_matrix",
-    "chosen_landmarks",
-    "landmark_sums",
-    "merged_sums",
-]
-
 NEGLIGIBLE = 1e-12  # an eigenvalue below this share of the largest is a rounding error
 BLOCK_WIDTH = 24  # vectors per product with tiles: three registers of floats
 SAMPLE = 200  # rows on which the rounding error of float32 is measured

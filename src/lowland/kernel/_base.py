@@ -19,8 +19,6 @@ from lowland._engines.kernels.kernel_operators import KERNELS, Kernel, checked_v
 from lowland._engines.kernels.kernel_scale import BY_COLUMNS, kernel_scale
 from lowland.kernel._scale import check_scale
 
-__all__ = ["KernelReducer"]
-
 MOST_DEGREE = 10_000  # powers beyond it are 0 or infinite for all but values next to 1
 
 

@@ -29,8 +29,6 @@ from lowland.kernel._axes import (
     merged_sums,
 )
 
-__all__ = ["ReadRows", "axes_of_leaves", "mean_square_of", "read_rows", "sums_of_leaves"]
-
 HELD = 16  # matrices of the landmarks: sums of a leaf, a task and the tree, and the eigenproblem
 
 

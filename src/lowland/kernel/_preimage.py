@@ -24,15 +24,6 @@ from lowland._engines.kernels.kernel_operators import (
 from lowland._engines.kernels.kernel_scale import median_distance
 from lowland._engines.linalg import products
 
-__all__ = [
-    "Axes",
-    "by_fixed_point",
-    "by_least_squares",
-    "by_ridge",
-    "nearest_rows",
-    "preimages",
-]
-
 MAX_STEPS = 200
 GAIN = 1e-10  # a smaller relative gain ends the iteration
 RIDGE_ROWS = 2000  # the regression uses at most so many rows, because it costs their number cubed

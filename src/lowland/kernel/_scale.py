@@ -15,8 +15,6 @@ from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, unit_for
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
 
-__all__ = ["check_scale"]
-
 # Up to rounding, exp(-x) is 1 below the first and 0 above the second, and tanh(x) is x and 1.
 NONE, ALL = 1e-14, 745.0
 

@@ -11,8 +11,6 @@ from lowland._core.memory import require_memory
 from lowland._engines.kernels.kernel_operators import Kernel
 from lowland.kernel._axes import BLOCK_WIDTH, KernelAxes, by_krylov, by_landmarks, by_matrix
 
-__all__ = ["DENSE_ROWS", "axis_count", "compute_axes", "landmark_count", "warn_if_indefinite"]
-
 DENSE_ROWS = 1000  # up to so many rows the matrix is cheaper than any iteration
 DEFAULT_LANDMARKS = 500
 

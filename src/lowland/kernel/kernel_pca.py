@@ -31,8 +31,6 @@ from lowland.kernel._solver import (
     warn_if_indefinite,
 )
 
-__all__ = ["KernelPCA"]
-
 
 class KernelPCA(KernelReducer, Invertible):
     """PCA of the images phi(x), phi(x).phi(y) = k(x, y): H K H v = lambda v, H = I - 11^T/n.

@@ -25,16 +25,6 @@ from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.passes import apply, backward, forward
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = [
-    "Constraint",
-    "LinearBasis",
-    "Perceptron",
-    "kernel_basis",
-    "kernel_places",
-    "linear_basis",
-    "network_of",
-]
-
 RIDGE = 1e-3  # of the least squares fit to the start, relative to the mean square of a function
 NO_FUNCTION = 1e-10  # share of the largest eigenvalue
 START_STEPS = 200  # of the network's least squares fit to the start

@@ -22,8 +22,6 @@ from lowland._engines.gaussian_processes.streamed import streamed_bound
 from lowland._engines.network.quasi_newton import minimize
 from lowland.latent._back_constraints import Constraint
 
-__all__ = ["Parameters", "Problem", "Trained", "train"]
-
 # The least and the largest values for columns of mean variance 1: of s^2, and of the variance,
 # length scales, weights and bias of the covariance. Without them the variance of data without noise
 # grows until the uncertainty is rounding.

@@ -19,8 +19,6 @@ from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.linalg.moments import column_moments
 
-__all__ = ["MOST_INDUCING", "GaussianProcessReducer"]
-
 MOST_INDUCING = 2000
 
 

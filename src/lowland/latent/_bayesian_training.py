@@ -28,8 +28,6 @@ from lowland._engines.gaussian_processes.sparse import (
 from lowland._engines.network.quasi_newton import minimize
 from lowland.latent._psi_statistics import expected_statistics, expected_statistics_slopes
 
-__all__ = ["Places", "Problem", "Trained", "train"]
-
 FIRST_VARIANCE = 0.1  # s at the start; u has unit variance
 VARIANCES = (1e-6, 4.0)  # bounds of s
 NOISES = (1e-5, 10.0)  # of the noise, for columns of mean variance 1

@@ -16,8 +16,6 @@ from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.stress.initial_map import given_numbers, landmark_map
 
-__all__ = ["starting_places"]
-
 NEIGHBORS = 10  # of the graph that "isomap" measures along
 LANDMARKS = 1000  # of geodesic distances
 FLAT = 1e-6  # an axis that varies less, beside the first, is set to 0

@@ -15,18 +15,6 @@ from lowland._engines.gaussian_processes.stochastic import minus_log_prior
 from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = [
-    "FROM_LINEAR",
-    "FROM_MAP",
-    "Start",
-    "State",
-    "Trained",
-    "first_state",
-    "in_length_scales",
-    "train_exactly",
-    "train_sparsely",
-]
-
 VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
 NOISE = (1e-5, 1e1)  # variance, beside that of the columns
 FIRST_BIAS = 0.1

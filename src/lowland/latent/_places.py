@@ -17,8 +17,6 @@ from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["Placed", "Process", "placed_rows"]
-
 N_STARTS, FIRST_STEPS, N_FINISHED = 8, 6, 3  # those lowest after the first steps go on
 START_INPUTS = 4000  # starts times inputs: of many inputs there are fewer starts, at least 2
 APART = 0.3  # starts of one row are so many deviations of the map, or a length scale, apart

@@ -27,8 +27,6 @@ from lowland._engines.linalg.row_axes import (
 )
 from lowland.latent._ppca_em import LEAST_NOISE, Gaussian
 
-__all__ = ["ClosedForm", "closed_form", "of_leaves"]
-
 ROUNDING = 1e-13  # of a column's variance: less than this is left by rounding
 
 

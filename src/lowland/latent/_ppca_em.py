@@ -21,8 +21,6 @@ from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import known_moments
 from lowland._engines.linalg.principal_axes import leading_axes
 
-__all__ = ["LEAST_NOISE", "Gaussian", "Maximum", "Sums", "Table", "e_step", "m_step", "maximized"]
-
 LEAST_NOISE = 1e-8  # of the mean variance: the likelihood of rows in a plane has no bound
 MEMORY = 10  # steps that are combined
 SINGULAR = 1e-8  # shares of the largest singular value that are no direction of their own

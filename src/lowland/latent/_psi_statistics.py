@@ -26,8 +26,6 @@ from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.sparse import Statistics
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["PsiSlopes", "expected_statistics", "expected_statistics_slopes"]
-
 BLOCK_BYTES = 2**21  # of the values of pairs: what stays in a near cache
 
 

@@ -34,8 +34,6 @@ from lowland.latent._back_constraints import (
 from lowland.latent._back_training import Problem, train
 from lowland.latent._base import GaussianProcessReducer
 
-__all__ = ["BackConstrainedGPLVM"]
-
 EXACT_ROWS = 200  # inference="auto" is exact for so many rows
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the model is trained on so many at most
 FEWEST_LEARNED = 1000

@@ -22,8 +22,6 @@ from lowland.latent._base import GaussianProcessReducer
 from lowland.latent._bayesian_training import Problem, train
 from lowland.latent._places import Process, placed_rows
 
-__all__ = ["BayesianGPLVM"]
-
 LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so many at most
 FEWEST_LEARNED = 500
 MOST_INDUCING = 500  # the cost grows with its square

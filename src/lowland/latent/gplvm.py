@@ -31,8 +31,6 @@ from lowland.latent._gplvm_training import (
 )
 from lowland.latent._places import Placed, Process, placed_rows
 
-__all__ = ["GPLVM"]
-
 INDUCING = 150  # as likely as exact inference at 2 000 rows, in half the time
 EXACT_ROWS = 2000  # inference="auto" is exact up to so many
 ALL_EXACT_ROWS, LEAST_EXACT = 500, 10  # steps: all are exact up to so many rows, and at least some

@@ -28,8 +28,6 @@ from lowland._engines.linalg.products import times_cost
 from lowland.latent._ppca_closed_form import closed_form, of_leaves
 from lowland.latent._ppca_em import Gaussian, Table, maximized
 
-__all__ = ["PPCA"]
-
 
 class PPCA(Invertible):
     """x = mean + W z + e, z ~ N(0, I), e ~ N(0, s^2 I): principal components with a likelihood.

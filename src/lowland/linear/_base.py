@@ -17,8 +17,6 @@ from lowland._engines.linalg.eigen_costs import all_pairs_cost
 from lowland._engines.linalg.moments import moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 
-__all__ = ["LinearMap"]
-
 START = Estimate(0.005, 0)  # checks, threads and modules, whatever the size
 
 

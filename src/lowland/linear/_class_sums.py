@@ -18,8 +18,6 @@ from lowland._engines.linalg.class_moments import (
 )
 from lowland.linear._moments import check_merged, check_squares
 
-__all__ = ["LabeledSums", "check_sizes", "class_priors", "labeled_sums", "merged"]
-
 
 class LabeledSums(NamedTuple):
     """The sorted classes, and the sums of the rows of each."""

@@ -12,15 +12,6 @@ from lowland._core.threads import limit_blas
 from lowland._engines.linalg.eigen import eigenvalues
 from lowland._engines.linalg.principal_axes import PrincipalAxes
 
-__all__ = [
-    "by_likelihood",
-    "by_parallel_analysis",
-    "by_share",
-    "by_singular_value_threshold",
-    "chance_variances",
-    "component_count",
-]
-
 
 def component_count(n_components: Any, found: PrincipalAxes, rng: np.random.Generator) -> int:
     """How many of the axes PCA keeps for its parameter ``n_components``."""

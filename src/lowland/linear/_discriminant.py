@@ -24,17 +24,6 @@ from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, cl
 from lowland._engines.linalg.eigen import all_eigenpairs, thin_svd
 from lowland.linear._shrinkage import Shrinkage, by_share, divided, ledoit_wolf_classes
 
-__all__ = [
-    "Discriminants",
-    "by_covariance",
-    "by_gram",
-    "centered",
-    "column_units",
-    "decision",
-    "from_rows",
-    "from_sums",
-]
-
 # Eigenvalues below this share of the largest are rounding errors: the matrix is singular.
 SINGULAR = 1e-12
 # Below this reciprocal condition number, eigenvalues are used in place of Cholesky's factor.

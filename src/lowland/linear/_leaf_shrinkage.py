@@ -22,8 +22,6 @@ from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland.linear._discriminant import column_units
 from lowland.linear._shrinkage import divided, row_lengths, share_of_norms
 
-__all__ = ["shrunk_scatter"]
-
 GROUP_BYTES = 1 << 28  # of the scatter matrices that are summed in one pass
 
 

@@ -22,8 +22,6 @@ from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_o
 from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland.linear._base import LinearMap
 
-__all__ = ["MomentsReducer", "check_merged", "check_squares"]
-
 
 class MomentsReducer(LinearMap):
     """A linear map whose fit needs only sums over the rows; the sums of two batches can be merged.

@@ -12,8 +12,6 @@ from lowland._core.rows.fitting import needs_memory
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_gram, by_krylov
 
-__all__ = ["axes_of_rows", "axes_to_compute", "choose_solver", "solver_of_leaves"]
-
 COVARIANCE_COLUMNS = 3000  # up to so many columns the p x p covariance is cheaper than iterations
 GRAM_ROWS = 5000  # up to so many rows the n x n inner products are
 

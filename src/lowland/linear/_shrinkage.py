@@ -19,16 +19,6 @@ from lowland._engines.linalg.blocks import contiguous_blocks, rows_within
 from lowland._engines.linalg.class_moments import ClassColumns, members
 from lowland._engines.linalg.moments import moments
 
-__all__ = [
-    "Shrinkage",
-    "by_share",
-    "divided",
-    "ledoit_wolf",
-    "ledoit_wolf_classes",
-    "row_lengths",
-    "share_of_norms",
-]
-
 
 class Shrinkage(NamedTuple):
     """The shrunk S: the part of class c times ``weights[c]``, plus ``ridge`` on the diagonal."""

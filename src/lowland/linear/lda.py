@@ -37,8 +37,6 @@ from lowland.linear._discriminant import (
 from lowland.linear._leaf_shrinkage import shrunk_scatter
 from lowland.linear._moments import MomentsReducer, check_squares
 
-__all__ = ["LDA"]
-
 
 class LDA(Classifier, MomentsReducer):
     """Axes that separate classes: maximize w^T S_B w / w^T S_W w, scatter between over within.

@@ -28,8 +28,6 @@ from lowland.linear._pca_solver import (
     solver_of_leaves,
 )
 
-__all__ = ["PCA", "OutlierScores"]
-
 BLOCK_BYTES = 2**24  # of the rows whose outlier scores are computed at a time
 
 

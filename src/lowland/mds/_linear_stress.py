@@ -17,8 +17,6 @@ from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
 from lowland._engines.stress.majorization import Evaluation
 
-__all__ = ["LinearStress"]
-
 
 class LinearStress:
     """A stress of maps as a function of the variables A of linear maps."""

@@ -13,8 +13,6 @@ from lowland._core.threads import resolve_n_jobs
 from lowland._engines.linalg import products
 from lowland._engines.stress.classical_scaling import Scaling
 
-__all__ = ["map_signs"]
-
 
 def map_signs(rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor) -> np.ndarray:
     """1 or -1 for each axis, so that the largest coordinate of the map is positive: one pass."""

@@ -10,8 +10,6 @@ from lowland._core.errors import DataError
 from lowland._core.sparse_input import compressed_rows
 from lowland._core.validation import is_sparse
 
-__all__ = ["checked_weights"]
-
 SAME = 1e-6  # w_ij and w_ji may differ by this share of the weight, because of rounding
 SMALLEST, LARGEST = 1e-30, 1e30  # within the range of float32, with some margin
 

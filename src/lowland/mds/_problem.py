@@ -18,8 +18,6 @@ from lowland._engines.stress import initial_map
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
 from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
 
-__all__ = ["Problem", "Settings", "all_pairs", "listed_pairs", "sampled_pairs", "with_unknowns"]
-
 
 class Settings(NamedTuple):
     """What all kinds of problems need to know of the method."""

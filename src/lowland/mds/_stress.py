@@ -37,8 +37,6 @@ from lowland.mds._problem import (
     with_unknowns,
 )
 
-__all__ = ["StressReducer"]
-
 RELOCATIONS = 3  # how often points are put to better places at most
 ROUGH = 1e-3  # the tolerance until then
 SPARSE_GIVEN_ROWS = 2000  # a sparse matrix of distances up to this size becomes dense

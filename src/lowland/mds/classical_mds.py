@@ -36,8 +36,6 @@ from lowland._engines.stress.classical_scaling import (
 from lowland._engines.stress.point_stress import chosen_partners, relative_stress
 from lowland.mds._map_signs import map_signs
 
-__all__ = ["ClassicalMDS"]
-
 SPECTRUM_ROWS = 1000  # all eigenvalues of so many rows take about a tenth of a second
 
 

@@ -34,8 +34,6 @@ from lowland._engines.stress.classical_scaling import (
 )
 from lowland._engines.stress.point_stress import relative_stress
 
-__all__ = ["LandmarkMDS"]
-
 DEFAULT_LANDMARKS = 200
 
 

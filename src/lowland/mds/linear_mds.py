@@ -31,8 +31,6 @@ from lowland.mds._linear_stress import LinearStress
 from lowland.mds._problem import Problem
 from lowland.mds._stress import StressReducer
 
-__all__ = ["LinearMDS"]
-
 
 class LinearMDS(StressReducer, Invertible):
     """z = W^T (x - m) with W minimizing sum (|z_i - z_j| - delta_ij)^2 / delta_ij^power.

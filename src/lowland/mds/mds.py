@@ -21,8 +21,6 @@ from lowland.mds._pair_weights import checked_weights
 from lowland.mds._problem import Problem
 from lowland.mds._stress import StressReducer
 
-__all__ = ["MDS"]
-
 
 class MDS(StressReducer):
     """min sum w_ij (delta_ij - |y_i - y_j|)^2: the map whose distances are those of the data.

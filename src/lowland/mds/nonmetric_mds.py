@@ -23,8 +23,6 @@ from lowland._engines.stress.objective import ListedPairs
 from lowland.mds._problem import Problem
 from lowland.mds._stress import StressReducer
 
-__all__ = ["NonmetricMDS"]
-
 BYTES_PER_PAIR = 120
 
 

@@ -10,8 +10,6 @@ from lowland._core.params import param
 from lowland.mds._problem import Problem
 from lowland.mds._stress import StressReducer
 
-__all__ = ["Sammon"]
-
 
 class Sammon(StressReducer):
     """min (1 / sum delta) sum (delta - d)^2 / delta: errors relative to the distance count.

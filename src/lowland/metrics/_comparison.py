@@ -22,8 +22,6 @@ from lowland.metrics._options import Options
 from lowland.metrics._order import Order
 from lowland.metrics._views import View
 
-__all__ = ["Comparison", "DistanceSums", "Pairs", "positions"]
-
 PAIR_ROWS = 2_000  # of which all pairs are taken by default
 PAIR_BYTES = 96  # for all that a measure of pairs keeps of each
 

@@ -23,8 +23,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distances.filter_space import FULL_COLUMNS
 from lowland._engines.distances.metrics import from_products
 
-__all__ = ["KEPT_BYTES", "PACKED_BYTES", "Work"]
-
 SECONDS, SECONDS_PER_ROW = 0.1, 3e-6
 MOST_SECONDS = 20.0  # standard errors of the neighborhoods are below 0.01 then
 SHARES = 16  # of the budget, that all measures of ``quality`` take together

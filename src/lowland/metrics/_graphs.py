@@ -10,8 +10,6 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 
-__all__ = ["check_graph"]
-
 CHECKED_ROWS = 8
 ROUNDING = 1e-3  # relative; distances found in float32 differ by far less, other data by more
 

@@ -10,8 +10,6 @@ import numpy as np
 from lowland._engines.distances.distance_rows import DistanceRows, blocks_of
 from lowland._engines.distances.neighbor_ranks import ranks_in
 
-__all__ = ["KeptRows"]
-
 
 class KeptRows:
     """Distances (float64) and ranks (int32) from m of the rows to all n: 12 m n bytes.

@@ -9,8 +9,6 @@ import numpy as np
 
 from lowland._core.units import exponent_for, in_unit, largest
 
-__all__ = ["Measured", "from_pairs", "from_rows", "linearized"]
-
 STEP = 1e-30  # of complex-step derivatives, which have no cancellation at any step length
 
 

@@ -23,8 +23,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._cost import KEPT_BYTES, Work
 from lowland.metrics._views import GraphView, View
 
-__all__ = ["ComparisonKeywords", "Keywords", "Options", "check_neighbors"]
-
 KEPT_SHARE = 0.25  # of the free memory, for distances that are kept, where the user gave a sample
 
 

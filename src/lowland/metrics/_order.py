@@ -8,8 +8,6 @@ import numpy as np
 
 from lowland._engines.stress.monotone_regression import stable_order
 
-__all__ = ["Order"]
-
 
 class Order(NamedTuple):
     """Values in ascending order, in groups of equal ones."""

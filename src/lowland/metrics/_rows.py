@@ -9,8 +9,6 @@ import numpy as np
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._options import ComparisonKeywords
 
-__all__ = ["all_rows", "spread", "summable"]
-
 
 def all_rows(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
     """A comparison that measures all rows by default, whatever their number."""

@@ -9,8 +9,6 @@ from lowland._core.errors import ParameterError, unknown_name
 from lowland._core.html import html_table
 from lowland.metrics._measured import Measured
 
-__all__ = ["Quality", "QualityRow"]
-
 HEADINGS = ("measure", "this map", "+-", "PCA", "random", "better", "")
 
 

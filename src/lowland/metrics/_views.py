@@ -17,8 +17,6 @@ from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, ne
 from lowland.metrics._cost import KEPT_BYTES, KEPT_PAIR, PACKED_BYTES, Work
 from lowland.metrics._kept_rows import KeptRows
 
-__all__ = ["GraphView", "Near", "View"]
-
 
 class Near(NamedTuple):
     """Neighbors of the measured rows, nearest first, ties by row number: (m, k) each."""

@@ -14,8 +14,6 @@ from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion, pairwise_repulsion
 
-__all__ = ["BarnesHutCost", "barnes_hut_cost"]
-
 
 class BarnesHutCost(NamedTuple):
     """For each opening angle the seconds of one step and its error; and those of all pairs.

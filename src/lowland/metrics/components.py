@@ -14,8 +14,6 @@ from lowland._engines.linalg.scree import broken_stick
 from lowland._engines.linalg.scree import elbow as bend
 from lowland.linear._component_count import chance_variances
 
-__all__ = ["chance_shares", "elbow"]
-
 ALLOWED = {
     "rule": OneOf("parallel", "broken_stick"),
     "scale": Boolean(),

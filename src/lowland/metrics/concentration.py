@@ -13,8 +13,6 @@ from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 
-__all__ = ["DistanceConcentration", "distance_concentration"]
-
 MEASURED_ROWS = 1000
 
 

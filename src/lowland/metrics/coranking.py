@@ -14,8 +14,6 @@ from lowland.metrics._comparison import Comparison, positions
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
-__all__ = ["RnxCurve", "coranking_matrix", "rnx_auc", "rnx_aucs", "rnx_curve"]
-
 
 class RnxCurve(NamedTuple):
     """R_NX for every size K of the neighborhood: three arrays of n - 2, and the rows measured."""

@@ -12,8 +12,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Keywords, Options
 
-__all__ = ["Dimension", "intrinsic_dimension"]
-
 METHODS = ("twonn", "mle", "pca")
 GROUPS = 20  # of the jackknife
 WIDE = 3000  # with more columns, inner products of rows are used

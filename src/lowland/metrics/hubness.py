@@ -11,8 +11,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._options import Keywords, Options, check_neighbors
 
-__all__ = ["Hubness", "hubness"]
-
 
 class Hubness(NamedTuple):
     """How unequally rows are chosen as neighbors."""

@@ -14,8 +14,6 @@ from lowland.metrics._comparison import Comparison, Pairs
 from lowland.metrics._measured import Measured, from_pairs
 from lowland.metrics._options import ComparisonKeywords
 
-__all__ = ["kruskal_stress1"]
-
 DISPARITIES = (*TIES, "metric")
 
 

@@ -21,8 +21,6 @@ from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 from lowland.metrics._views import View
 
-__all__ = ["knn_accuracy", "neighborhood_hit", "silhouette"]
-
 
 def knn_accuracy(
     Y: Any,

@@ -17,8 +17,6 @@ from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured
 from lowland.metrics._options import ComparisonKeywords
 
-__all__ = ["explained_variance", "reconstruction_error"]
-
 
 def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
     """1 - min_{A, b} sum_i |x_i - A y_i - b|^2 / sum_i |x_i - mean|^2.

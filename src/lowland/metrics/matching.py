@@ -13,8 +13,6 @@ from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._measured import Measured
 
-__all__ = ["match_accuracy", "match_rank", "match_ranks"]
-
 
 def match_accuracy(Y1: Any, Y2: Any, pairs: Any) -> Measured:
     """The share of pairs (i, j) in which no row of Y2 is nearer to row i of Y1 than row j is.

@@ -11,8 +11,6 @@ from lowland._core.validation import as_array, check_matrix
 from lowland._core.wording import count
 from lowland._engines.linalg.procrustes import Alignment, align
 
-__all__ = ["Procrustes", "procrustes"]
-
 OWNER = "procrustes"
 ROUNDING = 8 * np.finfo(np.float64).eps  # of 1 - (tr S)^2, whose terms are 1 for the same map
 

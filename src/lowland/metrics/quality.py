@@ -24,8 +24,6 @@ from lowland.metrics.shepard import spearman
 from lowland.metrics.stress import scale_normalized_stress
 from lowland.metrics.trust import continuity, trustworthiness
 
-__all__ = ["quality"]
-
 PAIR_ROWS = 1_000  # whose pairs are ranked for Spearman's correlation, by default
 
 

@@ -11,8 +11,6 @@ from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
-__all__ = ["RankErrors", "mean_relative_rank_errors"]
-
 
 class RankErrors(NamedTuple):
     """Errors among the map's neighbors (false ones cost) and the data's (missing ones cost)."""

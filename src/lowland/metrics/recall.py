@@ -11,8 +11,6 @@ from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
-__all__ = ["lcmc", "neighbor_recall"]
-
 
 def neighbor_recall(
     X: Any,

@@ -12,8 +12,6 @@ from lowland._core.validation import check_matrix
 from lowland.selection._targets import read_classes
 from lowland.selection._wrapper import default_model, fitted_copy, reported
 
-__all__ = ["SelectionCurve", "selection_curve"]
-
 
 class SelectionCurve(NamedTuple):
     """Numbers of columns, the mean score with so many, and its standard error over the folds."""

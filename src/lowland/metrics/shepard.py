@@ -18,14 +18,6 @@ from lowland.metrics._order import Order
 from lowland.metrics._rows import summable
 from lowland.metrics.stress import check_spread
 
-__all__ = [
-    "ShepardDiagram",
-    "residual_variance",
-    "shepard_correlation",
-    "shepard_diagram",
-    "spearman",
-]
-
 METHODS = ("spearman", "pearson")
 
 

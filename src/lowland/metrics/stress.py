@@ -12,8 +12,6 @@ from lowland.metrics._measured import Measured, linearized
 from lowland.metrics._options import ComparisonKeywords
 from lowland.metrics._rows import all_rows, spread, summable
 
-__all__ = ["point_stress", "raw_stress", "sammon_stress", "scale_normalized_stress"]
-
 # Below this share of the squared distances, a difference of sums has lost half of its digits.
 CANCELLED = 1e-7
 

@@ -12,8 +12,6 @@ from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._rows import all_rows, spread
 
-__all__ = ["continuity", "point_continuity", "point_scores", "point_trust", "trustworthiness"]
-
 
 def trustworthiness(
     X: Any,

@@ -20,8 +20,6 @@ from lowland._core.memory import require_memory
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 
-__all__ = ["FIRST", "AlphaDecay", "Kernel"]
-
 THRESHOLD = 1e-4  # smaller values of the kernel are 0
 FIRST = 3  # times k neighbors are sought at first
 MORE = 4  # times as many for rows whose reach has more

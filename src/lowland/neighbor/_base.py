@@ -34,8 +34,6 @@ from lowland._engines.neighbors.duplicates import at_common_place, equal_in_grap
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland.neighbor._neighbor_map import NeighborMap
 
-__all__ = ["NeighborEmbedding"]
-
 MOMENTUM = 0.8
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from lowland import _native
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 
-__all__ = ["DensityTerm", "data_radii"]
-
 LEAST = 1e-8
 SHIFT = 0.1  # added to the variance of r
 

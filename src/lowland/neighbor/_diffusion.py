@@ -25,8 +25,6 @@ from lowland._engines.grids.nearest_units import nearest_units, unit_sums
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs, largest_eigenpairs
 
-__all__ = ["Diffusion", "diffusion", "entropies_of", "knee", "landmarks_of", "potential"]
-
 N_AXES = 100  # eigenvectors that rows are clustered by
 AXES_TOLERANCE = 0.1  # for clusters; 0.01 takes ten times as long, and the map is no better
 KMEANS_STEPS = 10

@@ -19,8 +19,6 @@ from lowland._core.memory import require_memory
 from lowland._engines.embedding.affinity_matrix import transposed_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = ["FuzzyGraph", "LocalMetric", "fuzzy_graph", "memberships", "symmetric_graph"]
-
 
 class LocalMetric(NamedTuple):
     """Of each row: memberships of its neighbors (n, k), rho and sigma (n,)."""

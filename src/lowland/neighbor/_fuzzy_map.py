@@ -17,8 +17,6 @@ from lowland.neighbor._neighbor_map import NeighborMap
 from lowland.neighbor._umap_outsiders import no_edges, without_far
 from lowland.neighbor._umap_target import with_target
 
-__all__ = ["FuzzyMap", "Seen"]
-
 
 class Seen(NamedTuple):
     """What a fit sees: rows of features (None if there are none), neighbors, and the graph."""

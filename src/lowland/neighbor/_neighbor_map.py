@@ -22,8 +22,6 @@ from lowland._engines.neighbors.graph import NeighborGraph, graph_powers, no_fit
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
 
-__all__ = ["NeighborMap"]
-
 NEIGHBOR_BYTES = 64  # of one neighbor of a new row: candidates, distance, affinity
 PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time
 

@@ -53,8 +53,6 @@ from lowland.neighbor._pairs import (
     pair_counts,
 )
 
-__all__ = ["PairEmbedding"]
-
 WIDE = 100  # columns; wider tables are searched in as many principal components
 SEEDS = 2**62
 CANDIDATE_BYTES = 64  # of one candidate of a new row: number, distance, quotient, order

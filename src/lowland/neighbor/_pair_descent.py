@@ -21,8 +21,6 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 
-__all__ = ["PairDescent", "PairLists", "Weights", "descend_pairs", "pair_loss", "weights_at"]
-
 FIRST_MID = 1000.0  # weight of mid-near pairs at the start
 BETAS = (0.9, 0.999)
 LOOK = 50  # the loss is computed every so many steps

@@ -29,8 +29,6 @@ from lowland._engines.embedding.particle_mesh import (
 )
 from lowland._engines.embedding.placement import MapField
 
-__all__ = ["place_pairs"]
-
 STEPS = 200
 CLOSE = 1e-5  # a row has converged when it moves by less
 MARGIN = 40  # grid nodes around the map that a new row may use

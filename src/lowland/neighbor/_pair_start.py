@@ -10,8 +10,6 @@ from lowland._core.context import FitContext
 from lowland._engines.embedding import initial_layout
 from lowland._engines.stress import initial_map
 
-__all__ = ["start_map"]
-
 START = 0.01  # standard deviation along the widest axis
 
 

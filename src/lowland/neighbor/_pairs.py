@@ -31,16 +31,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = [
-    "MORE_CANDIDATES",
-    "PairCounts",
-    "default_neighbors",
-    "local_scales",
-    "mid_near_pairs",
-    "nearest_scaled",
-    "pair_counts",
-]
-
 MORE_CANDIDATES = 50  # neighbors beyond k that near pairs are chosen from
 SCALE_OF = slice(3, 6)  # the neighbors whose mean distance is the scale of a row
 LEAST_SCALE = 1e-10  # of the largest scale: rows with many copies have none of their own

@@ -18,8 +18,6 @@ from lowland._engines.stress.majorization import majorize
 from lowland._engines.stress.monotone_regression import MonotoneCone, stable_order
 from lowland._engines.stress.objective import AllPairs, ListedPairs
 
-__all__ = ["PotentialMap", "map_of_distances"]
-
 ROUGH = 1e-3  # residual of the eigenvectors, enough for a start
 PAIR_BYTES = 120  # of a pair of nonmetric scaling
 

@@ -30,8 +30,6 @@ from lowland.neighbor._density import DensityTerm
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 from lowland.neighbor._umap_law import UmapLaw
 
-__all__ = ["UmapForces", "row_normalized"]
-
 # Nanoseconds, measured with two threads: a pair of points in up to three dimensions, how many times
 # as long it takes in more, a node of the padded grid by the dimension of the map, a point on it.
 PAIR, MANY, NODE, POINT = 0.7, 4.4, {1: 2.0, 2: 2.0, 3: 4.2}, 30.0

@@ -27,8 +27,6 @@ from lowland import _native
 from lowland._core.errors import ParameterError
 from lowland._engines.embedding.particle_mesh import RadialKernel
 
-__all__ = ["STEEPEST", "UmapLaw", "curve_parameters", "umap_law"]
-
 LONGEST = 4.0  # force between two points
 STEEPEST = 3.0  # of b: the kernels compute powers of 1e12 in float32
 PITCH = 0.6  # distance of grid nodes in units of sqrt(s): an error of the force below 1 %

@@ -8,8 +8,6 @@ from lowland._core.errors import DataError
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 
-__all__ = ["beside_the_map", "graph_of_kept", "known_squares", "no_edges", "without_far"]
-
 MARGIN = 1.15  # radius of the circle around the map, in radii of the map
 
 

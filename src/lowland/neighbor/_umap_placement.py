@@ -27,8 +27,6 @@ from lowland._engines.embedding.placement import (
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.neighbor._umap_law import UmapLaw
 
-__all__ = ["UmapField", "back_to_rows", "place_in_umap", "umap_field"]
-
 BACK_BYTES = 1 << 26
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lowland._engines.embedding.descent import Stage
 
-__all__ = ["calm_start", "umap_stages"]
-
 # Shares of the steps with an exaggerated attraction: the factor, the momentum, and the step length.
 # As in t-SNE, exaggeration first lets clusters find each other; the loss ends lower.
 STAGES = ((0.2, 4.0, 0.8, 0.1), (0.1, 2.0, 0.8, 0.2), (0.7, 1.0, 0.9, 0.2))

@@ -14,8 +14,6 @@ from lowland._core.context import FitContext
 from lowland._engines.embedding import initial_layout
 from lowland.neighbor._fuzzy_graph import FuzzyGraph
 
-__all__ = ["starting_layout"]
-
 SPAN = 10.0  # of a start
 NARROW, WIDE = 1.0, 100.0  # spans of a given start that are left as they are
 NOISE = 1e-4

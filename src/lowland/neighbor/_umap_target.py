@@ -20,8 +20,6 @@ from lowland._core.validation import as_array
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, symmetric_graph
 
-__all__ = ["class_codes", "with_classes", "with_numbers", "with_target"]
-
 FAR, UNKNOWN = 2.5, 1.0  # of the exponents
 LEAST = 1e-8
 

@@ -7,8 +7,6 @@ from lowland._core.constraints import Real
 from lowland._core.params import param
 from lowland.neighbor._pair_base import PairEmbedding
 
-__all__ = ["LocalMAP"]
-
 
 class LocalMAP(PairEmbedding):
     """PaCMAP with sharper groups: long near pairs count less, far pairs are drawn nearby.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lowland._core.card import Card
 from lowland.neighbor._pair_base import PairEmbedding
 
-__all__ = ["PaCMAP"]
-
 
 class PaCMAP(PairEmbedding):
     """Near pairs attract, far pairs repel, mid-near pairs lay out the map: three losses of d^2.

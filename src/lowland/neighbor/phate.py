@@ -26,8 +26,6 @@ from lowland.neighbor._alpha_decay import FIRST, AlphaDecay, Kernel
 from lowland.neighbor._diffusion import diffusion, entropies_of, knee, landmarks_of, potential
 from lowland.neighbor._potential_map import map_of_distances
 
-__all__ = ["PHATE"]
-
 SQUARES = 6  # matrices of all pairs of points that are in memory at once
 USUAL_LANDMARKS = 2000
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lowland._core.card import Card, Estimate
 from lowland.neighbor._base import NeighborEmbedding
 
-__all__ = ["SNE"]
-
 
 class SNE(NeighborEmbedding):
     """Each row keeps its distribution over neighbors: q_j|i proportional to exp(-|y_i - y_j|^2).

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lowland._core.card import Card, Estimate
 from lowland.neighbor._base import NeighborEmbedding
 
-__all__ = ["SymmetricSNE"]
-
 
 class SymmetricSNE(NeighborEmbedding):
     """SNE with one distribution over all pairs: q_ij proportional to exp(-|y_i - y_j|^2).

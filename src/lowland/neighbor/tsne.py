@@ -10,8 +10,6 @@ from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.neighbor._base import NeighborEmbedding
 
-__all__ = ["TSNE"]
-
 
 class TSNE(NeighborEmbedding):
     """Neighbors stay neighbors: minimize KL(P || Q), q_ij proportional to (1 + |y_i - y_j|^2)^-1.

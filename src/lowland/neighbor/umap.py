@@ -36,8 +36,6 @@ from lowland.neighbor._umap_placement import back_to_rows, place_in_umap, umap_f
 from lowland.neighbor._umap_stages import calm_start, umap_stages
 from lowland.neighbor._umap_start import starting_layout
 
-__all__ = ["UMAP"]
-
 MANY_ROWS = 10_000  # above, fewer steps are the default
 MESH_DIMENSIONS = 3  # in more of them pairs are drawn
 DENSITY_EPOCHS = 200  # steps in addition, if there are densities

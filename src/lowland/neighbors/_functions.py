@@ -16,8 +16,6 @@ from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query, query_method
 
-__all__ = ["NeighborGraph", "knn_graph", "knn_query"]
-
 
 def knn_graph(
     X: Any,

@@ -18,8 +18,6 @@ from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, joins_by_cells, neighbor_graph
 from lowland._engines.neighbors.search_options import METHODS, check_k, check_search
 
-__all__ = ["KNNTransformer"]
-
 
 class KNNTransformer(Estimator):
     """G[i, j] = d(x_i, x_j) where x_j is one of the nearest rows of x_i, else not stored.

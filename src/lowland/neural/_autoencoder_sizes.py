@@ -9,16 +9,6 @@ from lowland._engines.network.layers import Network, first_weights
 from lowland._engines.network.row_space import row_space_cost, seen_columns
 from lowland.neural._autoencoder_training import network_of
 
-__all__ = [
-    "STEPS",
-    "decay_for",
-    "epochs",
-    "hidden_units",
-    "is_small",
-    "start",
-    "training_estimate",
-]
-
 ROWS_PER_UNIT = 4  # of the first hidden layer, "auto"
 SMALL_WORK = 4e6  # rows times weights, up to which L-BFGS is chosen
 FEW_WEIGHTS = 100_000  # the same for the number of weights: L-BFGS keeps 40 vectors of them

@@ -23,17 +23,6 @@ from lowland._engines.network.layers import Network, mirrored
 from lowland._engines.network.passes import Pass, backward, forward
 from lowland._engines.network.quasi_newton import minimize
 
-__all__ = [
-    "Halves",
-    "Objective",
-    "corruption",
-    "descend",
-    "halves_of",
-    "network_of",
-    "oriented",
-    "untied",
-]
-
 TOL = 1e-9  # L-BFGS ends when a step lowers the loss by less than this share
 BLOCK = 4096  # rows of a pass
 NO_VARIANCE = 1e-10  # share of the largest variance of the code, below which an axis is constant

@@ -14,8 +14,6 @@ from lowland._core.meanings.contents import above, count
 from lowland._core.params import fitted, param
 from lowland._engines.linalg.moments import known_moments
 
-__all__ = ["MOST_HIDDEN", "MOST_UNITS", "NetworkReducer"]
-
 MOST_UNITS = 100_000  # of a layer
 MOST_HIDDEN = 20  # layers between the rows and the map
 

@@ -16,8 +16,6 @@ from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply, backward, forward
 from lowland.neural._free_map import FreeMap
 
-__all__ = ["divergence_slope", "refine"]
-
 
 def divergence_slope(
     network: Network,

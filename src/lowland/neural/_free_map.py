@@ -17,8 +17,6 @@ from lowland._engines.embedding.repulsion import choose_repulsion
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = ["FreeMap", "OneCount"]
-
 # As TSNE has them.
 EXAGGERATION, EXAGGERATED_STEPS = 12.0, 250
 MOMENTUM, LATE_MOMENTUM = 0.8, 0.9

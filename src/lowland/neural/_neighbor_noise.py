@@ -9,8 +9,6 @@ import numpy as np
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = ["Noise", "neighbor_noise"]
-
 LONGEST = 3.0  # of the noise of a row, in medians over the rows
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import backward, forward
 
-__all__ = ["BottleneckLoss", "Code", "InverseLoss", "Rows"]
-
 TINY = 1e-30  # squared length of a pair that has no direction
 
 

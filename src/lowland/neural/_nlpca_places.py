@@ -19,8 +19,6 @@ from lowland._engines.network.layers import Layer, Network
 from lowland._engines.network.passes import apply, forward, slope_at
 from lowland.neural._nlpca_loss import Code
 
-__all__ = ["Decoder", "decode", "nearest_places"]
-
 N_STARTS = 3
 APART = 0.5  # starts of one row are so far from each other, in deviations of the map
 MOST_STEPS = 100  # few rows need more than 20: those far from all images

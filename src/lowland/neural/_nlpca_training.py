@@ -16,8 +16,6 @@ from lowland._engines.network.passes import forward
 from lowland._engines.network.quasi_newton import minimize
 from lowland.neural._nlpca_loss import BottleneckLoss, Code, InverseLoss, Rows
 
-__all__ = ["Settings", "Trained", "spread_places", "train"]
-
 RACE_STEPS = 100  # of each start; the best one goes on
 LEAST_SQUARES_RIDGE = 1e-3  # of the first weights of the last layer, per row
 NO_VARIANCE = 1e-9  # share of the first axis' deviation below which an axis is rounding

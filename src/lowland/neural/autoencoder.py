@@ -43,8 +43,6 @@ from lowland.neural._autoencoder_training import (
 )
 from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 
-__all__ = ["Autoencoder"]
-
 LIMIT = 5.0  # no standardized value of a fitted row is larger
 LEAST_HELD_OUT = 5  # fewer rows do not tell which weights are best
 

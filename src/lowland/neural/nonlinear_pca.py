@@ -26,8 +26,6 @@ from lowland.neural._nlpca_loss import Code, Rows
 from lowland.neural._nlpca_places import Decoder, decode, nearest_places
 from lowland.neural._nlpca_training import Settings, Trained, spread_places, train
 
-__all__ = ["NonlinearPCA"]
-
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the network is trained on so many at most
 FEWEST_LEARNED = 1000
 N_ANCHORS = 200  # places from which the search for a new row may start

@@ -28,8 +28,6 @@ from lowland.neural._divergence_descent import refine
 from lowland.neural._free_map import FreeMap, OneCount
 from lowland.neural._neighbor_noise import Noise, neighbor_noise
 
-__all__ = ["ParametricTSNE"]
-
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
 BATCH = 128

@@ -12,8 +12,6 @@ from lowland.plot._figure import note
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_background"]
-
 CELLS = 96  # along a side of the frame
 DARKEST = 0.62  # of the highest number; black would hide the points
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from lowland.plot.colors import Categories
 
-__all__ = ["category_centers"]
-
 CELLS = 32
 
 

@@ -11,8 +11,6 @@ from lowland.plot.colors import Categories, Coloring, Continuum
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["DENSE", "density_image", "draw_density", "shades"]
-
 DENSE = 100_000  # more points than this are shaded
 FEWEST_CELLS, MOST_CELLS = 150, 600  # along a map of five inches
 

@@ -12,8 +12,6 @@ from lowland.plot.palettes import OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_distribution"]
-
 FILLED = 4  # with more categories, areas on top of each other cannot be told apart
 
 

@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 
     from lowland.plot._map_figure import MapFigure
 
-__all__ = [
-    "PANEL",
-    "TEXT",
-    "bare",
-    "check_map",
-    "check_table",
-    "check_vector",
-    "clean",
-    "name_axes",
-    "new_figure",
-    "note",
-    "png_bytes",
-    "quiet",
-    "save_figure",
-    "write_title",
-]
-
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
 PANEL = 5.0  # inches that a map measures
 TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["add_legend", "legend_size"]
-
 ENTRIES_PER_COLUMN = 21
 
 

@@ -6,8 +6,6 @@ from matplotlib.figure import Figure
 
 from lowland.plot._figure import png_bytes
 
-__all__ = ["MapFigure"]
-
 NOTEBOOK_DPI = 100  # dots per inch on a page
 
 

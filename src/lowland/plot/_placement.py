@@ -13,8 +13,6 @@ from lowland.plot.palettes import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["separate", "sides", "write_names"]
-
 GAP = 3.0  # pixels between two names
 # Sides of a point, the best first: right, above, below, left, then the corners.
 WAYS = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)], float)

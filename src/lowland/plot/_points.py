@@ -14,8 +14,6 @@ from lowland.plot.palettes import GREY, OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_points", "frame", "is_dense", "point_look", "scatter_in_random_order"]
-
 
 def is_dense(n: int, density: bool | None) -> bool:
     """Whether to shade by density: as the user says, else by the number of points."""

@@ -14,8 +14,6 @@ from lowland.plot.palettes import DARK_GREY, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CORNERS", "NOT_MEASURED", "SIDE", "Square", "draw_square", "square", "square_colors"]
-
 SIDE = 5  # cells along an edge, as in the report
 # Colors of the corners, by (missing, strangers); the report has the same.
 CORNERS = {(0, 0): "#cdd5dd", (1, 0): "#1a66c9", (0, 1): "#e8860c", (1, 1): "#1c0f24"}

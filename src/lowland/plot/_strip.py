@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_strip", "strip_height"]
-
 HISTOGRAM = 1.6  # inches
 
 

@@ -18,8 +18,6 @@ from lowland.plot.maps import draw_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["alignment_map"]
-
 MOST_LINES = 1000  # more would cover the points
 MOST_RINGS = 400  # points; rings around more would flow together
 WIDER = 1.6  # each ring than the one inside of it

@@ -27,8 +27,6 @@ from lowland.plot.palettes import INK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["biplot"]
-
 
 def biplot(
     scores: np.ndarray,

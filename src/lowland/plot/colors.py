@@ -22,18 +22,6 @@ from lowland.plot.palettes import (
     category_colors,
 )
 
-__all__ = [
-    "MISSING",
-    "OTHER",
-    "Categories",
-    "Coloring",
-    "Continuum",
-    "continuum",
-    "encode_labels",
-    "of_rows",
-    "robust_limits",
-]
-
 MOST_CATEGORIES = len(LONG_PALETTE)
 MOST_NUMBERS = 20  # up to this many different whole numbers are classes
 OTHER, MISSING = -1, -2  # codes of the grey rows

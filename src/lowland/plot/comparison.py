@@ -27,8 +27,6 @@ from lowland.plot.colors import encode_labels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["compare_maps"]
-
 TILE = 3.2  # inches
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["curse", "distance_spread", "edge_length", "sphere_share"]
-
 MOST_DIMENSIONS = 20  # of the edges
 TOLD = 10  # dimensions for which the edges are written down
 SPHERES = 10

@@ -14,8 +14,6 @@ from lowland.plot.maps import draw_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["distortion_map"]
-
 
 def distortion_map(
     Y: np.ndarray,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_axes", "close_up", "eigen_images", "reconstruction_strip", "show_image"]
-
 TILE = 1.3  # inches
 DIVERGING = "RdBu_r"  # white in the middle: pixels with weight 0 are not visible
 

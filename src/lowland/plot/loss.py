@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["loss_plot"]
-
 LARGE_FALL = 100.0  # from the highest to the lowest loss, for a logarithmic scale
 
 

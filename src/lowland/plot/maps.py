@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["axis_labels", "draw_map", "scatter_map", "write_row_names"]
-
 NAME_LENGTH = 24
 POINT = 8.0  # width in pixels of a point of a small map
 

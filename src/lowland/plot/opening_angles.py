@@ -14,8 +14,6 @@ from lowland.plot.palettes import INK, OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["opening_angle_plot"]
-
 
 def opening_angle_plot(
     angles: Sequence[float] | np.ndarray,

@@ -18,8 +18,6 @@ from lowland.plot.maps import axis_labels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["pairs_plot"]
-
 TILE = 2.0  # inches
 
 

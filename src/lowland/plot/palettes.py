@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "DIVERGING",
-    "GREY",
-    "INK",
-    "LONG_PALETTE",
-    "MARKERS",
-    "OKABE_ITO",
-    "SEQUENTIAL",
-    "category_colors",
-]
-
 # Okabe & Ito (2008) without yellow, which is hardly visible in small points on white.
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
 

@@ -16,8 +16,6 @@ from lowland.plot.palettes import INK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["recognition_strip"]
-
 ROWS = ("picture", "rebuilt", "nearest known")
 RIGHT, WRONG = "#117733", "#cc3311"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["rnx_plot"]
-
 LINES = ("-", "--", ":", "-.")
 MOST_POINTS = 1000
 

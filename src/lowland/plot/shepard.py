@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["shepard_plot"]
-
 
 def shepard_plot(
     data: Sequence[float] | np.ndarray,

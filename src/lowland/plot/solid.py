@@ -18,8 +18,6 @@ from lowland.plot.maps import axis_labels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["scatter_map_3d"]
-
 SIZE = 6.0  # inches
 
 

@@ -26,8 +26,6 @@ from lowland.plot.palettes import INK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["tiled_map"]
-
 FADED = 0.3  # opacity of a copy relative to its point
 
 

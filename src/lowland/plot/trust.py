@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BESIDE", "draw_trust", "draw_trust_legend", "trust_map"]
-
 BESIDE = 1.6  # inches of the legend
 SCALE = 1.0  # inches of the square of colors
 STRIP = 2.4  # inches of the height of a map of one dimension

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["scree_plot"]
-
 
 def scree_plot(
     shares: Sequence[float] | np.ndarray,

@@ -14,8 +14,6 @@ from lowland._core.wording import listing
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_text", "levels_in", "mark_levels", "steps_in", "switch_in", "switched"]
-
 MISSING = "missing"  # the level of a missing value
 # Pairs of values that say no and yes, in this order.
 PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))

@@ -9,8 +9,6 @@ import numpy as np
 
 from lowland._core.errors import ParameterError, unknown_name
 
-__all__ = ["Code", "check_columns_of_codes", "codes_for", "parse_codes", "without_codes"]
-
 
 class Code(NamedTuple):
     """A value that means "missing", in one column or in all of them (None)."""

@@ -12,18 +12,6 @@ from lowland._core.wording import listing
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "FORMATS",
-    "PERIODS",
-    "TYPED",
-    "date_format",
-    "looks_like_dates",
-    "period_name",
-    "seconds_in",
-    "telling_dates",
-    "unit_of",
-]
-
 TYPED = ""  # instead of a format: the fitted column had a type of dates or times
 _DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
 _CLOCKS = ("%H:%M:%S%.f", "%H:%M")

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from lowland.preparation.encoding import Encoding
 
-__all__ = ["Numbers", "NumbersIn", "Representatives", "SummedColumns", "merge_numbers"]
-
 MOST_LEVELS = 100_000  # different values of a column of text
 
 

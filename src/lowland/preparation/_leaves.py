@@ -23,8 +23,6 @@ from lowland.preparation._leaf_columns import (
 if TYPE_CHECKING:
     from lowland.preparation.preparation import Preparation
 
-__all__ = ["fit_leaves", "prepared_leaves"]
-
 
 def fit_leaves(preparation: Preparation, rows: Rows) -> None:
     """Learn levels, fill values and scale from all rows."""

@@ -11,8 +11,6 @@ from lowland.preparation._weights import gower_scale, keep_binary
 if TYPE_CHECKING:
     from lowland.preparation.encoding import Encoding
 
-__all__ = ["InMemory"]
-
 
 class InMemory:
     """Columns of an array or a sparse matrix; tables in leaves have ``SummedColumns`` instead."""

@@ -14,8 +14,6 @@ from lowland._core.memory import require_memory
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.products import times
 
-__all__ = ["N_NEIGHBORS", "column_spread", "fill_from_neighbors"]
-
 N_NEIGHBORS = 5
 CANDIDATES = 64  # nearest rows looked at first; most have the values that are missing
 BUDGET = 2**27  # bytes of distances at a time

@@ -11,8 +11,7 @@ from lowland._core.columns import column_label
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._core.wording import shown
-
-__all__ = ["STEPS", "normalized"]
+from lowland.preparation._scales import _no_zeros
 
 STEPS = ("cpm", "log1p", "l2")
 MILLION = 1e6
@@ -96,10 +95,6 @@ def _row_reduced(X: Any, values: np.ndarray, reduce: np.ufunc = np.add) -> np.nd
     if len(filled):
         found[filled] = reduce.reduceat(values, X.indptr[filled])
     return found
-
-
-def _no_zeros(values: np.ndarray) -> np.ndarray:
-    return np.where(values > 0, values, 1.0)
 
 
 def _scaled_rows(X: Any, divisors: np.ndarray) -> Any:

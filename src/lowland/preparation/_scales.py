@@ -11,15 +11,6 @@ from lowland._core.units import largest
 from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
-__all__ = [
-    "Scale",
-    "choose_scale",
-    "decided",
-    "robust_scale",
-    "standard_scale",
-    "summaries_for",
-]
-
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
 # If so many columns have the same minimum, they are counts, intensities or pixels of one kind.

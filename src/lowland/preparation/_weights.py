@@ -44,8 +44,6 @@ from lowland.preparation._scales import Scale, summaries_for
 if TYPE_CHECKING:
     from lowland.preparation.encoding import Encoding
 
-__all__ = ["SWITCH", "beside_numbers", "gower_divisors", "gower_scale", "keep_binary"]
-
 SWITCH = np.sqrt(0.5)  # 0 and 1, divided by it, are sqrt(2) apart
 CIRCLE = np.sqrt(8.0)  # at most so far are two points of the unit circle in Manhattan distance
 

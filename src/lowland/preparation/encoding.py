@@ -31,8 +31,6 @@ from lowland.preparation._dates import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cycles", "Encoding", "Orders"]
-
 PERIOD = Real(0)
 
 

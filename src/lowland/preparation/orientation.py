@@ -19,8 +19,6 @@ from lowland._core.validation import check_matrix
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import align
 
-__all__ = ["Orientation"]
-
 SQUARE = 1e-6  # by which R^T R of a loaded rotation may differ from the identity
 
 

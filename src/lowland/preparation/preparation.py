@@ -28,8 +28,6 @@ from lowland.preparation._scales import Scale
 from lowland.preparation._weights import beside_numbers
 from lowland.preparation.encoding import Encoding
 
-__all__ = ["Preparation"]
-
 BESIDE = "categories or cycles take part, and numbers are to weigh the same"
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from lowland.report.summary import Alignment, HeldOut
 from lowland.report.wording import percent
 
-__all__ = ["about_alignment"]
-
 BEYOND_CHANCE = 2.0  # standard errors of a mean rank of independent rows
 
 

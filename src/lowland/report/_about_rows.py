@@ -8,8 +8,6 @@ from lowland.report.payload import MOST_POINTS
 from lowland.report.summary import Summary
 from lowland.report.wording import count, percent
 
-__all__ = ["about_rows"]
-
 
 def about_rows(summary: Summary, n: int) -> Iterator[tuple[str, bool, str]]:
     """Kind, whether it is serious, and text of each caution about the n rows."""

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from lowland.trust.result import Trust
 
-__all__ = ["TRUST_KINDS", "about_trust"]
-
 # The kind of a caution, by the question that the verdict answers.
 KIND_OF = {
     "points": "misplaced points",

@@ -15,8 +15,6 @@ from lowland.report.payload import SHOWN_DIMENSIONS
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import count, listing, percent
 
-__all__ = ["Advice", "advise"]
-
 LOW = 0.85  # trustworthiness or continuity below this is low
 DIFFERENCE = 0.02  # smaller differences from PCA are not visible in a map
 LITTLE_VARIANCE = 0.5

@@ -7,16 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "LARGEST_FLOAT32",
-    "Packed",
-    "pack_array",
-    "pack_places",
-    "pack_values",
-    "separate",
-    "unpack_array",
-]
-
 FINEST = 2**24 - 1  # steps of a coordinate: 0.13 pixels at zoom 2000 in a panel of 1000 pixels
 LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)

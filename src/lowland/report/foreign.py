@@ -20,8 +20,6 @@ from lowland.report.summary import Map, Summary, Values
 from lowland.trust import Trust, affordable_rows, trust
 from lowland.trust.trusting import FEWEST_ROWS
 
-__all__ = ["foreign_map", "is_class_column", "make_report"]
-
 MOST_CLASSES = 100
 
 

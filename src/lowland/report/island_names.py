@@ -14,8 +14,6 @@ from lowland.report.payload import as_numbers, is_continuum, label_text
 from lowland.report.summary import Values
 from lowland.report.table_numbers import GroupSums, TableNumbers, group_sums
 
-__all__ = ["island_names"]
-
 LEAST_SHARE = 0.5  # of an island's rows: a category has to have more to name it
 LEAST_LIFT = 2.0  # times its share among the other rows
 LEAST_DIFFERENCE = 0.8  # standardized: what Cohen calls large

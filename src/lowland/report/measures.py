@@ -9,8 +9,6 @@ import numpy as np
 from lowland.metrics import Comparison, Quality, point_continuity, point_trust, quality
 from lowland.neighbors import NeighborGraph
 
-__all__ = ["FEWEST_ROWS", "NEIGHBORHOOD", "NOT_MEASURED", "Measures", "measure_map"]
-
 NEIGHBORHOOD = 10
 FEWEST_ROWS = 4  # with fewer rows, every other row is a neighbor
 

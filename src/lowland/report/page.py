@@ -25,8 +25,6 @@ from lowland.report.trust_payload import pack_trust
 from lowland.report.trust_view import plateau_view, trust_view
 from lowland.report.viewer_data import pack_page, viewer_notes
 
-__all__ = ["render", "write_report"]
-
 # One script in several files; each uses only those before it.
 SCRIPTS = (
     "viewer/columns.js",

@@ -20,20 +20,6 @@ from lowland.report.arrays import (
 from lowland.report.summary import Map, Summary
 from lowland.report.times import as_times, pack_times
 
-__all__ = [
-    "MOST_ID_TEXT",
-    "MOST_POINTS",
-    "SHOWN_DIMENSIONS",
-    "display_rows",
-    "frame_of",
-    "pack",
-    "pack_array",
-    "pack_codes",
-    "pack_column",
-    "pack_numbers",
-    "to_json",
-]
-
 MOST_POINTS = 1_000_000  # a browser still moves this many smoothly
 MANY_POINTS = 100_000  # with more, measures get two bytes instead of four
 MOST_ID_TEXT = 40_000_000  # characters of all ids: a million of 36 and what separates them

@@ -8,8 +8,6 @@ from typing import Any
 from lowland.report.summary import Map
 from lowland.report.wording import UNKNOWN, number
 
-__all__ = ["plateau_view"]
-
 # The box of the chart, in its own units: where the lines are, and how far apart the values.
 LEFT, TOP, HEIGHT, STEP = 30.0, 10.0, 130.0, 80.0
 

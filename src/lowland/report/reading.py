@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lowland._core import registry
 
-__all__ = ["how_to_read"]
-
 EVERY_MAP = (
     "A map of few dimensions cannot keep everything. Trust what several measures, several seeds "
     "or several methods agree on.",

@@ -12,21 +12,6 @@ import numpy as np
 
 from lowland.trust.result import Plateau, Trust
 
-__all__ = [
-    "AlignedSet",
-    "Alignment",
-    "Card",
-    "Found",
-    "HeldOut",
-    "Images",
-    "Input",
-    "Map",
-    "Measure",
-    "Streamed",
-    "Summary",
-    "Values",
-]
-
 
 class Input(TypedDict):
     """The table that was read."""

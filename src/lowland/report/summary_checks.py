@@ -23,8 +23,6 @@ from lowland.report.summary import (
 )
 from lowland.trust.result import OtherMap, Plateau, Trust
 
-__all__ = ["check_summary"]
-
 
 def check_summary(summary: Mapping[str, Any]) -> None:
     """Raise for the first key that is missing or does not fit."""

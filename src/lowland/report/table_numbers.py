@@ -12,8 +12,6 @@ import numpy as np
 
 from lowland._core.validation import is_sparse
 
-__all__ = ["GroupSums", "TableNumbers", "group_sums"]
-
 BLOCK_VALUES = 4_000_000  # that are dense at a time
 
 

@@ -11,16 +11,6 @@ import numpy as np
 from lowland.report.payload import display_rows, pack_array
 from lowland.report.summary import Images
 
-__all__ = [
-    "MOST_BYTES",
-    "TALLEST",
-    "WIDEST",
-    "image_rows",
-    "pack_images",
-    "shrunk",
-    "thumbnail_shape",
-]
-
 MOST_BYTES = 6_000_000  # of all sheets
 TALLEST, WIDEST = 32, 64  # pixels of a thumbnail
 MOST_PIXELS = 24_000_000  # more would not fit into the bytes

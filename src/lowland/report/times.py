@@ -10,8 +10,6 @@ import numpy as np
 
 from lowland.report.arrays import pack_array, pack_values
 
-__all__ = ["Times", "as_times", "pack_times"]
-
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
 STEPS = (86_400_000, 1000, 1)  # milliseconds: a day, a second, a millisecond
 

@@ -17,8 +17,6 @@ from lowland.report.payload import (
 from lowland.report.summary import Map, Summary
 from lowland.trust.result import OtherMap, Plateau, Trust
 
-__all__ = ["MOST_IN_PART", "NOT_MEASURED", "other_maps", "pack_trust"]
-
 MOST_IN_PART = 5_000  # points of a small map
 NOT_MEASURED = 255  # code of a share that is not known; the others are 254 times the share
 FINEST = 2**16 - 1  # steps of a coordinate of a small map, from one edge to the other

@@ -25,18 +25,6 @@ from lowland.report.summary import Summary, Values
 from lowland.report.table_numbers import TableNumbers, group_sums
 from lowland.report.thumbnails import pack_images
 
-__all__ = [
-    "MOST_COLUMNS",
-    "MOST_NEIGHBORS",
-    "MOST_NEIGHBOR_POINTS",
-    "MOST_VALUE_BYTES",
-    "chosen_values",
-    "pack_neighbors",
-    "pack_page",
-    "pack_values",
-    "viewer_notes",
-]
-
 MOST_NEIGHBOR_POINTS = 30_000
 MOST_NEIGHBORS = 15
 REACH = 75  # a data neighbor is near in the map if it is among so many nearest

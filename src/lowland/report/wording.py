@@ -10,19 +10,6 @@ import numpy as np
 
 from lowland.report.summary import Measure
 
-__all__ = [
-    "UNKNOWN",
-    "Z95",
-    "count",
-    "interval",
-    "listing",
-    "memory",
-    "number",
-    "percent",
-    "seconds",
-    "sentence",
-]
-
 UNKNOWN = "\u2013"
 Z95 = 1.96  # standard errors to each side of a 95 % interval
 

@@ -16,8 +16,6 @@ from lowland._core.params import fitted, param
 from lowland._core.rows.fitting import as_rows
 from lowland._core.validation import is_sparse
 
-__all__ = ["Selector"]
-
 
 class Selector(Estimator):
     """Base of every selector: a method writes ``_fit`` and calls ``_keep``.

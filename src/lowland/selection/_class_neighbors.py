@@ -15,8 +15,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.class_moments import members
 from lowland._engines.neighbors.block_search import nearest_in_rows
 
-__all__ = ["NearInClass", "nearest_by_class"]
-
 BLOCK_BYTES = 2**24  # distances that are computed at a time
 
 

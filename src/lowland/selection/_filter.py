@@ -19,8 +19,6 @@ from lowland.selection._leaf_sums import sums_of_leaves
 from lowland.selection._targets import read_target
 from lowland.selection._units import moderate_columns
 
-__all__ = ["Filter", "constant_columns"]
-
 
 def constant_columns(X: Any) -> np.ndarray:
     """Which columns have a single value."""

@@ -24,8 +24,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import column_scale
 
-__all__ = ["of_counts", "with_classes", "with_numbers"]
-
 BLOCK = 64  # columns at a time
 TIE_NOISE = 1e-10  # in standard deviations: it orders equal numbers and changes nothing else
 

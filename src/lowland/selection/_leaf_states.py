@@ -21,8 +21,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland.selection._targets import holds_numbers, require_two
 
-__all__ = ["StateCounts", "state_counts"]
-
 STATES = 3
 MOST_VALUES = 1 << 16  # of a target, which are collected to tell classes from numbers
 AT_A_TIME = 4096  # rows; their counts are exact in float32

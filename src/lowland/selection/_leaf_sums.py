@@ -21,8 +21,6 @@ from lowland._engines.linalg.labeled_columns import LabeledColumns, labeled_colu
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland.selection._units import far_exponents, in_column_units
 
-__all__ = ["ByClass", "ByColumn", "CrossSums", "WithNumbers", "scatter_ratio", "sums_of_leaves"]
-
 
 class ByColumn:
     """Sums of columns, without a target."""

@@ -10,8 +10,6 @@ from lowland._core.errors import DataError
 from lowland._core.targets import Labels, check_labels, check_numbers, require_target
 from lowland._core.validation import as_array
 
-__all__ = ["holds_classes", "holds_numbers", "read_classes", "read_target", "require_two"]
-
 
 def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.ndarray:
     """Classes or numbers; ``kind`` is "classes", "numbers" or "auto"."""

@@ -11,8 +11,6 @@ from lowland._core.units import in_unit
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.magnitude import units_for
 
-__all__ = ["far_exponents", "in_column_units", "moderate_columns"]
-
 FAR = 1e100  # squares of larger values, and of those below its inverse, leave float64 when summed
 
 

@@ -23,8 +23,6 @@ from lowland.selection._filter import constant_columns
 from lowland.selection._targets import holds_classes, read_target
 from lowland.selection._units import moderate_columns
 
-__all__ = ["Path", "SearchResult", "Trials", "Wrapper"]
-
 
 class Path(NamedTuple):
     """The sets of columns that a wrapper found, by their size: ``plot(path.sizes, path.scores)``.

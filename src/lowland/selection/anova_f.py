@@ -12,8 +12,6 @@ from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, scatter_ratio
 from lowland.selection._targets import require_two
 
-__all__ = ["AnovaF"]
-
 
 class AnovaF(Filter):
     """Keep the columns whose means differ most between classes: F = (B / (C - 1)) / (W / (n - C)).

@@ -15,8 +15,6 @@ from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass
 from lowland.selection._targets import require_two
 
-__all__ = ["ChiSquare"]
-
 
 class ChiSquare(Filter):
     """Keep the counts that depend on the class: chi2 = sum_c (o_c - e_c)^2 / e_c.

@@ -15,8 +15,6 @@ from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
 from lowland.selection._targets import holds_numbers, read_classes, require_two
 
-__all__ = ["CorrelationScore"]
-
 
 class CorrelationScore(Filter):
     """Keep the columns most correlated with a target: |r_j|, r_j = cov(x_j, y) / (s_j s_y).

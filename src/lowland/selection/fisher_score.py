@@ -12,8 +12,6 @@ from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, scatter_ratio
 from lowland.selection._targets import require_two
 
-__all__ = ["FisherScore"]
-
 
 class FisherScore(Filter):
     """Keep the columns that set classes apart: sum_c n_c (m_c - m)^2 / sum_c n_c s_c^2.

@@ -17,8 +17,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
 
-__all__ = ["LaplacianScore"]
-
 
 class LaplacianScore(Filter):
     """Keep the columns that are smooth on the neighbor graph: f~^T L f~ / f~^T D f~, small is good.

@@ -21,8 +21,6 @@ from lowland.selection._leaf_states import state_counts
 from lowland.selection._targets import read_target
 from lowland.selection._units import moderate_columns
 
-__all__ = ["MRMR"]
-
 MOST_STATES = 256
 
 

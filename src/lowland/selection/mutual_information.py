@@ -14,8 +14,6 @@ from lowland._core.targets import Labels
 from lowland.selection import _information
 from lowland.selection._filter import Filter
 
-__all__ = ["MutualInformation"]
-
 
 class MutualInformation(Filter):
     """Keep the columns that tell most about a target: I(x; y) = H(x) + H(y) - H(x, y), in nats.

@@ -23,8 +23,6 @@ from lowland._engines.linalg.principal_axes import column_scale
 from lowland._engines.linalg.row_axes import moments_of_leaves
 from lowland.selection._base import Selector
 
-__all__ = ["PrincipalVariables"]
-
 
 class PrincipalVariables(Selector):
     """Columns from which least squares reconstruct the others best: max tr(S_.K S_KK^-1 S_K.).

@@ -15,8 +15,6 @@ from lowland._core.params import param
 from lowland._core.validation import as_array
 from lowland.selection._wrapper import SearchResult, Trials, Wrapper, fitted_copy
 
-__all__ = ["RecursiveElimination"]
-
 
 class RecursiveElimination(Wrapper):
     """Fit a model, drop the columns with the smallest weights sum_c w_cj^2, and repeat.

@@ -14,8 +14,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland.selection._class_neighbors import nearest_by_class
 from lowland.selection._filter import Filter
 
-__all__ = ["ReliefF"]
-
 DIFFERENCES = 2**21  # held at a time
 
 

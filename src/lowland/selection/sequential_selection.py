@@ -13,8 +13,6 @@ from lowland._core.monitor import Phase
 from lowland._core.params import param
 from lowland.selection._wrapper import SearchResult, Trials, Wrapper
 
-__all__ = ["SequentialSelection"]
-
 
 class SequentialSelection(Wrapper):
     """Add (or drop) the one column that gives the best cross-validated score, step by step.

@@ -11,8 +11,6 @@ from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByColumn
 
-__all__ = ["VarianceScore"]
-
 
 class VarianceScore(Filter):
     """Keep the columns of largest variance: s_j = sum_i (x_ij - m_j)^2 / n.

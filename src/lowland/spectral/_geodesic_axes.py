@@ -25,8 +25,6 @@ from lowland._engines.linalg.eigen import (
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_squares import GeodesicSquares
 
-__all__ = ["GeodesicAxes", "from_all_rows", "from_landmarks", "residual_variance"]
-
 STREAMED_WIDTH = 64  # vectors per product if each product recomputes all geodesic distances
 SAMPLED_PAIRS, MOST_SAMPLED = 20_000_000, 500  # pairs and sources of the residual variance
 # tolerance of the residual, and largest eigenvalue that counts as 0, relative to the first one

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 import scipy.sparse
 
-__all__ = ["edges_within", "links_within"]
-
 
 def edges_within(graph: scipy.sparse.csr_matrix, radius: float) -> scipy.sparse.csr_matrix:
     """The edges of a graph of distances that are not longer than the radius."""

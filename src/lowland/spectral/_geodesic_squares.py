@@ -19,8 +19,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.graphs.geodesics import shortest_path_blocks
 from lowland._engines.linalg import products
 
-__all__ = ["GeodesicSquares"]
-
 BLOCK_BYTES = 1 << 26  # of distances that are computed at a time
 
 

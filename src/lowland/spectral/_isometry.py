@@ -16,8 +16,6 @@ from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.patches.patch_weights import Tangents, all_tangents
 from lowland.spectral._neighborhoods import Neighborhoods
 
-__all__ = ["isometric", "isometric_map"]
-
 ROUND = 0.1  # least ratio of width to length of the patches that G is computed from
 
 

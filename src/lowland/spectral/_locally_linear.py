@@ -40,8 +40,6 @@ from lowland._engines.patches.patch_weights import barycentric, mixtures, tangen
 from lowland.spectral._isometry import isometric_map
 from lowland.spectral._neighborhoods import Neighborhoods, neighborhoods_of
 
-__all__ = ["ISOMETRIC_READING", "LocallyLinearReducer"]
-
 INVERSE_REG = 1e-3  # ridge of the weights of inverse_transform, relative to the trace
 
 

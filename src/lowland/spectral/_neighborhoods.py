@@ -11,8 +11,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.patches.patch_points import Points
 from lowland._engines.patches.patch_sums import across_bridges
 
-__all__ = ["Neighborhoods", "neighborhoods_of"]
-
 
 class Neighborhoods(NamedTuple):
     """Distinct rows of a connected graph, and the indices of the neighbors of each, (n, k)."""

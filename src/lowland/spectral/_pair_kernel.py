@@ -30,8 +30,6 @@ from lowland._engines.kernels.kernel_operators import (
 from lowland._engines.linalg.eigen import is_small
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
 
-__all__ = ["pair_kernel", "walk_of", "with_diagonal"]
-
 VANISHED = 40.0  # exp(-40) = 4e-18 changes no sum that contains a 1
 SAMPLED_ROWS, SPARSE_SHARE = 64, 0.2
 

@@ -23,8 +23,6 @@ from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland.spectral._pair_kernel import pair_kernel, walk_of, with_diagonal
 
-__all__ = ["DiffusionMaps"]
-
 SCALE_NEIGHBORS = 10  # the default bandwidth follows from the distance to this neighbor
 
 

@@ -16,8 +16,6 @@ from lowland._engines.patches.patch_weights import all_tangents, hessian_estimat
 from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
-__all__ = ["HessianLLE"]
-
 
 class HessianLLE(LocallyLinearReducer):
     """Functions without curvature: min sum_i |H_i^T Y_i|^2, H_i the Hessian in tangent coordinates.

@@ -23,8 +23,6 @@ from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
 from lowland.spectral._geodesic_links import edges_within, links_within
 
-__all__ = ["Isomap"]
-
 NEW_ROWS = 512  # new rows that are placed at a time
 
 

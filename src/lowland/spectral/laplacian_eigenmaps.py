@@ -24,8 +24,6 @@ from lowland._engines.graphs.weights import (
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 
-__all__ = ["LaplacianEigenmaps"]
-
 
 class LaplacianEigenmaps(GraphEmbedding):
     """The smoothest functions on the neighbor graph: L y = lambda D y, L = D - W.

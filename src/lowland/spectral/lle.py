@@ -16,8 +16,6 @@ from lowland._engines.patches.patch_weights import barycentric, in_chunks
 from lowland.spectral._locally_linear import LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
-__all__ = ["LLE"]
-
 
 class LLE(LocallyLinearReducer):
     """Rows stay the same combinations of their neighbors: min |Y - W Y|^2, with Y^T Y = n I.

@@ -14,8 +14,6 @@ from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
 from lowland.spectral._locally_linear import LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
-__all__ = ["LTSA"]
-
 
 class LTSA(LocallyLinearReducer):
     """Tangent planes aligned: min sum_i |(I - G_i G_i^T) Y_i|^2, G_i = [1/sqrt(k), U_i].

@@ -16,8 +16,6 @@ from lowland._engines.patches.patch_weights import MOST_REG, barycentric, in_chu
 from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer
 from lowland.spectral._neighborhoods import Neighborhoods
 
-__all__ = ["ModifiedLLE"]
-
 ROUNDING = 1e-12  # smaller shares of variance are rounding errors
 
 

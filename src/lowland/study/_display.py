@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lowland.trust import Trust
 
-__all__ = ["ShownComparison", "frame_html", "picture_html", "ranking_html", "sentences_html"]
-
 NOTEBOOK_DPI = 72
 # Measures under the picture of a map that is compared, and their short names.
 UNDER = {

@@ -23,8 +23,6 @@ from lowland.study.tables.preparing import Prepared
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ForeignMap", "read_map"]
-
 
 class ForeignMap(NamedTuple):
     """The coordinates of the prepared rows, in their order."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from lowland.study._keeping import on_interrupt
 
-__all__ = ["Stop", "stopped_by_interrupt"]
-
 
 class Stop:
     """Whether the user asked to stop."""

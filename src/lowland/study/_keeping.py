@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["STOPPED", "Interrupted", "Keeper", "interruptible", "on_interrupt", "reason_of"]
-
 Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
 LACKS = {

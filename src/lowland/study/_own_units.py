@@ -11,16 +11,6 @@ from lowland.preparation.preparation import Preparation
 from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 
-__all__ = [
-    "InOwnUnits",
-    "as_array",
-    "decoded",
-    "in_own_units",
-    "places_of_method",
-    "rows_of_method",
-    "table_rows",
-]
-
 
 class InOwnUnits(NamedTuple):
     """Values with the names of their columns, and what the numbers are, for a caption."""

@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lowland._core.constraints import Constraint
 
-__all__ = [
-    "DEFAULT_METHOD",
-    "MAP_DEFAULTS",
-    "RENAMED",
-    "RUN_PARAMETERS",
-    "method_parameters",
-    "read_value",
-    "text_constraint",
-]
-
 DEFAULT_METHOD = "tsne"
 # A run makes a map to look at, whatever the default of the estimator is.
 MAP_DEFAULTS = {"n_components": 2}

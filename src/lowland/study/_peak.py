@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Peak", "peak_memory"]
-
 
 class Peak:
     """Bytes above the memory in use at the start; None where the system does not report them."""

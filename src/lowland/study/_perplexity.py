@@ -7,8 +7,6 @@ from typing import Any
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.wording import count
 
-__all__ = ["perplexities_of", "without_perplexities"]
-
 
 def perplexities_of(
     X: Any, filled: bool, seed: int, n_jobs: int | None, verbose: bool

@@ -17,8 +17,6 @@ import numpy as np
 from lowland.study._own_units import table_rows
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["Pixels", "pixels_of"]
-
 SMALLEST_SIDE = 8  # of images that are found out
 FEWEST_ROWS, MOST_ROWS = 20, 500  # that correlations are computed of
 MOST_VALUES = 10_000_000  # of these rows

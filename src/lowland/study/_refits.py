@@ -11,8 +11,6 @@ from lowland._core.base import Reducer
 from lowland.study.fitting import Fit, FitOptions, lowered
 from lowland.trust import RefitPart
 
-__all__ = ["Again", "make_again"]
-
 SKIPPED = ("callback", "n_components", "metric")  # told to the user once, or set here
 
 

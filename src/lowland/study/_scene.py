@@ -14,8 +14,6 @@ from lowland.study.tables.preparing import Prepared
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Drawn", "Kind", "Scene"]
-
 
 class Scene(NamedTuple):
     """What a picture is drawn of."""

@@ -10,8 +10,6 @@ from lowland.linear.pca import PCA
 from lowland.neighbors import NeighborGraph
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["Seen", "SharedWork"]
-
 
 class Seen(NamedTuple):
     """The rows as a method got them, and the neighbors that it found among them, if any."""

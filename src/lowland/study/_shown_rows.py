@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Shown", "extremes", "one_per_class", "spread_out"]
-
 
 class Shown(NamedTuple):
     """A row, and the word that says why it is shown; empty if it is one of many."""

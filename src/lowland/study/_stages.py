@@ -6,8 +6,6 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-__all__ = ["STAGES", "Stages"]
-
 STAGES = (
     *("reading", "preparing", "fitting", "measuring", "judging", "checking", "drawing", "writing"),
 )

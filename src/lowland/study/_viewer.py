@@ -11,8 +11,6 @@ from lowland.study._own_units import table_rows
 from lowland.study._pixels import Pixels
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["images_of", "values_of"]
-
 BLOCK_VALUES = 4_000_000  # of images that are dense at a time
 BYTE = 255
 

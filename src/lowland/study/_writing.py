@@ -15,8 +15,6 @@ from lowland.study.outputs import MapFiles
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Writing"]
-
 
 class Writing(NamedTuple):
     """How files are written, and who is told of those that could not be."""

@@ -24,8 +24,6 @@ from lowland.study.tables.categories import frame_of, take_part
 from lowland.study.tables.options import READING, TableOptions, takes_table_options
 from lowland.study.tables.preparing import read
 
-__all__ = ["describe_table", "description_of"]
-
 SHARES = (0.9, 0.95, 0.99)
 UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "components": {}}
 TIED = 4  # times the number of columns: an estimate beyond it comes from tied distances

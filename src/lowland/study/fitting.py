@@ -20,16 +20,6 @@ from lowland.study._stages import Stages
 from lowland.study.tables.preparing import Prepared
 from lowland.study.targets import Target
 
-__all__ = [
-    "Fit",
-    "FitOptions",
-    "fit_method",
-    "lowered",
-    "make_estimator",
-    "pca_columns",
-    "pca_log",
-]
-
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 
 

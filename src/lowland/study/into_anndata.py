@@ -14,8 +14,6 @@ from lowland.study.tables.preparing import Prepared
 if TYPE_CHECKING:
     from lowland.study.result import MapResult
 
-__all__ = ["add_to_anndata", "rows_of_source", "write_copy"]
-
 
 def rows_of_source(prepared: Prepared, Y: np.ndarray) -> np.ndarray:
     """One row for each row that was read; NaN where a row was left out of the map."""

@@ -18,8 +18,6 @@ from lowland.study.streaming.choosing import choose, make_by_choice
 from lowland.study.streaming.options import StreamOptions
 from lowland.study.tables.options import TableOptions, takes_table_options
 
-__all__ = ["make_map", "method_class"]
-
 
 @takes_table_options()
 def make_map(

@@ -23,8 +23,6 @@ from lowland.study.network_pictures import draw_decoded_places, draw_losses, dra
 from lowland.study.pictures import picture_of
 from lowland.study.tables.preparing import Prepared
 
-__all__ = ["PICTURES", "Drawn", "Kind", "MethodPictures", "picture_names"]
-
 REPORT_DPI = 90  # dots per inch in the report, where a picture is about 500 dots wide
 LEAST_ROWS, MOST_ROWS = 200, 10_000  # that are drawn around a curve or grid
 MOST_VALUES = 20_000_000  # of these rows, which are dense

@@ -11,8 +11,6 @@ from lowland.study._pixels import Pixels, pixels_of
 from lowland.study._scene import Drawn, Scene
 from lowland.study._shown_rows import Shown, extremes, one_per_class, spread_out
 
-__all__ = ["draw_decoded_places", "draw_losses", "draw_reconstructions"]
-
 MOST_VALUES = 20_000_000  # of rows or places that are decoded
 MOST_ROWS = 3000  # whose reconstructions are compared
 IN_BAND = 10  # images side by side

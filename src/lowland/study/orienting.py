@@ -17,8 +17,6 @@ from lowland.io import Table, as_table, read_table
 from lowland.preparation.orientation import Orientation
 from lowland.study.fitting import Fit
 
-__all__ = ["Goal", "orientation_goal", "turned"]
-
 DIRECTIONS = {
     "north": (0.0, 1.0),
     "east": (1.0, 0.0),

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["MapFiles", "result_folder", "result_stem"]
-
 
 class MapFiles(NamedTuple):
     """The files of one map; None for those that were not asked for or could not be made."""

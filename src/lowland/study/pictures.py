@@ -16,8 +16,6 @@ from lowland.study.summary import axis_shares, sides_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture_of", "picture_of_map", "uncertainty_of"]
-
 NAMED_ROWS = 60  # with more rows, their names would cover the map
 
 

@@ -21,15 +21,6 @@ from lowland.study._display import frame_html
 from lowland.study.tables.options import TableOptions, takes_table_options
 from lowland.study.tables.preparing import read
 
-__all__ = [
-    "PLACING",
-    "PlacedRows",
-    "model_for",
-    "place_rows",
-    "read_for_model",
-    "run_placement",
-]
-
 # The model decides which columns are read and how they are prepared.
 PLACING = ("labels", "label_file", "id_column", "part", "vector", "transpose")
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["MapResult"]
-
 
 class MapResult:
     """A map with everything that is known about it; :func:`make_map` returns one.

@@ -23,8 +23,6 @@ from lowland.study.tables.preparing import Prepared, prepare, read
 from lowland.study.targets import first_class, learned_target
 from lowland.study.trusting import NOT_JUDGED, Source, check_fit, judge_fit
 
-__all__ = ["RunOptions", "choose_color", "classes_in", "measure_fit", "prepare_run", "run_map"]
-
 MOST_CLASSES = 100
 
 

@@ -29,8 +29,6 @@ from lowland.study.trusting import judge_foreign
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MapScore", "run_score", "score_map"]
-
 
 class MapScore(NamedTuple):
     """A map of prepared rows, its columns of coordinates, how its rows were found, and measures."""

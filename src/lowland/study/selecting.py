@@ -18,8 +18,6 @@ from lowland.study.tables.options import READING, TableOptions, takes_table_opti
 from lowland.study.tables.preparing import read
 from lowland.study.targets import first_class
 
-__all__ = ["Selection", "run_selection", "select_columns"]
-
 # Distances have no columns to select.
 SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"

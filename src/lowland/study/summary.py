@@ -15,19 +15,6 @@ from lowland.study.fitting import Fit
 from lowland.study.tables.preparing import Prepared
 from lowland.trust import Trust
 
-__all__ = [
-    "axis_shares",
-    "card_of",
-    "facts_of",
-    "fit_entry",
-    "map_entry",
-    "plain_value",
-    "sides_of",
-    "summarize",
-    "table_facts",
-    "variance_shares",
-]
-
 # Fitted values that help to read a map, where a method has them.
 FACTS = (
     "kl_divergence_",

@@ -13,8 +13,6 @@ from lowland.io.columns.name_rules import is_the_class
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NO_TARGET", "Target", "first_class", "learned_target"]
-
 
 class Target(NamedTuple):
     """The column that a method learns from; None if it learns from the rows alone."""

@@ -23,18 +23,6 @@ from lowland.trust.trusting import FEWEST_ROWS
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "NOT_JUDGED",
-    "Judged",
-    "Source",
-    "check_fit",
-    "judge_fit",
-    "judge_foreign",
-    "judge_map",
-    "trust_frame",
-    "why_not_judged",
-]
-
 
 class Judged(NamedTuple):
     """Where a map can be believed; if that is not known, why; and what to say about it."""

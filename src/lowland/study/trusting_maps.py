@@ -31,8 +31,6 @@ from lowland.trust import Trust, trust
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MapTrust", "run_trust", "trust_map"]
-
 NO_REFITS = "a map that is given cannot be made again"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lowland._core.base import Invertible
 from lowland._engines.grids.net import Net
 
-__all__ = ["TopographicReducer"]
-
 
 class TopographicReducer(Invertible):
     """A method writes :meth:`net`, which ``lowland map`` draws through the data."""

@@ -20,27 +20,6 @@ from lowland.topographic._smoothers import (
     gcv,
 )
 
-__all__ = [
-    "LEAST_DF",
-    "SMOOTHERS",
-    "Curve",
-    "Projection",
-    "Rule",
-    "Traced",
-    "as_curve",
-    "directed",
-    "noise",
-    "on_unit",
-    "point_on",
-    "project",
-    "refined",
-    "smoothed",
-    "stable_df",
-    "trace",
-    "tube",
-    "unbiased",
-]
-
 SMOOTHERS: dict[str, type[Smoother]] = {"spline": Spline, "kernel": Kernel, "lowess": Lowess}
 FINER = 2  # knots are placed by the length of a polyline that has so many times more
 PATIENCE = 10  # steps without a better curve, after which the fit ends

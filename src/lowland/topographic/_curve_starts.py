@@ -12,8 +12,6 @@ from lowland._engines.graphs.symmetrize import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.stress import classical_scaling
 
-__all__ = ["along_axis", "along_graph", "around_circle"]
-
 ROUGH = 1e-3  # residual of eigenvectors, enough for a start
 
 

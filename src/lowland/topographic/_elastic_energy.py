@@ -25,8 +25,6 @@ from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units, unit_sums
 from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
 
-__all__ = ["Coefficients", "ElasticGrid", "Hosts", "Softened", "coefficients", "differences"]
-
 STIFFEST = 1e8  # a coefficient beyond it would drown the rows in rounding
 PROXIMITY = 1e-10  # of a node's mean weight: keeps nodes without rows and edges where they are
 ROUNDING = 1e-14

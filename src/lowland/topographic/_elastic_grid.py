@@ -16,8 +16,6 @@ from lowland._core.memory import require_memory
 from lowland._engines.grids.lattice import Lattice, sides_for
 from lowland._engines.grids.principal_plane import PrincipalPlane, principal_plane
 
-__all__ = ["CLOSED", "Start", "lattice_of", "start"]
-
 CLOSED = {"ring": 1, "cylinder": 1}  # how many of the first axes are closed
 AXES = {"hexagon": 2, "ring": 1, "cylinder": 2}  # a rectangle has any number
 EXTENT = 1.75  # deviations: half the width of a uniform distribution is 1.73

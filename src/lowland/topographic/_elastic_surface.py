@@ -10,16 +10,6 @@ from lowland import _native
 from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units
 
-__all__ = [
-    "Projected",
-    "extended",
-    "extrapolated",
-    "places_at",
-    "points_at",
-    "project",
-    "step_lengths",
-]
-
 SEAM = 1e-12  # of a closed axis: rounding does not part places that lie on its seam
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Basis", "grid", "spacing"]
-
 FREE = 1e-6  # the plane's share of the penalty: not 0, so that there is one best plane
 
 

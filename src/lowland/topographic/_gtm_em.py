@@ -14,17 +14,6 @@ import scipy.linalg
 
 from lowland import _native
 
-__all__ = [
-    "Mixture",
-    "Sums",
-    "Table",
-    "added",
-    "e_step",
-    "m_step",
-    "penalty_of",
-    "posterior_sums",
-]
-
 LEAST_NOISE = 1e-8  # of the mean variance: a node on every row would have any likelihood
 SINGULAR = 1e-13  # squared pivots below this share of the largest one are rounding
 

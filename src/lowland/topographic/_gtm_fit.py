@@ -32,8 +32,6 @@ from lowland.topographic._gtm_em import (
     posterior_sums,
 )
 
-__all__ = ["Fit", "InLeaves", "InMemory", "Sheet", "Source", "maximized", "started"]
-
 
 class Source(Protocol):
     """Rows that a sheet is bent through."""

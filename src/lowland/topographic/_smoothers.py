@@ -16,18 +16,6 @@ import scipy.sparse
 from scipy.interpolate import BSpline
 from scipy.optimize import brentq
 
-__all__ = [
-    "Cells",
-    "Kernel",
-    "Lowess",
-    "Smoother",
-    "Spline",
-    "best_control",
-    "cells_of",
-    "control_with",
-    "gcv",
-]
-
 MOST_CELLS = 2000
 LOCAL_CELLS = 500  # of local lines, whose cost is cells times knots
 FEW_CELLS = 150  # enough to count their degrees of freedom

@@ -11,15 +11,6 @@ from lowland._engines.grids.lattice import Lattice
 from lowland._engines.grids.nearest_units import nearest_units, squares_to_units
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = [
-    "UnitCounts",
-    "UnitLabels",
-    "majority",
-    "neighbor_distances",
-    "smooth_places",
-    "unit_counts",
-]
-
 REACH = 2.0  # steps from the nearest unit: the units that have a part in a row's place
 BLOCK_ROWS = 2**14  # rows that are placed at a time
 SHARPNESS = 2.0  # a unit as far as a neighbor of the nearest one has the weight exp(-2)

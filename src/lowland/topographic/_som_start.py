@@ -13,15 +13,6 @@ from lowland._engines.grids.lattice import Lattice, sides_for
 from lowland._engines.grids.principal_plane import PrincipalPlane
 from lowland.topographic._som_sums import Table
 
-__all__ = [
-    "given_sides",
-    "given_units",
-    "number_of_units",
-    "random_rows",
-    "sides_of_grid",
-    "units_on_plane",
-]
-
 MOST_UNITS = 1000
 NO_SPREAD = 1e-7  # share of the first deviation, or of the mean, below which one is rounding
 START_WIDTH = 2.0  # standard deviations from the mean to the border of the first plane

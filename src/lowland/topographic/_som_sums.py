@@ -27,8 +27,6 @@ from lowland._engines.grids.principal_plane import (
 from lowland._engines.linalg.streamed_moments import Survey
 from lowland.topographic._som_places import UnitCounts, unit_counts
 
-__all__ = ["EpochSums", "InLeaves", "InMemory", "Table", "epoch_sums"]
-
 
 class EpochSums(NamedTuple):
     """Sums by the nearest unit of each row, and the summed distance of rows to it.

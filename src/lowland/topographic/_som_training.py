@@ -15,8 +15,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.products import times
 from lowland.topographic._som_sums import Table
 
-__all__ = ["Schedule", "Task", "Trained", "batch", "neighborhood", "online", "radii"]
-
 AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays
 ONLINE_ROWS = 2**12  # rows that are gathered at a time

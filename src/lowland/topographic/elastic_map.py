@@ -30,8 +30,6 @@ from lowland.topographic._elastic_surface import (
     step_lengths,
 )
 
-__all__ = ["ElasticMap"]
-
 MOST_AXES = 3
 SPRINGS = {1: (1e-4, 1e-6), 2: (1e-3, 1e-4)}  # stretching and bending by the number of axes
 

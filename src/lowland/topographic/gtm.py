@@ -31,8 +31,6 @@ from lowland.topographic._gtm_basis import Basis, grid, spacing
 from lowland.topographic._gtm_em import Mixture
 from lowland.topographic._gtm_fit import InLeaves, InMemory, Sheet, Source, maximized, started
 
-__all__ = ["GTM"]
-
 NODES = {1: 100, 2: 20, 3: 9}  # "auto": nodes per axis, by the number of axes
 MOST_CENTERS = {1: 20, 2: 10, 3: 5}
 ROWS_PER_CENTER = 10

@@ -43,8 +43,6 @@ from lowland.topographic._curve import (
 from lowland.topographic._curve_starts import along_axis, along_graph, around_circle
 from lowland.topographic._smoothers import Spline
 
-__all__ = ["PrincipalCurve"]
-
 START_ROWS = 2000  # starts are compared on so many rows
 START_AXES = 30  # and in so many principal axes
 START_STEPS = 30

@@ -39,8 +39,6 @@ from lowland.topographic._som_start import (
     units_on_plane,
 )
 
-__all__ = ["SOM"]
-
 SIDE = Integer(1, 100_000)  # units along an axis
 
 

@@ -16,18 +16,6 @@ from lowland._core.threads import resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._core.wording import shown
 
-__all__ = [
-    "FEWEST_ROWS",
-    "check_data",
-    "check_fixed",
-    "check_method",
-    "check_rows",
-    "check_seed",
-    "check_values",
-    "default_of",
-    "is_number",
-]
-
 FEWEST_ROWS = 100  # two halves then share 25 rows
 SET_HERE = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
 

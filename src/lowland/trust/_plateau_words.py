@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["plateau_sentence", "value_text"]
-
 
 def value_text(value: float) -> str:
     """A value as short as it can be: ``30``, ``12.5``."""

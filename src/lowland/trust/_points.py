@@ -12,8 +12,6 @@ from lowland.metrics.grouping._neighboring import linked_pairs, neighboring_pair
 from lowland.metrics.pointwise.home import NOT_MEASURED, PointHome, homes
 from lowland.metrics.pointwise.missing import NEIGHBORS, Neighborhoods
 
-__all__ = ["JudgedPoints", "judged_points"]
-
 
 class JudgedPoints(NamedTuple):
     """Values of all points, the lists of those that were judged, and the neighbors of all."""

@@ -12,8 +12,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._cost import Work
 from lowland.metrics.pointwise.missing import LISTED
 
-__all__ = ["affordable_rows"]
-
 SHARE = 0.25  # of the map's time
 LEAST_SECONDS = 2.0  # of one core; nobody minds them
 LIKE_TSNE = 3e-4  # seconds per row of a map about whose making nothing is known

@@ -6,12 +6,10 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland.metrics import Comparison
+from lowland.metrics.pointwise.missing import NEIGHBORS
 from lowland.trust.refitting import MakeMap, RefitPart, RefitRows, islands_of, refit, turned
 from lowland.trust.result import Chance, OtherMap
 
-__all__ = ["chance_of_map"]
-
-NEIGHBORS = 15
 QUANTILE = 0.95  # of the null: what keeps more is more than chance
 
 

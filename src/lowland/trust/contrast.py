@@ -10,8 +10,6 @@ from lowland.metrics.grouping._cloud import Cloud
 from lowland.metrics.pointwise.missing import Neighborhoods
 from lowland.trust.result import Contrast
 
-__all__ = ["contrast_of"]
-
 ROWS = 1000  # of all islands together, between which distances are measured
 EACH = 20  # rows of one island, at least
 FEWEST_ISLANDS = 4  # for a correlation of the distances between their centers

@@ -25,8 +25,6 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes
 
-__all__ = ["MOST_COMPONENTS", "component_scores", "null_rows", "without_structure"]
-
 MOST_COMPONENTS = 50  # as many as neighbor methods reduce wider tables to
 
 

@@ -32,8 +32,6 @@ from lowland.trust.result import OtherMap, Plateau
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["parameter_plateau", "perplexity_plateau"]
-
 NEIGHBORS = 15
 PERPLEXITIES = (5.0, 15.0, 30.0, 50.0, 100.0)
 # A difference of half a neighbor of 15 is nothing that a person would see in a map.

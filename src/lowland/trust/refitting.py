@@ -17,17 +17,6 @@ from lowland.metrics.grouping._cloud import Cloud
 from lowland.trust.null_data import MOST_COMPONENTS, component_scores, null_rows, without_structure
 from lowland.trust.result import OtherMap
 
-__all__ = [
-    "ISLAND_DIMENSIONS",
-    "MakeMap",
-    "RefitPart",
-    "RefitRows",
-    "islands_of",
-    "refit",
-    "refit_rows",
-    "turned",
-]
-
 MakeMap = Callable[..., Any]  # rows and a seed, or these and a RefitPart -> coordinates
 
 MOST_ROWS = 10_000

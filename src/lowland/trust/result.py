@@ -17,17 +17,6 @@ from lowland.metrics.pointwise.home import KINDS, PointHome
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Chance",
-    "Contrast",
-    "Island",
-    "OtherMap",
-    "Plateau",
-    "Sentence",
-    "Stability",
-    "Trust",
-]
-
 
 class Sentence(NamedTuple):
     """One answer: the question by name, how serious the answer is, and the answer.

@@ -11,8 +11,6 @@ from lowland.metrics import Gap
 from lowland.metrics.pointwise.home import PointHome
 from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability
 
-__all__ = ["QUESTIONS", "sentences_about"]
-
 QUESTIONS = ("points", "gaps", "merged", "stability", "chance", "contrast")
 FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to fear; above, serious
 FEW_MISPLACED = 0.005

@@ -12,8 +12,6 @@ from lowland.metrics import IslandStability, island_stability, map_agreement
 from lowland.trust.refitting import MakeMap, RefitPart, RefitRows, islands_of, refit, turned
 from lowland.trust.result import OtherMap, Stability
 
-__all__ = ["REFITS", "stability_of_others", "stability_of_refits"]
-
 REFITS = 3
 
 

@@ -24,8 +24,6 @@ from lowland.trust.result import Chance, Island, Stability, Trust
 from lowland.trust.sentences import sentences_about
 from lowland.trust.stability import stability_of_others, stability_of_refits
 
-__all__ = ["FEWEST_ROWS", "NO_REFITS", "trust", "with_refits"]
-
 FEWEST_ROWS = 10
 FEWEST_REFITTED = 50  # rows; with fewer, parts of them say nothing
 NO_REFITS = "refits need a function that makes the map again (make_map)"

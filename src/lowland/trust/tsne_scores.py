@@ -35,8 +35,6 @@ from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
 
-__all__ = ["perturbation_score", "singularity_score"]
-
 ALL_PAIRS = 5_000  # rows of a map up to which all are measured by default
 EXACT_Z = 100_000  # rows up to which Z is summed over all pairs
 SOME_ROWS = 1_000  # of larger maps

@@ -20,8 +20,6 @@ import scipy.sparse
 from lowland import _native
 from lowland._core.context import FitContext
 
-__all__ = ["boundary_rows", "half_sphere", "one_sidedness"]
-
 PER_AXIS = 8  # neighbors for each axis and one more
 LARGEST_SHARE = 4  # a neighborhood is at most this part of the rows: larger ones are never round
 

@@ -23,8 +23,6 @@ from lowland._engines.graphs.checking import row_numbers
 from lowland._engines.graphs.new_rows import geodesics_of_new_rows
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["Surface", "without_passage"]
-
 BLOCK = 512  # rows whose paths are compared at a time
 # a path through the boundary is as long as the right side, up to rounding
 MARGIN = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}

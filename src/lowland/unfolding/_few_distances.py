@@ -15,8 +15,6 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 
-__all__ = ["place_by_few"]
-
 STEPS = 60
 SMALL = 1e-3  # of the distances: shorter ones weigh no more in the first start
 LEAST_DAMPING = 1e-12  # relative to the number of distances

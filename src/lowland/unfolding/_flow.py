@@ -17,8 +17,6 @@ import numpy as np
 
 from lowland import _native
 
-__all__ = ["Flow", "FlowEnergy", "Journey", "backward", "field", "forward", "norms"]
-
 MOST_ITERATIONS = 400  # of the inverse of a step; where h |f_t| = 0.9 each gains a tenth
 CLOSE = 1e-14  # what the last of them may move, relative to the coordinates
 

@@ -10,8 +10,6 @@ from lowland._core.context import FitContext
 from lowland._engines.stress.majorization import Evaluation, majorize
 from lowland.unfolding._flow import Flow, FlowEnergy, Journey, norms
 
-__all__ = ["LearnedFlow", "choose_centers", "learn_flow", "penalties_to", "width_for"]
-
 FIRST_PENALTY, PENALTY_FACTOR, MOST_PENALTIES = 0.1, 10.0, 8
 ROUGH = 1e-3  # the tolerance of all penalties but the last
 JITTER = 1e-3  # norm of the first field per coordinate: at 0 the kept axes feel no force

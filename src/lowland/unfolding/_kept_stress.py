@@ -14,8 +14,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.products import mirror
 from lowland._engines.stress.objective import FACTORED_ROWS, AllPairs, ListedPairs
 
-__all__ = ["connected_neighbors", "kept_stress", "nearest_pairs"]
-
 LISTED = 0.2  # share of the pairs up to which a list of them is faster than the matrix
 # up to so many pairs of a row, a multigrid cycle is cheap and saves steps; with more pairs the
 # degrees alone are nearly as good

@@ -15,8 +15,6 @@ import numpy as np
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["place_by_lateration"]
-
 FLAT = 0.2  # of the widest spread of the neighbors; from 0.05 to 0.3 new rows are placed as well
 
 

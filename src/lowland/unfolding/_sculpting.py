@@ -15,16 +15,6 @@ from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.patches.patch_points import PatchRows
 from lowland._engines.patches.patch_weights import barycentric, mixtures
 
-__all__ = [
-    "Relations",
-    "Sculpted",
-    "arranged",
-    "relations_of",
-    "sculpt",
-    "searched",
-    "settle",
-]
-
 # Chosen by measurement on rolls and s curves of 300 to 5 000 rows.
 ADJUSTED = 1e4  # weight of neighbors adjusted before; 10 in the paper
 WIDTH = 2.0  # a distance error is divided by so many mean neighbor distances, as in the paper

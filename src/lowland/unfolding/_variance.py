@@ -38,8 +38,6 @@ from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.products import matrix_times
 from lowland._engines.stress.majorization import Evaluation, majorize
 
-__all__ = ["KeptPairs", "Unfolded", "duality_gap", "maximize_variance"]
-
 STEPS = 200  # of a round
 STIFFNESS, GROWTH = 4000.0, 1.1  # at first, relative to the mean tension; and per round
 STRONGEST = 2000.0  # push of a pair, relative to the mean tension: a pair that needs more yields

@@ -24,8 +24,6 @@ from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_
 from lowland.unfolding._flow import Flow, FlowEnergy, backward, forward, norms
 from lowland.unfolding._flow_descent import choose_centers, learn_flow, width_for
 
-__all__ = ["DiffeomorphicMap"]
-
 LEARNED_ROWS = 5000  # the flow is learned from so many rows at most; all others flow along
 MOST_AXES = 30  # principal axes in which the rows move, if the map has not more
 NO_VARIANCE = 1e-12  # share of the first axis' variance below which an axis is rounding

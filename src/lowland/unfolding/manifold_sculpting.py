@@ -48,8 +48,6 @@ from lowland.unfolding._sculpting import (
     settle,
 )
 
-__all__ = ["ManifoldSculpting"]
-
 AXES, AXES_PER_COMPONENT = 100, 6  # principal axes that are kept at most
 PART = 1000  # rows that are sculpted first, if there are more
 LARGEST = 1e300  # width of an error: a number, whatever a model file claims

@@ -28,8 +28,6 @@ from lowland._engines.stress.initial_map import landmark_map, separated
 from lowland.unfolding._lateration import place_by_lateration
 from lowland.unfolding._variance import KeptPairs, Unfolded, duality_gap, maximize_variance
 
-__all__ = ["MVU"]
-
 ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
 NEAR_COPY = 1e-3  # of the median edge: nearer rows share a place
 PATHS = 500  # rows that the distances of the start are measured from

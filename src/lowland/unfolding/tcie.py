@@ -34,8 +34,6 @@ from lowland.unfolding._consistent_pairs import Surface
 from lowland.unfolding._few_distances import place_by_few
 from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
 
-__all__ = ["TCIE"]
-
 ALL_ROWS, LANDMARKS = 5000, 2500  # "auto" takes all rows up to here, and of more rows so many
 NEW_ROWS = 512  # rows that are placed at a time
 FEW_KNOWN = 64  # distances of a row, up to which its place is found by Newton's method

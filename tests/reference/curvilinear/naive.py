@@ -7,19 +7,6 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-__all__ = [
-    "cca_rule",
-    "cca_stress",
-    "ddhds_rule",
-    "ddhds_stress",
-    "ddhds_trial",
-    "kth_radii",
-    "largest_distance",
-    "principal_start",
-    "tradeoff_rule",
-    "tradeoff_stress",
-]
-
 
 def principal_start(X, q=2):
     Z = X - X.mean(axis=0)

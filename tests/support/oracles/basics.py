@@ -7,16 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "HeldOut",
-    "connected_edges",
-    "distance",
-    "distances_of",
-    "first_nearest",
-    "like_the_map",
-    "shortest_paths",
-]
-
 
 class HeldOut(NamedTuple):
     """What an oracle may use: parameters, given data, and the fitted map.

@@ -17,8 +17,6 @@ from support.oracles.basics import (
     shortest_paths,
 )
 
-__all__ = ["cca_back", "point_potential", "symmetric_stress"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of
 
-__all__ = ["neighbor_pairs", "point_local_stress", "strength"]
-
 
 def neighbor_pairs(D: np.ndarray, k: int) -> set[tuple[int, int]]:
     """Pairs i < j of which one is among the k nearest of the other, joined to one component."""

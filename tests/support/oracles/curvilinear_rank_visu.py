@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of
 
-__all__ = ["point_ranks", "rank_gaps", "rank_intervals"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of
 
-__all__ = ["point_energy"]
-
 
 def point_energy(task: HeldOut) -> list[Callable[[np.ndarray], np.ndarray] | np.ndarray]:
     """For each new row its energy sum_j delta_j / (p d_j^p) on the torus, or its place if known."""

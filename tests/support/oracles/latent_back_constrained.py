@@ -7,8 +7,6 @@ import numpy as np
 from support.oracles.basics import HeldOut
 from support.oracles.latent_gplvm import covariance_of
 
-__all__ = ["g_of_rows", "process_mean"]
-
 
 def _standardized(task: HeldOut, rows: np.ndarray) -> np.ndarray:
     return (rows - np.mean(task.X, axis=0)) / np.sqrt(np.mean(np.var(task.X, axis=0)))

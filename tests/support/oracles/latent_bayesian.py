@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["expected_rows", "row_heights"]
-
 
 def _scales(task: HeldOut) -> tuple[np.ndarray, float]:
     return np.mean(task.X, axis=0), float(np.sqrt(np.mean(np.var(task.X, axis=0))))

@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["covariance_of", "process_mean", "process_variance", "row_densities"]
-
 
 def _radial(kind: str, r: np.ndarray) -> np.ndarray:
     if kind == "rbf":

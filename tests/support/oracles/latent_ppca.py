@@ -6,8 +6,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["expected_places", "expected_rows"]
-
 
 def expected_places(task: HeldOut) -> np.ndarray:
     """E[U diag(w) z | x_o] along the axes, from the covariance of the known columns.

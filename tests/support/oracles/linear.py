@@ -9,21 +9,6 @@ import scipy.linalg
 
 from support.oracles.basics import HeldOut, like_the_map
 
-__all__ = [
-    "kernel_pca",
-    "kernel_pca_back",
-    "kernel_value",
-    "lda",
-    "lda_back",
-    "lda_probabilities",
-    "linear_mds",
-    "linear_mds_back",
-    "pca",
-    "pca_back",
-    "pca_outlier_scores",
-]
-
-
 # --- PCA --------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,6 @@ import scipy.optimize
 
 from support.oracles.basics import HeldOut, distances_of, like_the_map
 
-__all__ = ["cailliez", "classical_mds", "guttman", "landmark_mds", "monotone", "point_stress"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

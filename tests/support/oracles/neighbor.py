@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of, first_nearest
 
-__all__ = ["affinities", "point_divergence"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of
 
-__all__ = ["counts_of", "point_loss", "scale_of"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

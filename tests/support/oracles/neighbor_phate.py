@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of
 
-__all__ = ["one_step_of_the_walk"]
-
 THRESHOLD = 1e-4
 
 

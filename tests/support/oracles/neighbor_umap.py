@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of, first_nearest
 
-__all__ = ["memberships", "point_loss", "repulsion_potential", "umap_back"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 
 

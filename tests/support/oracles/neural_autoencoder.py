@@ -7,8 +7,6 @@ import numpy as np
 from support.oracles.basics import HeldOut
 from support.oracles.neural_network import network
 
-__all__ = ["code", "decoded"]
-
 
 def _scales(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:
     """Mean and divisor of each column, from the given rows."""

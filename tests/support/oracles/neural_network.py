@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "network"]
-
 FUNCTIONS: dict[str, Callable] = {
     "tanh": np.tanh,
     "relu": lambda a: np.maximum(a, 0),

@@ -9,8 +9,6 @@ import numpy as np
 from support.oracles.basics import HeldOut
 from support.oracles.neural_network import network
 
-__all__ = ["curve", "row_errors"]
-
 
 def _scales(task: HeldOut) -> np.ndarray:
     deviations = np.std(task.X, axis=0, ddof=1)

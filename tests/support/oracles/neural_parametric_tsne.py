@@ -9,8 +9,6 @@ import numpy as np
 from support.oracles.basics import HeldOut
 from support.oracles.neural_network import network
 
-__all__ = ["through_the_network"]
-
 
 def through_the_network(task: HeldOut) -> np.ndarray:
     """h_j = s(sum_i h_i W_ij + b_j) for each layer; the last one is linear."""

@@ -15,15 +15,6 @@ from support.oracles.basics import (
     shortest_paths,
 )
 
-__all__ = [
-    "diffusion_maps",
-    "isomap",
-    "laplacian_eigenmaps",
-    "locally_linear",
-    "locally_linear_back",
-    "tangent_plane",
-]
-
 
 def _joined(task: HeldOut) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Edges of the connected graph, distances of new rows to its rows, and these rows."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, first_nearest
 
-__all__ = ["elastic_back", "elastic_places"]
-
 HEIGHT = np.sqrt(3) / 2
 
 

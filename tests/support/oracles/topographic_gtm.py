@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["posterior_places", "sheet"]
-
 
 def _points(side: int, q: int) -> list[np.ndarray]:
     """A regular grid in [-1, 1]^q, the last coordinate fastest."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["nearest_arc", "on_the_curve"]
-
 
 def _segments(task: HeldOut) -> list[tuple[np.ndarray, np.ndarray, float, float, float]]:
     """Begin, direction, arc length at the begin, and the range of lengths on each segment.

@@ -9,8 +9,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["grid_places", "grid_rows"]
-
 
 class Grid(NamedTuple):
     """Places of units and of their images beside a torus, with the number of the unit."""

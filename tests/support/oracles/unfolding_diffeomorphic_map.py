@@ -7,8 +7,6 @@ from scipy.optimize import root
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["flow_back", "flow_forward"]
-
 
 def _axes(task: HeldOut) -> tuple[np.ndarray, np.ndarray]:
     """The mean, and the principal axes in columns, the largest entry of each positive."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut, distances_of, first_nearest
 
-__all__ = ["lateration"]
-
 
 def lateration(task: HeldOut) -> np.ndarray:
     """2 (y_j - m).(z - m) = |y_j - m|^2 - d_j^2 - mean, in least squares, in all axes of Y.

@@ -8,8 +8,6 @@ import numpy as np
 
 from support.oracles.basics import HeldOut
 
-__all__ = ["angle", "neighbors_of", "point_error", "widest"]
-
 
 def neighbors_of(X: np.ndarray, k: int) -> list[list[int]]:
     """The rows that are among the k nearest of a row, or that have it among theirs."""

@@ -14,8 +14,6 @@ from support.oracles.basics import (
     shortest_paths,
 )
 
-__all__ = ["consistent", "point_stress"]
-
 Height = Callable[[np.ndarray], np.ndarray]
 ROUNDING = 1e-9
 

@@ -16,27 +16,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "Ascending",
-    "Distinct",
-    "Interval",
-    "Meaning",
-    "Names",
-    "Permutation",
-    "Semidefinite",
-    "Starts",
-    "State",
-    "SumsTo",
-    "above",
-    "at_least",
-    "count",
-    "first_flaw",
-    "index_of",
-    "share",
-    "size_of",
-    "with_entry",
-]
-
 ROUNDING = 1e-6  # relative; sums and shares of real models differ from theirs by far less
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from lowland._core.meanings.contents import Meaning, State, first_flaw, with_entry
 
-__all__ = ["Best", "KnownOutside", "RowCounts", "Without"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Best(Meaning):

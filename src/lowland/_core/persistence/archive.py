@@ -21,8 +21,6 @@ from lowland._core.errors import ModelFileError
 from lowland._core.memory import require_memory
 from lowland._core.persistence.npy import Declaration, read_array, write_array
 
-__all__ = ["FAILURES", "MAX_MANIFEST", "Archive", "write_archive"]
-
 # what zipfile is known to raise for damaged files, besides OSError and ValueError
 FAILURES = (
     EOFError,

@@ -17,8 +17,6 @@ from lowland._core.params import Declared, Fitted
 from lowland._core.sparse_input import well_formed
 from lowland._core.validation import is_sparse
 
-__all__ = ["POSSIBLE", "REQUIRED", "check_state", "in_own_order", "state_of"]
-
 LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
 # What the base class itself leaves behind; names of columns only if the data had them.
 REQUIRED = {"n_features_in_": Fitted(None, int, meaning=(count(1),))}

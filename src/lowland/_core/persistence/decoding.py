@@ -13,8 +13,6 @@ import numpy as np
 
 from lowland._core.persistence.encoding import MAX_DEPTH, SCALARS
 
-__all__ = ["MALFORMED", "Decoder"]
-
 # what the Python below raises when a file holds something else than it should
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 SPARSE = ("csc_array", "csc_matrix", "csr_array", "csr_matrix")

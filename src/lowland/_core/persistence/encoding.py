@@ -16,8 +16,6 @@ import numpy as np
 from lowland._core.errors import ModelFileError
 from lowland._core.persistence.npy import is_plain
 
-__all__ = ["MAX_DEPTH", "SCALARS", "Encoder"]
-
 MAX_DEPTH = 50
 SCALARS: dict[str, type[np.generic]] = {
     np.dtype(code).name: np.dtype(code).type

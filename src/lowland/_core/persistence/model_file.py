@@ -17,8 +17,6 @@ from lowland._core.errors import LowlandError, ModelFileError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Model", "read_model", "write_model"]
-
 FORMAT = "lowland-model"
 FORMAT_VERSION = 2
 OLDEST_VERSION = 2  # format 1 was never released

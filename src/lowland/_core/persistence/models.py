@@ -19,8 +19,6 @@ from lowland._core.persistence.decoding import MALFORMED
 if TYPE_CHECKING:
     from lowland._core.estimator import Estimator
 
-__all__ = ["load", "save", "save_chain", "save_joint"]
-
 PARTS = ("class", "params", "state")
 
 

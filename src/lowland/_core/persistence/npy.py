@@ -20,8 +20,6 @@ import numpy as np
 
 from lowland._core.errors import ModelFileError
 
-__all__ = ["Declaration", "is_plain", "read_array", "write_array"]
-
 MAGIC = b"\x93NUMPY\x01\x00"
 CHUNK = 1 << 20
 # numbers whose size is the same on every machine (no long double), bool and fixed-width text

@@ -14,8 +14,6 @@ from typing import Any
 
 from lowland._core.rows.leaves import Block, Task
 
-__all__ = ["ReadAhead"]
-
 END = object()  # of the blocks of a task
 PATIENCE = 0.1  # seconds after which a waiting reader looks whether it is still wanted
 

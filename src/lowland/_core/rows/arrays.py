@@ -12,8 +12,6 @@ from lowland._core.rows.leaves import TASK_ROWS, Block, leaf_ranges, leaf_rows
 from lowland._core.rows.table import Rows
 from lowland._core.validation import FLOATS, is_sparse
 
-__all__ = ["ArrayLeaf", "array_rows"]
-
 
 class ArrayLeaf(NamedTuple):
     """Some rows of an array, and of the frame of what goes along."""

@@ -20,16 +20,6 @@ from lowland._core.rows.leaves import Block, Task
 from lowland._core.rows.table import Rows
 from lowland._core.wording import shown
 
-__all__ = [
-    "PartitionLeaf",
-    "collection_rows",
-    "is_collection",
-    "partitions_of",
-    "split_inputs",
-    "with_collected_target",
-    "with_inputs",
-]
-
 NUMBERS = {"float", "int", "uint", "bool"}
 TARGET = "y"  # the name of labels that came beside a collection
 

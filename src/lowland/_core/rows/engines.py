@@ -18,8 +18,6 @@ from lowland._core.rows.ahead import ReadAhead
 from lowland._core.rows.folding import TreeFold
 from lowland._core.rows.leaves import Block, Task
 
-__all__ = ["Engine", "Job", "Stream", "current_engine", "naming_source", "run_task", "using"]
-
 Work = Callable[[Iterator[Block], Any], Any]
 
 

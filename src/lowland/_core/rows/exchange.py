@@ -35,8 +35,6 @@ from lowland._core.wording import shown
 if TYPE_CHECKING:
     from lowland._core.rows.table import Rows
 
-__all__ = ["PartLeaf", "Section", "exchanged"]
-
 SECTION_BYTES = 1 << 28  # of the rows of a task that are sorted at once, with all copies
 MOST_PARTS = 1 << 20
 NUMBER = np.dtype("<i8")

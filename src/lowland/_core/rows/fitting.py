@@ -18,8 +18,6 @@ from lowland._core.rows.table import Rows
 from lowland._core.validation import FLOATS, check_matrix, is_sparse
 from lowland._core.wording import shown
 
-__all__ = ["Checked", "Placing", "as_rows", "checked_rows", "float_type", "needs_memory", "rows_at"]
-
 
 def as_rows(X: Any) -> Rows | None:
     """X as a table in leaves if it is one, or a collection of Dask; None if it is in memory."""

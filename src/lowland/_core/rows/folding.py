@@ -10,8 +10,6 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["FAN_IN", "TreeFold", "merge_all"]
-
 FAN_IN = 8
 
 

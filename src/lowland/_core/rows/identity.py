@@ -15,8 +15,6 @@ import numpy as np
 
 from lowland._core.validation import is_sparse
 
-__all__ = ["fingerprint"]
-
 # Attributes that change nothing about results: how many threads, what is shown.
 WITHOUT_EFFECT = ("n_jobs", "verbose", "callback")
 PLAIN = (str, int, float, complex, bool, bytes, type(None))

@@ -10,17 +10,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = [
-    "TASK_ROWS",
-    "Block",
-    "Leaf",
-    "Task",
-    "count_rows",
-    "leaf_ranges",
-    "leaf_rows",
-    "tasks_of",
-]
-
 TASK_ROWS = 1 << 18  # rows of a task, at most: 1 billion rows are 3 815 tasks
 TASK_BYTES = 1 << 30  # of its numbers as float64, at most
 LEAF_BYTES = 1 << 26  # of the numbers of a leaf, which is read at once

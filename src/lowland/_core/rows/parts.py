@@ -23,8 +23,6 @@ from lowland._core.rows.leaves import Block
 if TYPE_CHECKING:
     from lowland._core.rows.table import Rows
 
-__all__ = ["MANIFEST", "PartWriter", "Parts", "part_name", "write_parts"]
-
 MANIFEST = "_lowland.json"
 VERSION = 1  # of the manifest and of what decides about the bytes of a part
 

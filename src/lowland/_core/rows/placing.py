@@ -11,8 +11,6 @@ from lowland._core.rows.fitting import Placing, float_type
 from lowland._core.rows.scheduling import PlacedCollection
 from lowland._core.rows.table import Rows
 
-__all__ = ["placed_table"]
-
 
 def placed_table(estimator: Any, X: Any) -> Any:
     """The places of X by a fitted estimator, in a container of the kind of X; None if X is in

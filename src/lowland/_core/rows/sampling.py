@@ -12,8 +12,6 @@ import numpy as np
 from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 
-__all__ = ["check_sample", "row_keys", "sampled_rows"]
-
 STEP = 1 << 22  # keys at a time
 GOLDEN = 0x9E3779B97F4A7C15
 

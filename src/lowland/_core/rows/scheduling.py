@@ -27,8 +27,6 @@ from lowland._core.rows.folding import FAN_IN, TreeFold, merge_all
 from lowland._core.threads import limit_threads
 from lowland._core.validation import FLOATS
 
-__all__ = ["PlacedCollection", "Scheduled"]
-
 BATCH = 8 * FAN_IN  # tasks that the scheduler gets at once
 Names = Callable[[Any], list[str]]
 

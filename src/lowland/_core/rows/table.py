@@ -24,8 +24,6 @@ from lowland._core.rows.parts import Parts, write_parts
 from lowland._core.rows.sampling import check_sample, sampled_rows
 from lowland._core.validation import is_sparse
 
-__all__ = ["Rows"]
-
 
 class Rows:
     """A table of n rows and p columns, in leaves that are read when they are needed.

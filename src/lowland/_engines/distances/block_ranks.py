@@ -17,8 +17,6 @@ from lowland._engines.distances.filter_space import FilterSpace, PackedPoints
 from lowland._engines.distances.metrics import pair_distances
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["nearer_in_block", "square_distances"]
-
 TILE = 1 << 22  # distances per block: 32 MB
 
 

@@ -22,8 +22,6 @@ from lowland._engines.distances.metrics import (
 )
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["CrossDistances"]
-
 
 class CrossDistances:
     """d(x, y_j) for new rows x and the fitted rows y_j, in float64.

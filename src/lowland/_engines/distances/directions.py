@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Directions", "settle_empty"]
-
 
 class Directions(NamedTuple):
     """Rows of length 1, with one more column that is 1 for rows without direction."""

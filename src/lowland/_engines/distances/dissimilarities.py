@@ -19,14 +19,6 @@ from lowland._engines.distances.distance_rows import DenseRows, blocks_of, dista
 from lowland._engines.distances.function_metric import check_symmetric
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = [
-    "check_connected",
-    "check_new_distances",
-    "distance_matrix",
-    "given_dissimilarities",
-    "known_pairs",
-]
-
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
 
 

@@ -34,9 +34,6 @@ from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.magnitude import scaled
 
-__all__ = ["DenseRows", "DistanceRows", "blocks_of", "distance_rows"]
-
-
 CACHED = 1 << 19  # distances that fit into the cache: 4 MB
 BUSY_ROWS = 48
 PART_BYTES = 16_000_000  # of a copy that is packed in parts

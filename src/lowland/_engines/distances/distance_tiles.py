@@ -19,8 +19,6 @@ from lowland._engines.distances.metrics import (
 )
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["TILE", "DistanceTiles"]
-
 TILE = 1 << 22  # distances of one tile: 32 MB
 
 

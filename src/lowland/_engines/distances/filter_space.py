@@ -27,8 +27,6 @@ from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import by_covariance, by_gram
 
-__all__ = ["FILTER_COLUMNS", "FULL_COLUMNS", "FilterSpace", "PackedPoints", "panel_width"]
-
 FULL_COLUMNS = 128
 LEADING = 96
 FILTER_COLUMNS = LEADING + 1  # coordinates of wider tables, with the length that is left over

@@ -19,8 +19,6 @@ import numpy as np
 from lowland._core.errors import ParameterError
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["CALLS", "check_arguments", "check_symmetric", "function_distances", "number_of"]
-
 CALLS = 1 << 12  # pairs between two looks at the monitor: a call takes some microseconds or more
 SAME = 1e-5  # of the largest: d(x, y) and d(y, x) may differ by rounding
 SHOWN = 4  # values of a row in a message

@@ -15,15 +15,6 @@ from lowland._engines.distances.directions import Directions
 from lowland._engines.distances.metrics import check_values, has_directions, unit_power
 from lowland._engines.linalg.magnitude import unit_for, units_for
 
-__all__ = [
-    "in_type",
-    "in_units",
-    "metric_unit",
-    "metric_units",
-    "rows_of",
-    "true_distances",
-]
-
 
 def metric_unit(greatest: float, metric: Any) -> float:
     """The unit for rows whose largest value is ``greatest``; 1 unless that is extreme."""

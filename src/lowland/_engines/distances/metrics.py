@@ -20,23 +20,6 @@ from lowland._engines.distances.function_metric import (
     function_distances,
 )
 
-__all__ = [
-    "METRICS",
-    "TREE_COLUMNS",
-    "Metric",
-    "canonical",
-    "check_metric",
-    "check_metric_params",
-    "check_values",
-    "from_products",
-    "has_directions",
-    "metrics_with",
-    "pair_distances",
-    "pairs_at_once",
-    "tree_exponent",
-    "unit_power",
-]
-
 # Up to so many columns a KD tree is faster than all distances of scipy's cdist. Measured with 6 000
 # rows, CPU seconds of tree / cdist: 15 nearest in Manhattan distance 0.8 / 0.8 at 8 columns,
 # 1.5 / 2.3 at 12, 2.1 / 1.4 at 16 (data of 4 dimensions 0.6 / 1.9); pairs within the 1 % radius

@@ -16,8 +16,6 @@ from lowland._engines.distances.distance_rows import DenseRows, DistanceRows, bl
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["full_ranks", "partner_ranks", "ranks_in"]
-
 STEPS = 20  # of the progress bar
 MANY = 200  # from so many ranks per row, sorting the row is cheaper than counting
 

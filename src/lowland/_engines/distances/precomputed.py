@@ -10,8 +10,6 @@ from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["check_distances"]
-
 
 def check_distances(D: Any, argument: str, *, square: bool) -> None:
     """Refuse a matrix that is not a matrix of distances."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from lowland._engines.linalg.magnitude import near_one
 
-__all__ = ["row_squares", "unit_rows"]
-
 
 def row_squares(X: Any) -> np.ndarray:
     """Squared length of each row."""

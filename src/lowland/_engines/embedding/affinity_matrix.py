@@ -11,8 +11,6 @@ from lowland import _native
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 
-__all__ = ["JointAffinities", "symmetrize_affinities", "transposed_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class JointAffinities:

@@ -26,8 +26,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.embedding.divergence import Forces
 from lowland._engines.embedding.repulsion import repulsion_cost
 
-__all__ = ["Descent", "Objective", "Stage", "descend", "descent_step_cost"]
-
 LONGEST = 5.0
 LOOK = 50
 ARRANGED_ROWS = 5000  # smaller maps fit into the cache in any order

@@ -34,8 +34,6 @@ from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.repulsion import Repulsion, weighted_repulsion
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["Divergence", "Forces", "entropy_of"]
-
 
 class Forces(NamedTuple):
     """1/4 of the gradient is attraction - repulsion / total; ``loss`` is None unless requested."""

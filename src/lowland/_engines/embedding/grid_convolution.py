@@ -16,8 +16,6 @@ import numpy as np
 
 from lowland import _native
 
-__all__ = ["GridConvolution", "corrected_spectrum", "padded_nodes"]
-
 SPLINE = (66 / 120, 26 / 120, 1 / 120)  # of order 6, at 0, 1 and 2
 LANES = 8  # frequencies of rows that the native kernel takes at a time
 

@@ -17,8 +17,6 @@ from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.principal_axes import leading_axes
 
-__all__ = ["given_layout", "principal_layout", "random_layout", "spectral_layout"]
-
 ROUGH = 1e-2  # residual of eigenvectors
 SMALL = 1e-4  # standard deviation along the first axis: too small for repulsion to matter
 CROWDED, NOISE = (

@@ -6,8 +6,6 @@ import numpy as np
 
 from lowland import _native
 
-__all__ = ["EdgeOrder", "map_order"]
-
 KEY_BITS = 30
 
 

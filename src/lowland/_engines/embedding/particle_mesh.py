@@ -37,8 +37,6 @@ from lowland._engines.embedding.grid_convolution import (
     padded_nodes,
 )
 
-__all__ = ["DISTANCE", "Field", "ParticleMesh", "RadialKernel", "grid_nodes", "similarity"]
-
 # Distance of grid nodes in units of the kernel's width. The error of the forces falls with it, and
 # errors make the descent end higher. In three dimensions nodes are expensive, so that only maps
 # narrower than NARROW have the finer grid there.

@@ -11,8 +11,6 @@ import numpy as np
 from lowland._core.constraints import Real
 from lowland._core.errors import DataError, ParameterError
 
-__all__ = ["check_perplexity", "default_neighbors"]
-
 NEIGHBORS_PER_PERPLEXITY = 3  # weights of farther rows are below 1/100 of the nearest's
 
 

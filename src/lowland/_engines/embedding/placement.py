@@ -35,18 +35,6 @@ from lowland._engines.embedding.particle_mesh import (
     similarity,
 )
 
-__all__ = [
-    "GRID_LIMIT",
-    "MARGIN",
-    "FrozenMap",
-    "Height",
-    "MapField",
-    "map_field",
-    "place_rows",
-    "settled",
-    "settled_on_grid",
-]
-
 STEPS = 100
 CLOSE = 1e-4  # a row has converged when it moves by less
 MARGIN = 40  # grid nodes around the map that a new row may use

@@ -23,14 +23,6 @@ from lowland._core.card import Estimate
 from lowland._core.errors import ParameterError
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
 
-__all__ = [
-    "Repulsion",
-    "choose_repulsion",
-    "pairwise_repulsion",
-    "repulsion_cost",
-    "weighted_repulsion",
-]
-
 # (Y, potential, forces): fills the last two.
 Repulsion = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 

@@ -20,8 +20,6 @@ import numpy as np
 
 from lowland import _native
 
-__all__ = ["KINDS", "Covariance", "Expansion", "Slopes"]
-
 Quadruple = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 TINY = 1e-150  # a distance of 0: where matern32 has no second derivative it gets a large one
 LEAST_SHARE = 1e-6  # of the largest relevance

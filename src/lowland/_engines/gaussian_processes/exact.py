@@ -20,8 +20,6 @@ from lowland._engines.linalg.cholesky import (
     solve_lower,
 )
 
-__all__ = ["ExactLikelihood", "exact_posterior", "log_likelihood"]
-
 
 class ExactLikelihood(NamedTuple):
     """The value, and its slopes by log parameters, by log s^2 and by the rows of X."""

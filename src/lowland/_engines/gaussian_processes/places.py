@@ -21,8 +21,6 @@ from lowland._engines.gaussian_processes.streamed import in_blocks
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.linalg import products
 
-__all__ = ["Placed", "likely_starts", "place_rows"]
-
 Criterion = Literal["bound", "likelihood"]
 
 

@@ -16,8 +16,6 @@ from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["Posterior"]
-
 
 class Posterior(NamedTuple):
     """The covariance with its log parameters, Z (m, q), A (m, D), P (m, m) and the noise s^2.

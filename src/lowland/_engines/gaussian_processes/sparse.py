@@ -21,25 +21,6 @@ from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
 from lowland._engines.linalg.products import times
 
-__all__ = [
-    "JITTER",
-    "BoundSlopes",
-    "SparseBound",
-    "Statistics",
-    "SumSlopes",
-    "Sums",
-    "bound_slopes",
-    "bound_value",
-    "collapsed_bound",
-    "inducing_matrix",
-    "inducing_slopes",
-    "inverse_factor",
-    "posterior_from",
-    "sparse_bound",
-    "sparse_posterior",
-    "statistics_sums",
-]
-
 JITTER = 1e-6  # share of the mean variance that is added to the diagonal of Kz
 
 

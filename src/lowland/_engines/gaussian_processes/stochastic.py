@@ -41,8 +41,6 @@ from lowland._engines.gaussian_processes.streamed import (
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.network.quasi_newton import Minimum, minimize
 
-__all__ = ["Trained", "minus_log_prior", "part_sizes", "part_steps", "train", "training_cost"]
-
 FIRST_ROWS = 500  # of the first part, or ROWS_PER_INPUT for each inducing point
 ROWS_PER_INPUT = 10
 GROWTH = 4  # about how much larger each part is

@@ -35,8 +35,6 @@ from lowland._engines.gaussian_processes.sparse import (
 )
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["in_blocks", "streamed_bound", "streamed_posterior", "streamed_value"]
-
 BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
 BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points
 

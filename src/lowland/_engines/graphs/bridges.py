@@ -28,8 +28,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.distances.distance_tiles import DistanceTiles
 from lowland._engines.distances.metrics import canonical
 
-__all__ = ["Edges", "shortest_bridges"]
-
 CANDIDATES = 8
 
 

@@ -13,8 +13,6 @@ import scipy.sparse
 
 from lowland._core.errors import DataError
 
-__all__ = ["checked_graph", "row_numbers"]
-
 
 def checked_graph(
     graph: Any, what: str = "graph", *, keep_loops: bool = False

@@ -13,8 +13,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.graphs.bridges import Edges, shortest_bridges
 from lowland._engines.graphs.checking import row_numbers
 
-__all__ = ["ConnectedGraph", "connect", "connected_components", "join"]
-
 
 class ConnectedGraph(NamedTuple):
     """A connected graph, and how it was obtained.

@@ -10,8 +10,6 @@ import scipy.sparse
 from lowland._engines.graphs.checking import row_numbers
 from lowland._engines.neighbors.duplicates import EqualRows
 
-__all__ = ["without_copies"]
-
 
 def without_copies(graph: scipy.sparse.csr_matrix, equal: EqualRows | None) -> Any:
     """The graph of the groups of equal rows; each group has the edges of all its rows."""

@@ -27,8 +27,6 @@ from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = ["shortest_path_blocks", "shortest_paths", "shortest_paths_cost"]
-
 LANDMARKS = 4
 LEAF = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
 BLOCK = 1 << 24  # distances computed between two updates of the monitor

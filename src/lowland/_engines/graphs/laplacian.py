@@ -23,8 +23,6 @@ import scipy.sparse
 from lowland._core.errors import ParameterError, unknown_name
 from lowland._engines.graphs.checking import checked_graph, row_numbers
 
-__all__ = ["laplacian", "laplacian_product"]
-
 KINDS = ["unnormalized", "symmetric"]
 
 

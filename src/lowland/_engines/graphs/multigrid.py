@@ -24,8 +24,6 @@ import scipy.sparse
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.products import matrix_times
 
-__all__ = ["graph_multigrid"]
-
 COARSEST = 400  # rows that are inverted as a dense matrix
 DAMPING = 2 / 3
 FEW_NEIGHBORS = 14  # of a group: with more, smoothed groups would overlap with almost all others

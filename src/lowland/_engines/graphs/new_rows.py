@@ -9,8 +9,6 @@ from lowland._core.context import FitContext
 from lowland._engines.graphs.geodesics import shortest_paths
 from lowland._engines.linalg.magnitude import in_units_of
 
-__all__ = ["geodesics_of_new_rows"]
-
 LONGEST_LINK = 1e140  # relative to the longest edge; sums of larger squares overflow
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from lowland._engines.linalg.magnitude import in_units_of
 
-__all__ = ["heat_exponents", "nystrom_divisors", "weighted_sum"]
-
 SMALLEST_DIVISOR = 0.05  # smaller 1 - lambda would only amplify the noise of new rows
 
 

@@ -20,8 +20,6 @@ from lowland._core.context import FitContext
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 
-__all__ = ["GraphSpectrum", "graph_spectrum", "laplacian_spectrum"]
-
 TOLERANCE = 1e-4
 
 

@@ -9,8 +9,6 @@ import scipy.sparse
 
 from lowland._engines.graphs.checking import checked_graph
 
-__all__ = ["symmetrize"]
-
 
 def symmetrize(graph: Any) -> scipy.sparse.csr_matrix:
     """The graph in which i and j are neighbors if either is a neighbor of the other.

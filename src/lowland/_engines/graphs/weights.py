@@ -25,18 +25,6 @@ import scipy.sparse
 
 from lowland._core.errors import ParameterError, unknown_name
 
-__all__ = [
-    "WeightedGraph",
-    "half_length",
-    "heat_weights",
-    "local_graph",
-    "local_scales",
-    "local_weights",
-    "median_length",
-    "root_mean_square",
-    "weighted_graph",
-]
-
 LEAST_WEIGHT = 1e-9  # an edge that is much too long still holds the graph together
 LOCAL_SHARE = 0.5  # of the distance to the k-th neighbor that is a local scale
 LEAST_LOCAL_WEIGHT = float(np.exp(-(LOCAL_SHARE**-2)))

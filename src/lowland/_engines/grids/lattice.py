@@ -16,8 +16,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["Lattice", "Simplices", "Surroundings", "sides_for"]
-
 ROW_HEIGHT = np.sqrt(3) / 2  # of a hexagonal grid
 MOST_STRETCHED = 8.0  # the ratio of two sides of a grid is at most this
 

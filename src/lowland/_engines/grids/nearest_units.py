@@ -19,15 +19,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.products import times
 from lowland._engines.neighbors.cell_search import nearest_centers
 
-__all__ = [
-    "Nearest",
-    "UnitSums",
-    "nearest_units",
-    "nearest_with_squares",
-    "squares_to_units",
-    "unit_sums",
-]
-
 FEW = 2  # units that the kernel can seek
 
 

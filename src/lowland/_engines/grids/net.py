@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Net"]
-
 
 class Net(NamedTuple):
     """Points (n_nodes, p), and the pairs of them that are joined."""

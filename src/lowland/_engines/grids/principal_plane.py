@@ -13,8 +13,6 @@ from lowland._engines.linalg.moments import without_gaps
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, leading_axes
 from lowland._engines.linalg.streamed_moments import Survey, filled_moments
 
-__all__ = ["PrincipalPlane", "plane_of", "plane_of_leaves", "principal_plane"]
-
 
 class PrincipalPlane(NamedTuple):
     """Mean (p,), unit axes in rows (q, p), and the standard deviation (q,) along each axis.

@@ -29,19 +29,6 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.moments import column_moments
 
-__all__ = [
-    "KERNELS",
-    "DenseKernel",
-    "GivenKernel",
-    "Kernel",
-    "KernelMatrix",
-    "RowKernel",
-    "checked_values",
-    "kernel_matrix",
-    "kernel_product_cost",
-    "panel_blocks",
-]
-
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", "precomputed")
 KINDS = {"linear": 0, "cosine": 0, "rbf": 1, "laplacian": 2, "poly": 3, "sigmoid": 4}
 

@@ -22,15 +22,6 @@ from lowland._core.errors import ParameterError
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.sparse_rows import row_squares
 
-__all__ = [
-    "BY_COLUMNS",
-    "kernel_scale",
-    "mean_square",
-    "median_distance",
-    "sample_distances",
-    "sample_numbers",
-]
-
 BY_COLUMNS = "1/p"  # the value of the parameter that means 1 / n_features
 
 SAMPLE = 1000  # rows whose pairs represent all pairs; fewer of wide rows

@@ -18,13 +18,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
 
-__all__ = [
-    "between",
-    "check_finite_products",
-    "diagonal_of",
-    "of_product",
-]
-
 DENSE_BYTES = 2**27  # of sparse rows that are made dense at a time
 
 

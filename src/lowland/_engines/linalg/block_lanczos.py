@@ -20,8 +20,6 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg.dense_eigen import fix_signs, lapack_pairs
 
-__all__ = ["BLOCK_WIDTH", "LargestPairs", "Operator", "block_lanczos"]
-
 Operator = Callable[[np.ndarray], np.ndarray]
 
 # Vectors per product: enough to use each number of A several times, few enough to converge.

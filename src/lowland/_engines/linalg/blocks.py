@@ -13,15 +13,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = [
-    "BLOCK_BYTES",
-    "BLOCK_ROWS",
-    "contiguous_blocks",
-    "row_blocks",
-    "rows_within",
-    "strided",
-]
-
 BLOCK_ROWS = 2**17
 BLOCK_BYTES = 2**25  # 4 million float64 numbers
 

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["CenteredOperator", "double_center"]
-
 
 def double_center(A: np.ndarray, scale: float = 1.0) -> np.ndarray:
     """Replace A by scale * H A H, in place; returns the means of the columns of A.

@@ -11,8 +11,6 @@ import numpy as np
 
 from lowland._engines.linalg.block_lanczos import Operator
 
-__all__ = ["low_pass"]
-
 
 def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
     """V -> T_m(((a + b) - 2 M) / (b - a)) V, with M V = ``times(V)``, by T's recurrence.

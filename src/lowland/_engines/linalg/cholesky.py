@@ -9,8 +9,6 @@ import numpy as np
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg.products import mirror
 
-__all__ = ["GaussianSums", "gaussian_sums", "inverse_from", "lower_factor", "solve_lower"]
-
 
 def lower_factor(A: np.ndarray) -> np.ndarray:
     """L of a positive definite matrix; ``LinAlgError`` if it is not. Reads the upper triangle."""

@@ -20,16 +20,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.linalg.moments import column_moments, may_overflow, pilot
 from lowland._engines.linalg.products import mirror
 
-__all__ = [
-    "ClassColumns",
-    "ClassMoments",
-    "class_columns",
-    "class_moments",
-    "members",
-    "merge_classes",
-    "widened",
-]
-
 # Rows gathered at a time: enough that adding p x p matrices costs little, few enough for memory
 GATHERED_ROWS = 4096
 

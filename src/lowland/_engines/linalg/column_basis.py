@@ -23,8 +23,6 @@ from lowland._engines.linalg.eigen_costs import all_pairs_cost
 from lowland._engines.linalg.moments import column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 
-__all__ = ["ColumnBasis", "orthonormal_basis", "orthonormal_basis_cost"]
-
 ROUNDINGS = 4.0  # operations, each of them rounded, that a column may be the result of
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg.moments import column_moments, known_moments, may_overflow
 
-__all__ = ["ColumnSums", "column_sums", "merge_columns", "no_columns", "with_value"]
-
 
 class ColumnSums(NamedTuple):
     """Of each column: known values, their mean, sum of squared deviations, least and greatest.

@@ -8,15 +8,6 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 
-__all__ = [
-    "EigenPairs",
-    "exponent_of",
-    "fix_signs",
-    "is_small",
-    "lapack_pairs",
-    "largest_of_semidefinite",
-]
-
 # Up to this order all pairs cost less than the import of scipy.
 SMALL_ORDER = 150
 # Below this order LAPACK finds all pairs faster than Lanczos finds a few.

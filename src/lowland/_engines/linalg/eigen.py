@@ -52,25 +52,6 @@ from lowland._engines.linalg.dense_eigen import (
 if TYPE_CHECKING:
     from lowland._engines.linalg.smallest_solvers import SmallestPairs
 
-__all__ = [
-    "BLOCK_WIDTH",
-    "EigenPairs",
-    "GeneralizedPairs",
-    "LargestPairs",
-    "Operator",
-    "SingularValues",
-    "all_eigenpairs",
-    "eigenvalues",
-    "fix_signs",
-    "general_eigenvalues",
-    "generalized_eigenpairs",
-    "is_small",
-    "largest_eigenpairs",
-    "rank_cutoff",
-    "smallest_eigenpairs",
-    "thin_svd",
-]
-
 
 def all_eigenpairs(A: np.ndarray) -> EigenPairs:
     """All eigenpairs of a symmetric matrix (n, n), or of each matrix of a stack (m, n, n).

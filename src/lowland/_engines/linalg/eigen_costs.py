@@ -9,8 +9,6 @@ from __future__ import annotations
 from lowland._core.card import Estimate
 from lowland._engines.linalg.dense_eigen import is_small
 
-__all__ = ["all_pairs_cost", "largest_pairs_cost", "operator_pairs_cost", "smallest_pairs_cost"]
-
 USUAL_BLOCKS = 6  # of vectors until block Lanczos has converged
 
 

@@ -15,8 +15,6 @@ import scipy.sparse.linalg
 from lowland._engines.linalg.block_lanczos import Operator
 from lowland._engines.linalg.skyline import Skyline, SkylineCholesky
 
-__all__ = ["Inverse", "inverse_of"]
-
 FIRST_SHIFT, LAST_SHIFT = 1e-13, 1e-6  # relative to the norm
 FEW_ENTRIES, LOW = 24, 400  # entries and mean height of a row up to which SuperLU is faster
 

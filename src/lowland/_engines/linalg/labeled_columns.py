@@ -21,8 +21,6 @@ from lowland._engines.linalg.column_sums import (
     no_columns,
 )
 
-__all__ = ["LabeledColumns", "labeled_columns", "merge_labeled", "sums_by_class"]
-
 
 class LabeledColumns(NamedTuple):
     """The sorted classes, and sums (C, p) with one row for each."""

@@ -15,19 +15,6 @@ from lowland._core.errors import DataError
 from lowland._core.units import MOST, USUAL, exponent_for, in_unit, largest, largest_value
 from lowland._core.validation import is_sparse
 
-__all__ = [
-    "EXTREME",
-    "check_magnitude",
-    "column_exponents",
-    "in_units_of",
-    "near_one",
-    "safe_exponent",
-    "scaled",
-    "spread_of",
-    "unit_for",
-    "units_for",
-]
-
 EXTREME = 1e140  # beyond it, and below its inverse, sums of squares overflow or underflow
 
 

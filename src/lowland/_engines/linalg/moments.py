@@ -22,17 +22,6 @@ from lowland._engines.linalg.blocks import BLOCK_ROWS, contiguous_blocks, row_bl
 from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import mirror
 
-__all__ = [
-    "KnownMoments",
-    "Moments",
-    "column_moments",
-    "known_moments",
-    "merge",
-    "moments",
-    "moments_cost",
-    "without_gaps",
-]
-
 # Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
 

@@ -26,16 +26,6 @@ from lowland._engines.linalg.magnitude import safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 
-__all__ = [
-    "PrincipalAxes",
-    "by_covariance",
-    "by_gram",
-    "by_krylov",
-    "column_scale",
-    "leading_axes",
-    "principal_axes_cost",
-]
-
 # Of leading_axes: the most columns for the covariance, the most rows for the Gram matrix.
 COVARIANCE_COLUMNS, GRAM_ROWS = 3000, 2000
 

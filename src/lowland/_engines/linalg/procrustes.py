@@ -9,8 +9,6 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._engines.linalg.eigen import thin_svd
 
-__all__ = ["Alignment", "align", "turned_like"]
-
 
 class Alignment(NamedTuple):
     """``aligned = scale * (Y @ rotation) + translation``, Y with zero columns up to the wider map.

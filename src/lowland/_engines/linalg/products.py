@@ -27,16 +27,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import contiguous_blocks, row_blocks, strided
 from lowland._engines.linalg.magnitude import unit_for
 
-__all__ = [
-    "gram_cost",
-    "matrix_times",
-    "mirror",
-    "sample_gram",
-    "times",
-    "times_cost",
-    "transpose_times",
-]
-
 
 def times_cost(n: int, p: int, q: int) -> Estimate:
     """Of :func:`times` or :func:`transpose_times` with q vectors."""

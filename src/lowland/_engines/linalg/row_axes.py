@@ -29,8 +29,6 @@ from lowland._engines.linalg.magnitude import (
 from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland._engines.linalg.principal_axes import PrincipalAxes, column_scale
 
-__all__ = ["by_krylov_in_leaves", "moments_of_leaves", "sums_of_columns"]
-
 # Vectors per product: reading rows takes longer than multiplying them by a few more vectors, and
 # wider blocks need fewer passes.
 FEWEST, MOST = 64, 128

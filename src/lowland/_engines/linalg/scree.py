@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["broken_stick", "elbow"]
-
 
 def elbow(values: np.ndarray) -> int:
     """The number of the entry, from 1, at which a curve bends most.

@@ -27,8 +27,6 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
 
-__all__ = ["Skyline", "SkylineCholesky", "line_up", "plan_skyline"]
-
 PANEL = 128
 WORTH_THREADS = 2e9  # operations: with fewer, two threads are slower than one
 

@@ -35,8 +35,6 @@ from lowland._engines.linalg.factors import Inverse, inverse_of
 from lowland._engines.linalg.products import matrix_times
 from lowland._engines.linalg.skyline import Skyline, plan_skyline
 
-__all__ = ["SmallestPairs", "SmallestProblem", "solve_smallest"]
-
 MOST_FLOPS = 1e12  # of a factorization: about a minute
 ROUNDING = 1e-10  # eigenvalues below this share of the norm cannot be distinguished reliably
 DEGREES = (20, 80, 320)  # of the filter, until the residual is small enough

@@ -29,8 +29,6 @@ from lowland._engines.linalg.moments import (
     moments,
 )
 
-__all__ = ["Survey", "filled_moments", "fit_surveyed", "survey"]
-
 
 class Survey(NamedTuple):
     """What one pass tells of a table.

@@ -15,8 +15,6 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._engines.stress.majorization import majorize
 
-__all__ = ["Annealed", "anneal", "farthest", "geometric"]
-
 STAGES, STEPS = 20, 15  # more stages, or more steps of each, end at nearly the same loss
 SHARE = 0.75  # of all steps: for the stages before the last
 

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RADIAL", "Law"]
-
 RADIAL = ("step", "exp", "sigmoid")
 KINDS = (*RADIAL, "symmetric")
 

@@ -14,8 +14,6 @@ import numpy as np
 from lowland import _native
 from lowland._engines.local_stress.laws import Law
 
-__all__ = ["AllPairs", "LocalEvaluation", "LocalStress", "PointSums"]
-
 
 class PointSums(NamedTuple):
     """Sums over the pairs of each point; the forces are half the gradient of the potential."""

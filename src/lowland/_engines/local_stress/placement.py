@@ -25,8 +25,6 @@ from lowland._engines.local_stress.laws import Law
 from lowland._engines.local_stress.objective import AllPairs, PointSums
 from lowland._engines.stress.placement import Height, between_nearest, equal_points, settled
 
-__all__ = ["law_height", "lowest_nearby", "place_by_law", "sums_at"]
-
 FLOAT64_POINTS = 1000  # distances to more points are float32, which is twice as fast
 NEAREST, TAKEN = 8, 2  # places where u is computed, and those of them that are starts
 # of the width of the map: a row that moves less has converged, and roughly so to compare starts

@@ -17,15 +17,6 @@ from lowland._engines.distances.metrics import pair_distances, pairs_at_once
 from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = [
-    "NeighborLists",
-    "block_search",
-    "metric_search",
-    "nearest_in_rows",
-    "sparse_search",
-    "stored_neighbors",
-]
-
 TILE = 1 << 22  # distances per block: 32 MB
 
 

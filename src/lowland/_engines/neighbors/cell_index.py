@@ -39,8 +39,6 @@ from lowland._engines.neighbors.cell_search import (
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 
-__all__ = ["CellIndex"]
-
 CELL_ROWS = 200  # at least; more where there are many rows, so that cells are few
 TRAINED_ROWS = 25  # per cell, and so many steps: more of k-means finds hardly better cells
 TRAINED_STEPS = 4

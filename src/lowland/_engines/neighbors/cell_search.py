@@ -23,17 +23,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
 from lowland._engines.neighbors.recall import SampleTruth
 
-__all__ = [
-    "CELL_ROWS",
-    "ApproximateNeighbors",
-    "cell_centers",
-    "cells_join",
-    "laid_out",
-    "nearest_center",
-    "nearest_centers",
-    "packed_centers",
-]
-
 CELL_ROWS = 500
 CHUNK_ROWS = 8192  # rows that are searched together
 # Neighbors of neighbors cost O(k^2) per row, cells O(1). For many neighbors, more cells are

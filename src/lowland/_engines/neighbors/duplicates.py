@@ -17,15 +17,6 @@ from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = [
-    "EqualRows",
-    "at_common_place",
-    "equal_in_distances",
-    "equal_in_graph",
-    "equal_rows",
-    "expand",
-]
-
 ENTRIES = 1 << 21  # candidates that `expand` handles at a time
 
 

@@ -23,18 +23,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
 from lowland._engines.linalg.blocks import row_blocks
 
-__all__ = [
-    "BOX_COLUMNS",
-    "Candidates",
-    "ExactIndex",
-    "NeighborSquares",
-    "exact_join",
-    "exact_query",
-    "finish",
-    "search_all",
-    "spatial_order",
-]
-
 SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
 MIN_ROOM = 24  # places for candidates beyond those kept, at least
 BOX_COLUMNS = 8  # coordinates of the boxes by which pairs of blocks are pruned

@@ -13,14 +13,6 @@ from lowland._core.units import unit_powers
 from lowland._engines.distances.metrics import has_directions, unit_power
 from lowland._engines.neighbors.graph_checks import as_lists, check_facts, check_lists, own_neighbor
 
-__all__ = [
-    "NeighborGraph",
-    "check_fitted_rows",
-    "graph_powers",
-    "no_fitted_rows",
-    "refuse_own_neighbors",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NeighborGraph:

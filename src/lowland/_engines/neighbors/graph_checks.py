@@ -11,8 +11,6 @@ from lowland._core.errors import DataError, DataTypeError
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["as_lists", "check_facts", "check_lists", "own_neighbor"]
-
 BLOCK_BYTES = 2**22  # of the rows that are checked at a time; they stay in the cache
 MOST_POINTS = 2**48  # more rows than any machine holds; products of row numbers do not overflow
 

@@ -43,15 +43,6 @@ from lowland._engines.neighbors.exact_search import BOX_COLUMNS, ExactIndex
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search_options import check_k, check_search
 
-__all__ = [
-    "PRUNED_COLUMNS",
-    "PRUNED_ROWS",
-    "NeighborIndex",
-    "float_of",
-    "query_fitted",
-    "query_regime",
-]
-
 INDEX_ROWS = 50_000  # from here on, cells of fitted rows are faster than all of them
 LEAST_ROWS = 1000  # fewer rows are not worth cells, nor a tree
 PRUNED_ROWS = 500_000  # up to here, with few columns, a join prunes better than a tree searches

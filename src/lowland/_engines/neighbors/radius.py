@@ -15,8 +15,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_tiles import DistanceTiles
 from lowland._engines.distances.metrics import canonical, check_metric
 
-__all__ = ["BYTES_PER_EDGE", "radius_graph"]
-
 # Bytes per edge while the graph is put together: pair, distance, both directions, and the result.
 BYTES_PER_EDGE = 96
 

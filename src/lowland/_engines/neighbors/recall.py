@@ -10,8 +10,6 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import PackedPoints
 from lowland._engines.neighbors.exact_search import Candidates, finish, search_all
 
-__all__ = ["SampleTruth"]
-
 
 class SampleTruth:
     """The exact neighbors of a random sample of packed rows of X, to measure recall by."""

@@ -40,17 +40,6 @@ from lowland._engines.neighbors.index import (
 )
 from lowland._engines.neighbors.search_options import check_k, check_search
 
-__all__ = [
-    "PRUNED_COLUMNS",
-    "given_neighbors",
-    "joins_by_cells",
-    "neighbor_graph",
-    "neighbor_graph_cost",
-    "neighbor_query",
-    "query_method",
-    "stored_graph",
-]
-
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
 MANY_QUERIES = 6  # times sqrt(n): so many exact queries take as long as cutting n rows into cells
 

@@ -16,8 +16,6 @@ from lowland._engines.distances.metrics import (
     tree_exponent,
 )
 
-__all__ = ["METHODS", "check_k", "check_search"]
-
 METHODS = ("auto", "exact", "cells", "tree")
 
 

@@ -11,8 +11,6 @@ from lowland._engines.distances.metrics import tree_exponent
 from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.block_search import NeighborLists, nearest_in_rows
 
-__all__ = ["tree_of", "tree_search"]
-
 SPARE = 4  # candidates beyond k, to see whether others tie with the k-th
 
 

@@ -25,17 +25,6 @@ from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.network.layers import Network
 from lowland._engines.network.passes import apply
 
-__all__ = [
-    "Adam",
-    "Corruption",
-    "Plan",
-    "Trained",
-    "mean_loss",
-    "rate_at",
-    "train",
-    "training_cost",
-]
-
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # those of the paper; training.cpp has them, too
 EXPLODED = 10.0  # times the loss at the start
 EXPLODED_SQUARE = 1e4  # squared error per value of targets of unit size, with a tail

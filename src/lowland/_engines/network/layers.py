@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ACTIVATIONS", "Layer", "Network", "first_weights", "mirrored"]
-
 ACTIVATIONS = ("linear", "tanh", "relu", "elu", "sigmoid")
 
 

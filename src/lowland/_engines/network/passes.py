@@ -18,8 +18,6 @@ import numpy as np
 from lowland import _native
 from lowland._engines.network.layers import Network
 
-__all__ = ["Pass", "Slopes", "apply", "backward", "forward", "jacobian", "slope_at"]
-
 
 class Pass(NamedTuple):
     """The rows that went in, and the values (n, size) of each layer for them.

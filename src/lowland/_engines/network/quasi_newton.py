@@ -10,8 +10,6 @@ import numpy as np
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 
-__all__ = ["Minimum", "minimize"]
-
 MEMORY = 20  # pairs of steps and slopes
 
 

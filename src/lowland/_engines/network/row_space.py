@@ -19,8 +19,6 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.network.layers import Network
 
-__all__ = ["RowSpace", "row_space", "row_space_cost", "seen_columns"]
-
 WIDE = 2  # so many times more columns than rows
 NO_LENGTH = 1e-12  # share of the largest singular value
 

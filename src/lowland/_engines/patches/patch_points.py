@@ -11,8 +11,6 @@ import numpy as np
 
 from lowland._engines.linalg.eigen import all_eigenpairs
 
-__all__ = ["PatchDistances", "PatchRows", "Points"]
-
 
 class PatchRows:
     """Points with coordinates, (n, p)."""

@@ -13,8 +13,6 @@ from lowland import _native
 from lowland._core.card import Estimate
 from lowland._engines.graphs.bridges import Edges
 
-__all__ = ["across_bridges", "patch_sum_cost", "sum_of_patches"]
-
 
 def sum_of_patches(
     members: np.ndarray, factors: np.ndarray, *, complement: bool = False, n: int, threads: int

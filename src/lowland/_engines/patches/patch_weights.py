@@ -22,20 +22,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.patches.patch_points import Points
 
-__all__ = [
-    "MOST_REG",
-    "Tangents",
-    "all_tangents",
-    "barycentric",
-    "hessian_estimators",
-    "in_chunks",
-    "mixtures",
-    "spectra",
-    "tangent_weights",
-    "tangents",
-    "tangents_cost",
-]
-
 CHUNK_NUMBERS = 2**19
 FARTHEST = 1e140  # beyond it, squares overflow
 MOST_REG = 1e30  # from 1e16 on all weights are equal to the last digit

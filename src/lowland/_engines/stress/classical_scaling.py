@@ -31,17 +31,6 @@ from lowland._engines.linalg.eigen import (
 from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
 
-__all__ = [
-    "Scaling",
-    "additive_constant",
-    "classical_scaling_cost",
-    "gower_duals",
-    "gower_placement",
-    "of_axes",
-    "of_distances",
-    "of_rows",
-]
-
 
 class Scaling(NamedTuple):
     """A classical solution.

@@ -17,8 +17,6 @@ import numpy as np
 from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs
 
-__all__ = ["Disparities"]
-
 
 class Cone(Protocol):
     """Functions of the dissimilarities, closed under sums and positive factors."""

@@ -14,17 +14,6 @@ from lowland._core.sparse_input import compressed_rows
 from lowland._core.validation import is_sparse
 from lowland._engines.stress import classical_scaling
 
-__all__ = [
-    "LANDMARKS",
-    "classical_start",
-    "given_numbers",
-    "given_start",
-    "landmark_map",
-    "landmark_start",
-    "random_start",
-    "separated",
-]
-
 ROUGH = 1e-3  # residual of the eigenvectors, enough for a start
 LANDMARKS = 100
 # shares of the map's width: points closer than CROWDED get noise of size NOISE

@@ -22,8 +22,6 @@ from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
 
-__all__ = ["Evaluation", "Majorized", "Objective", "majorization_cost", "majorize"]
-
 MEMORY = 8
 ENOUGH = 1e-4  # least share of the decrease predicted by the slope (Armijo's condition)
 LOOK_BACK = 5  # steps over which the decrease is measured: a single one may be short by chance

@@ -15,8 +15,6 @@ import numpy as np
 from lowland import _native
 from lowland._core.threads import limit_blas
 
-__all__ = ["TIES", "IntervalCone", "MonotoneCone", "mid_ranks", "monotone_fit", "stable_order"]
-
 TIES = ("primary", "secondary", "index")
 
 

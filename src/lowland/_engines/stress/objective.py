@@ -20,8 +20,6 @@ from lowland._core.threads import limit_blas
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.stress.majorization import Evaluation
 
-__all__ = ["AllPairs", "Laplacian", "ListedPairs", "drop_negligible", "inverse_powers"]
-
 FACTORED_ROWS = 1500
 NEGLIGIBLE = 1e-12  # of the root mean square: smaller distances mean that rows are equal
 ROUNDING = {np.dtype(np.float32): 1e-13, np.dtype(np.float64): 1e-28}

@@ -19,15 +19,6 @@ from lowland._core.threads import limit_blas
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
-__all__ = [
-    "Height",
-    "between_nearest",
-    "equal_points",
-    "lowest_places",
-    "place_by_stress",
-    "settled",
-]
-
 # (places, numbers of their rows) -> stress, and the step of the Guttman transform
 Height = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 

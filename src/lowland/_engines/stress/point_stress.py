@@ -9,8 +9,6 @@ import numpy as np
 from lowland import _native
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["chosen_partners", "relative_stress"]
-
 PARTNERS = 1000  # of each point, enough for a mean
 
 

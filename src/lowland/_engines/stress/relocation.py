@@ -16,8 +16,6 @@ import numpy as np
 from lowland._engines.linalg import products
 from lowland._engines.stress.objective import AllPairs
 
-__all__ = ["can_relocate", "relocated"]
-
 SIDES = {1: 64, 2: 12, 3: 5}  # places along each axis, by the number of axes
 LEAST_GAIN = 1e-9  # of the whole stress
 

@@ -19,8 +19,6 @@ from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.stress.objective import ListedPairs, drop_negligible, inverse_powers
 
-__all__ = ["SparseSet", "choose_pairs", "distances_to_some"]
-
 NEIGHBORS = 10
 GROUP, ROUNDS = 64, 4  # 252 partners at random
 

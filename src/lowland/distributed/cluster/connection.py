@@ -17,8 +17,6 @@ from lowland._core.wording import shown
 from lowland.distributed.cluster.failures import missing_extra, unreachable
 from lowland.distributed.cluster.remote import facts
 
-__all__ = ["Connection", "connected"]
-
 # A process that is seen to be away some seconds after it died is given up for good, even if it died
 # a second time meanwhile and is about to start again.
 KEEP = {"distributed.deploy.lost-worker-timeout": "1 hour"}

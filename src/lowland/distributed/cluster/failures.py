@@ -7,8 +7,6 @@ from typing import Any
 from lowland._core.errors import ClusterError, LowlandError
 from lowland._core.rows.leaves import Task
 
-__all__ = ["failure", "lost", "missing_extra", "no_workers", "unreachable"]
-
 # What distributed raises when the scheduler goes away, depending on what it was waiting for.
 BROKEN = ("CancelledError", "CommClosedError", "FutureCancelledError", "FuturesCancelledError")
 

@@ -13,8 +13,6 @@ from lowland._core.rows.engines import run_task
 from lowland._core.rows.folding import merge_all
 from lowland._core.threads import limit_threads
 
-__all__ = ["Shared", "Stored", "facts", "load", "merge_values", "run_remotely"]
-
 
 class Stored(NamedTuple):
     """Pickled bytes in a file that all workers see."""

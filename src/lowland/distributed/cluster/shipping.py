@@ -19,8 +19,6 @@ from lowland._core.rows.engines import Job
 from lowland._core.rows.leaves import Task
 from lowland.distributed.cluster.remote import Stored
 
-__all__ = ["Shipping", "digest", "task_digest"]
-
 INLINE = 1_000_000  # bytes in a task, at most: all of them pass through the scheduler
 
 

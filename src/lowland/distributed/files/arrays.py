@@ -12,8 +12,6 @@ from lowland.distributed.files.leaves import Look, SourceFile, stamp_of, unread
 from lowland.io.contents import unreadable
 from lowland.io.formats.arrays import BROKEN
 
-__all__ = ["NpyReader", "ZarrReader", "look_at_npy", "look_at_zarr"]
-
 
 class NpyReader(NamedTuple):
     """Reads ranges of rows of an NPY file. They are read, not mapped: a mapped file that is cut

@@ -15,8 +15,6 @@ from lowland.io.formats.columnar import PANDAS_INDEX, polars_reading
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ColumnarReader", "is_address", "listed_addresses", "look_at_address", "look_at_columns"]
-
 ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")

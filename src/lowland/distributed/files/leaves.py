@@ -18,8 +18,6 @@ from lowland._core.rows.leaves import Block
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FileLeaf", "Layout", "Look", "Reader", "SourceFile", "stamp_of", "unread"]
-
 # Bytes of rows that are read at once. A page of a Parquet file is decoded as a whole, whatever the
 # number of rows that are taken from it, so leaves of wide tables are read several at a time.
 SPAN_BYTES = 1 << 28

@@ -26,8 +26,6 @@ from lowland.io.files.opening import GZIP_MAGIC
 from lowland.io.files.streams import is_stream
 from lowland.io.several import listed_sources
 
-__all__ = ["STREAMED", "looked_at", "may_be_streamed", "source_paths"]
-
 PARQUET, ARROW, NPY, ZARR, DELIMITED = "Parquet", "Arrow", "NPY", "Zarr", "delimited text"
 KINDS = {
     ".parquet": PARQUET,

@@ -10,18 +10,6 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import unread
 
-__all__ = [
-    "EVERY",
-    "NEWLINE",
-    "Marks",
-    "count_records",
-    "line_of",
-    "outside",
-    "quotes_of",
-    "read_bytes",
-    "record_starts",
-]
-
 CHUNK = 1 << 24  # bytes that are looked at together
 EVERY = 256  # rows between two marks
 NEWLINE, RETURN, QUOTE = 10, 13, 34

@@ -17,8 +17,6 @@ from lowland.io.several import kind_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Choice", "layout_of"]
-
 
 class Choice(NamedTuple):
     """What the caller asked for; see :func:`lowland.distributed.open_rows`."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Place", "TextReader"]
-
 FALLBACK = "cp1252"  # the encoding of text that is no UTF-8
 
 

@@ -24,8 +24,6 @@ from lowland.io.text.dialect import LONGEST, Dialect, dialect_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["look_at_text"]
-
 HEAD = 1 << 21  # bytes of the first rows that decide about types
 PLACES, PLACE = 24, 1 << 16  # other places in the file, and bytes of each
 BOM = b"\xef\xbb\xbf"

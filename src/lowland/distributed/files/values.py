@@ -14,8 +14,6 @@ from lowland.io.text.numerals import EITHER, Numerals, understood, without_marks
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NUMBER", "TEXT", "TRUTH", "WHOLE", "MisfitError", "Written", "converted", "decided"]
-
 NUMBER, WHOLE, TRUTH, TEXT = "number", "whole number", "truth value", "text"
 
 

@@ -17,8 +17,6 @@ from lowland.preparation._coded import Code, check_columns_of_codes, codes_for, 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["coded_as_missing", "numbers_in_text"]
-
 
 def coded_as_missing(
     contents: Contents, codes: Sequence[Code], kept: Collection[str] = ()

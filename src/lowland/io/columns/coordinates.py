@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from lowland.io.columns.name_rules import words_of
 
-__all__ = ["coordinate_sets"]
-
 # What coordinates are called before their number: tsne_1, UMAP 2, PC3, X_pca1.
 _PREFIXES = (
     "x dim dimension axis coord coordinate component comp embedding emb latent map factor "

@@ -28,8 +28,6 @@ from lowland.io.columns import name_rules as says
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Guess", "coded_columns", "guess_roles"]
-
 SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
 FEWEST_ROWS = 30  # of a sequence that no name confirms
 SHUFFLED_ROWS = 50  # of a sequence whose rows are not in order

@@ -8,18 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "codes_a_class",
-    "counts_or_rates",
-    "is_measured",
-    "is_the_class",
-    "may_be_id",
-    "names_a_class",
-    "names_an_id",
-    "speaks_of_a_role",
-    "words_of",
-]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -13,8 +13,6 @@ from lowland.io.contents import Contents, Request
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Roles"]
-
 
 class Roles(NamedTuple):
     """Every column of a source in exactly one role.

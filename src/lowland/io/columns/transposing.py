@@ -14,8 +14,6 @@ from lowland.io.contents import Contents, Request, named_matrix
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["transposed"]
-
 
 def transposed(source: str, contents: Contents, request: Request) -> Contents:
     """Rows become columns and the reverse; names of rows become names of columns and the reverse.

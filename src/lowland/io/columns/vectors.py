@@ -24,8 +24,6 @@ from lowland.io.files.budget import require_for_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_choice", "expanded", "is_vector", "needed_vectors", "vector_bytes"]
-
 BLOCK = 1 << 20  # numbers that are copied at a time, so that both orders stay in the cache
 
 

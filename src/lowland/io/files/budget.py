@@ -11,16 +11,6 @@ from lowland._core.memory import format_bytes, require_memory
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "HARMLESS",
-    "RATIO",
-    "column_bytes",
-    "refuse_bomb",
-    "refuse_emptiness",
-    "require_for_sparse",
-    "require_for_table",
-]
-
 TEXT_BYTES = 32  # of one value: an estimate; 16 of them are the view of polars
 OVERHEAD = 1.1
 # Some bytes that claim to hold more than this, and this many times their number, are hostile or

@@ -7,8 +7,6 @@ import json
 import zipfile
 from pathlib import Path
 
-__all__ = ["FORMATS", "MARKS", "TEXTS", "is_text", "same_kind", "sniffed_suffix", "told_suffix"]
-
 # How files of the formats begin that can be told from their first bytes.
 STARTS = (
     (b"PAR1", ".parquet"),

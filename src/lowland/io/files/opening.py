@@ -16,12 +16,9 @@ from lowland._core.errors import DataError
 from lowland._core.memory import format_bytes
 from lowland.io.files.budget import HARMLESS, RATIO
 from lowland.io.files.kinds import sniffed_suffix
-from lowland.io.files.streams import copy_stream, is_stream
-
-__all__ = ["File", "format_suffix", "opened"]
+from lowland.io.files.streams import CHUNK, copy_stream, is_stream
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
-CHUNK = 1 << 20
 PATTERN = set("*?[")  # polars would read a name with one of these as a pattern of names
 
 

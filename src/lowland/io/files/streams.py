@@ -12,8 +12,6 @@ from typing import IO
 from lowland._core.errors import DataError
 from lowland._core.memory import available_memory, format_bytes
 
-__all__ = ["STDIN", "copy_stream", "is_stream"]
-
 STDIN = "-"
 FOLDERS = ("/dev", "/dev/fd", "/proc/self/fd")
 CHUNK = 1 << 20

@@ -16,8 +16,6 @@ from lowland.io.formats.sparse import compressed_rows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DISTANCES", "anndata_contents", "is_anndata", "observations"]
-
 DISTANCES = "obsp/distances"
 FOLDERS = ("layers", "obsm", "obsp")
 

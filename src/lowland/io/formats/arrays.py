@@ -20,8 +20,6 @@ from lowland.io.files.opening import File
 from lowland.io.finite import as_floats
 from lowland.io.formats.sparse import SPARSE_MEMBERS, from_members
 
-__all__ = ["LABEL_KINDS", "checked_matrix", "load_npy", "load_npz", "read_npy", "read_npz"]
-
 # Errors that numpy and zipfile raise on truncated, damaged and forged files.
 BROKEN = (
     EOFError,

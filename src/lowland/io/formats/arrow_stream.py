@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from lowland.io.contents import unreadable
 from lowland.io.files.opening import File
 
-__all__ = ["check_stream"]
-
 CONTINUES = 0xFFFFFFFF
 DICTIONARY, ROWS = 2, 3  # kinds of messages that have buffers
 # Numbers of the fields of the FlatBuffer tables, in the order in which Arrow declares them.

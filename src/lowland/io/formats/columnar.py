@@ -17,8 +17,6 @@ from lowland.io.formats.arrow_stream import check_stream
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["polars_reading", "read_arrow", "read_parquet"]
-
 PANDAS_INDEX = "__index_level_0__"
 ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 LOOKED_AT = 100  # rows that tell how long the lists of a column are

@@ -11,8 +11,6 @@ import json
 import sys
 from typing import Any
 
-__all__ = ["add", "look", "main"]
-
 OLD = "has the layout of anndata before 0.7; read it with anndata and write it again"
 
 

@@ -9,8 +9,6 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["look"]
-
 LOOKING = 10.0  # seconds; so many objects have been seen by then that the file is no trap
 
 

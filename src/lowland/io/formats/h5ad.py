@@ -23,8 +23,6 @@ from lowland.io.formats.sparse import compressed_rows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PATIENCE", "read_h5ad", "require_h5py"]
-
 # Where the names of the columns of each part are.
 NAMES_OF = {"X": "var", "layers": "var", "raw": "raw/var"}
 FOLDERS = ("layers", "obsm", "obsp")

@@ -13,8 +13,6 @@ from lowland.io.files.budget import refuse_bomb
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_columns", "read_index", "values_of"]
-
 
 def read_index(node: Any) -> list[str] | None:
     """The names of the rows of a frame; None if there are none."""

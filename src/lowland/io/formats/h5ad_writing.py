@@ -24,8 +24,6 @@ from lowland.io.files.streams import is_stream
 from lowland.io.formats import h5_add
 from lowland.io.formats.h5ad import PATIENCE, require_h5py
 
-__all__ = ["check_h5ad_target", "map_key", "uns_params", "write_h5ad"]
-
 SUFFIX = ".h5ad"
 BYTES_PER_SECOND = 1e6  # that the slowest disk writes
 LARGEST = 2**63  # integers from here on are written as text

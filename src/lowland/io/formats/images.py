@@ -21,8 +21,6 @@ from lowland.io.finite import as_floats
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["SUFFIXES", "natural_key", "read_images"]
-
 SUFFIXES = frozenset(
     (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 )

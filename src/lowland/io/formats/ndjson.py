@@ -11,8 +11,6 @@ from lowland.io.contents import Contents, Request
 from lowland.io.files.opening import File
 from lowland.io.formats.columnar import polars_reading
 
-__all__ = ["read_ndjson"]
-
 GROWTH = 4  # measured: polars holds the text and its parsed form at the same time
 
 

@@ -15,8 +15,6 @@ from lowland.io.files.opening import opened
 from lowland.io.formats.columnar import polars_reading
 from lowland.io.formats.sparse import compressed_rows, read_matrix_market
 
-__all__ = ["CellFiles", "cell_files", "read_cells"]
-
 MATRIX = "matrix.mtx"
 GENES = ("features.tsv", "genes.tsv")
 EXPRESSION = "Gene Expression"  # the kind of features that is taken unless another one is named

@@ -22,8 +22,6 @@ from lowland.io.finite import float_type
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["SPARSE_MEMBERS", "compressed_rows", "from_members", "read_matrix_market"]
-
 COMPRESSED = ("data", "indices", "indptr")
 # The arrays of each format of save_npz, beside ``format`` and ``shape``.
 SPARSE_MEMBERS = {

@@ -23,8 +23,6 @@ from lowland.io.contents import unreadable
 from lowland.io.files.budget import HARMLESS, RATIO, refuse_bomb
 from lowland.io.files.opening import File
 
-__all__ = ["check_workbook"]
-
 CHUNK = 1 << 20
 CELL_BYTES = 64  # of one cell: 32 in the library's rectangle, as much in the columns made of it
 MOST_PARTS = 10_000

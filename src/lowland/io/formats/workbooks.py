@@ -17,8 +17,6 @@ from lowland.io.text.vector_text import with_vectors
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_workbook"]
-
 
 def read_workbook(file: File, request: Request) -> Contents:
     """The first sheet, or the one that ``part`` names; its first row is the header."""

@@ -15,8 +15,6 @@ from lowland.io.text.numerals import EITHER, SHOWN, Numerals, understood
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["numbers_in_text"]
-
 
 def numbers_in_text(
     frame: pl.DataFrame,

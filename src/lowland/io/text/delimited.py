@@ -23,8 +23,6 @@ from lowland.io.text.vector_text import with_vectors
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["UNNAMED", "read_delimited", "read_text", "split_text"]
-
 # Types are inferred from the first rows; if a later value does not fit, from all rows.
 GUESS_ROWS = 10_000
 GUESS_FIELDS = 1_000_000  # fewer rows of a wide table: inference is slower than reading

@@ -29,8 +29,6 @@ from lowland._core.errors import DataError
 from lowland.io.files.opening import File
 from lowland.io.text.records import MISSING, is_number
 
-__all__ = ["BLANKS", "Dialect", "dialect_of", "has_table", "looks_numeric", "split_at_blanks"]
-
 SAMPLE = 1 << 16  # bytes of text that are looked at, but
 FEWEST_LINES, LONGEST = 6, 1 << 24  # at least so many lines, each up to so many bytes
 BLANKS = " "  # stands for any white space between fields

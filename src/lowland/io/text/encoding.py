@@ -16,8 +16,6 @@ from lowland._core.errors import DataError
 from lowland.io.files.kinds import MARKS
 from lowland.io.files.opening import File
 
-__all__ = ["utf8"]
-
 CHUNK = 1 << 20
 FALLBACK = "cp1252"
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["guarded", "guarded_name", "unguarded", "unguarded_name"]
-
 # Apostrophes before such text are doubled by writing, lest reading remove the wrong one. The wide
 # forms are those of East Asian keyboards, which some spreadsheets accept.
 FIRST = r"[=+\-@\t\r" + "\uff1d\uff0b\uff0d\uff20]"

@@ -20,8 +20,6 @@ from lowland.io.text.units import CURRENCY, NO_UNIT, UNIT, is_unit
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["EITHER", "SHOWN", "Numerals", "understood", "without_marks"]
-
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
 CELLS, TOGETHER = 1 << 22, 256  # values and columns that are looked at together

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from lowland._core.errors import DataError
 from lowland.io.files.opening import File
 
-__all__ = ["MISSING", "check_widths", "is_number", "records"]
-
 # Fields that say that a value is missing, in lower case.
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CURRENCY", "NO_UNIT", "UNIT", "is_unit"]
-
 CURRENCY = (
     r"(?:US|CA|AU|HK|NZ|R)?\$|[€£¥₹₽₩₺₪฿₫₴₦¢]|EUR|USD|GBP|CHF|JPY|CNY|RMB|INR|AUD|CAD|NZD|SEK|NOK|DKK|"
     r"ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|BRL|MXN|ZAR|KRW|SGD|HKD|ILS|THB|Fr\.|kr\.?|Kč|zł"

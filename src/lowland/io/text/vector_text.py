@@ -14,8 +14,6 @@ from lowland.io.files.budget import require_for_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["looks_like_vectors", "parsed_vectors", "with_vectors"]
-
 FIRST = 20  # values that decide whether a column holds vectors
 BLOCK = 1 << 22  # numbers that are parsed at a time
 MANY = 8  # whole numbers in a row that are no telephone number and no date

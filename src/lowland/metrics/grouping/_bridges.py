@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["with_bridges"]
-
 
 def with_bridges(gaps: list[Any], verdict_of: Callable[[float], str]) -> list[Any]:
     """The gaps, with other verdicts where a chain of islands connects the two better.

@@ -12,8 +12,6 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.wording import shown
 from lowland._engines.neighbors.graph import NeighborGraph
 
-__all__ = ["checked_graph", "checked_islands", "checked_neighbors", "checked_pairs"]
-
 
 def checked_islands(
     islands: Any, n: int | None = None, argument: str = "islands", least: int = 0

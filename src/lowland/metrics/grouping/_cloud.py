@@ -19,8 +19,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Options
 from lowland.metrics._views import View
 
-__all__ = ["Cloud"]
-
 MOST_COLUMNS = 100  # more are reduced by PCA
 AXES = 50
 AXES_ROWS = 5_000  # of which the principal axes are computed

@@ -7,8 +7,6 @@ import scipy.sparse
 
 from lowland._engines.neighbors.search import neighbor_graph
 
-__all__ = ["may_be_spacing"]
-
 FAR = 24  # neighbors; the dimension is measured between a third of them and all
 FEWEST = 12  # points of a side
 CURVE = 1.5  # dimensions below this are those of a curve

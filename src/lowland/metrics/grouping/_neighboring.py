@@ -6,8 +6,6 @@ import numpy as np
 
 from lowland._engines.linalg.magnitude import near_one
 
-__all__ = ["linked_pairs", "neighboring_pairs"]
-
 POINTS = 4000  # of all islands together, between which distances are measured
 MOST_POINTS = 200  # of one island
 LINKS = 3  # islands that are linked most to one

@@ -26,17 +26,6 @@ from lowland.metrics.grouping._cloud import Cloud
 from lowland.metrics.grouping._curves import may_be_spacing
 from lowland.metrics.grouping._neighboring import linked_pairs, neighboring_pairs
 
-__all__ = [
-    "REAL",
-    "UNREAL",
-    "Gap",
-    "crossing",
-    "distinct",
-    "gap_between",
-    "gap_test",
-    "verdict_of",
-]
-
 REAL, UNREAL = 0.3, 0.5  # cuts below and above
 NEIGHBORS = 15
 ROWS = 1000  # of both islands together

@@ -11,8 +11,6 @@ from lowland._core.threads import limit_blas
 from lowland._core.validation import check_matrix
 from lowland._engines.linalg.magnitude import near_one
 
-__all__ = ["islands"]
-
 # Cells along the longest axis, by dimension: finer than any hill of interest, but not slow.
 CELLS = {1: 2048, 2: 384, 3: 72}
 # The smoothing kernel of the median point covers this share of the points. Random tops and valleys

@@ -25,8 +25,6 @@ from lowland.metrics.grouping.gaps import (
     gap_between,
 )
 
-__all__ = ["inner_gaps"]
-
 LEAST_SHARE = 0.1  # of the rows of an island, on the smaller side of a split
 FEWEST = 40  # different rows of an island that is split
 ROWS = 500  # of an island

@@ -12,8 +12,6 @@ from lowland._core.errors import ParameterError
 from lowland._core.wording import shown
 from lowland.metrics.grouping._checks import checked_islands
 
-__all__ = ["IslandStability", "island_stability"]
-
 STABLE, UNSTABLE = 0.75, 0.6  # Hennig's limits for the mean Jaccard index
 
 

@@ -14,8 +14,6 @@ from lowland._engines.distances.sparse_rows import row_squares, unit_rows
 from lowland._engines.linalg.blocks import row_blocks
 from lowland.metrics._views import GraphView, View
 
-__all__ = ["pair_distances"]
-
 BLOCK_VALUES = 1 << 21
 
 

@@ -16,8 +16,6 @@ from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions
 from lowland.metrics.pointwise.missing import NEIGHBORS, map_distances, slack
 
-__all__ = ["MapAgreement", "map_agreement"]
-
 
 class MapAgreement(NamedTuple):
     """The share of common neighbors at each point, its mean, and that of unrelated maps."""

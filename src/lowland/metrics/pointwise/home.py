@@ -17,8 +17,6 @@ from lowland.metrics.pointwise.missing import (
     missing_p_values,
 )
 
-__all__ = ["KINDS", "PointHome", "homes", "point_home"]
-
 KINDS = ("fine", "misplaced", "torn", "pressed")
 NOT_MEASURED = -1
 MISPLACED, TORN, PRESSED = 0.8, 0.5, 0.5  # of missing, missing, strangers

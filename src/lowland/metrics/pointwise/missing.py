@@ -19,17 +19,6 @@ from lowland.metrics._rows import all_rows, spread
 from lowland.metrics._views import Near
 from lowland.metrics.pointwise._pair_distances import pair_distances
 
-__all__ = [
-    "NEIGHBORS",
-    "Neighborhoods",
-    "chance_of_missing",
-    "map_distances",
-    "missing_neighbors",
-    "missing_p_values",
-    "slack",
-    "strangers",
-]
-
 NEIGHBORS = 15  # k: the neighbors that are looked for
 LISTED = 75  # length of the neighbor lists; a neighbor a little farther away is no error
 SHARE = 0.01  # of the rows: how far "near" reaches in a large table

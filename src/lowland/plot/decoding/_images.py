@@ -12,8 +12,6 @@ from lowland._core.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GAP", "check_images", "check_shape", "draw_image", "image_limits"]
-
 GAP = "#cfe3f5"  # a pixel without a value, which no grey value resembles
 
 

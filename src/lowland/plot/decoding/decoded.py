@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["decoded_images"]
-
 LONGEST, SHORTEST = 6.5, 1.0  # inches of the longer and at least of the shorter side
 FILLED, FRAME = 0.8, 0.88  # widths of an image and of its frame, as shares of its cell
 FAINT = 0.5  # opacity of a row relative to one of a map

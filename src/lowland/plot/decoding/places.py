@@ -8,8 +8,6 @@ import numpy as np
 
 from lowland.plot._figure import check_table
 
-__all__ = ["Grid", "grid_over"]
-
 REACH = 1.5  # distance to the nearest row, in units of the mean distance of evenly spread rows
 OUTSIDE = 0.01  # share of the rows at each end of an axis that do not set the grid
 MARGIN = 0.1  # of the box around the other rows, as a share of its width

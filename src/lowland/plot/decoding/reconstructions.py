@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["reconstruction_pairs"]
-
 TILE = 0.85  # inches, as all sizes here
 BETWEEN, ABOVE, BELOW = 0.06, 0.2, 0.22  # images, and for their texts
 PER_BAND = 10  # images side by side

@@ -14,16 +14,6 @@ from lowland.plot.palettes import GREY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "Cells",
-    "cells_at",
-    "draw_cells",
-    "frame_cells",
-    "text_size",
-    "value_colors",
-    "write_in",
-]
-
 KINDS = ("hexagon", "rectangle")
 THINNEST = 0.5  # inches that a panel measures at least; the cells of a long grid are stretched
 OUTLINE = "#d9d9d9"

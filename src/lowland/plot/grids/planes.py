@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["component_planes"]
-
 MOST_PLANES = 16
 PLANE = 2.0  # inches of the longer side of a small picture
 NAMED = 8  # columns that a remark names

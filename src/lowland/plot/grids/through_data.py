@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["curve_through_data", "grid_through_data"]
-
 NET = "#202020"
 N_LINES = 200  # rows whose projection is drawn; more lines would hide the points
 MANY_EDGES = 3000  # of a grid, whose lines are then thinner

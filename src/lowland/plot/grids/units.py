@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["hits", "labeled_units", "u_matrix"]
-
 DISTANCES = "viridis_r"  # dark where the distance is large, like a ridge on a relief map
 FILLING = OKABE_ITO[0]
 PALE_FILLING = "#9fd0f2"  # light enough for black numbers

@@ -12,8 +12,6 @@ from lowland.linear.pca import PCA
 from lowland.metrics.matching import match_ranks
 from lowland.metrics.procrustes import procrustes
 
-__all__ = ["FEWEST", "HeldOut", "Match", "held_out_rows", "match_of", "measure_held_out", "simple"]
-
 FEWEST = 10  # objects; with fewer, none are held out
 MOST = 2000  # objects are held out; more would not tell more
 

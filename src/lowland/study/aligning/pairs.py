@@ -12,8 +12,6 @@ from lowland._core.wording import Spelling, count, listing
 from lowland.io.matching import as_names, examples, same_objects
 from lowland.study.aligning.sets import TableSet
 
-__all__ = ["Pairs", "match_columns", "paired_rows"]
-
 FEWEST_DIFFERENT = 0.9  # share of different values in a column that may be ids
 SHARED = 0.5  # share of the rows of the smallest table that such a column matches
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURES", "AlignedTables", "Trial"]
-
 PICTURES = ("labels",)  # files beside the picture of the sets
 DPI = 110  # of pictures inside the report
 

@@ -29,8 +29,6 @@ from lowland.study.run import RunOptions, classes_in
 from lowland.study.tables.options import TableOptions, takes_table_options
 from lowland.study.targets import first_class
 
-__all__ = ["ALIGNING", "Matching", "align_tables", "alignment_class", "run_alignment"]
-
 # Options about a table that make sense for each of several.
 ALIGNING = (
     *("columns", "use", "drop", "labels", "categories", "one_hot", "order", "cyclic", "id_column"),

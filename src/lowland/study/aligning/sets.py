@@ -21,8 +21,6 @@ from lowland.study.outputs import result_stem
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read
 
-__all__ = ["TableSet", "joint_table", "prepared_sets", "set_names", "without_row_names"]
-
 NAMING = ("columns", "use", "drop", "labels", "one_hot")  # options that are names of columns
 KEYED = ("order", "cyclic")  # options with a value for each named column
 SET = "set"

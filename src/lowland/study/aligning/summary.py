@@ -16,8 +16,6 @@ from lowland.study.aligning.sets import TableSet
 from lowland.study.fitting import Fit
 from lowland.study.summary import fit_entry
 
-__all__ = ["joint_quality", "summary_of"]
-
 
 def summary_of(
     sets: Sequence[TableSet],

@@ -26,8 +26,6 @@ from lowland.study._parameters import (
     text_constraint,
 )
 
-__all__ = ["Entry", "comparison_entries", "split_along", "split_entries"]
-
 TELLING = ("perplexity", "n_neighbors", "gamma")  # parameters that people compare
 LONGEST = 60  # characters of a value in a name
 MOST_ALONG = 24  # maps along parameters; more are too small to be seen side by side

@@ -17,8 +17,6 @@ from lowland.study.summary import sides_of
 from lowland.study.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 from lowland.trust import Trust, affordable_rows
 
-__all__ = ["judged_attempts"]
-
 
 def judged_attempts(
     shared: SharedWork, attempts: Sequence[Attempt], options: FitOptions

@@ -8,8 +8,6 @@ import numpy as np
 
 from lowland.trust import Trust
 
-__all__ = ["moved"]
-
 
 def moved(trust: Trust, coordinates: np.ndarray) -> Trust:
     """The same for a map that was rotated, reflected, scaled and moved to other coordinates."""

@@ -21,8 +21,6 @@ from lowland.study.summary import map_entry, plain_value, sides_of, summarize
 from lowland.study.tables.preparing import Prepared
 from lowland.trust import Trust
 
-__all__ = ["SHOWN", "Attempt", "ComparisonFiles", "MapComparison", "alike"]
-
 SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
 TURNED = (
     "picture and report show every map rotated, reflected and scaled to resemble the first; the "

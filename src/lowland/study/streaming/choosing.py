@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lowland.study.run import RunOptions
     from lowland.study.streaming.saving import Home
 
-__all__ = ["Choice", "choose", "make_by_choice", "memory_note"]
-
 INFLATION = 20  # bytes in memory that a byte of a file rarely exceeds
 SHARE = 8  # a table below 1 / SHARE of the memory is read as a whole
 VALUE = 8.8  # bytes of a value, and a tenth for what is beside

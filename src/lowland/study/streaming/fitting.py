@@ -21,8 +21,6 @@ from lowland.study.streaming.sampling import fitted_rows
 from lowland.study.tables.preparing import Prepared
 from lowland.study.targets import Target
 
-__all__ = ["FittedModel", "fit_rows"]
-
 
 class FittedModel(NamedTuple):
     """What a fit made, and what is known about it."""

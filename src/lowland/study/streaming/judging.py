@@ -17,8 +17,6 @@ from lowland.study.streaming.options import grouped
 from lowland.study.tables.preparing import Prepared
 from lowland.study.trusting import Judged, Source, check_fit, judge_fit
 
-__all__ = ["judge_sample"]
-
 
 def judge_sample(
     prepared: Prepared,

@@ -40,8 +40,6 @@ from lowland.study.streaming.nearest import (
 )
 from lowland.study.streaming.roles import LOOK_SEED
 
-__all__ = ["MeasuredRows", "SeenRows", "measure_rows", "measured_numbers"]
-
 MOST_MEASURED = 10_000  # rows
 MOST_SECONDS = 600.0  # of one core
 PARTNER_BYTES = 1 << 28  # of the rows whose ranks are asked for

@@ -20,8 +20,6 @@ from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.neighbors.block_search import nearest_in_rows
 from lowland._engines.neighbors.exact_search import exact_query
 
-__all__ = ["Asked", "Queries", "nearer_rows", "nearest_rows", "partner_heights"]
-
 TILE = 1 << 22  # distances per block: 32 MB
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from lowland._core.errors import ParameterError
 from lowland._core.wording import PYTHON, Spelling, shown
 
-__all__ = ["ENGINES", "StreamOptions", "grouped"]
-
 ENGINES = ("auto", "memory", "stream", "dask")
 MOST = 2**63  # rows
 

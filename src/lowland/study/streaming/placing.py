@@ -20,8 +20,6 @@ from lowland.study.streaming.options import StreamOptions
 from lowland.study.streaming.roles import Columns, Place, column_frames, look_at, written_names
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["PlacedParts", "stream_placement"]
-
 
 class PlacedParts(NamedTuple):
     """The files of new rows in a map, and how they were made."""

@@ -20,8 +20,6 @@ from lowland.distributed.refining import refined
 from lowland.linear.pca import PCA
 from lowland.study.fitting import FitOptions
 
-__all__ = ["RefinedParts", "check_refinable", "refine"]
-
 REFINABLE = ("TSNE",)
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from lowland.report.measures import Measures
 
-__all__ = ["StreamFacts", "StreamedMap"]
-
 
 class StreamFacts(NamedTuple):
     """How the rows were gone through."""

@@ -30,17 +30,6 @@ from lowland.study.tables.categories import frame_of
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read
 
-__all__ = [
-    "Columns",
-    "Looked",
-    "Place",
-    "Ready",
-    "column_frames",
-    "look_at",
-    "prepared_sample",
-    "written_names",
-]
-
 LOOKED_AT, FEWEST = 100_000, 1000  # rows
 NUMBERS = 1 << 23  # of the sample, at most: 67 MB
 LOOK_SEED = 1 << 40  # added to the seed, so that rows looked at and rows fitted are other rows

@@ -44,8 +44,6 @@ from lowland.study.tables.preparing import Prepared
 from lowland.study.targets import Target, learned_target
 from lowland.study.trusting import NOT_JUDGED
 
-__all__ = ["stream_map"]
-
 
 class Table(NamedTuple):
     """A table in leaves, prepared as a sample of its rows suggests."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lowland._core.base import Reducer
 from lowland._core.memory import available_memory
 
-__all__ = ["MOST_ROWS", "fitted_rows"]
-
 MOST_ROWS, FEWEST_ROWS = 500_000, 1000
 SECONDS = 300.0  # of a fit, about
 

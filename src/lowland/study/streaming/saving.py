@@ -17,8 +17,6 @@ from lowland._core.errors import DataError, LowlandError
 from lowland._core.persistence.models import load
 from lowland._core.rows.parts import MANIFEST
 
-__all__ = ["MODEL", "PARTS", "PICTURE", "REPORT", "RUN", "Home", "Room", "run_identity"]
-
 MODEL, RUN, PARTS, PLACED = "model.lowland", "run.json", "map", "placed"
 PICTURE, REPORT = "map.png", "report.html"
 

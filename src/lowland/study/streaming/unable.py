@@ -13,8 +13,6 @@ from lowland.io.in_memory import is_path
 from lowland.io.several import listed_sources
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["why_not_streamed"]
-
 
 def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
     """Why the rows cannot be read leaf by leaf, as the end of a sentence; None if they can."""

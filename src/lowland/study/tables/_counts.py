@@ -8,8 +8,6 @@ from lowland._core.validation import is_sparse
 from lowland.io import Table
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["count_notes"]
-
 ZEROS = 0.5  # share of zeros from which a table is one of sparse counts
 UNEQUAL = 3.0  # ratio of large to small sums of rows
 FEWEST = 20  # rows and columns

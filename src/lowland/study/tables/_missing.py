@@ -14,8 +14,6 @@ from lowland.io import Table
 from lowland.study.tables.categories import TakingPart, missing_in
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["without_missing"]
-
 
 def without_missing(
     table: Table, part: TakingPart, options: TableOptions, log: list[str]

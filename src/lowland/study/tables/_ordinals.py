@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["known_order", "shared_orders"]
-
 FEWEST = 3  # two values are as far apart in order as without
 # Each line is one order; words between bars have the same place in it.
 _ORDERS = (

@@ -10,8 +10,6 @@ from lowland._core.wording import count, listing
 from lowland.io import Table
 from lowland.study.tables.options import TableOptions
 
-__all__ = ["refuse_remains", "why_refused"]
-
 ORDINARY_LABELS = 3  # columns of recurring text that a table may have beside few measurements
 LOOKED_AT = 10_000  # rows that tell what a column of text holds
 # 1,234 · 12 kg · 3.4% · <0.5 · $ 17

@@ -16,8 +16,6 @@ from lowland.study.tables.options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["sentinel_notes"]
-
 # Numbers that people write where a value is missing: below all others, or above all others.
 LOW = (-99999.0, -9999.0, -999.0, -999.9, -999.99, -200.0, -99.0, -99.9, -1.0)
 HIGH = (9999999.0, 999999.0, 99999.0, 9999.0, 999.9, 999.0, 99.9, 99.0)

@@ -11,8 +11,6 @@ from lowland._core.units import largest
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.blocks import row_blocks, rows_within
 
-__all__ = ["Dominant", "dominating", "dominating_note"]
-
 NEARLY_ALL = 0.9
 FEWEST_ROWS = 20  # of fewer rows, one that is alone has a large share anyhow
 

@@ -25,15 +25,6 @@ from lowland.study.tables.options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "TakingPart",
-    "encoding_log",
-    "few_values",
-    "frame_of",
-    "missing_in",
-    "take_part",
-]
-
 MOST_LEVELS = 50  # values of a category; text with more is a name or a remark
 ENOUGH_NUMBERS = 2  # columns; with fewer, categories take part by themselves
 LISTED = 4  # names in a line of the log

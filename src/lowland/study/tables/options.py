@@ -21,8 +21,6 @@ from lowland.preparation._coded import parse_codes
 from lowland.preparation._normalizing import STEPS
 from lowland.preparation.encoding import Cycles, Orders
 
-__all__ = ["READING", "TableOptions", "takes_table_options"]
-
 CHOICES = {
     "scale": ("auto", "none", "standard", "robust"),
     "missing": ("refuse", "drop", "mean", "median", "neighbors", "keep"),

@@ -35,8 +35,6 @@ from lowland.study.tables.options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Prepared", "prepare", "read"]
-
 LISTED = 4  # names in a line of the log
 # Options about columns, which a matrix of distances does not have.
 COLUMN_OPTIONS = (
