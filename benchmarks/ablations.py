@@ -121,7 +121,7 @@ def _outcome(work: Callable[[], None]) -> str:
 def skyline() -> None:
     from lowland import LTSA, HessianLLE, ModifiedLLE
     from lowland._core.threads import limit_blas
-    from lowland._engines.linalg import factors, smallest_solvers
+    from lowland._engines.linalg import smallest_solvers
     from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
     from lowland.datasets import swiss_roll
 
@@ -153,10 +153,13 @@ def skyline() -> None:
             return [inverse.solve(V) for _ in range(10)][-1]
 
         def superlu(M: Any = M, shift: float = shift, V: Any = V) -> Any:
-            inverse = factors._superlu(M, shift)
+            inverse = smallest_solvers._superlu(M, shift)
             return [inverse(V) for _ in range(10)][-1]
 
-        thin = M.nnz <= factors.FEW_ENTRIES * n and plan.n_bytes <= 8 * factors.LOW * n
+        thin = (
+            M.nnz <= smallest_solvers.FEW_ENTRIES * n
+            and plan.n_bytes <= 8 * smallest_solvers.LOW * n
+        )
         with limit_blas(1):
             times = best({"own": own, "SuperLU": superlu}, repeats=3)
         show(
@@ -343,18 +346,18 @@ def network() -> None:
 
 def convolve() -> None:
     """The step of the particle mesh that scipy's transforms could do, and did."""
-    from lowland._engines.embedding import grid_convolution as engine
+    from lowland._engines.embedding import particle_mesh
 
     def cauchy(squares: np.ndarray) -> np.ndarray:
         return 1 / (1 + squares)
 
     for shape in [(35, 30), (128, 128), (300, 250), (631, 589), (1200, 1000)]:
         charges = np.random.default_rng(0).random(shape, dtype=np.float32)
-        corner = engine.corrected_spectrum(engine.padded_nodes(shape), 0.45, cauchy)
-        own = {t: engine.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
-        by_scipy = {t: engine.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
+        corner = particle_mesh.corrected_spectrum(particle_mesh.padded_nodes(shape), 0.45, cauchy)
+        own = {t: particle_mesh.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
+        by_scipy = {t: particle_mesh.GridConvolution(shape, 0.45, cauchy, t) for t in (1, 2)}
         for convolution in by_scipy.values():
-            convolution.spectrum = engine._mirrored(corner)
+            convolution.spectrum = particle_mesh._mirrored(corner)
         repeats = max(1, 2_000_000 // charges.size)
 
         def again(work: Callable[[np.ndarray], Any], times: int, X: np.ndarray) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import lowland
-from lowland._core.persistence import model_file
+from lowland._core.models import codec
 from lowland._core.sparse_input import compressed_rows
 from lowland._core.threads import limit_blas
 from lowland.neighbors import NeighborGraph, knn_graph
@@ -66,7 +66,7 @@ def models() -> None:
                 quick = {"max_iter": 10} if "max_iter" in method.parameters() else {}
                 method(2, random_state=0, **quick).fit(X).save(path)
                 whole = seconds(lambda: lowland.load(path))
-                reading = seconds(lambda: model_file.read_model(path))
+                reading = seconds(lambda: codec.read_model(path))
                 what = f"load {method.__name__} of {n} rows"
                 show(what, whole - reading, reading, "reading alone")
 

@@ -17,20 +17,24 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import cdist
 
-from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
+from lowland._core.traits import Estimate
 from lowland._engines.kernels.kernel_operators import (
     Kernel,
     kernel_matrix,
     kernel_matrix_cost,
     kernel_product_cost,
 )
-from lowland._engines.linalg import eigen, eigen_costs, principal_axes, products
+from lowland._engines.linalg import (
+    dense_eigen,
+    eigen,
+    principal_axes,
+    products,
+)
 from lowland._engines.linalg.column_basis import orthonormal_basis, orthonormal_basis_cost
 from lowland._engines.linalg.moments import moments, moments_cost
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland._engines.patches.patch_points import PatchRows
-from lowland._engines.patches.patch_sums import patch_sum_cost, sum_of_patches
+from lowland._engines.patches.patch_sums import PatchRows, patch_sum_cost, sum_of_patches
 from lowland._engines.patches.patch_weights import all_tangents, tangents_cost
 from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.majorization import majorization_cost, majorize
@@ -84,15 +88,15 @@ def eigenpairs() -> None:
     for n in (100, 300, 1000):
         A = rng().standard_normal((n, n))
         A = A + A.T
-        cost = eigen_costs.all_pairs_cost(n)
+        cost = dense_eigen.all_pairs_cost(n)
         compare(f"all eigenpairs {n}", lambda: eigen.all_eigenpairs(A), cost, threaded=False)
     stack = rng().standard_normal((20_000, 12, 12))
     stack = stack + stack.transpose(0, 2, 1)
-    cost = eigen_costs.all_pairs_cost(12, 20_000)
+    cost = dense_eigen.all_pairs_cost(12, 20_000)
     compare("all eigenpairs 20 000 of 12", lambda: eigen.all_eigenpairs(stack), cost, False)
     S = rng().standard_normal((1500, 100))
     A = (S * 0.8 ** np.arange(100)) @ S.T
-    cost = eigen_costs.largest_pairs_cost(1500, 5)
+    cost = dense_eigen.largest_pairs_cost(1500, 5)
     compare("largest pairs 1500", lambda: eigen.largest_eigenpairs(A, 5), cost, threaded=False)
 
 
@@ -165,7 +169,7 @@ def patches() -> None:
             lambda: eigen.smallest_eigenpairs(
                 L, 2, tol=1e-4, rng=rng(), monitor=monitor, trivial=np.ones(n)
             ),
-            eigen_costs.smallest_pairs_cost(n, L.nnz / n, 2),
+            dense_eigen.smallest_pairs_cost(n, L.nnz / n, 2),
             threaded=False,
         )
 

@@ -22,8 +22,13 @@ import lowland
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.network.adam import Plan, mean_loss, train
-from lowland._engines.network.layers import Network, first_weights, mirrored
-from lowland._engines.network.passes import backward, forward
+from lowland._engines.network.layers import (
+    Network,
+    backward,
+    first_weights,
+    forward,
+    mirrored,
+)
 from lowland.datasets import digits
 from lowland.metrics import trustworthiness
 

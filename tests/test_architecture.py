@@ -150,7 +150,7 @@ def test_no_file_holds_two_ideas(path):
 
 @each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_only_doors_list_their_exports(path):
-    """A list of names is for users: of a package, or of a module that hands on other modules' names."""
+    """A list of names is for users: of a package, or of a module that repeats names."""
     listed = [
         ast.literal_eval(node.value)
         for node in parsed(path).body

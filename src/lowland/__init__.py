@@ -30,7 +30,7 @@ _MODULES = (
     ),
 )
 _FUNCTIONS = {
-    "load": "lowland._core.persistence.models",
+    "load": "lowland._core.models.loading",
     "procrustes": "lowland.metrics.procrustes",
 }
 

@@ -11,7 +11,7 @@ from lowland import report as report
 from lowland import selection as selection
 from lowland import study as study
 from lowland import trust as trust
-from lowland._core.persistence.models import load as load
+from lowland._core.models.loading import load as load
 from lowland.alignment.manifold_alignment import ManifoldAlignment as ManifoldAlignment
 from lowland.curvilinear.curvilinear_component_analysis import (
     CurvilinearComponentAnalysis as CurvilinearComponentAnalysis,

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland.study._interrupt import stopped_by_interrupt
+from lowland.study._keeping import stopped_by_interrupt
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_an_interrupt_inside_a_destructor_is_not_lost():
     """Python drops what a destructor raises."""
     program = """
 import os, signal, time
-from lowland.cli.interrupts import Ended, Signals
+from lowland.cli.failures import Ended, Signals
 
 class Slow:
     def __del__(self):

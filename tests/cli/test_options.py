@@ -8,7 +8,7 @@ import pytest
 
 from lowland._core import registry
 from lowland._core.constraints import Boolean, Integer, OneOf
-from lowland._core.docstrings import Entry
+from lowland._core.params import Entry
 from lowland.cli.app import app
 from lowland.cli.method_options import SPELLED, method_options
 from lowland.study._parameters import RENAMED

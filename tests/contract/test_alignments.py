@@ -18,8 +18,14 @@ from sklearn.exceptions import NotFittedError
 
 import lowland
 from lowland._core import registry
-from lowland._core.docstrings import entries, short
-from lowland._core.persistence.models import _parts, _restored
+from lowland._core.models.loading import (
+    _parts,
+    _restored,
+)
+from lowland._core.params import (
+    entries,
+    short,
+)
 from lowland.errors import DataError, LowlandError, ModelFileError, ParameterError
 from support.cases import each
 from support.states import assert_same_state, fitted_state

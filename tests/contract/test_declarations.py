@@ -10,7 +10,11 @@ from scipy.spatial.distance import cdist
 
 from lowland._core import registry
 from lowland._core.base import Invertible, Reducer
-from lowland._core.docstrings import complete, entries, short
+from lowland._core.params import (
+    complete,
+    entries,
+    short,
+)
 from lowland.errors import LowlandError
 from lowland.neighbors import knn_graph
 

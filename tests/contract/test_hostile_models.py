@@ -20,12 +20,17 @@ import scipy.sparse
 
 import lowland
 from lowland._core import registry
-from lowland._core.persistence import model_file
-from lowland._core.persistence.checking import POSSIBLE, REQUIRED, state_of
-from lowland._core.persistence.models import _parts, _restored
+from lowland._core.models import codec
+from lowland._core.models.loading import (
+    POSSIBLE,
+    REQUIRED,
+    _parts,
+    _restored,
+    state_of,
+)
 from lowland.errors import LowlandError, ModelFileError
-from lowland.preparation.orientation import Orientation
 from lowland.preparation.preparation import Preparation
+from lowland.study.orienting import Orientation
 from support.cases import each
 from support.methods import small
 
@@ -102,7 +107,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(path: Any, cls: type, params: dict[str, Any], state: dict[str, Any], name: str) -> None:
     """The file with this state is refused by a message that names the attribute."""
     class_name = cls.__name__
-    model_file.write_model(path, class_name, params, state)
+    codec.write_model(path, class_name, params, state)
     with pytest.raises(ModelFileError, match=re.escape(cls.__name__)) as error:
         lowland.load(path)
     assert str(path) in str(error.value)
@@ -111,7 +116,7 @@ def refused(path: Any, cls: type, params: dict[str, Any], state: dict[str, Any],
 
 @every_class
 def test_the_model_itself_is_loaded(cls, tmp_path):
-    model_file.write_model(tmp_path / "m", *parts(cls))
+    codec.write_model(tmp_path / "m", *parts(cls))
     lowland.load(tmp_path / "m")
 
 
@@ -183,7 +188,7 @@ def test_an_array_of_integers_has_a_meaning(cls):
     for name, attribute in cls.fitted_attributes.items():
         if attribute.type is int:
             assert attribute.meaning, (
-                f"{name}: declare what its numbers mean (_core/meanings/contents.py)"
+                f"{name}: declare what its numbers mean (_core/models/meanings.py)"
             )
 
 
@@ -195,7 +200,7 @@ def test_parameters_that_contradict_the_state_are_refused(cls, tmp_path):
         constraint = cls.parameters()[name].metadata["constraint"] if name in params else None
         if constraint is None or not constraint.allows(value) or "n_components_" in state:
             continue
-        model_file.write_model(tmp_path / "m", class_name, {**params, name: value}, state)
+        codec.write_model(tmp_path / "m", class_name, {**params, name: value}, state)
         with pytest.raises(ModelFileError, match="fit the model again"):
             lowland.load(tmp_path / "m")
 

@@ -1,6 +1,6 @@
 """Estimates add up as steps that follow each other."""
 
-from lowland._core.card import Estimate
+from lowland._core.traits import Estimate
 
 
 def test_seconds_add_and_the_larger_memory_counts():

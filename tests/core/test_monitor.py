@@ -6,10 +6,13 @@ import signal
 import numpy as np
 import pytest
 
-from lowland._core import progress
 from lowland._core.errors import StoppedError
-from lowland._core.monitor import Monitor
-from lowland._core.progress import Lines, format_seconds, open_display
+from lowland._core.monitor import (
+    Lines,
+    Monitor,
+    format_seconds,
+    open_display,
+)
 from support.cases import each
 
 Y = np.arange(6.0).reshape(3, 2)
@@ -31,7 +34,10 @@ class Clock:
 def clock(monkeypatch):
     """A clock that stands still until a test moves it, behind the plain lines."""
     clock = Clock()
-    monkeypatch.setattr(progress, "open_display", lambda label, stream: Lines(label, stream, clock))
+    monkeypatch.setattr(
+        "lowland._core.monitor.open_display",
+        lambda label, stream: Lines(label, stream, clock),
+    )
     return clock
 
 

@@ -18,8 +18,15 @@ from hypothesis import strategies as st
 import lowland
 from lowland._core.chain import Chain
 from lowland._core.errors import MemoryLimitError, ModelFileError, ParameterError
-from lowland._core.persistence import archive, encoding
-from lowland._core.persistence.model_file import Model, read_model, write_model
+from lowland._core.models import (
+    archive,
+    codec,
+)
+from lowland._core.models.codec import (
+    Model,
+    read_model,
+    write_model,
+)
 from support.cases import each
 
 PARAMS = {"n_components": 2, "solver": "auto", "random_state": None}
@@ -464,7 +471,7 @@ def test_a_manifest_of_another_structure_is_refused(path, changes, message):
 
 def test_a_manifest_nested_too_deep_is_refused(path):
     deep = 1
-    for _ in range(encoding.MAX_DEPTH + 1):
+    for _ in range(codec.MAX_DEPTH + 1):
         deep = [deep]
     tamper_manifest(path, lambda manifest: entry(manifest, params={"x": deep}))
     assert_refused(path, "'x' is malformed.*levels")
@@ -553,7 +560,7 @@ def test_a_sparse_matrix_with_wild_indices_is_refused(path, part, values, messag
     matrix.indices, matrix.indptr = (np.int32(p) for p in (matrix.indices, matrix.indptr))
     setattr(matrix, part, values)
     members = {}
-    encoder = encoding.Encoder()
+    encoder = codec.Encoder()
     # nnz follows the index pointer, so the parts are encoded as they are
     code = encoder._sparse(SparseParts(matrix), "x_")
     for name, array in encoder.arrays.items():

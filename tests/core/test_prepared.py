@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lowland._core.prepared import Prepared
+from lowland._core.context import Prepared
 
 
 def counting():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lowland._core.context import generator
 from lowland._core.errors import ParameterError
-from lowland._core.random import generator
 from support.cases import each
 
 

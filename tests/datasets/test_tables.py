@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lowland.datasets import digits, tables
+from lowland.datasets import bundled, digits
 
 
 def test_digits_read_without_scikit_learn_are_its_digits(monkeypatch):
@@ -11,7 +11,7 @@ def test_digits_read_without_scikit_learn_are_its_digits(monkeypatch):
     assert np.array_equal(ours.X, theirs.data)
     assert np.array_equal(ours.y, theirs.target)
     assert ours.feature_names == tuple(theirs.feature_names)
-    monkeypatch.setattr(tables, "_shipped_table", lambda name: None)
+    monkeypatch.setattr(bundled, "_shipped_table", lambda name: None)
     loaded = digits()
     assert np.array_equal(loaded.X, ours.X)
     assert loaded.feature_names == ours.feature_names

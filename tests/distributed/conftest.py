@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from lowland.distributed.cluster.connection import KEEP
+from lowland.distributed.connection import KEEP
 
 
 @pytest.fixture(scope="session")

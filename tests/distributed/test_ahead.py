@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from lowland._core.monitor import Monitor
-from lowland._core.rows.ahead import ReadAhead
 from lowland._core.rows.arrays import ArrayLeaf, array_rows
-from lowland._core.rows.engines import Stream
+from lowland._core.rows.engines import ReadAhead, Stream
 from lowland._core.rows.table import Rows
 from lowland.errors import DataError
 

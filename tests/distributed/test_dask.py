@@ -22,8 +22,11 @@ from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Stream
 from lowland._core.threads import available_cpus, limit_threads, resolve_n_jobs
 from lowland.distributed import Dask, open_rows
-from lowland.distributed.cluster.connection import Connection
-from lowland.distributed.cluster.shipping import INLINE, task_digest
+from lowland.distributed.connection import Connection
+from lowland.distributed.dask_engine import (
+    INLINE,
+    task_digest,
+)
 from lowland.errors import ClusterError, DataError, ParameterError, StoppedError
 from support.cases import each
 from support.clusters import Gate, counted_rows, running_scheduler, until

@@ -8,8 +8,11 @@ import pytest
 from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.engines import using
 from lowland.distributed import graph as module
-from lowland.distributed.graph import knn_graph
-from lowland.distributed.neighbor_lists import NeighborLists, PartLists
+from lowland.distributed.graph import (
+    NeighborLists,
+    PartLists,
+    knn_graph,
+)
 from lowland.distributed.space_parts import PartLimits
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph as graph_in_memory

@@ -9,8 +9,15 @@ import pytest
 import scipy.sparse
 
 from lowland import LDA, MRMR, PCA, PPCA, CorrelationScore
-from lowland._engines.linalg.column_sums import column_sums, merge_columns, no_columns
-from lowland._engines.linalg.labeled_columns import labeled_columns, merge_labeled
+from lowland._engines.linalg.class_moments import (
+    labeled_columns,
+    merge_labeled,
+)
+from lowland._engines.linalg.moments import (
+    column_sums,
+    merge_columns,
+    no_columns,
+)
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from support.cases import each
 from support.rows import Passes, labeled_rows
@@ -125,7 +132,7 @@ def test_classes_in_groups_are_shrunk_alike(X, monkeypatch):
     y = np.array(list("abcdefgh"), dtype=object)[np.arange(N) % 8]
     rows = labeled_rows(X, y)
     whole = LDA(shrinkage="auto").fit(rows, "kind")
-    monkeypatch.setattr("lowland.linear._leaf_shrinkage.GROUP_BYTES", 8 * P * P * 3)
+    monkeypatch.setattr("lowland.linear._discriminant.GROUP_BYTES", 8 * P * P * 3)
     passes = Passes(monkeypatch)
     parts = LDA(shrinkage="auto").fit(rows, "kind")
     assert passes.count == 1 + 3  # means, and 8 classes in groups of 3
@@ -248,7 +255,7 @@ def test_mrmr_says_what_to_set(y, choice, error, words):
 
 
 def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
-    monkeypatch.setattr("lowland.selection._leaf_states.MOST_VALUES", 20)
+    monkeypatch.setattr("lowland.selection._leaf_sums.MOST_VALUES", 20)
     rows = labeled_rows(np.random.default_rng(0).random((200, 3)), np.arange(200) % 30)
     with pytest.raises(ParameterError, match="set target='numbers'"):
         MRMR().fit(rows, "kind")

@@ -12,9 +12,13 @@ import pytest
 import lowland
 from lowland import PCA
 from lowland._core.rows.arrays import array_rows
-from lowland._core.rows.folding import FAN_IN, TreeFold
+from lowland._core.rows.folding import (
+    FAN_IN,
+    TreeFold,
+    row_keys,
+    sampled_rows,
+)
 from lowland._core.rows.leaves import leaf_rows, tasks_of
-from lowland._core.rows.sampling import row_keys, sampled_rows
 from lowland.errors import DataError, ParameterError
 from support.cases import each
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lowland.distributed.files.records as records
+import lowland.distributed.files.text as records
 import lowland.distributed.files.text_look as text_look
 import lowland.distributed.opening as opening
 from lowland.distributed import open_rows

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import lowland.linear
 from lowland import load
 from lowland._core import registry
-from lowland._core.docstrings import short
+from lowland._core.params import short
 from lowland.cli import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/adding-a-method.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lowland.metrics.pointwise.home import KINDS
+from lowland.metrics.home import KINDS
 from support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]

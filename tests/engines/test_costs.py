@@ -2,10 +2,10 @@
 
 import pytest
 
-from lowland._core.card import Estimate
+from lowland._core.traits import Estimate
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.linalg.column_basis import orthonormal_basis_cost
-from lowland._engines.linalg.eigen_costs import (
+from lowland._engines.linalg.dense_eigen import (
     all_pairs_cost,
     largest_pairs_cost,
     operator_pairs_cost,

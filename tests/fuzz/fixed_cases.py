@@ -17,7 +17,10 @@ from fuzz.command_cases import run_here
 from fuzz.parameters import FUNCTIONS
 from fuzz.rules import REFUSED, attempt, require, same_bytes
 from lowland import metrics
-from lowland._core.persistence.model_file import read_model, write_model
+from lowland._core.models.codec import (
+    read_model,
+    write_model,
+)
 from lowland.errors import LowlandError, ModelFileError
 from lowland.neighbors import NeighborGraph, knn_graph
 

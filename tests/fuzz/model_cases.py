@@ -20,7 +20,10 @@ from fuzz.rules import REFUSED, attempt, require
 from lowland import PCA, load
 from lowland._core import registry
 from lowland._core.chain import Chain
-from lowland._core.persistence.model_file import read_model, write_model
+from lowland._core.models.codec import (
+    read_model,
+    write_model,
+)
 from lowland.errors import ModelFileError
 from lowland.preparation.preparation import Preparation
 

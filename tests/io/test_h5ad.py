@@ -10,7 +10,7 @@ import scipy.sparse
 
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.io import read_distances, read_table
-from lowland.io.formats import h5_look, h5ad
+from lowland.io.formats import h5ad
 from support.cases import each
 
 h5py = pytest.importorskip("h5py", reason="H5AD files are read by h5py")
@@ -303,5 +303,5 @@ def test_the_look_at_a_file_reads_all_of_its_objects(tmp_path, monkeypatch):
     monkeypatch.setattr(
         h5py.Dataset, "__getitem__", lambda self, key: seen.append(self.name) or read(self, key)
     )
-    h5_look.look(str(path))
+    h5ad.look(str(path))
     assert {*seen} == {"/X", "/obs/_index", "/obs/kind"}

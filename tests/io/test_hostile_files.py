@@ -19,8 +19,7 @@ import scipy.sparse as sp
 import lowland
 from fuzz.whole_files import whole_file
 from lowland.errors import DataError
-from lowland.io import read_table
-from lowland.io.files import opening, streams
+from lowland.io import opening, read_table
 from support.cases import Cases, each
 from support.programs import check, run_all
 
@@ -230,7 +229,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path, name, named):
 
 
 def test_a_pipe_that_nobody_writes_to_does_not_wait_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "PATIENCE", 0.2)
+    monkeypatch.setattr(opening, "PATIENCE", 0.2)
     os.mkfifo(tmp_path / "t.csv")
     with pytest.raises(DataError, match=r"t\.csv: is a pipe that nobody writes to"):
         read_table(tmp_path / "t.csv")
@@ -251,7 +250,7 @@ def test_a_device_is_refused(name):
 @posix
 def test_a_pipe_may_not_deliver_more_than_fits(tmp_path, monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "10 MB")
-    monkeypatch.setattr(streams, "CHUNK", 1 << 16)
+    monkeypatch.setattr(opening, "CHUNK", 1 << 16)
     os.mkfifo(tmp_path / "t.csv")
 
     def write():

@@ -128,7 +128,7 @@ def test_one_long_text_for_many_cells_is_counted_for_each(write):
 @pytest.mark.usefixtures("excel")
 def test_a_bomb_is_refused_whatever_size_it_declares(write, monkeypatch):
     path = write(s=sheet_text(ROWS) + " " * 9_000_000)
-    monkeypatch.setattr("lowland.io.formats.workbook_limits.HARMLESS", 2_000_000)
+    monkeypatch.setattr("lowland.io.formats.workbooks.HARMLESS", 2_000_000)
     with pytest.raises(DataError, match="unpack to more than"):
         read_table(path)
     whole = write(s=sheet_text(ROWS) + " " * 1_000_000).read_bytes()

@@ -5,8 +5,12 @@ import pytest
 import scipy.sparse
 
 from lowland.errors import ParameterError
-from lowland.metrics import Comparison, _cost, quality
-from lowland.metrics._cost import Work
+from lowland.metrics import (
+    Comparison,
+    _views,
+    quality,
+)
+from lowland.metrics._views import Work
 
 SIZES = np.unique(np.geomspace(100, 1_000_000, 400).astype(int))
 COLUMNS = (2, 10, 50, 128, 129, 784, 5000)
@@ -37,12 +41,12 @@ def test_the_cost_grows_with_the_rows_and_never_jumps(measure):
         made = [works(int(n))[kind] for n in SIZES]
         counts = np.array([measure(work) for work in made])
         assert (counts <= SIZES).all()
-        assert (counts >= np.minimum(SIZES, _cost.FEWEST)).all()
+        assert (counts >= np.minimum(SIZES, _views.FEWEST)).all()
         pairs = counts * SIZES
         growth = (SIZES[1:] / SIZES[:-1]) ** 2
         assert (pairs[1:] <= 1.05 * growth * pairs[:-1]).all()
         # Where a pair costs the same, larger tables are given no less time, up to a row.
-        ways = [(work.whole, work.keeps(_cost.FEWEST)) for work in made]
+        ways = [(work.whole, work.keeps(_views.FEWEST)) for work in made]
         same = np.array([a == b for a, b in zip(ways[1:], ways[:-1], strict=True)])
         assert same.sum() > 300
         assert (np.diff(pairs) >= -SIZES[1:])[same].all()
@@ -70,19 +74,19 @@ def test_what_is_kept_and_packed_stays_below_the_bound_of_memory():
         for work in works(int(n)):
             m = work.neighborhoods()
             if work.keeps(m):
-                assert 12 * m * n <= _cost.KEPT_BYTES
+                assert 12 * m * n <= _views.KEPT_BYTES
             elif work.whole:
-                assert m == min(n, _cost.FEWEST)
+                assert m == min(n, _views.FEWEST)
         for p in COLUMNS:
             if not Work.of(table(int(n), p), "euclidean").whole:
-                assert 4 * n * p <= _cost.PACKED_BYTES
-    assert _cost.KEPT_BYTES + 2 * _cost.PACKED_BYTES <= 300e6
+                assert 4 * n * p <= _views.PACKED_BYTES
+    assert _views.KEPT_BYTES + 2 * _views.PACKED_BYTES <= 300e6
 
 
 def test_sparse_rows_cost_by_what_they_store():
     few, many = (Work.of(sparse_table(20_000, stored), "euclidean") for stored in (20, 2_000))
     assert few.whole
-    assert few.neighborhoods() > many.neighborhoods() >= _cost.FEWEST
+    assert few.neighborhoods() > many.neighborhoods() >= _views.FEWEST
 
 
 @pytest.mark.parametrize("kind", ["wide", "sparse", "manhattan", "narrow"])
@@ -103,7 +107,7 @@ def test_every_way_to_the_numbers_gives_the_same(kind, monkeypatch):
     monkeypatch.setattr("lowland.metrics._options.KEPT_SHARE", 0.0)
     again = measured()
     monkeypatch.setattr("lowland.metrics._views.PACKED_BYTES", 0)
-    monkeypatch.setattr("lowland.metrics._cost.PACKED_BYTES", 0)
+    monkeypatch.setattr("lowland.metrics._views.PACKED_BYTES", 0)
     monkeypatch.setattr("lowland._engines.distances.distance_rows.PART_BYTES", 5000)
     parts = measured()
     for name, values in first.items():

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from lowland.metrics import missing_neighbors, point_home, strangers
-from lowland.metrics.pointwise.home import KINDS
+from lowland.metrics.home import KINDS
 from lowland.neighbors import knn_graph
 from support.cases import each
 from support.planted_truths import changed, cut_apart, overlaid, sheets, swapped, torn

@@ -114,7 +114,7 @@ def test_a_million_points_are_grouped_as_well():
 def test_the_smoothing_is_a_gaussian_filter(shape, width):
     from scipy.ndimage import gaussian_filter
 
-    from lowland.metrics.grouping.hills import _smooth
+    from lowland.metrics.hills import _smooth
 
     counts = np.random.default_rng(0).poisson(0.3, shape)
     expected = gaussian_filter(counts.astype(np.float64), width, mode="constant", truncate=3.0)

@@ -7,7 +7,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.distances.neighbor_ranks import full_ranks, partner_ranks
 from lowland.datasets import digits
-from lowland.metrics._kept_rows import KeptRows
+from lowland.metrics._views import KeptRows
 
 
 @pytest.fixture

@@ -108,9 +108,9 @@ def test_sampled_numbers_show_their_error(irregular):
 
 
 def test_costly_measures_of_large_maps_take_fewer_rows(irregular, monkeypatch):
-    monkeypatch.setattr("lowland.metrics._cost.SECONDS", 3e-4)
-    monkeypatch.setattr("lowland.metrics._cost.SECONDS_PER_ROW", 0.0)
-    monkeypatch.setattr("lowland.metrics._cost.FEWEST", 10)
+    monkeypatch.setattr("lowland.metrics._views.SECONDS", 3e-4)
+    monkeypatch.setattr("lowland.metrics._views.SECONDS_PER_ROW", 0.0)
+    monkeypatch.setattr("lowland.metrics._views.FEWEST", 10)
     module = importlib.import_module("lowland.metrics.quality")
     monkeypatch.setattr(module, "PAIR_ROWS", 80)
     X = irregular(300, 5)

@@ -119,7 +119,7 @@ def test_a_seed_gives_the_same_sample_and_another_another():
 
 def test_rows_are_sampled_only_if_all_of_them_cost_too_much(monkeypatch):
     assert not Comparison(X, Y).data.sampled
-    monkeypatch.setattr("lowland.metrics._cost.SECONDS", 1e-4)
+    monkeypatch.setattr("lowland.metrics._views.SECONDS", 1e-4)
     assert 100 <= len(Comparison(X, Y).rows) < N
     assert len(Comparison(X, Y, sample=None).rows) == N
     assert len(Comparison(X, Y, sample=N + 1).rows) == N

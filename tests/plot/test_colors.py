@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import to_rgb
 
-from lowland.plot.colors import MISSING, OTHER, Categories, Continuum, encode_labels
-from lowland.plot.palettes import (
+from lowland.plot._figure import (
     DARK_GREY,
     GREY,
     LONG_PALETTE,
     OKABE_ITO,
     category_colors,
 )
+from lowland.plot.colors import MISSING, OTHER, Categories, Continuum, encode_labels
 from support.cases import each
 
 # Machado, Oliveira & Fernandes (2009), severity 1

@@ -14,9 +14,8 @@ from lowland.plot import (
     reconstruction_pairs,
     save_figure,
 )
-from lowland.plot._figure import png_bytes
-from lowland.plot.decoding.places import grid_over
-from lowland.plot.palettes import category_colors
+from lowland.plot._figure import category_colors, png_bytes
+from lowland.plot.decoding import grid_over
 from support.cases import each
 
 rng = np.random.default_rng(0)
@@ -215,9 +214,9 @@ def test_the_images_of_a_line_are_above_its_rows():
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    from lowland.plot.decoding import decoded
+    from lowland.plot import decoding
 
-    monkeypatch.setattr(decoded, "MOST_POINTS", 30)
+    monkeypatch.setattr(decoding, "MOST_POINTS", 30)
     Y = rng.uniform(0, 1, (100, 2))
     figure = decoded_images(Y, Y[:1], IMAGES[:1], SHAPE, np.arange(100) % 2)
     assert sum(len(part.get_offsets()) for part in figure.axes[0].collections[:-1]) == 30
@@ -228,9 +227,9 @@ def test_many_rows_are_sampled(monkeypatch):
 
 @each("n_axes", [1, 2])
 def test_rows_are_drawn_over_component_planes(n_axes, monkeypatch):
-    from lowland.plot.grids import planes
+    from lowland.plot import grids
 
-    monkeypatch.setattr(planes, "MOST_POINTS", 20)
+    monkeypatch.setattr(grids, "MOST_POINTS", 20)
     places = np.indices((4, 3)).reshape(2, -1).T.astype(float)[:, :n_axes]
     places = np.unique(places, axis=0)
     Y = rng.uniform(0, 2, (50, n_axes))

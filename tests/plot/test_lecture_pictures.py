@@ -19,8 +19,15 @@ from lowland.plot import (
     scree_plot,
     selection_plot,
 )
-from lowland.plot.dimensions import distance_spread, edge_length, sphere_share
-from lowland.plot.recognition import RIGHT, WRONG
+from lowland.plot.curves import (
+    distance_spread,
+    edge_length,
+    sphere_share,
+)
+from lowland.plot.images import (
+    RIGHT,
+    WRONG,
+)
 from support.cases import each
 
 rng = np.random.default_rng(0)

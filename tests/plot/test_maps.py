@@ -10,7 +10,10 @@ from matplotlib.colors import to_hex
 
 from lowland._core.errors import DataError
 from lowland.plot import save_figure, scatter_map
-from lowland.plot.palettes import GREY, OKABE_ITO
+from lowland.plot._figure import (
+    GREY,
+    OKABE_ITO,
+)
 from support.cases import each
 
 rng = np.random.default_rng(0)

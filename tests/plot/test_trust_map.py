@@ -14,8 +14,14 @@ from matplotlib.patches import FancyArrowPatch
 from lowland._core.errors import DataError, ParameterError
 from lowland.metrics import Gap
 from lowland.plot import save_figure, trust_map
-from lowland.plot._density import DENSE
-from lowland.plot._square import CORNERS, NOT_MEASURED, SIDE, square, square_colors
+from lowland.plot._points import DENSE
+from lowland.plot.trust import (
+    CORNERS,
+    NOT_MEASURED,
+    SIDE,
+    square,
+    square_colors,
+)
 from lowland.trust import trust
 from support.cases import each
 

@@ -12,8 +12,8 @@ import scipy.sparse
 from lowland import PCA
 from lowland._core.chain import Chain
 from lowland.errors import DataError, ParameterError
-from lowland.preparation.orientation import Orientation
 from lowland.preparation.preparation import Preparation
+from lowland.study.orienting import Orientation
 from support.cases import each
 from support.rows import Passes, frame_rows, labeled_rows
 

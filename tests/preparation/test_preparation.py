@@ -190,7 +190,7 @@ def test_a_chain_is_saved_and_read_safely(chain, tmp_path):
     ],
 )
 def test_a_tampered_chain_is_refused(state, tmp_path):
-    from lowland._core.persistence.model_file import write_model
+    from lowland._core.models.codec import write_model
 
     write_model(tmp_path / "m.lowland", "Chain", {}, state)
     with pytest.raises(ModelFileError, match=r"m\.lowland"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland.errors import DataError
-from lowland.report.island_names import island_names
+from lowland.report.viewer_data import island_names
 from support.cases import each
 
 HOSTILE = "<script>document.title = 'hacked'</script>"

@@ -11,10 +11,21 @@ import polars as pl
 import pytest
 
 from lowland.report import payload
-from lowland.report.arrays import OWN_ELEMENT, Packed, pack_array, pack_values, separate
 from lowland.report.page import render
-from lowland.report.payload import MOST_POINTS, display_rows, pack, pack_column, pack_ids, to_json
-from lowland.report.times import as_times
+from lowland.report.payload import (
+    MOST_POINTS,
+    OWN_ELEMENT,
+    Packed,
+    as_times,
+    display_rows,
+    pack,
+    pack_array,
+    pack_column,
+    pack_ids,
+    pack_values,
+    separate,
+    to_json,
+)
 from support.cases import each
 
 

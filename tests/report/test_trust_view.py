@@ -15,8 +15,14 @@ import pytest
 from lowland.errors import DataError
 from lowland.report import advise, payload, render
 from lowland.report.payload import pack
-from lowland.report.trust_payload import MOST_IN_PART, NOT_MEASURED, other_maps, pack_trust
-from lowland.report.trust_view import plateau_view, trust_view
+from lowland.report.trust_view import (
+    MOST_IN_PART,
+    NOT_MEASURED,
+    other_maps,
+    pack_trust,
+    plateau_view,
+    trust_view,
+)
 from lowland.report.wording import UNKNOWN
 from lowland.trust import OtherMap, Sentence
 from support.cases import each

@@ -16,7 +16,7 @@ from scipy import sparse
 from lowland.errors import DataError
 from lowland.report import make_report, render, thumbnails, viewer_data
 from lowland.report.payload import display_rows, pack_numbers
-from lowland.report.summary_checks import check_summary
+from lowland.report.summary import check_summary
 from lowland.report.viewer_data import (
     MOST_NEIGHBOR_POINTS,
     chosen_values,

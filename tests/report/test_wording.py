@@ -7,7 +7,10 @@ import pytest
 
 from lowland._core import registry
 from lowland.report import wording
-from lowland.report.reading import EVERY_MAP, how_to_read
+from lowland.report.page import (
+    EVERY_MAP,
+    how_to_read,
+)
 from support.cases import each
 
 

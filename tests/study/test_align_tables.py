@@ -9,14 +9,21 @@ import pytest
 import scipy.sparse
 
 import lowland
-from lowland._core.persistence.model_file import read_model, write_model
+from lowland._core.models.codec import (
+    read_model,
+    write_model,
+)
 from lowland.errors import DataError, LowlandError, ModelFileError, ParameterError
-from lowland.io.matching import same_objects
+from lowland.io.several import same_objects
 from lowland.plot import alignment_map
 from lowland.report import render
 from lowland.report.advice import advise
 from lowland.study import align_tables, place_rows
-from lowland.study.aligning.held_out import chance_of, held_out_rows, match_of
+from lowland.study.aligning.pairs import (
+    chance_of,
+    held_out_rows,
+    match_of,
+)
 from support.cases import each
 
 N = 50

@@ -198,7 +198,7 @@ def test_the_files_are_all_written_or_none_if_the_map_cannot_be(result, tmp_path
     with pytest.raises(DataError, match="exists already"):
         result.write(tmp_path / "out", file_format="parquet")
     result.write(tmp_path / "out", file_format="parquet", force=True)
-    monkeypatch.setattr("lowland.study._writing.write_frame", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("lowland.study.outputs.write_frame", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         result.write(tmp_path / "other")
     assert not (tmp_path / "other").exists()

@@ -14,18 +14,24 @@ import lowland.plot
 from lowland import PCA, NonlinearPCA
 from lowland._core import registry
 from lowland._core.base import Invertible, Reducer
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland.datasets import digits, iris
 from lowland.io import as_table
 from lowland.plot._figure import new_figure
 from lowland.study import make_map, method_pictures, network_pictures
-from lowland.study._pixels import pixels_of
-from lowland.study._shown_rows import extremes, one_per_class, spread_out
 from lowland.study.method_pictures import PICTURES, picture_names
-from lowland.study.summary import axis_shares, variance_shares
+from lowland.study.network_pictures import (
+    extremes,
+    one_per_class,
+    spread_out,
+)
+from lowland.study.summary import axis_shares, pixels_of, variance_shares
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import prepare, read
 from support.cases import each

@@ -7,8 +7,8 @@ import pytest
 
 import lowland
 from lowland.neighbors import knn_graph
+from lowland.study._keeping import Stages
 from lowland.study._shared import SharedWork
-from lowland.study._stages import Stages
 from lowland.study.fitting import FitOptions, fit_method
 from lowland.study.tables.preparing import TableOptions, prepare, read
 from lowland.study.targets import NO_TARGET

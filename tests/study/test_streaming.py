@@ -16,7 +16,7 @@ import lowland
 from lowland import PCA, TSNE
 from lowland._core.rows.arrays import array_rows
 from lowland._core.rows.engines import Stream, using
-from lowland._core.rows.sampling import sampled_rows
+from lowland._core.rows.folding import sampled_rows
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.io import coordinate_names
 from lowland.metrics import (
@@ -29,12 +29,19 @@ from lowland.metrics import (
 from lowland.study import StreamedMap, make_map
 from lowland.study.fitting import FitOptions
 from lowland.study.run import RunOptions
-from lowland.study.streaming import roles, running, sampling
+from lowland.study.streaming import (
+    fitting,
+    roles,
+    running,
+)
+from lowland.study.streaming.choosing import (
+    StreamOptions,
+    grouped,
+)
 from lowland.study.streaming.measuring import chance_values, measure_rows, measured_numbers
-from lowland.study.streaming.options import StreamOptions, grouped
 from lowland.study.streaming.placing import stream_placement
+from lowland.study.streaming.result import Home
 from lowland.study.streaming.running import stream_map
-from lowland.study.streaming.saving import Home
 from lowland.study.tables.options import TableOptions
 from support.cases import each
 
@@ -352,15 +359,15 @@ def test_what_cannot_be_streamed_says_why(files):
 
 def test_rows_are_fitted_as_time_and_memory_allow(monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "16GB")
-    assert sampling.fitted_rows(TSNE, 10**7, 50) == 500_000
-    assert sampling.fitted_rows(TSNE, 700, 50) == 700
-    few = sampling.fitted_rows(lowland.Isomap, 10**7, 50)
+    assert fitting.fitted_rows(TSNE, 10**7, 50) == 500_000
+    assert fitting.fitted_rows(TSNE, 700, 50) == 700
+    few = fitting.fitted_rows(lowland.Isomap, 10**7, 50)
     assert lowland.Isomap.estimate(few, 50).seconds <= 300
     assert lowland.Isomap.estimate(2 * few, 50).seconds > 300 or (
         lowland.Isomap.estimate(2 * few, 50).n_bytes > 7e9
     )
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1GB")
-    assert 1000 <= sampling.fitted_rows(TSNE, 10**7, 50) < 200_000
+    assert 1000 <= fitting.fitted_rows(TSNE, 10**7, 50) < 200_000
 
 
 def test_maps_of_other_methods_are_not_refined(files):

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from lowland._core.docstrings import entries
+from lowland._core.params import entries
 from lowland.cli import table_options
 from lowland.study import compare_methods, describe_table, make_map, place_rows, score_map
 from lowland.study.tables.options import ENTRIES, READING, TableOptions

@@ -16,9 +16,9 @@ from lowland._core import registry
 from lowland.cli import main
 from lowland.datasets import iris
 from lowland.errors import MemoryLimitError
-from lowland.metrics.pointwise.home import KINDS
+from lowland.metrics.home import KINDS
 from lowland.report import make_report
-from lowland.report.summary_checks import check_summary
+from lowland.report.summary import check_summary
 from lowland.study import compare_methods, make_map, score_map
 from lowland.trust import trust
 from support.methods import sampled
@@ -273,7 +273,7 @@ def test_a_comparison_judges_all_maps_by_the_same_neighbors(tmp_path, monkeypatc
         searched.append(X.shape[1])
         return knn_graph(X, *args, **options)
 
-    monkeypatch.setattr("lowland.study.comparing.judging.knn_graph", telling)
+    monkeypatch.setattr("lowland.study.comparing.running.knn_graph", telling)
     methods = ["pca:n_components=3", ("tsne", {"perplexity": 5, "max_iter": 50}), "classical_mds",
                "relational_perspective_map"]  # fmt: skip
     found = compare_methods(X, methods)

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse
 
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import symmetrize
 
 
 def to_dense(graph):

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 
-from lowland.metrics.grouping.gaps import Gap
-from lowland.metrics.grouping.stability import IslandStability
-from lowland.metrics.pointwise.home import KINDS, PointHome
+from lowland.metrics.gaps import Gap
+from lowland.metrics.hills import IslandStability
+from lowland.metrics.home import (
+    KINDS,
+    PointHome,
+)
 from lowland.trust import (
     Chance,
     Contrast,

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from lowland.cli import main
 from lowland.study import make_map
-from lowland.study.tables._variance import dominating
+from lowland.study.tables.missing import dominating
 from support.cases import each
 
 RNG = np.random.default_rng(3)

@@ -181,16 +181,16 @@ def test_every_method_that_sees_distances_sees_those_of_gower(tmp_path):
 
 
 def test_a_model_without_its_ranges_is_refused(tmp_path):
-    from lowland._core.persistence import model_file
-    from lowland._core.persistence.models import _parts
+    from lowland._core.models import codec
+    from lowland._core.models.loading import _parts
 
     name, params, state = _parts(lowland.MDS(metric="gower").fit(X))
     ranges = state.pop("column_ranges_")
     for wrong in ({}, {"column_ranges_": ranges * 0}, {"column_ranges_": ranges[:2]}):
-        model_file.write_model(tmp_path / "m", name, params, {**state, **wrong})
+        codec.write_model(tmp_path / "m", name, params, {**state, **wrong})
         with pytest.raises(ModelFileError, match="column_ranges_"):
             lowland.load(tmp_path / "m")
-    model_file.write_model(
+    codec.write_model(
         tmp_path / "m", name, {**params, "metric": "manhattan"}, {**state, "column_ranges_": ranges}
     )
     with pytest.raises(ModelFileError, match="column_ranges_"):

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import DataError
-from lowland._core.wording import COMMAND_LINE
+from lowland._core.errors import COMMAND_LINE, DataError
 from lowland.io import as_table, read_table
 from lowland.study import make_map, place_rows
 from support.cases import each

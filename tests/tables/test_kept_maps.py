@@ -115,7 +115,7 @@ def test_a_model_that_cannot_be_saved_leaves_the_map(table, monkeypatch, capsys)
 def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeypatch):
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q"]) == 0
     before = (table / "out" / "map.csv").read_bytes()
-    monkeypatch.setattr("lowland.study._writing.write_frame", failing(OSError(28, "No space left")))
+    monkeypatch.setattr("lowland.study.outputs.write_frame", failing(OSError(28, "No space left")))
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q", "--force"]) == 2
     assert len(folder(table / "out")) == 5
     assert (table / "out" / "map.csv").read_bytes() == before

@@ -9,7 +9,7 @@ import pytest
 from lowland.cli import main
 from lowland.errors import DataError, ParameterError
 from lowland.study import make_map, place_rows
-from lowland.study.tables._ordinals import known_order
+from lowland.study.tables.categories import known_order
 from support.cases import each
 
 SIZES = ["low", "medium", "high"]

@@ -9,8 +9,8 @@ from lowland._core.chain import Chain
 from lowland._core.errors import DataError, ParameterError
 from lowland.cli import main
 from lowland.datasets import eurodist
-from lowland.preparation.orientation import Orientation
 from lowland.study import make_map, place_rows
+from lowland.study.orienting import Orientation
 from support.cases import each
 
 CITIES = list(eurodist().row_names)

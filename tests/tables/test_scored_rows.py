@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from lowland._core.errors import DataError
-from lowland.io.columns.coordinates import coordinate_sets
 from lowland.metrics import trustworthiness
 from lowland.study import make_map, score_map
+from lowland.study._foreign_map import coordinate_sets
 from support.cases import each
 
 ROWS = 50

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import lowland
 from lowland.metrics import gap_test, inner_gaps, islands, point_home, strangers
-from lowland.metrics.pointwise.home import KINDS
+from lowland.metrics.home import KINDS
 from lowland.trust import trust
 from support import planted_truths as plants
 from support.cases import each

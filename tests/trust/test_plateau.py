@@ -12,8 +12,7 @@ from lowland import PCA, TSNE, Isomap
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.metrics import neighbor_recall
 from lowland.trust import component_scores, parameter_plateau, perplexity_plateau
-from lowland.trust._plateau_words import plateau_sentence
-from lowland.trust.plateau import MARGIN, _drawn, _Measured, _on_plateau
+from lowland.trust.plateau import MARGIN, _drawn, _Measured, _on_plateau, plateau_sentence
 from support.cases import each
 
 

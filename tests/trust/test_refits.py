@@ -8,7 +8,7 @@ import pytest
 from lowland import LDA, PCA
 from lowland.errors import DataError, ParameterError
 from lowland.metrics import gap_test
-from lowland.metrics.pointwise.home import KINDS
+from lowland.metrics.home import KINDS
 from lowland.trust import affordable_rows, trust, with_refits
 
 

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland._core.card import Estimate
 from lowland._core.constraints import Function, Mapping, Null, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import at_least
+from lowland._core.models.meanings import at_least
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import Estimate, Reading
 from lowland._core.units import largest, unit_powers
 from lowland._core.validation import dense_if_small
 from lowland._engines.distances.cross_distances import CrossDistances
@@ -24,8 +23,11 @@ from lowland._engines.distances.dissimilarities import (
     given_dissimilarities,
 )
 from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 
 FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 

@@ -6,13 +6,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
 from lowland._core.params import param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import beyond, largest_value, place_in_unit
 from lowland._core.validation import all_finite, check_matrix
 

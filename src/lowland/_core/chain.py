@@ -104,7 +104,7 @@ class Chain:
 
     def save(self, path: str | Path) -> None:
         """Write all steps to one model file, as :meth:`lowland.PCA.save` does for one."""
-        from lowland._core.persistence.models import save_chain
+        from lowland._core.models.loading import save_chain
 
         save_chain(self, path)
 

@@ -258,7 +258,7 @@ class Mapping(Constraint):
 
 
 class Seed(Constraint):
-    """What a random generator can be made from (see :func:`lowland._core.random.generator`)."""
+    """What a random generator can be made from (see :func:`lowland._core.context.generator`)."""
 
     def allows(self, value: Any) -> bool:
         return (

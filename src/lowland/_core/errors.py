@@ -7,7 +7,69 @@ message names the parameter, the column or the file, shows the offending value a
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Small pieces of text that several messages use.
+
+
+def count(number: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listing(names: Sequence[str], most: int = 8, *, quote: bool = True) -> str:
+    """The first few names, and how many more there are."""
+    shown = [repr(name) if quote else name for name in names[:most]]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(shown) + more
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value for a message: an array by its shape, anything long cut off; never an exception."""
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return f"array of shape {value.shape} and type {value.dtype}"
+    try:
+        text = repr(value)
+    except Exception:  # such as integers of more than 4300 digits
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+# Keywords that have another name on the command line.
+OPTION_NAMES = {"id_column": "id", "labels": "label", "label_file": "labels", "n_jobs": "jobs"}
+
+
+class Spelling(NamedTuple):
+    """How messages name an option: as a keyword of Python or as one of the command line."""
+
+    command_line: bool
+
+    def option(self, name: str, value: str | None = None) -> str:
+        """``impute='mean'`` in Python, ``--impute mean`` on the command line."""
+        if not self.command_line:
+            return name if value is None else f"{name}={value!r}"
+        option = "--" + OPTION_NAMES.get(name, name).replace("_", "-")
+        return option if value is None else f"{option} {value}"
+
+    def columns(self, name: str, columns: Sequence[str]) -> str:
+        """``use=['a', 'b']`` in Python, ``--use a,b`` on the command line, quoted for a shell."""
+        if not self.command_line:
+            return f"{name}={list(columns)!r}"
+        return self.option(name, shlex.quote(",".join(_quoted(column) for column in columns)))
+
+
+def _quoted(name: str) -> str:
+    """A name in a comma-separated list."""
+    odd = any(mark in name for mark in ',"\n\r') or name != name.strip()
+    return '"' + name.replace('"', '""') + '"' if odd else name
+
+
+PYTHON = Spelling(command_line=False)
+COMMAND_LINE = Spelling(command_line=True)
 
 
 class LowlandError(Exception):

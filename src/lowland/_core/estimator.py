@@ -24,20 +24,22 @@ from lowland._core.columns import (
     column_names,
 )
 from lowland._core.constraints import Boolean, Integer, Null, Seed
-from lowland._core.context import FitContext, SharedWork
+from lowland._core.context import FitContext, Prepared, SharedWork, generator
 from lowland._core.errors import ParameterError
 from lowland._core.monitor import Monitor
 from lowland._core.params import Declared, param
-from lowland._core.prepared import Prepared
-from lowland._core.random import generator
-from lowland._core.ranges import GOWER, column_ranges, in_ranges, needs_ranges
-from lowland._core.rows.fitting import as_rows, checked_rows, needs_memory
-from lowland._core.rows.placing import placed_table
+from lowland._core.rows.fitting import as_rows, checked_rows, needs_memory, placed_table
 from lowland._core.rows.table import Rows
 from lowland._core.targets import require_target
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import fit_in_unit
-from lowland._core.validation import check_matrix
+from lowland._core.validation import (
+    GOWER,
+    check_matrix,
+    column_ranges,
+    in_ranges,
+    needs_ranges,
+)
 
 
 class Estimator(Declared):
@@ -351,7 +353,7 @@ class Estimator(Declared):
         Everything that ``transform`` needs is saved. A ``callback`` and a generator given as
         ``random_state`` are not; they come back as None. Read it with ``lowland.load``.
         """
-        from lowland._core.persistence.models import save
+        from lowland._core.models.loading import save
 
         self._require_fitted()
         save(self, path)

@@ -98,7 +98,7 @@ class JointModel:
 
     def save(self, path: str | Path) -> None:
         """Write preparations and alignment to one model file."""
-        from lowland._core.persistence.models import save_joint
+        from lowland._core.models.loading import save_joint
 
         save_joint(self, path)
 

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from lowland import _native
-from lowland._core.cgroup import control_groups, read_numbers
-from lowland._core.errors import ParameterError
-from lowland._core.wording import shown
+from lowland._core.errors import ParameterError, shown
+from lowland._core.memory import (
+    control_groups,
+    read_numbers,
+)
 
 MOST_THREADS = 1024
 VARIABLE = "LOWLAND_INSTRUCTION_SET"

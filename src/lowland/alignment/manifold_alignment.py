@@ -6,38 +6,45 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.meanings.contents import at_least, count
+from lowland._core.models.meanings import (
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._engines.distances.metrics import METRICS, unit_power
-from lowland._engines.graphs.nystrom import nystrom_divisors
-from lowland._engines.graphs.spectrum import graph_spectrum
+from lowland._engines.graphs.laplacian import graph_spectrum, nystrom_divisors
 from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.alignment._joint_graph import (
     JointGraph,
-    connect_tables,
-    joint_graph,
-    neighbor_graphs,
-)
-from lowland.alignment._known_places import harmonic_map
-from lowland.alignment._matches import (
     Matches,
     check_coordinates,
     check_correspondence,
     check_one_to_one,
+    connect_tables,
+    joint_graph,
     matches_of,
+    neighbor_graphs,
     no_matches,
 )
-from lowland.alignment._patterns import pattern_matches
+from lowland.alignment._maps import (
+    Projections,
+    eigenmap,
+    harmonic_map,
+    linear_functions,
+    pattern_matches,
+    principal_map,
+    turns_onto_first,
+)
 from lowland.alignment._placing import PlacedTables
-from lowland.alignment._procrustes import turns_onto_first
-from lowland.alignment._projections import Projections, linear_functions
-from lowland.alignment._separate_maps import eigenmap, principal_map
 
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
 METRICS_OF_ROWS = tuple(m for m in METRICS if m not in ("gower", "minkowski", "precomputed"))

@@ -103,8 +103,7 @@ def align_command(
     Every parameter of the method is an option too, such as --n-neighbors 20:
     'lowland methods manifold_alignment' lists them.
     """
-    from lowland._core.errors import ParameterError
-    from lowland._core.wording import COMMAND_LINE
+    from lowland._core.errors import COMMAND_LINE, ParameterError
     from lowland.cli.map_command import format_like
     from lowland.io import check_free, check_writable
     from lowland.study._parameters import read_value
@@ -156,7 +155,7 @@ def alignment_folder(sources: list[str]) -> Path:
 
 def lines(result: AlignedTables, files: MapFiles) -> list[str]:
     """A short summary for a person."""
-    from lowland._core.wording import count
+    from lowland._core.errors import count
 
     found = result.to_dict()
     said = []
@@ -179,7 +178,7 @@ def lines(result: AlignedTables, files: MapFiles) -> list[str]:
 
 def match_lines(found: dict[str, Any]) -> list[str]:
     """How many objects are known, and how well held-out ones were found."""
-    from lowland._core.wording import count
+    from lowland._core.errors import count
 
     if not found["objects"]:
         return [f"  {found['matched_by']}"]

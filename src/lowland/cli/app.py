@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -9,13 +10,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lowland._core.errors import MemoryLimitError
+from lowland._core.memory import format_bytes, left_for_process
 from lowland.cli import failures
 from lowland.cli.align_command import AlignCommand, align_command
 from lowland.cli.compare_command import compare_command
 from lowland.cli.console import flush, open_descriptors, own_stderr, write
+from lowland.cli.failures import Ended
 from lowland.cli.info_command import info_command
-from lowland.cli.interrupts import Ended
-from lowland.cli.limits import check_limits
 from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command
@@ -23,6 +25,32 @@ from lowland.cli.score_command import score_command
 from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
 from lowland.cli.trust_command import trust_command
+
+# What the libraries cannot work with: limits of the process, and the environment.
+
+
+# Address space of a run on two cores: 1.7 GB, measured. Each thread has a stack and an arena.
+LIBRARIES, LIBRARIES_PER_CORE = 1_500_000_000, 150_000_000
+
+
+def check_limits(arguments: Sequence[str]) -> None:
+    """Refuse a limit (``ulimit -v``) so low that the libraries could not even be loaded.
+
+    They end the process where they cannot get memory, without an error that could be reported. An
+    instruction set that the processor lacks is refused before anything is read, too.
+    """
+    if {"--help", "--version"} & {*arguments} or arguments[:1] in ([], ["methods"]):
+        return
+    need = LIBRARIES + LIBRARIES_PER_CORE * (os.cpu_count() or 1)
+    left = left_for_process().get("RLIMIT_AS", need)
+    if left < need:
+        raise MemoryLimitError(
+            f"the limit of memory leaves {format_bytes(left)} to the process, and the libraries "
+            f"need {format_bytes(need)} of address space; raise it with 'ulimit -v'."
+        )
+    from lowland._core.threads import check_instruction_set
+
+    check_instruction_set()
 
 
 class Program(TyperGroup):

@@ -13,7 +13,7 @@ from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import typed_command
 
 if TYPE_CHECKING:
-    from lowland.study.comparing.running import ComparisonFiles
+    from lowland.study.comparing.result import ComparisonFiles
 
 
 @table_options.about_table()
@@ -64,11 +64,11 @@ def compare_command(
     Ctrl-C stops the method that runs and keeps its map so far; where there is none yet, or pressed
     again, it ends the comparison and keeps the maps made before.
     """
-    from lowland._core.errors import ParameterError
-    from lowland._core.wording import COMMAND_LINE
+    from lowland._core.errors import COMMAND_LINE, ParameterError
     from lowland.io import check_free, check_writable
     from lowland.study.comparing.entries import comparison_entries, split_along, split_entries
-    from lowland.study.comparing.running import ComparisonFiles, run_comparison
+    from lowland.study.comparing.result import ComparisonFiles
+    from lowland.study.comparing.running import run_comparison
     from lowland.study.fitting import FitOptions
     from lowland.study.outputs import result_folder
     from lowland.study.run import RunOptions

@@ -11,7 +11,10 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from lowland.trust import Trust
 
 STDOUT = "standard output"  # what messages call it
 LONGEST = 1500  # characters of a line on stderr; names may have thousands
@@ -150,3 +153,27 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
         ).rstrip()
         for line in cells
     ]
+
+
+# Where a map can be believed, as lines for a terminal.
+
+
+MARKS = {"fine": "ok", "caution": "caution", "serious": "serious"}
+WIDTH = 8
+
+
+def trust_lines(found: Trust | None, *, reasons: bool = False) -> list[str]:
+    """One line for each question, marked by how serious the answer is.
+
+    With ``reasons``, one more says why stability or chance are not known.
+    """
+    if found is None:
+        return []
+    lines = [f"  {MARKS[each.level]:<{WIDTH}} {each.text}" for each in found.sentences]
+    if reasons and found.reasons:
+        parts = list(found.reasons)
+        why = list(dict.fromkeys(found.reasons.values()))
+        verb = "are" if len(parts) > 1 else "is"
+        text = f"{' and '.join(parts)} {verb} not known: {'; '.join(why)}"
+        lines.append(f"  {'-':<{WIDTH}} {text[0].upper()}{text[1:]}.")
+    return lines

@@ -60,8 +60,8 @@ def info_command(
 
 def lines(found: dict[str, Any]) -> list[str]:
     """The description for a person."""
+    from lowland._core.errors import count
     from lowland._core.memory import format_bytes
-    from lowland._core.wording import count
 
     names = f" ({listing(found['features'])})" if found["features"] else ""
     kind = "sparse columns" if found["sparse"] else "columns of numbers"

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lowland.cli import options, table_options
-from lowland.cli.console import Console
+from lowland.cli.console import Console, trust_lines
 from lowland.cli.failures import after_writing, resumable
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
-from lowland.cli.trust_lines import trust_lines
 
 if TYPE_CHECKING:
     from lowland.study import MapResult
@@ -107,18 +106,15 @@ def map_command(
     'lowland methods METHOD' lists them.
     """
     from lowland._core import registry
-    from lowland._core.errors import ParameterError
-    from lowland._core.wording import COMMAND_LINE
+    from lowland._core.errors import COMMAND_LINE, ParameterError
     from lowland.io import check_free, check_writable
     from lowland.io.formats.h5ad_writing import check_h5ad_target
     from lowland.study.fitting import FitOptions
     from lowland.study.method_pictures import picture_names
     from lowland.study.outputs import MapFiles, result_folder
     from lowland.study.run import RunOptions
-    from lowland.study.streaming.choosing import choose, make_by_choice
-    from lowland.study.streaming.options import StreamOptions
-    from lowland.study.streaming.result import StreamedMap
-    from lowland.study.streaming.saving import Home
+    from lowland.study.streaming.choosing import StreamOptions, choose, make_by_choice
+    from lowland.study.streaming.result import Home, StreamedMap
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
@@ -191,7 +187,7 @@ def format_like(source: str) -> str:
 
 def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
     """A short summary for a person."""
-    from lowland._core.wording import count
+    from lowland._core.errors import count
 
     found = result.to_dict()
     made = [f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"]

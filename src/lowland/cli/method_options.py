@@ -69,7 +69,7 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
     from lowland._core.base import Reducer
     from lowland._core.constraints import Boolean
-    from lowland._core.docstrings import short
+    from lowland._core.params import short
     from lowland.study._parameters import MAP_DEFAULTS, text_constraint
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.

@@ -86,7 +86,7 @@ def select_command(
     The target and other labels stay in the file. Parameters of the method are options, too, such
     as --n-neighbors 5 for relief_f.
     """
-    from lowland._core.wording import COMMAND_LINE
+    from lowland._core.errors import COMMAND_LINE
     from lowland.io import check_free, check_suffix
     from lowland.study.selecting import choose_selector, run_selection
     from lowland.study.tables.preparing import read
@@ -120,7 +120,7 @@ def chosen_number(cls: Any, text: str | None) -> Any:
 
 def lines(selection: Selection, output: Path) -> list[str]:
     """A short summary with the table of kept columns."""
-    from lowland._core.wording import count
+    from lowland._core.errors import count
 
     rows, columns = selection.table.shape
     about = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]

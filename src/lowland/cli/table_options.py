@@ -238,7 +238,7 @@ def about_table(names: Sequence[str] = tuple(TABLE)) -> Callable[[Command], Comm
 
         @functools.wraps(command)
         def with_options(*args: Any, **keywords: Any) -> Any:
-            from lowland._core.wording import COMMAND_LINE
+            from lowland._core.errors import COMMAND_LINE
             from lowland.study.tables.options import TableOptions
 
             given = {name: TABLE[name].read(keywords.pop(name)) for name in names}

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from lowland.cli import options, table_options
-from lowland.cli.console import Console
+from lowland.cli.console import Console, trust_lines
 from lowland.cli.failures import after_writing
 from lowland.cli.method_options import typed_command
-from lowland.cli.trust_lines import trust_lines
 
 
 @table_options.about_table([name for name in table_options.TABLE if name != "target"])

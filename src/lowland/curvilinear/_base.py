@@ -10,7 +10,7 @@ import numpy as np
 from lowland._bases.distances import DistanceReducer
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import count
+from lowland._core.models.meanings import count
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.units import largest

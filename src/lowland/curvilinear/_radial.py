@@ -12,18 +12,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._bases.distances import FLOAT64_ROWS
-from lowland._core.card import Estimate
 from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, above, at_least, index_of
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    above,
+    at_least,
+    index_of,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.local_stress.annealing import Annealed, anneal, farthest, geometric
-from lowland._engines.local_stress.laws import Law
-from lowland._engines.local_stress.objective import AllPairs, LocalStress, PointSums
+from lowland._core.traits import Estimate
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland._engines.local_stress.objective import (
+    AllPairs,
+    Annealed,
+    Law,
+    LocalStress,
+    PointSums,
+    anneal,
+    farthest,
+    geometric,
+)
 from lowland._engines.local_stress.placement import place_by_law, sums_at
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map

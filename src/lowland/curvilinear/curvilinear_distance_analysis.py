@@ -9,20 +9,36 @@ import numpy as np
 import scipy.sparse
 
 from lowland._bases.distances import FLOAT64_ROWS
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import Ascending, Starts, above, count, index_of, share
+from lowland._core.models.meanings import (
+    Ascending,
+    Starts,
+    above,
+    count,
+    index_of,
+    share,
+)
 from lowland._core.params import fitted, param
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._core.units import largest
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.graphs.components import connect
-from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
-from lowland._engines.graphs.new_rows import geodesics_of_new_rows
-from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.graphs.geodesics import (
+    geodesics_of_new_rows,
+    shortest_paths,
+    shortest_paths_cost,
+)
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland._engines.local_stress.laws import RADIAL, Law
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.local_stress.objective import (
+    RADIAL,
+    Law,
+)
 from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import (

@@ -7,16 +7,26 @@ from typing import Any
 import numpy as np
 
 from lowland._bases.distances import FLOAT64_ROWS
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above, at_least
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._engines.local_stress.annealing import anneal, geometric
-from lowland._engines.local_stress.laws import Law
-from lowland._engines.local_stress.objective import AllPairs, LocalStress
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.local_stress.objective import (
+    AllPairs,
+    Law,
+    LocalStress,
+    anneal,
+    geometric,
+)
 from lowland._engines.local_stress.placement import place_by_law
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map

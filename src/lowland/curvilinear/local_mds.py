@@ -8,16 +8,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import Ascending, above, at_least, count, index_of
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    above,
+    at_least,
+    count,
+    index_of,
+)
 from lowland._core.params import fitted, param
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._core.units import largest
 from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import (
     EqualRows,
@@ -30,9 +39,7 @@ from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cos
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.majorization import Majorized, majorize
 from lowland.curvilinear._base import CurvilinearReducer
-from lowland.curvilinear._local_placement import place_by_local_stress
-from lowland.curvilinear._local_stress import LocalStress
-from lowland.curvilinear._neighbor_overlap import NeighborOverlap
+from lowland.curvilinear._local_stress import LocalStress, NeighborOverlap, place_by_local_stress
 
 TRIED_NEIGHBORS = (6, 8, 10, 15)  # with n_neighbors="auto"
 OVERLAP = 10  # K of the criterion

@@ -7,20 +7,33 @@ from typing import Any
 import numpy as np
 
 from lowland._bases.distances import FLOAT64_ROWS
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above, at_least
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland.curvilinear._base import CurvilinearReducer
-from lowland.curvilinear._torus import TorusEnergy, cut_open, descend, relocated, stress_per_point
-from lowland.curvilinear._torus_placement import lowest_of_equal, place_on_torus
+from lowland.curvilinear._torus import (
+    TorusEnergy,
+    cut_open,
+    descend,
+    lowest_of_equal,
+    place_on_torus,
+    relocated,
+    stress_per_point,
+)
 
 SOFT, SOFT_SHARE = -0.25, 0.25  # rigidity of the first steps, and their share of all
 RELOCATIONS = 4

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Real
 from lowland._core.params import param
-from lowland._engines.local_stress.laws import Law
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.local_stress.objective import Law
 from lowland.curvilinear._radial import RadialReducer
 
 SMALLEST = 1e-3  # radii are at least this share of their mean, where rows have many copies

@@ -7,22 +7,34 @@ with what it should have found.
 """
 
 from lowland.datasets._base import Dataset
-from lowland.datasets.catalog import load_dataset, names
-from lowland.datasets.classics import animals, breakfast_preferences, coffee, swiss, usarrests
-from lowland.datasets.clusters import blobs, two_rings
-from lowland.datasets.curved import helix, sphere, torus
-from lowland.datasets.dissimilarities import (
+from lowland.datasets.bundled import (
+    animals,
     australia,
     breakfast,
+    breakfast_preferences,
+    breast_cancer,
+    coffee,
+    digits,
     ekman,
     eurodist,
+    iris,
     morse,
+    swiss,
+    usarrests,
     uscities,
+    wine,
 )
+from lowland.datasets.catalog import load_dataset, names
+from lowland.datasets.clusters import blobs, branching_tree, two_rings
 from lowland.datasets.faces import drawn_faces
-from lowland.datasets.sheets import bent_sheet, s_curve, swiss_roll
-from lowland.datasets.tables import breast_cancer, digits, iris, wine
-from lowland.datasets.trees import branching_tree
+from lowland.datasets.surfaces import (
+    bent_sheet,
+    helix,
+    s_curve,
+    sphere,
+    swiss_roll,
+    torus,
+)
 
 __all__ = [
     "Dataset",

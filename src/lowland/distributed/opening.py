@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, ParameterError, shown
 from lowland._core.rows.leaves import TASK_ROWS, leaf_ranges, leaf_rows
 from lowland._core.rows.table import Rows
-from lowland._core.wording import shown
 from lowland.distributed.files.leaves import FileLeaf, Layout, Look, SourceFile
 from lowland.distributed.files.looking import looked_at, source_paths
 from lowland.distributed.files.roles import Choice, layout_of

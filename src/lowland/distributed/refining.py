@@ -20,24 +20,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, ParameterError, shown
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.rows.fitting import as_rows
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.wording import shown
-from lowland._engines.embedding.affinity import JointAffinities, conditional_affinities
-from lowland._engines.embedding.affinity_matrix import symmetrize_affinities
+from lowland._engines.embedding.affinity import (
+    JointAffinities,
+    conditional_affinities,
+    symmetrize_affinities,
+)
 from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.initial_layout import given_layout
 from lowland._engines.embedding.map_order import map_order
 from lowland._engines.embedding.repulsion import choose_repulsion, repulsion_cost
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.search_options import check_k
+from lowland._engines.neighbors.index import check_k
 from lowland.distributed.graph import knn_graph
 from lowland.neighbor.tsne import TSNE
 

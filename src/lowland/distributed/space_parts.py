@@ -17,12 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland._core.monitor import Monitor
+from lowland._core.rows.folding import (
+    row_keys,
+    sampled_rows,
+)
 from lowland._core.rows.leaves import Block
-from lowland._core.rows.sampling import row_keys, sampled_rows
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas, resolve_n_jobs
 from lowland._core.units import largest
-from lowland._engines.distances.metric_rows import metric_unit
+from lowland._engines.distances.distance_rows import metric_unit
 from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors.cell_search import cell_centers
 from lowland._engines.neighbors.duplicates import equal_rows

@@ -6,8 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lowland._core.errors import DataError
-from lowland._core.wording import PYTHON, Spelling
+from lowland._core.errors import (
+    PYTHON,
+    DataError,
+    Spelling,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
 from lowland._core.validation import all_finite
-from lowland._core.wording import count, listing
 
 if TYPE_CHECKING:
     import polars as pl

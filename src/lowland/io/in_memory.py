@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    PYTHON,
+    DataError,
+    Spelling,
+)
 from lowland._core.validation import as_array
-from lowland._core.wording import PYTHON, Spelling
 from lowland.io.contents import Contents, Request, free_name, named_matrix, one_line
 from lowland.io.distances import (
     RawDistances,

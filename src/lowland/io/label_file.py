@@ -9,14 +9,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    PYTHON,
+    DataError,
+    Spelling,
+    count,
+)
 from lowland._core.validation import is_sparse
-from lowland._core.wording import PYTHON, Spelling, count
 from lowland.io.contents import Contents, Request, free_name
-from lowland.io.files.opening import format_suffix, opened
 from lowland.io.formats.arrays import LABEL_KINDS, load_npy
 from lowland.io.in_memory import label_column
-from lowland.io.matching import examples, id_column_of, match_rows, no_match
+from lowland.io.opening import (
+    format_suffix,
+    opened,
+)
+from lowland.io.several import (
+    examples,
+    id_column_of,
+    match_rows,
+    no_match,
+)
 from lowland.io.sources import read_source
 from lowland.io.tables import Table
 

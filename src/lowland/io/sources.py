@@ -15,9 +15,6 @@ import numpy as np
 from lowland._core.errors import DataError, unknown_name
 from lowland.datasets.catalog import DISTANCES, plain
 from lowland.io.contents import Contents, Request, named_matrix
-from lowland.io.files.kinds import FORMATS, TEXTS, is_text, same_kind, told_suffix
-from lowland.io.files.opening import File, opened
-from lowland.io.files.streams import STDIN, is_stream
 from lowland.io.formats.arrays import read_npy, read_npz
 from lowland.io.formats.columnar import read_arrow, read_parquet
 from lowland.io.formats.h5ad import read_h5ad
@@ -26,9 +23,19 @@ from lowland.io.formats.ndjson import read_ndjson
 from lowland.io.formats.single_cells import cell_files, read_cells
 from lowland.io.formats.sparse import read_matrix_market
 from lowland.io.formats.workbooks import read_workbook
+from lowland.io.opening import (
+    FORMATS,
+    STDIN,
+    TEXTS,
+    File,
+    is_stream,
+    is_text,
+    opened,
+    same_kind,
+    told_suffix,
+)
 from lowland.io.text.delimited import read_text
-from lowland.io.text.dialect import has_table
-from lowland.io.text.encoding import utf8
+from lowland.io.text.dialect import has_table, utf8
 
 if TYPE_CHECKING:
     from lowland.datasets import Dataset

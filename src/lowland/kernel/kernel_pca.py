@@ -7,28 +7,40 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import at_least
+from lowland._core.models.meanings import at_least
 from lowland._core.params import fitted, param
 from lowland._core.rows.fitting import needs_memory
 from lowland._core.rows.table import Rows
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
-from lowland._engines.kernels.kernel_scale import kernel_scale
-from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
-from lowland.kernel._axes import KernelAxes
-from lowland.kernel._base import KernelReducer
-from lowland.kernel._leaves import axes_of_leaves, mean_square_of, read_rows, sums_of_leaves
-from lowland.kernel._preimage import Axes, preimages
-from lowland.kernel._scale import check_scale
-from lowland.kernel._solver import (
+from lowland._engines.kernels.kernel_values import kernel_scale
+from lowland._engines.linalg.dense_eigen import (
+    largest_pairs_cost,
+    operator_pairs_cost,
+)
+from lowland.kernel._axes import (
     DENSE_ROWS,
+    KernelAxes,
+    axes_of_leaves,
     axis_count,
     compute_axes,
     landmark_count,
+    mean_square_of,
+    read_rows,
+    sums_of_leaves,
     warn_if_indefinite,
+)
+from lowland.kernel._base import (
+    Axes,
+    KernelReducer,
+    check_scale,
+    preimages,
 )
 
 

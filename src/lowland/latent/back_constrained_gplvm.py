@@ -6,32 +6,39 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import above
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.validation import as_dense
 from lowland._engines.gaussian_processes.exact import exact_posterior
 from lowland._engines.gaussian_processes.streamed import streamed_posterior
-from lowland._engines.kernels.kernel_scale import median_distance
+from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
-from lowland._engines.network.passes import apply
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland._engines.network.layers import apply
 from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
-from lowland.latent._back_constraints import (
+from lowland.latent._back_training import (
     Constraint,
     Perceptron,
+    Problem,
     kernel_basis,
     kernel_places,
     linear_basis,
     network_of,
+    train,
 )
-from lowland.latent._back_training import Problem, train
 from lowland.latent._base import GaussianProcessReducer
 
 EXACT_ROWS = 200  # inference="auto" is exact for so many rows

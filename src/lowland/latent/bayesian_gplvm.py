@@ -6,21 +6,30 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above, at_least
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.validation import as_dense
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.network.row_space import row_space, row_space_cost
-from lowland.latent._base import GaussianProcessReducer
+from lowland.latent._base import (
+    GaussianProcessReducer,
+    Process,
+    placed_rows,
+)
 from lowland.latent._bayesian_training import Problem, train
-from lowland.latent._places import Process, placed_rows
 
 LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so many at most
 FEWEST_LEARNED = 500

@@ -6,30 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Integer, OneOf
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import above
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.validation import as_dense
 from lowland._engines.gaussian_processes.stochastic import training_cost
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.neighbors.index import query_fitted
-from lowland.latent._base import MOST_INDUCING, GaussianProcessReducer
-from lowland.latent._gplvm_start import starting_places
+from lowland.latent._base import (
+    MOST_INDUCING,
+    GaussianProcessReducer,
+    Placed,
+    Process,
+    placed_rows,
+)
 from lowland.latent._gplvm_training import (
     FROM_LINEAR,
     FROM_MAP,
     Trained,
     first_state,
     in_length_scales,
+    starting_places,
     train_exactly,
     train_sparsely,
 )
-from lowland.latent._places import Placed, Process, placed_rows
 
 INDUCING = 150  # as likely as exact inference at 2 000 rows, in half the time
 EXACT_ROWS = 2000  # inference="auto" is exact up to so many

@@ -7,26 +7,41 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.columns import column_label
 from lowland._core.constraints import Integer, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import above, count, share
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    count,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import all_finite, as_dense, is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.linalg.products import times_cost
-from lowland.latent._ppca_closed_form import closed_form, of_leaves
-from lowland.latent._ppca_em import Gaussian, Table, maximized
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+    times_cost,
+)
+from lowland.latent._ppca_em import (
+    Gaussian,
+    Table,
+    closed_form,
+    maximized,
+    of_leaves,
+)
 
 
 class PPCA(Invertible):

@@ -18,11 +18,195 @@ import numpy as np
 import scipy.linalg
 
 from lowland._core.context import FitContext
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.memory import require_memory
+from lowland._core.monitor import Monitor
+from lowland._core.rows.leaves import Block
+from lowland._core.rows.table import Rows
+from lowland._core.targets import Labels, check_labels, join_classes
 from lowland._core.threads import limit_blas
+from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, class_moments, members
+from lowland._engines.linalg.class_moments import (
+    ClassColumns,
+    ClassMoments,
+    class_moments,
+    members,
+    merge_classes,
+    widened,
+)
 from lowland._engines.linalg.eigen import all_eigenpairs, thin_svd
-from lowland.linear._shrinkage import Shrinkage, by_share, divided, ledoit_wolf_classes
+from lowland._engines.linalg.moments import Moments, merge, moments
+from lowland._engines.linalg.products import (
+    contiguous_blocks,
+    rows_within,
+)
+from lowland.linear._moments import check_merged, check_squares
+
+# Sums of labeled rows by class, for LDA: batches with different classes can be merged.
+
+
+class LabeledSums(NamedTuple):
+    """The sorted classes, and the sums of the rows of each."""
+
+    classes: np.ndarray
+    sums: ClassMoments
+
+
+def labeled_sums(X: Any, labels: Labels, named: Any, run: FitContext) -> LabeledSums:
+    """Sums of the rows of X by class; ``named`` lists all classes that may come, or is None."""
+    classes = join_classes(labels, None, named, owner="LDA")
+    codes = np.searchsorted(classes, labels.classes)[labels.codes]
+    sums = class_moments(X, codes, len(classes), run.threads, run.monitor)
+    check_squares(np.diagonal(sums.scatter), X, "LDA")
+    return LabeledSums(classes, sums)
+
+
+def merged(a: LabeledSums, b: LabeledSums) -> LabeledSums:
+    """Sums of the rows of both, over the classes of either."""
+    new = Labels(b.classes, np.arange(len(b.classes)))
+    classes = join_classes(new, a.classes, None, owner="LDA")
+    parts = [
+        widened(part.sums, np.searchsorted(classes, part.classes), len(classes)) for part in (a, b)
+    ]
+    sums = merge_classes(*parts)
+    check_merged(sums.scatter, np.vstack([part.means for part in parts]), "LDA")
+    return LabeledSums(classes, sums)
+
+
+def check_sizes(classes: np.ndarray, n: int, p: int, n_components: int | None) -> None:
+    """Refuse n rows of p columns with these classes where LDA has no answer or too few bytes."""
+    C = len(classes)
+    if C < 2:
+        raise DataError(
+            "LDA needs at least two classes, but y has only one class, "
+            f"{classes.tolist()[0]!r}; give rows of another class, too."
+        )
+    if n <= C:
+        raise DataError(
+            f"LDA needs more rows than classes, not {n} rows of {C} classes, because the variance "
+            "within classes cannot be estimated from one row per class; give more rows."
+        )
+    most = min(C - 1, p)
+    if n_components is not None and n_components > most:
+        raise ParameterError(
+            f"LDA: n_components={n_components} is more than {most}, one less than the "
+            f"{C} classes or the number of columns ({p}); ask for at most {most}."
+        )
+    size, matrix = min(n, p), "covariances" if p <= n else "inner products"
+    require_memory(
+        8 * (5 * size * size + (n * p if n < p else 0)),
+        task=f"LDA with {size} x {size} {matrix}",
+        alternative="reduce the columns first, for example with PCA(n_components=1000)",
+    )
+
+
+def class_priors(priors: Any, counts: np.ndarray) -> np.ndarray:
+    """The given probabilities of the classes, checked; None gives the shares of the rows."""
+    if priors is None:
+        return counts / counts.sum()
+    given = np.asarray(priors, dtype=float)
+    if len(given) != len(counts) or abs(given.sum() - 1.0) > 1e-5:
+        raise ParameterError(
+            f"LDA: priors={priors!r} are {len(given)} numbers with the sum "
+            f"{given.sum():g}; give {len(counts)}, one per class, with the sum 1."
+        )
+    return given / given.sum()
+
+
+# Shrinkage of covariance matrices towards a multiple of the identity.
+#
+#     S' = (1 - d) S + d t I,   t = tr(S) / p
+#
+# The share d is given (Friedman 1989), or chosen to minimize the expected squared error (Ledoit &
+# Wolf 2004, J. Multivariate Analysis 88).
+
+
+class Shrinkage(NamedTuple):
+    """The shrunk S: the part of class c times ``weights[c]``, plus ``ridge`` on the diagonal."""
+
+    weights: np.ndarray
+    ridge: np.ndarray
+
+
+def by_share(share: float, variances: np.ndarray, n_classes: int) -> Shrinkage:
+    """The same share for every class; ``variances`` is the diagonal of S."""
+    ridge = np.full(len(variances), share * variances.mean())
+    return Shrinkage(np.full(n_classes, 1.0 - share), ridge)
+
+
+def ledoit_wolf_classes(
+    X: Any,
+    codes: np.ndarray,
+    columns: ClassColumns,
+    units: np.ndarray,
+    threads: int,
+    monitor: Monitor,
+) -> Shrinkage:
+    """A share for each class from its own rows, in units of its own standard deviations.
+
+    ``units`` (p,) replace the standard deviation of a column that is constant in a class.
+    """
+    n, C = len(codes), len(columns.counts)
+    weights, ridge = np.ones(C), np.zeros(X.shape[1])
+    with monitor.phase("shrinkage", total=C) as phase:
+        for c, ids in enumerate(members(codes, C)):
+            variances = columns.squares[c] / len(ids)
+            unit = np.where(variances > 0, np.sqrt(variances), units)
+            share = ledoit_wolf(X[ids], columns.means[c], unit, threads, monitor)
+            weights[c] = 1.0 - share
+            ridge += len(ids) / (n - C) * share * (variances > 0).mean() * unit**2
+            phase.advance()
+    return Shrinkage(weights, ridge)
+
+
+def ledoit_wolf(
+    X: Any, mean: np.ndarray, unit: np.ndarray, threads: int, monitor: Monitor
+) -> float:
+    """The best share d for the covariance of Z = (X - 1 m^T) / unit (eq. 14 and lemma 3.2).
+
+    d = b / a with a = |S - t I|^2 and b = min(a, sum_i |z_i z_i^T - S|^2 / n^2). The Frobenius norm
+    |.| is computed from the smaller of Z^T Z and Z Z^T, whose norms are equal.
+    """
+    n, p = X.shape
+    X, mean = divided(X, unit), mean / unit
+    if n <= p:
+        product = products.sample_gram(X, mean, threads)
+        lengths = np.diag(product)
+    else:
+        product = moments(X, threads, monitor).scatter
+        lengths = row_lengths(X, mean)
+    return share_of_norms(product, float((lengths**2).sum()), n, p)
+
+
+def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int | None = None) -> float:
+    """d from Z^T Z, or from Z Z^T of p columns, and the sum of the fourth powers |z_i|^4."""
+    p = len(product) if p is None else p
+    norm = float((product**2).sum()) / n**2
+    target = float(np.trace(product)) / (n * p)
+    distance = norm - p * target**2  # a, from S to its target
+    noise = min((fourth / n - norm) / n, distance)  # b
+    return noise / distance if noise > 0 else 0.0
+
+
+def row_lengths(X: Any, mean: np.ndarray) -> np.ndarray:
+    """|x_i - m|^2 of each row."""
+    if is_sparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return squares - 2 * (X @ mean) + mean @ mean
+    lengths = np.empty(len(X))
+    for rows, block in contiguous_blocks(X, rows_within(8 * X.shape[1])):
+        deviations = block - mean
+        lengths[rows] = np.einsum("ij,ij->i", deviations, deviations)
+    return lengths
+
+
+def divided(X: Any, units: np.ndarray) -> Any:
+    """X with each column divided by its unit, in float64; sparse rows stay sparse."""
+    if is_sparse(X):
+        return X.astype(np.float64).multiply(1.0 / units).tocsr()
+    return np.divide(X, units, dtype=np.float64)
+
 
 # Eigenvalues below this share of the largest are rounding errors: the matrix is singular.
 SINGULAR = 1e-12
@@ -248,3 +432,97 @@ def _cutoff(values: np.ndarray) -> float:
     """Eigenvalues of a positive semidefinite matrix up to this one are rounding errors."""
     share = max(SINGULAR, 4 * len(values) * np.finfo(float).eps)
     return float(share * values.max(initial=0.0))
+
+
+# Ledoit and Wolf's shrinkage of the classes of a table in leaves, in two passes or more.
+#
+# The first pass gives the means and deviations of each class. The second gives, in these units, the
+# scatter matrix of each class and the sum of |z_i|^4. Together they give the share d of each class
+# (:mod:`lowland.linear._discriminant`) and the covariance within classes. If the matrices of all
+# classes take more than GROUP_BYTES, classes come in groups, with one pass for each group.
+
+
+GROUP_BYTES = 1 << 28  # of the scatter matrices that are summed in one pass
+
+
+class Spread(NamedTuple):
+    """Moments of scaled rows of a class, and the sum of the fourth powers of their lengths."""
+
+    moments: Moments | None
+    fourth: float
+
+
+def shrunk_scatter(
+    rows: Rows,
+    classes: np.ndarray,
+    columns: ClassColumns,
+    weights: np.ndarray,
+    threads: int,
+    monitor: Monitor,
+) -> np.ndarray:
+    """The shrunk covariance within classes; ``columns`` are the sums of each class by column."""
+    counts, C, p = columns.counts, len(classes), rows.shape[1]
+    n = int(counts.sum())
+    usual, _ = column_units(columns.variances, columns.means, weights)
+    variances = columns.squares / counts[:, None]
+    units = np.where(variances > 0, np.sqrt(variances), usual)
+    size = max(1, GROUP_BYTES // (8 * p * p))
+    require_memory(
+        8 * p * p * (4 + 3 * min(size, C)),
+        task=f"LDA with {p} x {p} covariances of {min(size, C)} classes",
+        alternative="reduce the columns first, for example with PCA(n_components=1000)",
+    )
+    S, ridge = np.zeros((p, p)), np.zeros(p)
+    for first in range(0, C, size):
+        group = range(first, min(C, first + size))
+        work = ClassSpreads(classes, columns.means, units, group, threads)
+        for c, spread in zip(
+            group, rows.total(work, merged_spreads, monitor, "shrinkage"), strict=True
+        ):
+            scatter = spread.moments.scatter
+            share = share_of_norms(scatter, spread.fourth, int(counts[c]))
+            S += (1.0 - share) * scatter * np.outer(units[c], units[c])
+            ridge += counts[c] * share * (variances[c] > 0).mean() * units[c] ** 2
+    S[np.diag_indices(p)] += ridge
+    return S / (n - C)
+
+
+class ClassSpreads:
+    """The spread of each class of a group among the rows of one block."""
+
+    def __init__(
+        self,
+        classes: np.ndarray,
+        means: np.ndarray,
+        units: np.ndarray,
+        group: range,
+        threads: int,
+    ) -> None:
+        self.classes, self.group, self.threads = classes, group, threads
+        some = slice(group.start, group.stop)
+        self.means, self.units = means[some], units[some]
+
+    def __call__(self, block: Block) -> list[Spread]:
+        labels = check_labels(block.y, block.n_rows, owner="LDA")
+        codes = np.searchsorted(self.classes, labels.classes)[labels.codes]
+        found = []
+        for c, mean, unit in zip(self.group, self.means, self.units, strict=True):
+            ids = np.flatnonzero(codes == c)
+            if len(ids):
+                Z = divided(block.X[ids], unit)
+                lengths = row_lengths(Z, mean / unit)
+                found.append(Spread(moments(Z, self.threads, Monitor()), float((lengths**2).sum())))
+            else:
+                found.append(Spread(None, 0.0))
+        return found
+
+
+def merged_spreads(a: list[Spread], b: list[Spread]) -> list[Spread]:
+    """The spreads of the classes of both."""
+    return [_both(first, second) for first, second in zip(a, b, strict=True)]
+
+
+def _both(a: Spread, b: Spread) -> Spread:
+    some: Any = a.moments if b.moments is None else b.moments
+    both = merge(a.moments, b.moments) if a.moments and b.moments else some
+    return Spread(both, a.fourth + b.fourth)

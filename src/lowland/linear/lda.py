@@ -6,35 +6,43 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._core.card import Card
-from lowland._core.classifier import Classifier
 from lowland._core.constraints import Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, SumsTo, above, at_least, count, share
+from lowland._core.models.meanings import (
+    Ascending,
+    SumsTo,
+    above,
+    at_least,
+    count,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.rows.table import Rows
-from lowland._core.targets import check_labels
+from lowland._core.targets import Classifier, check_labels
 from lowland._core.threads import limit_blas
+from lowland._core.traits import Card
 from lowland._engines.linalg import products
-from lowland._engines.linalg.class_moments import ClassColumns, ClassMoments, class_columns
-from lowland._engines.linalg.eigen import fix_signs
-from lowland._engines.linalg.labeled_columns import sums_by_class
-from lowland.linear._class_sums import (
-    LabeledSums,
-    check_sizes,
-    class_priors,
-    labeled_sums,
-    merged,
+from lowland._engines.linalg.class_moments import (
+    ClassColumns,
+    ClassMoments,
+    class_columns,
+    sums_by_class,
 )
+from lowland._engines.linalg.eigen import fix_signs
 from lowland.linear._discriminant import (
     Discriminants,
+    LabeledSums,
     by_covariance,
+    check_sizes,
+    class_priors,
     decision,
     from_rows,
     from_sums,
+    labeled_sums,
+    merged,
+    shrunk_scatter,
 )
-from lowland.linear._leaf_shrinkage import shrunk_scatter
 from lowland.linear._moments import MomentsReducer, check_squares
 
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._bases.distances import FLOAT64_ROWS, DistanceReducer
-from lowland._core.card import Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import at_least, count
 from lowland._core.memory import available_memory
+from lowland._core.models.meanings import (
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
+from lowland._core.traits import Estimate
 from lowland._core.validation import is_sparse
-from lowland._engines.neighbors.duplicates import at_common_place
+from lowland._engines.distances.dissimilarities import check_connected, known_pairs
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import (
@@ -26,16 +33,173 @@ from lowland._engines.stress.majorization import (
     majorization_cost,
     majorize,
 )
+from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
 from lowland._engines.stress.placement import equal_points, place_by_stress
-from lowland._engines.stress.relocation import can_relocate, relocated
-from lowland.mds._problem import (
-    Problem,
-    Settings,
-    all_pairs,
-    listed_pairs,
-    sampled_pairs,
-    with_unknowns,
-)
+from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
+
+# Points that a descent cannot move: each is tried at other places while all others stay.
+#
+# A point on the wrong side of the map is held there, because on its way across the stress rises.
+# The places of a grid over the map are tried for all points at once: with E the distances between
+# the m places and the n points, the stress of point i at place c is, up to a constant, sum_j
+# E_cj^2 - 2 sum_j delta_ij E_cj, one product of delta with an n x m matrix. It costs as much as
+# some ten steps of the descent.
+
+
+SIDES = {1: 64, 2: 12, 3: 5}  # places along each axis, by the number of axes
+LEAST_GAIN = 1e-9  # of the whole stress
+
+
+def can_relocate(objective: Any, n_components: int) -> bool:
+    """Whether the objective is the raw stress of all pairs, of maps with one to three axes."""
+    return n_components in SIDES and isinstance(objective, AllPairs) and objective.uniform
+
+
+def relocated(objective: AllPairs, Y: np.ndarray) -> np.ndarray | None:
+    """Y with the points that have a lower stress at a place of the grid put there; None if none.
+
+    The loss of the result is lower than that of Y. Only where :func:`can_relocate`.
+    """
+    places = _grid(Y, SIDES[Y.shape[1]])
+    E = np.sqrt(((Y[:, None, :] - places) ** 2).sum(axis=2))  # n x m
+    crossed = products.times(objective.delta, np.zeros(len(Y)), E, objective.threads)
+    # without the distance of the point to itself; the terms delta^2 are the same everywhere
+    tried = (E**2).sum(axis=0) - E**2 - 2 * crossed.astype(np.float64)
+    here, _ = objective.per_point(Y)
+    known = np.einsum("ij,ij->i", objective.delta, objective.delta, dtype=np.float64)
+    best = tried.argmin(axis=1)
+    gains = here - known - tried[np.arange(len(Y)), best]
+    loss = objective(Y).loss
+    order = np.argsort(-gains, kind="stable")
+    for moved in (order[gains[order] > LEAST_GAIN * loss], order[:1]):
+        # all that gain; if they gain only apart from each other, the one that gains most
+        Z = Y.copy()
+        Z[moved] = places[best[moved]]
+        if moved.size and objective(Z).loss < loss * (1 - LEAST_GAIN):
+            return Z
+    return None
+
+
+def _grid(Y: np.ndarray, side: int) -> np.ndarray:
+    """The middles of the cells of a grid over the box of the points."""
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    shares = (np.arange(side) + 0.5) / side
+    axes = [a + (b - a) * shares for a, b in zip(low, high, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, Y.shape[1])
+
+
+# Stress problems: the loss over maps for all pairs, for listed pairs, or for a sample of pairs.
+
+
+class Settings(NamedTuple):
+    """What all kinds of problems need to know of the method."""
+
+    owner: str
+    n_components: int
+    power: int  # the weight of a pair is delta^-power
+    weights: Any  # of all pairs, checked: an array, CSR or None
+
+
+class Problem(NamedTuple):
+    """A loss over maps.
+
+    Attributes
+    ----------
+    objective : object
+        The loss; its maps and distances are divided by ``unit``.
+    unit : float
+        The root mean square of the dissimilarities.
+    start : callable
+        Gives the classical start.
+    equal : EqualRows or None
+        Rows that share one place in the map.
+    """
+
+    objective: Any
+    unit: float
+    start: Callable[[], np.ndarray]
+    equal: EqualRows | None
+
+
+def all_pairs(D: np.ndarray, settings: Settings, run: FitContext, *, reuse: bool) -> Problem:
+    """The stress of all pairs. NaN in D is unknown. ``reuse`` allows D to be overwritten."""
+    n, power = len(D), settings.power
+    dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
+    unit = _root_mean_square(D)
+    target = D if reuse and D.dtype == dtype else np.empty((n, n), dtype)
+    delta = np.divide(D, unit, out=target, casting="same_kind")
+    drop_negligible(delta, power)
+    W = settings.weights.toarray() if is_sparse(settings.weights) else settings.weights
+    weights = None if W is None else np.ascontiguousarray(W, dtype)
+    if weights is not None or np.isnan(delta.sum(dtype=np.float64)):
+        known = ~np.isnan(delta) & (True if weights is None else weights > 0)
+        check_connected(n, *np.nonzero(np.triu(known, 1)), settings.owner)
+        delta = np.where(known, delta, np.nan).astype(dtype)
+        np.fill_diagonal(delta, 0.0)
+
+    def start() -> np.ndarray:
+        return initial_map.classical_start(delta, settings.n_components, run)
+
+    objective = AllPairs(delta, weights, power, run.threads)
+    return Problem(objective, unit, start, equal_in_distances(delta))
+
+
+def listed_pairs(D: Any, settings: Settings, run: FitContext) -> Problem:
+    """The stress of the pairs that a sparse matrix of distances stores."""
+    i, j, delta = known_pairs(D)
+    n, weights = D.shape[0], None
+    if settings.weights is not None:
+        weights = np.asarray(settings.weights[i, j], np.float64).ravel()
+        kept = weights > 0
+        i, j, delta, weights = i[kept], j[kept], delta[kept], weights[kept]
+    check_connected(n, i, j, settings.owner)
+    unit = float(np.sqrt(np.mean(np.square(delta, dtype=np.float64)))) or 1.0
+    delta = delta.astype(np.float64) / unit
+    if settings.power:
+        drop_negligible(delta, settings.power)
+        weights = inverse_powers(delta, settings.power)
+
+    def start() -> np.ndarray:
+        return initial_map.landmark_start(D / unit, settings.n_components, run)
+
+    return Problem(ListedPairs(n, i, j, delta, weights, run.threads), unit, start, None)
+
+
+def sampled_pairs(
+    X: Any, metric: Any, metric_params: dict[str, Any] | None, settings: Settings, run: FitContext
+) -> Problem:
+    """An estimate of the stress of all pairs from neighbors and random pairs."""
+    chosen = choose_pairs(X, metric, metric_params, run)
+    check_magnitude(float(chosen.delta.max()), settings.owner)
+    unit = chosen.unit()
+    objective = chosen.objective(unit, settings.power, run.threads)
+
+    def start() -> np.ndarray:
+        n = X.shape[0]
+        some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
+        D = distances_to_some(X, some, metric, metric_params, run)
+        return initial_map.landmark_map(D / unit, some, settings.n_components, run)
+
+    return Problem(objective, unit, start, None)
+
+
+def with_unknowns(D: Any) -> np.ndarray:
+    """The upper triangle of a sparse matrix as a symmetric array, NaN where nothing is stored."""
+    dense = np.full(D.shape, np.nan, D.dtype)
+    i, j, delta = known_pairs(D)
+    dense[i, j] = dense[j, i] = delta
+    np.fill_diagonal(dense, 0.0)
+    return dense
+
+
+def _root_mean_square(D: np.ndarray) -> float:
+    """The root mean square of the known entries; 1 if all are 0."""
+    total, count = 0.0, 0
+    for rows in row_blocks(len(D), 256):
+        known = np.square(D[rows], dtype=np.float64)
+        total, count = total + float(np.nansum(known)), count + int((~np.isnan(known)).sum())
+    return float(np.sqrt(total / count)) or 1.0
+
 
 RELOCATIONS = 3  # how often points are put to better places at most
 ROUGH = 1e-3  # the tolerance until then

@@ -7,32 +7,42 @@ from typing import Any
 import numpy as np
 
 from lowland._bases.distances import DistanceReducer
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, Null, OneOf
 from lowland._core.context import FitContext
-from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, at_least, index_of
+from lowland._core.errors import ParameterError, shown
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    at_least,
+    index_of,
+)
 from lowland._core.monitor import Phase
 from lowland._core.params import fitted, param
-from lowland._core.ranges import in_ranges, needs_ranges, ranges_between
 from lowland._core.rows.fitting import needs_memory, rows_at
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._core.units import fit_in_unit, largest
-from lowland._core.validation import DENSE_NUMBERS, dense_if_small
-from lowland._core.wording import shown
+from lowland._core.validation import (
+    DENSE_NUMBERS,
+    dense_if_small,
+    in_ranges,
+    needs_ranges,
+    ranges_between,
+)
 from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.linalg.blocks import BLOCK_BYTES
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland._engines.linalg.products import times_cost
+from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
 from lowland._engines.stress.classical_scaling import (
     classical_scaling_cost,
     gower_duals,
     gower_placement,
     of_distances,
 )
-from lowland._engines.stress.point_stress import relative_stress
+from lowland._engines.stress.objective import relative_stress
 
 DEFAULT_LANDMARKS = 200
 

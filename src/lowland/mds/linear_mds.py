@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Function, Integer, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import at_least
+from lowland._core.models.meanings import at_least
 from lowland._core.params import fitted, param
-from lowland._core.ranges import GOWER
+from lowland._core.threads import limit_blas
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._core.units import largest_value, unit_powers
+from lowland._core.validation import GOWER
 from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
 from lowland._engines.linalg import products
 from lowland._engines.linalg.column_basis import (
@@ -26,10 +32,47 @@ from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.initial_map import given_numbers
-from lowland._engines.stress.majorization import Majorized
-from lowland.mds._linear_stress import LinearStress
-from lowland.mds._problem import Problem
-from lowland.mds._stress import StressReducer
+from lowland._engines.stress.majorization import Evaluation, Majorized
+from lowland.mds._stress import Problem, StressReducer
+
+# The stress of a linear map Z = (X - 1 m^T) W as a function of W.
+#
+# With U an orthonormal basis of the columns of the centered X, Z = U A: in A the majorizing
+# quadratic of the stress has the matrix U^T V U, which is n I where all weights are 1. So the
+# variables are equally scaled whatever the columns of X are (Webb 1995).
+
+
+class LinearStress:
+    """A stress of maps as a function of the variables A of linear maps."""
+
+    def __init__(self, stress: Any, U: np.ndarray, threads: int) -> None:
+        self.stress, self.U, self.threads = stress, U, threads
+        self.floor, self.scale = stress.floor, stress.scale
+        self.zero = np.zeros(U.shape[1])
+        self.factor, self.bound = None, float(len(U))
+        if not stress.laplacian.uniform:
+            degrees = stress.laplacian.degrees
+            self.bound = 2 * float(degrees.max())
+            with limit_blas(1), contextlib.suppress(scipy.linalg.LinAlgError):
+                # 2 diag(V) lies above V; the factorization fails only if the rows do not vary
+                M = (U * (2 * degrees)[:, None]).T @ U
+                self.factor = scipy.linalg.cho_factor(M, check_finite=False)
+
+    def points(self, A: np.ndarray) -> np.ndarray:
+        """Z = U A."""
+        return products.times(self.U, self.zero, A, self.threads)
+
+    def __call__(self, A: np.ndarray) -> Evaluation:
+        loss, forces = self.stress(self.points(A))
+        return Evaluation(loss, products.transpose_times(self.U, self.zero, forces, self.threads))
+
+    def precondition(self, slope: np.ndarray) -> np.ndarray:
+        if self.factor is None:
+            return slope / self.bound
+        return scipy.linalg.cho_solve(self.factor, slope, check_finite=False)
+
+    def guttman_step(self, A: np.ndarray, here: Evaluation) -> np.ndarray:
+        return self.precondition(here.slope)
 
 
 class LinearMDS(StressReducer, Invertible):

@@ -6,22 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, OneOf
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, at_least
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    at_least,
+)
 from lowland._core.params import fitted, param
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.neighbors.duplicates import equal_in_distances
 from lowland._engines.stress import initial_map
-from lowland._engines.stress.disparities import Disparities
+from lowland._engines.stress.disparities import (
+    TIES,
+    Disparities,
+    MonotoneCone,
+    mid_ranks,
+    stable_order,
+)
 from lowland._engines.stress.majorization import Majorized
-from lowland._engines.stress.monotone_regression import TIES, MonotoneCone, mid_ranks, stable_order
 from lowland._engines.stress.objective import ListedPairs
-from lowland.mds._problem import Problem
-from lowland.mds._stress import StressReducer
+from lowland.mds._stress import Problem, StressReducer
 
 BYTES_PER_PAIR = 120
 

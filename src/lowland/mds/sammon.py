@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer
 from lowland._core.params import param
-from lowland.mds._problem import Problem
-from lowland.mds._stress import StressReducer
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland.mds._stress import Problem, StressReducer
 
 
 class Sammon(StressReducer):

@@ -15,47 +15,80 @@ each measure takes all rows if this is cheap, else a sample; the numbers are flo
 """
 
 from lowland.metrics._comparison import Comparison
-from lowland.metrics._measured import Measured
-from lowland.metrics._table import Quality, QualityRow
-from lowland.metrics.barnes_hut import BarnesHutCost, barnes_hut_cost
-from lowland.metrics.components import chance_shares, elbow
-from lowland.metrics.concentration import DistanceConcentration, distance_concentration
-from lowland.metrics.coranking import RnxCurve, coranking_matrix, rnx_auc, rnx_curve
-from lowland.metrics.dimension import Dimension, intrinsic_dimension
-from lowland.metrics.grouping.gaps import Gap, gap_test
-from lowland.metrics.grouping.hills import islands
-from lowland.metrics.grouping.splits import inner_gaps
-from lowland.metrics.grouping.stability import IslandStability, island_stability
-from lowland.metrics.hubness import Hubness, hubness
-from lowland.metrics.kruskal import kruskal_stress1
+from lowland.metrics._measured import (
+    Measured,
+    Quality,
+    QualityRow,
+)
+from lowland.metrics.coranking import (
+    RankErrors,
+    RnxCurve,
+    continuity,
+    coranking_matrix,
+    lcmc,
+    mean_relative_rank_errors,
+    neighbor_recall,
+    point_continuity,
+    point_trust,
+    rnx_auc,
+    rnx_curve,
+    trustworthiness,
+)
+from lowland.metrics.dimension import (
+    Dimension,
+    DistanceConcentration,
+    Hubness,
+    chance_shares,
+    distance_concentration,
+    elbow,
+    hubness,
+    intrinsic_dimension,
+)
+from lowland.metrics.gaps import (
+    Gap,
+    gap_test,
+)
+from lowland.metrics.hills import (
+    IslandStability,
+    island_stability,
+    islands,
+)
+from lowland.metrics.home import (
+    MapAgreement,
+    PointHome,
+    map_agreement,
+    point_home,
+)
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
-from lowland.metrics.linear import explained_variance, reconstruction_error
-from lowland.metrics.matching import match_accuracy, match_rank, match_ranks
-from lowland.metrics.pointwise.agreement import MapAgreement, map_agreement
-from lowland.metrics.pointwise.home import PointHome, point_home
-from lowland.metrics.pointwise.missing import (
+from lowland.metrics.missing import (
     chance_of_missing,
     missing_neighbors,
     missing_p_values,
     strangers,
 )
+from lowland.metrics.procrustes import (
+    match_accuracy,
+    match_rank,
+    match_ranks,
+)
 from lowland.metrics.quality import quality
-from lowland.metrics.rank_errors import RankErrors, mean_relative_rank_errors
-from lowland.metrics.recall import lcmc, neighbor_recall
 from lowland.metrics.selecting import SelectionCurve, selection_curve
-from lowland.metrics.shepard import (
+from lowland.metrics.splits import inner_gaps
+from lowland.metrics.stress import (
+    BarnesHutCost,
     ShepardDiagram,
+    barnes_hut_cost,
+    explained_variance,
+    kruskal_stress1,
+    point_stress,
+    raw_stress,
+    reconstruction_error,
     residual_variance,
+    sammon_stress,
+    scale_normalized_stress,
     shepard_correlation,
     shepard_diagram,
 )
-from lowland.metrics.stress import (
-    point_stress,
-    raw_stress,
-    sammon_stress,
-    scale_normalized_stress,
-)
-from lowland.metrics.trust import continuity, point_continuity, point_trust, trustworthiness
 
 __all__ = [
     "BarnesHutCost",

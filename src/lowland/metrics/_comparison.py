@@ -13,14 +13,98 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.units import largest
 from lowland._core.validation import check_matrix, is_sparse
-from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.distances.metrics import unit_power
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland._engines.neighbors.graph import NeighborGraph
-from lowland.metrics._graphs import check_graph
-from lowland.metrics._options import Options
-from lowland.metrics._order import Order
+from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
+from lowland._engines.stress.disparities import stable_order
+from lowland.metrics._options import ComparisonKeywords, Options
 from lowland.metrics._views import View
+
+# Checks of a neighbor graph that is given together with the data.
+
+
+CHECKED_ROWS = 8
+ROUNDING = 1e-3  # relative; distances found in float32 differ by far less, other data by more
+
+
+def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> bool:
+    """Whether the graph can stand for the neighbors of X; an error if it belongs to other data.
+
+    Approximate graphs and rows with missing neighbors cannot. The distances of a few rows are
+    computed again, which finds a graph of other columns, rows or units.
+    """
+    if not isinstance(graph, NeighborGraph):
+        raise ParameterError(
+            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
+        )
+    if isinstance(X, NeighborGraph):
+        raise ParameterError("graph: X is a neighbor graph already; leave one of them out.")
+    n = X.shape[0]
+    if len(graph) != n or graph.n_points != n:
+        raise DataError(
+            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
+            f"{n} rows; give a graph of the rows of X."
+        )
+    refuse_own_neighbors(graph, "graph")
+    if graph.recall_ is not None or graph.indices.min(initial=0) < 0:
+        return False
+    name = metric if isinstance(metric, str) else "callable"
+    if graph.metric != name:
+        raise DataError(
+            f"graph has distances in the metric {graph.metric!r}, but X is measured in {name!r}; "
+            "give a graph in the same metric."
+        )
+    _check_distances(graph, X, metric, metric_params)
+    return True
+
+
+def _check_distances(
+    graph: NeighborGraph, X: Any, metric: Any, metric_params: dict[str, Any] | None
+) -> None:
+    for row in np.unique(np.linspace(0, len(graph) - 1, CHECKED_ROWS).astype(int)):
+        last = int(graph.indices[row, -1])
+        pair = [int(row), last]
+        some = X[np.ix_(pair, pair)] if metric == "precomputed" else X[pair]
+        true = float(distance_rows(some, metric, metric_params, 1).of(np.array([0]))[0, 1])
+        given = float(graph.distances[row, -1])
+        if abs(true - given) > ROUNDING * max(true, given):
+            raise DataError(
+                f"graph: rows {row} and {last} are at distance {given:.6g}, but at {true:.6g} in "
+                "X; give a graph of the same columns as X, or none."
+            )
+
+
+# The order of many values: mid-ranks, and means over all values beyond each.
+
+
+class Order(NamedTuple):
+    """Values in ascending order, in groups of equal ones."""
+
+    order: np.ndarray
+    group: np.ndarray  # of each value in the given order
+    starts: np.ndarray  # of the groups in ascending order, and the number of values
+
+    @classmethod
+    def of(cls, values: np.ndarray, threads: int) -> Order:
+        order = stable_order(values, threads)
+        ordered = values[order]
+        new = np.append(True, ordered[1:] != ordered[:-1])
+        group = np.empty(len(values), np.int64)
+        group[order] = np.cumsum(new) - 1
+        return cls(order, group, np.append(np.flatnonzero(new), len(values)))
+
+    def shares(self) -> np.ndarray:
+        """Mid-ranks from 0 on, (rank + 1/2) / count - 1/2, so that their mean is 0."""
+        middle = (self.starts[:-1] + self.starts[1:] - 1) / 2
+        return ((middle + 0.5) / len(self.order) - 0.5)[self.group]
+
+    def means_beyond(self, others: np.ndarray) -> np.ndarray:
+        """E[others' 1(value' >= value)] for each value; ties count by half, as in mid-ranks."""
+        tail = np.append(np.cumsum(others[self.order][::-1])[::-1], 0.0)
+        mean = (tail[self.starts[:-1]] + tail[self.starts[1:]]) / 2 / len(self.order)
+        return mean[self.group]
+
 
 PAIR_ROWS = 2_000  # of which all pairs are taken by default
 PAIR_BYTES = 96  # for all that a measure of pairs keeps of each
@@ -324,3 +408,26 @@ def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray
     if strangers.any():
         ranks[strangers] = seen_in.ranks(partners, strangers, monitor)
     return ranks
+
+
+# Which rows a measure takes, and where the values of its rows go.
+
+
+def all_rows(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+    """A comparison that measures all rows by default, whatever their number."""
+    if not isinstance(X, Comparison):
+        options.setdefault("sample", None)
+    return Comparison.of(X, Y, **options)
+
+
+def summable(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+    """A comparison on as many rows as sums over all their distances are affordable for."""
+    compared = Comparison.of(X, Y, **options)
+    return compared.fewer(compared.work.sums())
+
+
+def spread(compared: Comparison, values: np.ndarray) -> np.ndarray:
+    """Values of the measured rows in an array for all; NaN elsewhere."""
+    everyone = np.full(compared.n, np.nan)
+    everyone[compared.rows] = values
+    return everyone

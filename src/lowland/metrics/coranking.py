@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -10,7 +10,12 @@ import numpy as np
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland._engines.distances.distance_rows import blocks_of
-from lowland.metrics._comparison import Comparison, positions
+from lowland.metrics._comparison import (
+    Comparison,
+    all_rows,
+    positions,
+    spread,
+)
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 
@@ -193,3 +198,267 @@ def _corner(compared: Comparison, k: int) -> np.ndarray:
     both = rank_in_map < k
     counts = np.bincount(rank_in_data[both] * k + rank_in_map[both], minlength=k * k)
     return counts.reshape(k, k)
+
+
+# Mean relative rank errors (Lee & Verleysen 2007).
+
+
+class RankErrors(NamedTuple):
+    """Errors among the map's neighbors (false ones cost) and the data's (missing ones cost)."""
+
+    false: Measured
+    missing: Measured
+
+
+def mean_relative_rank_errors(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int | Sequence[int] = 10,
+    **options: Unpack[ComparisonKeywords],
+) -> RankErrors | list[RankErrors]:
+    """1 / (n H_k) sum_i sum_j |r_ij - r'_ij| / s_ij,  H_k = sum_{l=1..k} |n - 2l + 1| / l.
+
+    How far ranks moved, relative to the rank, so that the nearest matter most; unlike
+    :func:`trustworthiness` it also counts changes of order within the neighborhood. r_ij is the
+    rank in the data, r'_ij in the map. ``false``: j runs over the map's k nearest and s is r';
+    ``missing``: over the data's k nearest, and s is r. 0 is best; 1 is about the worst.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    n_neighbors : int or list of int, default=10
+        Size k of the neighborhood, below n / 2.
+    **options
+        See :class:`Comparison`.
+
+    Returns
+    -------
+    RankErrors, or a list of them for a list of sizes
+
+    References
+    ----------
+    Lee & Verleysen (2009), Quality assessment of dimensionality reduction: rank-based criteria,
+    Neurocomputing 72.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> errors = mean_relative_rank_errors(X, X[:, 2:])
+    >>> round(errors.false, 4), round(errors.missing, 4)
+    (0.092, 0.0557)
+    """
+    compared = Comparison.of(X, Y, **options)
+    n = compared.n
+    sizes = check_neighbors(n_neighbors, (n - 1) // 2, n, ", because it must be below n / 2")
+    most = max(sizes)
+    false, missing = _moves(compared.data_ranks(most)), _moves(compared.map_ranks(most))
+    found = [RankErrors(_mean(false, k, n), _mean(missing, k, n)) for k in sizes]
+    return found[0] if np.ndim(n_neighbors) == 0 else found
+
+
+def _moves(ranks: np.ndarray) -> np.ndarray:
+    """|rank elsewhere - own rank| / own rank, summed over the first neighbors; (m, k)."""
+    own = np.arange(1, ranks.shape[1] + 1)
+    return np.cumsum(np.abs(ranks - own) / own, axis=1)
+
+
+def _mean(moves: np.ndarray, k: int, n: int) -> Measured:
+    step = np.arange(1, k + 1)
+    return from_rows(moves[:, k - 1] / np.sum(np.abs(n - 2 * step + 1) / step), n)
+
+
+# The share of neighbors that a map keeps: recall, and recall corrected for chance (LCMC).
+
+
+def neighbor_recall(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int | Sequence[int] = 10,
+    **options: Unpack[ComparisonKeywords],
+) -> Measured | list[Measured]:
+    """Q(k) = 1 / (n k) sum_i |data's k nearest of i, also among the map's k nearest|.
+
+    The simplest measure, and a strict one: a neighbor that became the (k+1)-st counts as lost.
+    1 is best, a random map has k / (n - 1). X may be a neighbor graph.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    n_neighbors : int or list of int, default=10
+        Size k of the neighborhood, at most n - 1.
+    **options
+        See :class:`Comparison`.
+
+    Returns
+    -------
+    Measured, or a list of them for a list of sizes
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(neighbor_recall(X, X[:, 2:]), 4)
+    0.4713
+    """
+    return _recalls(Comparison.of(X, Y, **options), n_neighbors, corrected=False)
+
+
+def lcmc(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int | Sequence[int] = 10,
+    **options: Unpack[ComparisonKeywords],
+) -> Measured | list[Measured]:
+    """LCMC(k) = Q(k) - k / (n - 1): the recall less what chance would give (Chen & Buja 2009).
+
+    The local continuity meta-criterion. Its largest value over k tells at which scale a map is
+    most faithful. Parameters as in :func:`neighbor_recall`.
+
+    References
+    ----------
+    Chen & Buja (2009), Local multidimensional scaling for nonlinear dimension reduction, graph
+    drawing, and proximity analysis, J. American Statistical Association 104.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> [round(value, 3) for value in lcmc(X, X[:, 2:], [5, 50, 149])]
+    [0.313, 0.577, 0.0]
+    """
+    return _recalls(Comparison.of(X, Y, **options), n_neighbors, corrected=True)
+
+
+def _recalls(compared: Comparison, n_neighbors: Any, corrected: bool) -> Measured | list[Measured]:
+    n = compared.n
+    sizes = check_neighbors(n_neighbors, n - 1, n)
+    overlaps = compared.overlaps(max(sizes))
+    found = [
+        from_rows(overlaps[:, k - 1] / k - (k / (n - 1) if corrected else 0.0), n) for k in sizes
+    ]
+    return found[0] if np.ndim(n_neighbors) == 0 else found
+
+
+# Trustworthiness and continuity (Venna & Kaski 2001), of the map and of each point.
+
+
+def trustworthiness(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int | Sequence[int] = 10,
+    **options: Unpack[ComparisonKeywords],
+) -> Measured | list[Measured]:
+    """T(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in map's k nearest of i} max(0, r_ij - k).
+
+    Whether a point's neighbors *in the map* are its neighbors in the data. r_ij is the rank of j
+    among the neighbors of i in the data; a false neighbor costs the more the higher its rank is. 1
+    is best; a random map has about 0.5. Large distances have no influence.
+
+    Cost O(n^2 d) time and O(n (d + k)) memory: only the ranks of false neighbors are counted.
+
+    Parameters
+    ----------
+    X, Y : the data and the map, or a :class:`Comparison` as X alone
+    n_neighbors : int or list of int, default=10
+        Size k of the neighborhood, below n / 2.
+    **options
+        ``metric``, ``sample`` and others, see :class:`Comparison`.
+
+    Returns
+    -------
+    Measured, or a list of them for a list of sizes
+        A float that also has ``standard_error`` and ``sample_size``.
+
+    Notes
+    -----
+    Equal to ``sklearn.manifold.trustworthiness`` where no two distances are equal; ties are ordered
+    by row number here, and arbitrarily there.
+
+    References
+    ----------
+    Venna & Kaski (2001), Neighborhood preservation in nonlinear projection methods, ICANN.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(trustworthiness(X, X[:, 2:], 5), 4)
+    0.9202
+    """
+    compared = Comparison.of(X, Y, **options)
+    sizes = _sizes(n_neighbors, compared.n)
+    return _means(compared, compared.data_ranks(max(sizes)), sizes, n_neighbors)
+
+
+def continuity(
+    X: Any,
+    Y: Any = None,
+    n_neighbors: int | Sequence[int] = 10,
+    **options: Unpack[ComparisonKeywords],
+) -> Measured | list[Measured]:
+    """C(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in data's k nearest of i} max(0, r'_ij - k).
+
+    Whether a point's neighbors *in the data* are still near it in the map. r'_ij is the rank of j
+    among the neighbors of i in the map. The counterpart of :func:`trustworthiness`, with the
+    same parameters and cost; X may be a neighbor graph.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> round(continuity(X, X[:, 2:], 5), 4)
+    0.9534
+    """
+    compared = Comparison.of(X, Y, **options)
+    sizes = _sizes(n_neighbors, compared.n)
+    return _means(compared, compared.map_ranks(max(sizes)), sizes, n_neighbors)
+
+
+def point_trust(
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
+) -> np.ndarray:
+    """Each point's share in :func:`trustworthiness`, for coloring the map; their mean is T(k).
+
+    Low where the neighbors of a point in the map are false. All rows are measured unless ``sample``
+    says otherwise; rows that are not measured are NaN.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> X = iris().X
+    >>> point_trust(X, X[:, 2:], 5)[:3].round(3)
+    array([0.856, 0.851, 0.907])
+    """
+    compared = all_rows(X, Y, options)
+    (k,) = _sizes([n_neighbors], compared.n)
+    return spread(compared, point_scores(compared.data_ranks(k), k, compared.n))
+
+
+def point_continuity(
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
+) -> np.ndarray:
+    """Each point's share in :func:`continuity`, for coloring the map; their mean is C(k).
+
+    Low where a point was separated from its neighbors. As :func:`point_trust` otherwise.
+    """
+    compared = all_rows(X, Y, options)
+    (k,) = _sizes([n_neighbors], compared.n)
+    return spread(compared, point_scores(compared.map_ranks(k), k, compared.n))
+
+
+def _sizes(n_neighbors: Any, n: int) -> list[int]:
+    return check_neighbors(n_neighbors, (n - 1) // 2, n, ", because it must be below n / 2")
+
+
+def point_scores(ranks: np.ndarray, k: int, n: int) -> np.ndarray:
+    """1 - (what the k ranks of a row exceed k) / (the most they could)."""
+    excess = np.maximum(ranks[:, :k].astype(np.int64) - k, 0).sum(axis=1)
+    return 1 - excess * (2 / (k * (2 * n - 3 * k - 1)))
+
+
+def _means(
+    compared: Comparison, ranks: np.ndarray, sizes: list[int], n_neighbors: Any
+) -> Measured | list[Measured]:
+    found = [from_rows(point_scores(ranks, k, compared.n), compared.n) for k in sizes]
+    return found[0] if np.ndim(n_neighbors) == 0 else found

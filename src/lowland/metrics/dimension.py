@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Real
+from lowland._core.constraints import Boolean, Integer, OneOf, Real, Seed
+from lowland._core.context import generator
 from lowland._core.errors import DataError, ParameterError, check_name
-from lowland._core.validation import is_sparse
+from lowland._core.monitor import Monitor
+from lowland._core.validation import as_array, check_matrix, is_sparse
+from lowland._engines.distances.distance_rows import blocks_of
+from lowland._engines.linalg.magnitude import near_one
+from lowland._engines.linalg.principal_axes import broken_stick
+from lowland._engines.linalg.principal_axes import elbow as bend
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland.metrics._options import Keywords, Options
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland.linear._component_count import chance_variances
+from lowland.metrics._measured import Measured, from_rows
+from lowland.metrics._options import Keywords, Options, check_neighbors
 
 METHODS = ("twonn", "mle", "pca")
 GROUPS = 20  # of the jackknife
@@ -234,3 +243,276 @@ class _GramSums:
         K = self.gram[np.ix_(keep, keep)]
         K = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
         return _ratio(np.trace(K), (K**2).sum())
+
+
+# Concentration of distances: how little near and far rows differ in many dimensions.
+
+
+MEASURED_ROWS = 1000
+
+
+class DistanceConcentration(NamedTuple):
+    """Four measures of how much near and far distances differ."""
+
+    relative_contrast: Measured
+    relative_spread: Measured
+    neighborhood_share: Measured
+    edge_length: float
+
+
+def distance_concentration(
+    X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]
+) -> DistanceConcentration:
+    """How much farther the far rows are than the near ones.
+
+    In many dimensions all distances from a row become nearly equal. Then small differences decide
+    which rows are neighbors, and no map can show them. Means over rows i of
+
+    - ``relative_contrast``: (mean_j d_ij) / (min_j d_ij), 1 when all are equal (He et al. 2012);
+    - ``relative_spread``: (standard deviation of d_ij) / (mean of d_ij), 0 when all are equal;
+    - ``neighborhood_share``: (distance to the k-th neighbor) / (mean distance), near 1 when a
+      "neighborhood" of k reaches across the whole cloud;
+
+    and ``edge_length`` = (k / (n - 1))^(1 / d): the edge of a cube that holds k of the n rows, as a
+    share of the edge of the whole, if they filled d dimensions evenly; d is the intrinsic dimension
+    ("twonn"). In 10 dimensions a neighborhood of 1 % has an edge of 63 %.
+
+    Parameters
+    ----------
+    X : array, data frame, CSR matrix, or distances (``metric="precomputed"``)
+    n_neighbors : int, default=10
+        Size k of the neighborhood.
+    **options
+        See :class:`Comparison`; "auto" measures 1 000 rows here, each against all others. Rows
+        that have an equal one count with their nearest different row in the contrast.
+
+    References
+    ----------
+    Beyer, Goldstein, Ramakrishnan & Shaft (1999), When is "nearest neighbor" meaningful?, ICDT;
+    He, Kumar & Chang (2012), On the difficulty of nearest neighbor search, ICML; Hastie,
+    Tibshirani & Friedman (2009), The Elements of Statistical Learning, section 2.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> flat = distance_concentration(rng.normal(size=(500, 200)))
+    >>> wide = distance_concentration(rng.normal(size=(500, 2)))
+    >>> bool(flat.relative_contrast < 1.3), bool(wide.relative_contrast > 20)
+    (True, True)
+    """
+
+    if OneOf("auto").allows(options.get("sample", "auto")):
+        options["sample"] = MEASURED_ROWS
+    settings = Options(**options)
+    view = settings.view(X)
+    n = view.n
+    (k,) = check_neighbors([n_neighbors], n - 1, n)
+    parts = []
+    with settings.working() as monitor, monitor.phase("distances", total=len(view.rows)) as phase:
+        for block in blocks_of(view.rows, n):
+            parts.append(_flatness(view.source.of(block), block, k))
+            phase.advance(len(block))
+    contrast, spread, share = np.concatenate(parts, axis=1)
+    if np.isnan(contrast).any():
+        raise DataError("X: all rows are equal; there are no distances to compare.")
+    d = intrinsic_dimension(X, **options)
+    edge = float((k / (n - 1)) ** (1 / d))
+    return DistanceConcentration(
+        from_rows(contrast, n), from_rows(spread, n), from_rows(share, n), edge
+    )
+
+
+def _flatness(D: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
+    """Contrast, spread and k-th neighbor's share of a block of rows; NaN where all is equal."""
+    others = np.ones(D.shape, bool)
+    others[np.arange(len(own)), own] = False
+    D = near_one(D[others].reshape(len(own), -1))  # the three numbers have no unit
+    mean = D.mean(axis=1)
+    nearest = np.where(D > 0, D, np.inf).min(axis=1)
+    kth = np.partition(D, k - 1, axis=1)[:, k - 1]
+    safe = np.where(mean > 0, mean, np.nan)
+    return np.array([safe / nearest, D.std(axis=1) / safe, kth / safe])
+
+
+# Hubs: rows that are neighbors of very many rows (Radovanović et al. 2010).
+
+
+class Hubness(NamedTuple):
+    """How unequally rows are chosen as neighbors."""
+
+    skewness: float
+    antihub_share: float
+    top_share: float
+    occurrences: np.ndarray
+
+
+def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubness:
+    """Skewness of N_k(j) = number of rows that have j among their k nearest.
+
+    In many dimensions a few rows near the center are neighbors of very many rows (hubs), and many
+    rows are neighbors of none (antihubs). Neighbor-based maps pull hubs to the center and place
+    antihubs poorly. The skewness is about 0 without hubs; above 1 there are strong ones. It grows
+    with the intrinsic dimension.
+
+    Parameters
+    ----------
+    X : array, data frame, CSR matrix, distances (``metric="precomputed"``) or NeighborGraph
+    n_neighbors : int, default=10
+    **options
+        See :class:`Comparison`. All rows are always counted; a sample would hide hubs.
+
+    Returns
+    -------
+    Hubness
+        ``skewness``; ``antihub_share``, the share of rows that are a neighbor of no row;
+        ``top_share``, the share of all neighborhood places that the top 1 % of rows hold; and
+        ``occurrences``, N_k of every row, for coloring a map.
+
+    References
+    ----------
+    Radovanović, Nanopoulos & Ivanović (2010), Hubs in space: popular nearest neighbors in
+    high-dimensional data, J. Machine Learning Research 11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> round(hubness(rng.random((1000, 2))).skewness, 2)
+    -0.1
+    >>> round(hubness(rng.normal(size=(1000, 100))).skewness, 2)
+    3.3
+    """
+    options["sample"] = None
+    settings = Options(**options)
+    X = settings.checked(X, "X")
+    n = len(X) if isinstance(X, NeighborGraph) else X.shape[0]
+    (k,) = check_neighbors([n_neighbors], n - 1, n)
+    with settings.working() as monitor:
+        near = _neighbors(X, k, settings, monitor)
+    counts = np.bincount(near.ravel(), minlength=n)
+    gap = counts - counts.mean()
+    deviation = np.sqrt(np.mean(gap**2))
+    skewness = float(np.mean(gap**3) / deviation**3) if deviation > 0 else 0.0
+    top = np.sort(counts)[-max(1, n // 100) :].sum() / counts.sum()
+    return Hubness(skewness, float((counts == 0).mean()), float(top), counts)
+
+
+def _neighbors(X: Any, k: int, settings: Options, monitor: Monitor) -> np.ndarray:
+    """Neighbors of all rows, approximate above 200 000 rows, where a few errors hide no hub."""
+    if isinstance(X, NeighborGraph):
+        return settings.view_from(X, None).nearest(k, monitor).indices
+    return neighbor_graph(
+        X,
+        k,
+        metric=settings.metric,
+        metric_params=settings.metric_params,
+        threads=settings.threads,
+        rng=settings.rng,
+        monitor=monitor,
+    ).indices
+
+
+# How many principal components stand out from what chance alone gives.
+
+
+ALLOWED = {
+    "rule": OneOf("parallel", "broken_stick"),
+    "scale": Boolean(),
+    "n_draws": Integer(1),
+    "random_state": Seed(),
+}
+
+
+def chance_shares(
+    X: Any,
+    rule: str = "parallel",
+    *,
+    scale: bool = False,
+    n_draws: int = 20,
+    random_state: Any = 0,
+) -> np.ndarray:
+    """The share of the variance that each principal component would have by chance.
+
+    Components with a larger share than chance gives are worth a look; later ones cannot be told
+    from noise.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n_rows, n_columns)
+        The table.
+    rule : {"parallel", "broken_stick"}, default="parallel"
+        "parallel" (Horn 1965): the 95th percentile of the shares in random tables of independent
+        normal columns with the rows and the column variances of X. "broken_stick" (Frontier 1976):
+        the expected lengths of a stick broken at random, which only knows the number of columns.
+    scale : bool, default=False
+        Whether columns count with equal variances, as in ``PCA(scale=True)``.
+    n_draws : int, default=20
+        Number of random tables.
+    random_state : None, int, Generator or RandomState, default=0
+        Seed of the random tables.
+
+    Returns
+    -------
+    ndarray of shape (min(n_rows - 1, n_columns),)
+
+    References
+    ----------
+    Horn (1965), A rationale and test for the number of factors, Psychometrika 30; Frontier (1976),
+    J. Experimental Marine Biology and Ecology 25; Jackson (1993), Ecology 74.
+
+    Examples
+    --------
+    >>> from lowland import PCA
+    >>> from lowland.datasets import wine
+    >>> X = wine().X
+    >>> own = PCA(scale=True).fit(X).explained_variance_ratio_
+    >>> int((own > chance_shares(X, scale=True)).sum())
+    3
+    """
+    given = {"rule": rule, "scale": scale, "n_draws": n_draws, "random_state": random_state}
+    for name, value in given.items():
+        if not ALLOWED[name].allows(value):
+            raise ParameterError(
+                f"chance_shares: {name}={value!r} is not allowed; expected "
+                f"{ALLOWED[name].describe()}."
+            )
+    X = np.asarray(check_matrix(X, owner="chance_shares", min_rows=2), dtype=np.float64)
+    largest = np.abs(X).max(axis=0)
+    if not (X[0] != X).any():
+        raise DataError("X: all rows are equal; there is no variance to divide.")
+    # In units in which squares neither overflow nor vanish.
+    variances = (X / np.where(largest > 0, largest, 1.0)).var(axis=0, ddof=1)
+    variances = (variances > 0) * 1.0 if scale else variances * (largest / largest.max()) ** 2
+    if rule == "broken_stick":
+        return broken_stick(min(len(X) - 1, int((variances > 0).sum())))
+    rng = generator(random_state)
+    return chance_variances(variances, len(X), rng, n_draws) / variances.sum()
+
+
+def elbow(values: Any) -> int:
+    """The number of the entry, from 1, at which a falling curve bends most.
+
+    For shares of the variance, or for the stress of maps of 1, 2, 3, ... dimensions. Both axes are
+    scaled to [0, 1], and the entry farthest from the line between the first and the last entry is
+    taken. It depends on where the curve ends, and says nothing about a curve without a bend.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        The curve.
+
+    References
+    ----------
+    Cattell (1966), The scree test for the number of factors, Multivariate Behavioral Research 1;
+    Satopää et al. (2011), Finding a "kneedle" in a haystack, ICDCS Workshops.
+
+    Examples
+    --------
+    >>> elbow([40, 22, 6, 5, 4.5, 4])
+    3
+    """
+    curve = as_array(values, "values")
+    if curve.ndim != 1 or not curve.size:
+        raise DataError(f"values must hold at least one number, but has shape {curve.shape}.")
+    return bend(check_matrix(curve[:, None], owner="elbow", argument="values")[:, 0])

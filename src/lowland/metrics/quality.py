@@ -8,21 +8,25 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.random import generator
+from lowland._core.context import generator
+from lowland._core.errors import DataError, ParameterError, shown
 from lowland._core.threads import limit_blas
-from lowland._core.wording import shown
 from lowland.metrics._comparison import Comparison
-from lowland.metrics._measured import Measured
+from lowland.metrics._measured import (
+    Measured,
+    Quality,
+    QualityRow,
+)
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
-from lowland.metrics._table import Quality, QualityRow
 from lowland.metrics._views import GraphView
-from lowland.metrics.coranking import rnx_aucs
+from lowland.metrics.coranking import (
+    continuity,
+    neighbor_recall,
+    rnx_aucs,
+    trustworthiness,
+)
 from lowland.metrics.labels import knn_accuracy
-from lowland.metrics.recall import neighbor_recall
-from lowland.metrics.shepard import spearman
-from lowland.metrics.stress import scale_normalized_stress
-from lowland.metrics.trust import continuity, trustworthiness
+from lowland.metrics.stress import scale_normalized_stress, spearman
 
 PAIR_ROWS = 1_000  # whose pairs are ranked for Spearman's correlation, by default
 

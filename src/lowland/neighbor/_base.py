@@ -14,7 +14,10 @@ import numpy as np
 
 from lowland._core.constraints import Array, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import at_least, count
+from lowland._core.models.meanings import (
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.traits import Reading
 from lowland._core.validation import dense_if_small

@@ -17,7 +17,10 @@ from lowland._core.context import FitContext
 from lowland._core.params import fitted, param
 from lowland._core.validation import is_sparse
 from lowland._engines.distances.metrics import METRICS
-from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.neighbors.graph import NeighborGraph, graph_powers, no_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph

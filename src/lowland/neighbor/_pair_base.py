@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.base import Reducer
-from lowland._core.card import Estimate
 from lowland._core.constraints import (
     Array,
     Boolean,
@@ -23,15 +23,30 @@ from lowland._core.constraints import (
 )
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.meanings.contents import above, at_least, count
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import Estimate, Reading
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.distances.metrics import METRICS, canonical
+from lowland._engines.embedding import initial_layout
+from lowland._engines.embedding.particle_mesh import (
+    ParticleMesh,
+    RadialKernel,
+    grid_nodes,
+    similarity,
+)
+from lowland._engines.embedding.placement import MapField
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
 from lowland._engines.neighbors.index import query_fitted
@@ -40,18 +55,119 @@ from lowland._engines.neighbors.search import (
     neighbor_graph,
     neighbor_graph_cost,
 )
-from lowland.neighbor._pair_descent import PairLists, descend_pairs, pair_loss
-from lowland.neighbor._pair_placement import place_pairs
-from lowland.neighbor._pair_start import start_map
+from lowland._engines.stress import initial_map
 from lowland.neighbor._pairs import (
     MORE_CANDIDATES,
     PairCounts,
+    PairLists,
     default_neighbors,
+    descend_pairs,
     local_scales,
     mid_near_pairs,
     nearest_scaled,
     pair_counts,
+    pair_loss,
 )
+
+# The map that the descent of maps by pairs starts from.
+
+
+START = 0.01  # standard deviation along the widest axis
+
+
+def start_map(init: Any, X: Any, d: int, run: FitContext, *, distances: bool) -> np.ndarray:
+    """Principal components, noise or a given map, (n, d); of distances classical scaling."""
+    n = X.shape[0]
+    if not isinstance(init, str):
+        return initial_layout.given_layout(init, n, d)
+    if init == "random":
+        return initial_layout.random_layout(n, d, run)
+    if distances:
+        Y = np.zeros((n, d))
+        scaled = initial_map.classical_start(X.astype(np.float64), min(d, n - 1), run)
+        Y[:, : scaled.shape[1]] = scaled
+        Y = initial_map.separated(Y, run.rng)
+        Y -= Y.mean(axis=0)
+    else:
+        Y = initial_layout.principal_layout(X, d, run)
+    return Y * (START / Y.std(axis=0).max())
+
+
+# Out-of-sample rows in a map by pairs: each one is placed alone in the fixed map.
+#
+# A new row settles at a minimum of
+#
+#     J(z) = sum over its near pairs of A(s_j) + rho * sum over all fitted rows of R(s_j),
+#
+# with s_j = 1 + |z - y_j|^2. A is the loss of near pairs in the third phase, and R(s) = 1 / (1 +
+# s) that of far pairs; if these are drawn within a reach, R is lowered by its tangent there, so
+# that it ends without a jump, and is 0 beyond. The last sum is what far pairs would add on
+# average, if they were drawn again and again: rho is their number divided by the number of rows
+# that they are drawn from. So nothing is random, and no new row has an influence on another one.
+#
+# The repulsion of a large map is computed once, as a field on a grid.
+
+
+STEPS = 200
+CLOSE = 1e-5  # a row has converged when it moves by less
+MARGIN = 40  # grid nodes around the map that a new row may use
+GRID_POINTS = 5000  # smaller maps: all pairs; larger maps: the field on a grid, computed once
+GRID_LIMIT = 2**24  # nodes (of 24 bytes) of a grid
+
+
+def place_pairs(
+    Y: np.ndarray, near: np.ndarray, far_weight: float, reach: float, run: FitContext
+) -> np.ndarray:
+    """Places (m, d), in float64, of rows with these near rows (m, k) in the map Y.
+
+    ``reach`` is that of LocalMAP, within which far pairs are drawn; 0 for PaCMAP.
+    """
+    _, grid = run.prepared("field", (Y,), reach, lambda: _field(Y, reach, run.threads))
+    Z = np.empty((len(near), Y.shape[1]))
+    _native.settle_pairs(
+        np.ascontiguousarray(near, np.int32),
+        np.ascontiguousarray(Y, np.float64),
+        reach / 2,
+        far_weight,
+        reach or math.inf,
+        np.zeros(Y.shape[1]) if grid is None else grid.low,
+        1.0 if grid is None else grid.pitch,
+        None if grid is None else grid.values,
+        STEPS,
+        CLOSE,
+        Z,
+        run.threads,
+    )
+    return Z
+
+
+def _field(Y: np.ndarray, reach: float, threads: int) -> MapField:
+    """2 sum_j R(s_j) of a large map on a grid, in units of sqrt(2): 1 / (1 + s) = 1 / 2 (1 + u^2).
+
+    The grid is None for small maps, and for maps that would need a huge one.
+    """
+    U = np.ascontiguousarray(np.asarray(Y, np.float64) / math.sqrt(2), np.float32)
+    kernel = _repulsion(reach)
+    large = len(U) >= GRID_POINTS and U.shape[1] <= 3
+    if not large or grid_nodes(U, kernel, MARGIN) > GRID_LIMIT:
+        return MapField(U, None)
+    return MapField(U, ParticleMesh(kernel, threads).field(U, margin=MARGIN).without_charge())
+
+
+def _repulsion(reach: float) -> RadialKernel:
+    """2 R as a function of u^2."""
+    whole = similarity(1.0)
+    if reach == 0:
+        return whole
+    most = reach**2 / 2
+    edge = 1 / (1 + most)
+
+    def values(squares: np.ndarray) -> np.ndarray:
+        tangent = edge * (2 - edge * (1 + squares))
+        return np.where(squares < most, whole.values(squares) - tangent, 0.0)
+
+    return RadialKernel(values, whole.pitch)
+
 
 WIDE = 100  # columns; wider tables are searched in as many principal components
 SEEDS = 2**62

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lowland._core.card import Card
 from lowland._core.constraints import Real
 from lowland._core.params import param
+from lowland._core.traits import Card
 from lowland.neighbor._pair_base import PairEmbedding
 
 

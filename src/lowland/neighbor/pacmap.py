@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowland._core.card import Card
+from lowland._core.traits import Card
 from lowland.neighbor._pair_base import PairEmbedding
 
 

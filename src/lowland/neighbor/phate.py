@@ -9,22 +9,39 @@ import numpy as np
 import scipy.sparse
 
 from lowland._bases.distances import FLOAT64_ROWS, DistanceReducer
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import Ascending, above, at_least, count, index_of
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    above,
+    at_least,
+    count,
+    index_of,
+)
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import largest
 from lowland._engines.distances.dissimilarities import distance_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland.neighbor._alpha_decay import FIRST, AlphaDecay, Kernel
-from lowland.neighbor._diffusion import diffusion, entropies_of, knee, landmarks_of, potential
-from lowland.neighbor._potential_map import map_of_distances
+from lowland.neighbor._diffusion import (
+    FIRST,
+    AlphaDecay,
+    Kernel,
+    diffusion,
+    entropies_of,
+    knee,
+    landmarks_of,
+    map_of_distances,
+    potential,
+)
 
 SQUARES = 6  # matrices of all pairs of points that are in memory at once
 USUAL_LANDMARKS = 2000

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lowland._core.card import Card, Estimate
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland.neighbor._base import NeighborEmbedding
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.neighbor._base import NeighborEmbedding

@@ -10,7 +10,10 @@ import numpy as np
 from lowland._core.base import Reducer
 from lowland._core.constraints import Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import above, count
+from lowland._core.models.meanings import (
+    above,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._engines.linalg.moments import known_moments
 

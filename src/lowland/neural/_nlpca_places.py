@@ -14,10 +14,18 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.network.layers import Layer, Network
-from lowland._engines.network.passes import apply, forward, slope_at
-from lowland.neural._nlpca_loss import Code
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland._engines.network.layers import (
+    Layer,
+    Network,
+    apply,
+    forward,
+    slope_at,
+)
+from lowland.neural._nlpca_training import Code
 
 N_STARTS = 3
 APART = 0.5  # starts of one row are so far from each other, in deviations of the map

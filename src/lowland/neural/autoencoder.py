@@ -9,36 +9,46 @@ from typing import Any, Literal
 import numpy as np
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, Integer, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import at_least, count
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import as_dense
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.network.adam import Plan, Trained, train
-from lowland._engines.network.layers import Network
-from lowland._engines.network.passes import apply, jacobian
-from lowland._engines.network.row_space import row_space, row_space_cost
-from lowland.neural._autoencoder_sizes import (
-    STEPS,
-    decay_for,
-    epochs,
-    hidden_units,
-    is_small,
-    start,
-    training_estimate,
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
 )
+from lowland._engines.network.adam import Plan, Trained, train
+from lowland._engines.network.layers import (
+    Network,
+    apply,
+    jacobian,
+)
+from lowland._engines.network.row_space import row_space, row_space_cost
 from lowland.neural._autoencoder_training import (
+    STEPS,
     Halves,
     corruption,
+    decay_for,
     descend,
+    epochs,
     halves_of,
+    hidden_units,
+    is_small,
     network_of,
     oriented,
+    start,
+    training_estimate,
     untied,
 )
 from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer

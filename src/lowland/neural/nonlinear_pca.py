@@ -7,24 +7,39 @@ from typing import Any, Literal
 import numpy as np
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.meanings.contents import Interval, at_least
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Interval,
+    at_least,
+)
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense, check_finite
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.network.passes import apply
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland._engines.network.layers import apply
 from lowland._engines.network.row_space import row_space, row_space_cost, seen_columns
 from lowland.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
-from lowland.neural._nlpca_loss import Code, Rows
 from lowland.neural._nlpca_places import Decoder, decode, nearest_places
-from lowland.neural._nlpca_training import Settings, Trained, spread_places, train
+from lowland.neural._nlpca_training import (
+    Code,
+    Rows,
+    Settings,
+    Trained,
+    spread_places,
+    train,
+)
 
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the network is trained on so many at most
 FEWEST_LEARNED = 1000

@@ -8,25 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Boolean, Integer, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import count
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import count
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
 from lowland._engines.embedding.affinity import check_perplexity, default_neighbors
-from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
 from lowland._engines.network.adam import Plan, train
-from lowland._engines.network.layers import Network, first_weights
-from lowland._engines.network.passes import apply
+from lowland._engines.network.layers import Network, apply, first_weights
 from lowland.neural._base import MOST_HIDDEN, NetworkReducer
-from lowland.neural._divergence_descent import refine
-from lowland.neural._free_map import FreeMap, OneCount
-from lowland.neural._neighbor_noise import Noise, neighbor_noise
+from lowland.neural._divergence_descent import (
+    FreeMap,
+    Noise,
+    OneCount,
+    neighbor_noise,
+    refine,
+)
 
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows

@@ -14,32 +14,28 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
-from lowland.plot.alignment import alignment_map
 from lowland.plot.biplots import biplot
-from lowland.plot.comparison import compare_maps
-from lowland.plot.decoding.decoded import decoded_images
-from lowland.plot.decoding.reconstructions import reconstruction_pairs
-from lowland.plot.dimensions import curse
-from lowland.plot.distortion import distortion_map
-from lowland.plot.grids.planes import component_planes
-from lowland.plot.grids.through_data import curve_through_data, grid_through_data
-from lowland.plot.grids.units import hits, labeled_units, u_matrix
-from lowland.plot.images import eigen_images, reconstruction_strip
-from lowland.plot.loss import loss_plot
+from lowland.plot.comparison import alignment_map, compare_maps, pairs_plot
+from lowland.plot.curves import curse, loss_plot, scree_plot, selection_plot
+from lowland.plot.decoding import decoded_images, reconstruction_pairs
+from lowland.plot.grids import (
+    component_planes,
+    hits,
+    labeled_units,
+    u_matrix,
+)
+from lowland.plot.images import eigen_images, recognition_strip, reconstruction_strip, tiled_map
 from lowland.plot.maps import scatter_map
-from lowland.plot.opening_angles import opening_angle_plot
-from lowland.plot.pairs import pairs_plot
-from lowland.plot.recognition import recognition_strip
-from lowland.plot.rnx import rnx_plot
-from lowland.plot.selection import selection_plot
-from lowland.plot.shepard import shepard_plot
+from lowland.plot.quality import distortion_map, opening_angle_plot, rnx_plot, shepard_plot
 from lowland.plot.solid import scatter_map_3d
-from lowland.plot.tiles import tiled_map
+from lowland.plot.through_data import (
+    curve_through_data,
+    grid_through_data,
+)
 from lowland.plot.trust import trust_map
-from lowland.plot.variance import scree_plot
 
 if TYPE_CHECKING:
-    from lowland.plot._map_figure import MapFigure
+    from lowland.plot._figure import MapFigure
 
 __all__ = [
     "MapFigure",
@@ -76,7 +72,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "MapFigure":  # importing it imports matplotlib
-        from lowland.plot._map_figure import MapFigure
+        from lowland.plot._figure import MapFigure
 
         return MapFigure
     raise AttributeError(f"module 'lowland.plot' has no attribute {name!r}")

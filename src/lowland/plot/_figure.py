@@ -13,15 +13,70 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from lowland._core.errors import DataError, ParameterError, unknown_name
-from lowland.plot.palettes import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lowland.plot._map_figure import MapFigure
+# The colors of all pictures, which color-blind people can distinguish.
+
+
+# Okabe & Ito (2008) without yellow, which is hardly visible in small points on white.
+OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
+
+# The first ten are chosen among the palettes of Okabe & Ito, Tol and Petroff: the smallest
+# difference of two of them, to normal, red-blind and green-blind eyes alike, is largest. Each
+# further one is the color farthest, to the same eyes, from all before it, from grey and from white.
+LONG_PALETTE = (
+    *("#4477aa", "#ffa90e", "#009e73", "#bd1f01", "#33bbee"),
+    *("#832db6", "#e76300", "#332288", "#882255", "#000000"),
+    *("#d23cff", "#0000f0", "#69f087", "#96b478", "#ff78c3"),
+    *("#965a78", "#692d00", "#5a4b87", "#1e690f", "#69e1ff"),
+    *("#a578d2", "#f0004b", "#d22da5", "#004b3c", "#5a784b"),
+    *("#a54bd2", "#ff874b", "#690069", "#3cb4a5", "#c3e13c"),
+)
+# With many colors, the shape helps if points are large enough.
+MARKERS = ("o", "^", "s")
+
+GREY = "#c8c8c8"  # a label is missing
+DARK_GREY = "#8c8c8c"  # categories beyond the palette
+INK = "#404040"  # lines and notes that are not data
+
+SEQUENTIAL = "viridis"
+DIVERGING = "coolwarm"  # its middle is grey, which is visible on white
+
+
+def category_colors(n: int) -> tuple[str, ...]:
+    """n different colors, of the shortest palette that has as many."""
+    return (OKABE_ITO if n <= len(OKABE_ITO) else LONG_PALETTE)[:n]
+
+
+# The figure that all pictures are; importing this module imports matplotlib.
+
+
+NOTEBOOK_DPI = 100  # dots per inch on a page
+
+
+class MapFigure(Figure):
+    """A matplotlib figure that a notebook shows without pyplot; all pictures are of this class.
+
+    A figure that pyplot does not know is shown by its text only. This one draws itself.
+
+    Examples
+    --------
+    >>> from lowland.plot import loss_plot
+    >>> figure = loss_plot([3.0, 2.0, 1.5])
+    >>> type(figure).__name__, figure._repr_png_()[:4]
+    ('MapFigure', b'\\x89PNG')
+    """
+
+    def _repr_png_(self) -> bytes:
+        """The picture, for notebooks."""
+        return png_bytes(self, dpi=NOTEBOOK_DPI)
+
 
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
 PANEL = 5.0  # inches that a map measures
@@ -44,8 +99,6 @@ def new_figure(width: float, height: float) -> MapFigure:
     All pictures are made here, so that all of them show themselves in a notebook.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    from lowland.plot._map_figure import MapFigure
 
     figure = MapFigure(figsize=(width, height))
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland.plot._figure import TEXT, quiet
-from lowland.plot.palettes import INK
+from lowland.plot._figure import INK, TEXT, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

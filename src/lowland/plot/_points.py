@@ -2,17 +2,132 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland.plot._density import DENSE, draw_density
-from lowland.plot._figure import note
+from lowland.plot._figure import (
+    GREY,
+    OKABE_ITO,
+    note,
+)
 from lowland.plot.colors import Categories, Coloring, Continuum
-from lowland.plot.palettes import GREY, OKABE_ITO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# A picture of very many points: count them per cell, and shade by the count.
+
+
+DENSE = 100_000  # more points than this are shaded
+FEWEST_CELLS, MOST_CELLS = 150, 600  # along a map of five inches
+
+
+class Cells(NamedTuple):
+    """The cells that hold points, how many each holds, and the cell of every point among them."""
+
+    occupied: np.ndarray
+    counts: np.ndarray
+    member: np.ndarray
+
+
+def draw_density(
+    axes: Axes, x: np.ndarray, y: np.ndarray, coloring: Coloring, inches: float
+) -> None:
+    """Fill the frame, whose limits are set, with :func:`density_image`."""
+    from matplotlib.colors import to_rgb
+
+    # As many cells as the points can fill, and not more than there are pixels.
+    n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
+    box = (*axes.get_xlim(), *axes.get_ylim())
+    image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
+    axes.imshow(image, extent=box, origin="lower", aspect="auto", zorder=1)
+
+
+def density_image(
+    x: np.ndarray,
+    y: np.ndarray,
+    coloring: Coloring,
+    box: tuple[float, float, float, float],
+    n_cells: int,
+    background: np.ndarray,
+) -> np.ndarray:
+    """RGB of n_cells x n_cells, first row lowest.
+
+    The hue of a cell is that of the category most of its points have (a named one before the grey
+    rest; of equals the first), or of their mean value. The more points, the stronger it is.
+    """
+    cells = _count(x, y, box, n_cells)
+    strength = shades(cells.counts)
+    if isinstance(coloring, Categories):
+        color = _winners(cells, coloring)
+        strength = 0.3 + 0.7 * strength
+    elif isinstance(coloring, Continuum):
+        color = _means(cells, coloring)
+        strength = 0.55 + 0.45 * strength  # a faint color is hard to compare with a color bar
+    else:
+        color = _color_map("Blues", 0.35 + 0.65 * strength)
+        strength = np.ones_like(strength)
+    image = np.tile(background, (n_cells * n_cells, 1))
+    image[cells.occupied] += strength[:, None] * (color - background)
+    return image.reshape(n_cells, n_cells, 3)
+
+
+def shades(counts: np.ndarray) -> np.ndarray:
+    """From 0 for the least to 1 for all but the fullest cells, on a logarithmic scale."""
+    top = float(np.quantile(counts, 0.995))
+    if top <= 1.0:
+        return np.ones(counts.size)
+    return np.minimum(np.log(counts) / np.log(top), 1.0)
+
+
+def _count(
+    x: np.ndarray, y: np.ndarray, box: tuple[float, float, float, float], n_cells: int
+) -> Cells:
+    column = ((x - box[0]) * (n_cells / (box[1] - box[0]))).astype(np.int64)
+    row = ((y - box[2]) * (n_cells / (box[3] - box[2]))).astype(np.int64)
+    cell = np.clip(row, 0, n_cells - 1) * n_cells + np.clip(column, 0, n_cells - 1)
+    counts = np.bincount(cell, minlength=n_cells * n_cells)
+    occupied = np.flatnonzero(counts)
+    position = np.empty(n_cells * n_cells, np.int64)
+    position[occupied] = np.arange(occupied.size)
+    return Cells(occupied, counts[occupied], position[cell])
+
+
+def _winners(cells: Cells, categories: Categories) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
+    palette = np.array([to_rgb(color) for color in categories.palette()])
+    m = len(palette)  # codes begin at -2
+    table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.occupied.size * m)
+    table = table.reshape(-1, m)
+    grey = (table[:, 1] > 0).astype(np.int64)  # missing: only where there is nothing else
+    if m == 2:
+        return palette[grey]
+    named = table[:, 2:]
+    return palette[np.where(named.any(axis=1), 2 + named.argmax(axis=1), grey)]
+
+
+def _means(cells: Cells, continuum: Continuum) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
+    from lowland.plot._figure import GREY
+
+    known = ~continuum.missing()
+    values = np.clip(continuum.values[known], continuum.low, continuum.high)
+    share = (values - continuum.low) / (continuum.high - continuum.low)
+    n = cells.occupied.size
+    sums = np.bincount(cells.member[known], weights=share, minlength=n)
+    counts = np.bincount(cells.member[known], minlength=n)
+    color = _color_map(continuum.color_map, sums / np.maximum(counts, 1))
+    color[counts == 0] = to_rgb(GREY)
+    return color
+
+
+def _color_map(name: str, values: np.ndarray) -> np.ndarray:
+    import matplotlib
+
+    return matplotlib.colormaps[name](values)[:, :3]
 
 
 def is_dense(n: int, density: bool | None) -> bool:

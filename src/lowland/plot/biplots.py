@@ -9,6 +9,7 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland.plot._figure import (
+    INK,
     PANEL,
     check_map,
     check_vector,
@@ -22,7 +23,6 @@ from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
 from lowland.plot.colors import encode_labels
 from lowland.plot.maps import axis_labels
-from lowland.plot.palettes import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.plot._figure import clean
-from lowland.plot.palettes import (
+from lowland.plot._figure import (
     DARK_GREY,
     DIVERGING,
     GREY,
@@ -20,6 +19,7 @@ from lowland.plot.palettes import (
     OKABE_ITO,
     SEQUENTIAL,
     category_colors,
+    clean,
 )
 
 MOST_CATEGORIES = len(LONG_PALETTE)

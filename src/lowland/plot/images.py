@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._core.errors import DataError, ParameterError
-from lowland.plot._figure import TEXT, check_table, check_vector, new_figure, write_title
-from lowland.plot.decoding._images import check_shape
+from lowland.neighbors import knn_query
+from lowland.plot._figure import (
+    INK,
+    PANEL,
+    TEXT,
+    check_table,
+    check_vector,
+    clean,
+    name_axes,
+    new_figure,
+    write_title,
+)
+from lowland.plot._legend import add_legend, legend_size
+from lowland.plot._points import point_look, scatter_in_random_order
+from lowland.plot.colors import encode_labels, of_rows
+from lowland.plot.decoding import check_shape
+from lowland.plot.maps import axis_labels, write_row_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,3 +216,211 @@ def show_image(
     axes.set(xticks=[], yticks=[])
     axes.set_title(name, fontsize=9, pad=3, **TEXT)
     axes.spines[:].set_color("#d0d0d0")
+
+
+# Recognition by eigen-images (Turk & Pentland 1991): the nearest known picture of each.
+
+
+ROWS = ("picture", "rebuilt", "nearest known")
+RIGHT, WRONG = "#117733", "#cc3311"
+
+
+def recognition_strip(
+    X: np.ndarray,
+    known: np.ndarray,
+    mean: np.ndarray,
+    components: np.ndarray,
+    image_shape: Sequence[int],
+    *,
+    labels: Sequence[Any] | np.ndarray | None = None,
+    known_labels: Sequence[Any] | np.ndarray | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw pictures, their reconstructions, and the nearest known picture of each.
+
+    A column per picture: x itself; its reconstruction m + C^T C (x - m), with its error, the root
+    of the mean squared difference of the pixels in percent of the range of the known pictures; and
+    the known picture whose scores C (x - m) are nearest. A picture of another kind than the known
+    ones has a large error, although some known picture is nearest to it, too.
+
+    Parameters
+    ----------
+    X : array of shape (n_images, n_pixels)
+        The pictures to recognize, a handful.
+    known : array of shape (n_known, n_pixels)
+        The pictures to choose from.
+    mean, components, image_shape, title
+        See :func:`reconstruction_strip`.
+    labels, known_labels : arrays of shape (n_images,) and (n_known,), optional
+        Who is in the pictures; None or NaN: nobody that is known. If both are given, the name
+        below is green where the nearest picture shows the same and red where it does not.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Turk & Pentland (1991), Eigenfaces for recognition, J. Cognitive Neuroscience 3.
+
+    Examples
+    --------
+    >>> from lowland import PCA
+    >>> from lowland.datasets import drawn_faces
+    >>> faces = drawn_faces(5, 6, random_state=0)
+    >>> pca = PCA(8).fit(faces.X[6:])
+    >>> figure = recognition_strip(
+    ...     faces.X[:2], faces.X[6:], pca.mean_, pca.components_, (32, 32)
+    ... )
+    >>> len(figure.axes)
+    6
+    """
+    mean, components, shape = check_axes(mean, components, image_shape)
+    X, known = _pictures(X, "X", mean), _pictures(known, "known", mean)
+    names, known_names = _names(labels, len(X), "labels"), _names(known_labels, len(known), "known")
+    scores = (X - mean) @ components.T
+    rebuilt = mean + scores @ components
+    errors = np.sqrt(((X - rebuilt) ** 2).mean(axis=1)) / (float(np.ptp(known)) or 1.0)
+    nearest = knn_query((known - mean) @ components.T, scores, 1).indices[:, 0]
+    tall = TILE * shape[0] / shape[1]
+    figure = new_figure(TILE * len(X) + 0.4, (tall + 0.25) * len(ROWS) + 0.3 * bool(title))
+    close_up(figure)
+    grid = figure.subplots(len(ROWS), len(X), squeeze=False)
+    for column in range(len(X)):
+        own, found = names[column], known_names[nearest[column]]
+        limits = float(X[column].min()), float(X[column].max())
+        show_image(grid[0, column], X[column], shape, own, limits)
+        error = f"error {errors[column]:.1%}"
+        show_image(grid[1, column], rebuilt[column], shape, error, limits)
+        other = known[nearest[column]]
+        show_image(grid[2, column], other, shape, found, (float(other.min()), float(other.max())))
+        if labels is not None and known_labels is not None:
+            grid[2, column].title.set_color(RIGHT if own == found else WRONG)
+    for axes, row in zip(grid[:, 0], ROWS, strict=True):
+        axes.set_ylabel(row, color=INK, fontsize=9, **TEXT)
+    write_title(figure, title)
+    return figure
+
+
+def _pictures(X: Any, name: str, mean: np.ndarray) -> np.ndarray:
+    X = check_table(X, name)
+    if X.shape[1] != mean.size:
+        raise DataError(f"{name} has {X.shape[1]} columns, but the mean has {mean.size} pixels.")
+    return X
+
+
+def _names(labels: Any, n: int, name: str) -> list[str]:
+    if labels is None:
+        return [""] * n
+    labels = list(labels)
+    if len(labels) != n:
+        raise DataError(f"{name}: there are {len(labels)} labels for {n} pictures.")
+    return ["nobody" if _is_missing(label) else clean(str(label), 16) for label in labels]
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, float) and np.isnan(label))
+
+
+# A map on a torus: one period in a frame, and copies of its margins beyond the edges.
+
+
+FADED = 0.3  # opacity of a copy relative to its point
+
+
+def tiled_map(
+    Y: np.ndarray,
+    sides: Sequence[float] | np.ndarray,
+    labels: Sequence[Any] | np.ndarray | None = None,
+    *,
+    margin: float = 0.25,
+    title: str | None = None,
+    label_name: str | None = None,
+    axis_names: Sequence[str] | None = None,
+    center: float | None = None,
+    names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw a map that is a torus, as :class:`~lowland.RelationalPerspectiveMap` makes it.
+
+    The frame is one period: its left edge meets its right, and its bottom the top. Beyond the
+    frame there are faded copies of the points at the opposite edge.
+
+    Parameters
+    ----------
+    Y : array of shape (n_rows, 2)
+        Coordinates; those beyond a period are moved into it.
+    sides : array of shape (2,)
+        Width and height of a period, such as ``sides_`` of the fitted method.
+    labels : array of shape (n_rows,), optional
+        Categories or numbers, as for :func:`scatter_map`.
+    margin : float, default=0.25
+        Width of the copied margins, as a share of the period. 1 gives 3 x 3 tiles.
+    title : str, optional
+        Written above the picture.
+    label_name : str, optional
+        What the labels are, for the legend.
+    axis_names : sequence of str, optional
+        One per component.
+    center : float, optional
+        For numbers: a special value, such as 0, where two palettes meet.
+    names : sequence of str, optional
+        One per row, written beside the points; for some dozen rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With an Agg canvas; pyplot is not involved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figure = tiled_map(np.random.default_rng(0).random((50, 2)), (1.0, 1.0))
+    >>> len(figure.axes)
+    1
+    """
+    Y, sides = check_table(Y, "the map"), check_vector(sides, "sides")
+    if Y.shape[1] != 2 or sides.size != 2:
+        raise DataError(
+            f"a tiled map has 2 dimensions, but the map has {Y.shape[1]} and sides {sides.size}."
+        )
+    if not (sides > 0).all():
+        raise DataError(f"sides are {sides.tolist()}, but a period is longer than 0.")
+    if not 0 <= margin <= 1:
+        raise ParameterError(f"margin={margin!r} is not allowed; expected a number in [0, 1].")
+    coloring = None if labels is None else encode_labels(labels, len(Y), center)
+    beside, legend_height = legend_size(coloring, label_name)
+    figure = new_figure(PANEL + beside, max(PANEL, legend_height))
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.set(xticks=[], yticks=[])
+    axes.set_xlim(-margin * sides[0], (1 + margin) * sides[0])
+    axes.set_ylim(-margin * sides[1], (1 + margin) * sides[1])
+    axes.spines[:].set_color("#d0d0d0")
+    Y = np.mod(Y, sides)
+    look = point_look(len(Y), PANEL / (1 + 2 * margin))
+    places, rows = _copies(Y, sides, margin)
+    if rows.size:
+        faded = {**look, "alpha": FADED * look["alpha"]}
+        scatter_in_random_order(axes, tuple(places.T), of_rows(coloring, rows), faded)
+    scatter_in_random_order(axes, tuple(Y.T), coloring, look)
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * sides
+    axes.plot(*corners.T, color=INK, linewidth=0.8)
+    name_axes(axes, *axis_labels(axis_names, 2))
+    write_title(figure, title)
+    add_legend(figure, [axes], coloring, label_name)
+    if names is not None:
+        write_row_names(axes, names, Y)
+    return figure
+
+
+def _copies(Y: np.ndarray, sides: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Copies of the points that lie in the margins, and the rows that they are copies of."""
+    places, rows = [np.empty((0, 2))], [np.empty(0, np.int64)]
+    for shift in itertools.product((-1, 0, 1), repeat=2):
+        if shift == (0, 0):
+            continue
+        moved = Y + np.array(shift) * sides
+        inside = ((moved >= -margin * sides) & (moved <= (1 + margin) * sides)).all(axis=1)
+        places.append(moved[inside])
+        rows.append(np.flatnonzero(inside))
+    return np.concatenate(places), np.concatenate(rows)

@@ -8,18 +8,146 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.plot._background import draw_background
-from lowland.plot._centers import category_centers
-from lowland.plot._figure import PANEL, check_map, clean, name_axes, new_figure, write_title
-from lowland.plot._legend import add_legend, legend_size
+from lowland.plot._figure import (
+    PANEL,
+    TEXT,
+    bare,
+    check_map,
+    clean,
+    name_axes,
+    new_figure,
+    note,
+    write_title,
+)
+from lowland.plot._legend import add_legend, draw_distribution, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
-from lowland.plot._strip import draw_strip, strip_height
 from lowland.plot.colors import Categories, Coloring, encode_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Shades of gray behind the points of a map: a number for each place of the plane.
+
+
+CELLS = 96  # along a side of the frame
+DARKEST = 0.62  # of the highest number; black would hide the points
+
+
+def draw_background(axes: Axes, shade: Callable[[np.ndarray], np.ndarray], name: str) -> None:
+    """Fill the frame, whose limits are set: white where ``shade`` is lowest, gray where highest.
+
+    Nothing is drawn where all numbers are equal, or one of them is not finite.
+    """
+    box = (*axes.get_xlim(), *axes.get_ylim())
+    across, up = (_centers(*box[:2]), _centers(*box[2:]))
+    places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    values = np.asarray(shade(places), dtype=np.float64).reshape(CELLS, CELLS)
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite([low, high]).all() or high <= low:
+        return
+    gray = 1 - (1 - DARKEST) * (values - low) / (high - low)
+    image = np.repeat(gray[:, :, None], 3, axis=2)
+    aspect = axes.get_aspect()
+    axes.imshow(image, extent=box, origin="lower", interpolation="bilinear", zorder=0)
+    axes.set_aspect(aspect)
+    axes.set(xlim=box[:2], ylim=box[2:])
+    note(axes, f"gray: {name}, from {low:.3g} (white) to {high:.3g}")
+
+
+def _centers(low: float, high: float) -> np.ndarray:
+    return low + (np.arange(CELLS) + 0.5) / CELLS * (high - low)
+
+
+# The center of the densest part of each category, for its name.
+
+
+COUNT_CELLS = 32
+
+
+def category_centers(Y: np.ndarray, categories: Categories) -> np.ndarray:
+    """One place per named category, in the units of Y.
+
+    The mean of a ring or of two groups may lie where the category has no points. Therefore the
+    points of a category are counted on a coarse grid, the counts are smoothed, and the center is
+    the mean of the points around the fullest cell.
+    """
+    low = Y.min(axis=0)
+    width = max(float(np.ptp(Y, axis=0).max()), np.finfo(float).tiny)
+    cells = np.minimum(((Y - low) * (COUNT_CELLS / width)).astype(np.int64), COUNT_CELLS - 1)
+    order = np.argsort(categories.codes, kind="stable")
+    starts = np.searchsorted(categories.codes[order], np.arange(len(categories.names) + 1))
+    centers = np.empty((len(categories.names), 2))
+    for code in range(len(categories.names)):
+        rows = order[starts[code] : starts[code + 1]]
+        column, line = cells[rows].T
+        counts = np.bincount(column * COUNT_CELLS + line, minlength=COUNT_CELLS * COUNT_CELLS)
+        full = np.unravel_index(
+            _blurred(counts.reshape(COUNT_CELLS, COUNT_CELLS)).argmax(), (COUNT_CELLS, COUNT_CELLS)
+        )
+        near = (np.abs(cells[rows] - full) <= 2).all(axis=1)
+        centers[code] = Y[rows[near]].mean(axis=0)
+    return centers
+
+
+def _blurred(counts: np.ndarray, steps: int = 2) -> np.ndarray:
+    """Repeated means over three cells along each axis."""
+    blurred = counts.astype(np.float64)
+    for _ in range(steps):
+        for axis in (0, 1):
+            padded = np.pad(blurred, [(1, 1) if axis == a else (0, 0) for a in (0, 1)])
+            thirds = [np.take(padded, range(k, k + COUNT_CELLS), axis) for k in range(3)]
+            blurred = np.mean(thirds, axis=0)
+    return blurred * (counts > 0)
+
+
+# A map of one dimension: a strip of points, a line per category, and a histogram above it.
+
+
+HISTOGRAM = 1.6  # inches
+
+
+def strip_height(coloring: Coloring) -> float:
+    """Height in inches of the picture, by the number of lines."""
+    return HISTOGRAM + _lines_height(coloring)
+
+
+def draw_strip(
+    figure: Figure, x: np.ndarray, coloring: Coloring, *, density: bool | None = None
+) -> list[Axes]:
+    """The axes of the strip and of the histogram above it.
+
+    The height of a point within its line is random, so that equal points are visible.
+    """
+    grid = figure.add_gridspec(2, 1, height_ratios=[HISTOGRAM, _lines_height(coloring)])
+    axes, above = figure.add_subplot(grid[1]), figure.add_subplot(grid[0])
+    lines = coloring.present() if isinstance(coloring, Categories) else [0]
+    line_of = np.zeros(max(lines) + 3)
+    for line, code in enumerate(lines):
+        line_of[code + 2] = -line
+    height = line_of[coloring.codes + 2] if isinstance(coloring, Categories) else np.zeros(x.size)
+    height += np.random.default_rng(0).uniform(-0.35, 0.35, x.size)
+    Y = np.column_stack([x, height])
+    frame(axes, Y, equal=False)
+    axes.set_ylim(0.5 - len(lines), 0.5)
+    draw_points(axes, Y, coloring, PANEL, density=density)
+    if isinstance(coloring, Categories):
+        axes.set_yticks([-line for line in range(len(lines))])
+        axes.set_yticklabels([coloring.name(code) for code in lines], **TEXT)
+        axes.tick_params(length=0)
+    above.set_xlim(axes.get_xlim())
+    draw_distribution(above, x, coloring, filled=True)
+    above.set(xticks=[], yticks=[])
+    name_axes(above, "", "share")
+    bare(above)
+    return [axes, above]
+
+
+def _lines_height(coloring: Coloring) -> float:
+    lines = len(coloring.present()) if isinstance(coloring, Categories) else 2
+    return max(1.6, 0.9 + 0.4 * lines)
+
 
 NAME_LENGTH = 24
 POINT = 8.0  # width in pixels of a point of a small map

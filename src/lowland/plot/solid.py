@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.errors import DataError
-from lowland.plot._density import DENSE
 from lowland.plot._figure import TEXT, check_map, clean, new_figure, note, write_title
 from lowland.plot._legend import add_legend, legend_size
-from lowland.plot._points import point_look, scatter_in_random_order
+from lowland.plot._points import DENSE, point_look, scatter_in_random_order
 from lowland.plot.colors import Categories, Coloring, Continuum, encode_labels
 from lowland.plot.maps import axis_labels
 

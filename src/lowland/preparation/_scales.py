@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.columns import column_label
+from lowland._core.errors import DataError, shown
 from lowland._core.units import largest
 from lowland._core.validation import all_finite, is_sparse
 from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
@@ -140,3 +142,99 @@ def _deviations(X: np.ndarray) -> np.ndarray:
 
 def _no_zeros(spread: np.ndarray) -> np.ndarray:
     return np.where(spread > 0, spread, 1.0)
+
+
+# Normalization of rows: counts per million, logarithms, unit length. Sparse rows stay sparse.
+
+
+STEPS = ("cpm", "log1p", "l2")
+MILLION = 1e6
+
+
+def normalized(X: Any, steps: Sequence[str], names: np.ndarray | None) -> tuple[Any, int]:
+    """The rows after the steps, in their order, and how many rows have nothing but zeros.
+
+    "cpm" scales each row to the sum 1e6, "log1p" replaces x by log(1 + x), "l2" scales each row to
+    the length 1. A row of zeros stays as it is. Each row is independent of the others.
+    """
+    if not steps:
+        return X, 0
+    n_empty = int((~_nonzero_rows(X)).sum())
+    for step in steps:
+        if step != "l2":
+            _refuse_negative(X, step, names)
+        if step == "log1p":
+            X = _log1p(X)
+        else:
+            X = _scaled_rows(X, _sums(X) / MILLION if step == "cpm" else _lengths(X))
+    return X, n_empty
+
+
+def _nonzero_rows(X: Any) -> np.ndarray:
+    if is_sparse(X):
+        stored = X.data != 0
+        return np.diff(np.concatenate([[0], np.cumsum(stored)])[X.indptr]) > 0
+    return (X != 0).any(axis=1)
+
+
+def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
+    values = X.data if is_sparse(X) else X
+    if not values.size or values.min() >= 0:
+        return
+    place = int(np.argmax(values.ravel() < 0))
+    if is_sparse(X):
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        column, value = int(X.indices[place]), values[place]
+    else:
+        row, column = divmod(place, X.shape[1])
+        value = X[row, column]
+    raise DataError(
+        f"normalize: {step!r} is for counts, but {column_label(names, column)} has "
+        f"{shown(float(value))} in row {row}; leave {step!r} out, or drop the column."
+    )
+
+
+def _log1p(X: Any) -> Any:
+    if not is_sparse(X):
+        return np.log1p(X)
+    out = X.copy()
+    out.data = np.log1p(out.data)
+    return out
+
+
+def _sums(X: Any) -> np.ndarray:
+    """Sum of each row; one order of summation, whatever the other rows are."""
+    if is_sparse(X):
+        return _row_reduced(X, X.data.astype(np.float64))
+    return np.ascontiguousarray(X).sum(axis=1, dtype=np.float64)
+
+
+def _lengths(X: Any) -> np.ndarray:
+    """Length of each row, whose largest entry is the unit: squares stay in range."""
+    if is_sparse(X):
+        values = np.abs(X.data.astype(np.float64))
+        unit = _no_zeros(_row_reduced(X, values, np.maximum))
+        values /= np.repeat(unit, np.diff(X.indptr))
+        return unit * np.sqrt(_row_reduced(X, values * values))
+    values = np.ascontiguousarray(X, dtype=np.float64)
+    unit = _no_zeros(np.abs(values).max(axis=1))
+    values = values / unit[:, None]
+    return unit * np.sqrt((values * values).sum(axis=1))
+
+
+def _row_reduced(X: Any, values: np.ndarray, reduce: np.ufunc = np.add) -> np.ndarray:
+    """Sums, or another reduction, of the stored values of each row of a CSR matrix."""
+    found = np.zeros(X.shape[0])
+    filled = np.flatnonzero(np.diff(X.indptr))
+    if len(filled):
+        found[filled] = reduce.reduceat(values, X.indptr[filled])
+    return found
+
+
+def _scaled_rows(X: Any, divisors: np.ndarray) -> Any:
+    divisors = _no_zeros(divisors)
+    if not is_sparse(X):
+        return (X / divisors[:, None]).astype(X.dtype, copy=False)
+    out = X.copy()
+    out.data = (out.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
+    return out

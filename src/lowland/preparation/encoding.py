@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._core.constraints import Constraint, Null, Real
 from lowland._core.errors import DataError, unknown_name
-from lowland._core.meanings.contents import above
+from lowland._core.models.meanings import above
 from lowland._core.params import Declared, fitted, param
 from lowland._core.validation import is_sparse
 from lowland.preparation._categories import (

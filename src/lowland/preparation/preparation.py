@@ -11,21 +11,33 @@ import numpy as np
 
 from lowland._core.columns import check_columns, check_same_columns, column_names
 from lowland._core.constraints import Null, OneOf, Several, Text
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.meanings.contents import Names, above, count
+from lowland._core.errors import DataError, ParameterError, listing
+from lowland._core.models.meanings import (
+    Names,
+    above,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.rows.fitting import as_rows
 from lowland._core.threads import resolve_n_jobs
 from lowland._core.validation import all_finite, check_finite, check_matrix, is_sparse
-from lowland._core.wording import listing
-from lowland.preparation._coded import parse_codes, without_codes
-from lowland.preparation._leaf_columns import SummedColumns
-from lowland.preparation._leaves import fit_leaves, prepared_leaves
-from lowland.preparation._memory_columns import InMemory
+from lowland.preparation._categories import (
+    parse_codes,
+    without_codes,
+)
+from lowland.preparation._leaves import (
+    InMemory,
+    SummedColumns,
+    beside_numbers,
+    fit_leaves,
+    prepared_leaves,
+)
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
-from lowland.preparation._normalizing import STEPS, normalized
-from lowland.preparation._scales import Scale
-from lowland.preparation._weights import beside_numbers
+from lowland.preparation._scales import (
+    STEPS,
+    Scale,
+    normalized,
+)
 from lowland.preparation.encoding import Encoding
 
 BESIDE = "categories or cycles take part, and numbers are to weigh the same"
@@ -44,7 +56,7 @@ class Preparation(Encoding):
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
         columns seem to differ or categories take part, else "none"; see
         :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
-        categories are weighted, not scaled; see :mod:`lowland.preparation._weights`. With "gower"
+        categories are weighted, not scaled; see :mod:`lowland.preparation._leaves`. With "gower"
         the Manhattan distance of two rows is Gower's distance.
     missing : {"refuse", "mean", "median", "neighbors", "keep"}, default="refuse"
         What replaces a missing value: the mean or the median of the column, or the mean of the

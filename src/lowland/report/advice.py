@@ -8,12 +8,132 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland.report._about_alignment import about_alignment
-from lowland.report._about_rows import about_rows
-from lowland.report._about_trust import about_trust
-from lowland.report.payload import SHOWN_DIMENSIONS
-from lowland.report.summary import Map, Summary
+from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS
+from lowland.report.summary import Alignment, HeldOut, Map, Summary
 from lowland.report.wording import count, listing, percent
+from lowland.trust.result import Trust
+
+# Cautions about the rows of a run: dropped, dominating, sampled.
+
+
+def about_rows(summary: Summary, n: int) -> Iterator[tuple[str, bool, str]]:
+    """Kind, whether it is serious, and text of each caution about the n rows."""
+    dropped = summary["dropped_rows"]
+    if len(dropped):
+        text = (
+            f"{count(len(dropped))} of {count(summary['input']['rows'])} rows were dropped before "
+            "the map was made; if they have something in common, the map does not show it."
+        )
+        yield "rows dropped", True, text
+    for kind, name, share in summary["input"].get("dominant", ()):
+        yield f"one {kind} dominates", True, _dominance(kind, name, share)
+    streamed = summary.get("streamed")
+    if streamed is not None and streamed["fitted"] < n:
+        text = (
+            f"The method was fitted to {count(streamed['fitted'])} of {count(n)} rows, drawn at "
+            "random, and the others were placed in the map of these. A group of very few rows may "
+            "have no place of its own."
+        )
+        yield "sample fitted", False, text
+    shown = min(MOST_POINTS, len(summary["ids"]))
+    if n > shown:
+        text = (
+            f"The interactive map shows {count(shown)} of {count(n)} points, drawn at "
+            "random. Rare points may be missing from it and from exported selections; the measures "
+            "and the map file are about all rows."
+        )
+        yield "sample displayed", False, text
+
+
+def _dominance(kind: str, name: str, share: float) -> str:
+    what = name if name.startswith("column ") else f"{kind.capitalize()} {name!r}"
+    text = (
+        f"{what[0].upper()}{what[1:]} carries {percent(share)} of the variance: the map shows "
+        f"little else than this {kind}."
+    )
+    if kind == "row":
+        return f"{text} If it is an error or an outlier, make the map without it."
+    return (
+        f"{text} If the units of the columns differ, scale them (--scale standard, "
+        "scale='standard'); if it is no measurement, leave it out (--drop, drop=)."
+    )
+
+
+# Cautions from the verdict on a map.
+#
+# The page states the verdict itself and leaves these out; they are for outputs that show cautions
+# only.
+
+
+# The kind of a caution, by the question that the verdict answers.
+KIND_OF = {
+    "points": "misplaced points",
+    "gaps": "fake gap",
+    "merged": "merged groups",
+    "stability": "unstable islands",
+    "chance": "no better than chance",
+    "contrast": "islands not separate",
+}
+TRUST_KINDS = frozenset(KIND_OF.values())
+
+
+def about_trust(trust: Trust | None) -> Iterator[tuple[str, bool, str]]:
+    """Kind, whether it is serious, and text of each answer of the verdict that is not fine."""
+    for sentence in () if trust is None else trust.sentences:
+        if sentence.level != "fine":
+            kind = KIND_OF.get(sentence.question, sentence.question)
+            yield kind, sentence.level == "serious", sentence.text
+
+
+# Cautions about several tables in one map.
+
+
+BEYOND_CHANCE = 2.0  # standard errors of a mean rank of independent rows
+
+
+def about_alignment(alignment: Alignment | None, low: float) -> Iterator[tuple[str, bool, str]]:
+    """Kind, seriousness and text of each caution; a trustworthiness below ``low`` is low."""
+    if alignment is None:
+        return
+    if not alignment["objects"]:
+        yield (
+            "no known pairs",
+            True,
+            "No rows are known to be the same object, so nothing tells whether the tables lie on "
+            "one another rightly. If some are known, give them (--match, --same-order).",
+        )
+    elif alignment["held_out"] is None:
+        yield (
+            "not tried on held-out pairs",
+            False,
+            "No pairs were held out. Partners lie near each other because the method was told so; "
+            "how well it would find partners that nobody knows was not tried.",
+        )
+    else:
+        yield from _about_held_out(alignment["held_out"])
+    for one in alignment["sets"]:
+        trust = one["quality"].get("trustworthiness")
+        if trust is not None and trust["value"] < low:
+            yield (
+                f"low trustworthiness of {one['name']}",
+                True,
+                f"Trustworthiness of {one['name']} is low ({trust['value']:.2f}): rows of this "
+                "table that are neighbors in the map are often not neighbors in the data.",
+            )
+
+
+def _about_held_out(tried: HeldOut) -> Iterator[tuple[str, bool, str]]:
+    # ranks of one random row are uniform, of variance 1 / 12
+    error = math.sqrt(1 / 12 / max(tried["objects"], 1))
+    if not tried["rank"] < 0.5 - BEYOND_CHANCE * error:
+        yield (
+            "partners are not found",
+            True,
+            f"Held-out partners are not nearer than by chance: {percent(tried['rank'])} of the "
+            "other table is nearer, and 50 % would be by chance. The tables share little that this "
+            "map shows; do not match rows by it.",
+        )
+
 
 LOW = 0.85  # trustworthiness or continuity below this is low
 DIFFERENCE = 0.02  # smaller differences from PCA are not visible in a map

@@ -2,23 +2,200 @@
 
 from __future__ import annotations
 
+import base64
+import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland.metrics import islands
-from lowland.report.arrays import (
-    LARGEST_FLOAT32,
-    pack_array,
-    pack_places,
-    pack_values,
-    unpack_array,
-)
 from lowland.report.summary import Map, Summary
-from lowland.report.times import as_times, pack_times
+
+# Arrays of the page as base64 text, in as few bytes as keep what can be seen.
+
+
+FINEST = 2**24 - 1  # steps of a coordinate: 0.13 pixels at zoom 2000 in a panel of 1000 pixels
+LARGEST_EXACT = 2**24  # whole numbers up to here are exact in float32
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+STEPS = 2**16 - 2  # of compact numbers; code 0 is missing
+OWN_ELEMENT = 2**16  # characters; longer arrays get an element of their own in the page
+
+
+class Packed(str):
+    """Bytes in base64: a text without any character that means something in HTML."""
+
+
+def pack_array(values: np.ndarray, dtype: str) -> Packed:
+    """Little-endian bytes in base64."""
+    raw = np.ascontiguousarray(values, dtype=dtype).data
+    return Packed(base64.b64encode(raw).decode("ascii"))
+
+
+def unpack_array(packed: str, dtype: str) -> np.ndarray:
+    """The array that :func:`pack_array` packed."""
+    return np.frombuffer(base64.b64decode(packed), dtype=dtype)
+
+
+def pack_places(places: np.ndarray) -> Packed:
+    """Coordinates from -1 to 1 in three bytes each.
+
+    As precise as float32 near 1 in three quarters of its bytes. Two bytes would be too coarse:
+    from zoom 65 on, the points of a dense region would lie on a visible lattice.
+    """
+    steps = np.round((np.clip(places, -1.0, 1.0) + 1.0) * (FINEST / 2)).astype("<u4")
+    return pack_array(steps.reshape(-1, 1).view("u1")[:, :3], "u1")
+
+
+def pack_values(values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
+    """Numbers, NaN where missing, exactly as float32 or whole numbers have them.
+
+    Whole numbers in a small range are codes c from 1 for offset + (c - 1) step, 0 for missing. So
+    are all finite numbers if they may be ``compact``: two bytes, 65 534 steps from the least to
+    the largest. Everything else is float32, or float64 if large whole numbers need it.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    is_missing = np.isnan(values)
+    known = values[~is_missing]
+    if known.size and np.isfinite(known).all():
+        low, high = float(known.min()), float(known.max())
+        with np.errstate(over="ignore"):
+            span = high - low
+        is_whole = bool((known == np.round(known)).all()) and max(-low, high) < 2**53
+        size = _code_size(span) if is_whole else 4
+        is_small = size < 4 or (size == 4 and max(-low, high) > LARGEST_EXACT)
+        if is_whole and is_small:
+            return _codes(values, is_missing, low, 1.0, size)
+        if compact and 0 < span < np.inf:
+            return _codes(values, is_missing, low, span / STEPS, 2)
+    finite = np.abs(known[np.isfinite(known)])
+    largest = float(finite.max(initial=0.0))
+    is_whole = bool((finite == np.round(finite)).all())
+    needs_more = largest > LARGEST_FLOAT32 or (is_whole and largest > LARGEST_EXACT)
+    size = 8 if needs_more else 4
+    return {"values": pack_array(values, f"<f{size}"), "bytes": size}
+
+
+def _code_size(span: float) -> int:
+    """Bytes of the codes 0 to span + 1; 8 if there are none."""
+    return next((size for size in (1, 2, 4) if span + 1 < 2 ** (8 * size)), 8)
+
+
+def _codes(
+    values: np.ndarray, is_missing: np.ndarray, offset: float, step: float, size: int
+) -> dict[str, Any]:
+    steps = np.where(is_missing, -1.0, np.round((values - offset) / step))
+    codes = pack_array((steps + 1.0).astype(np.int64), f"<u{size}")
+    return {"codes": codes, "bytes": size, "offset": offset, "step": step}
+
+
+def separate(data: Any) -> tuple[Any, list[Packed]]:
+    """The data with long arrays replaced by ``#0``, ``#1``, ..., and these arrays.
+
+    The browser then reads each as it is needed, and the JSON stays small.
+    """
+    arrays: list[Packed] = []
+
+    def visit(part: Any) -> Any:
+        if isinstance(part, Packed) and len(part) > OWN_ELEMENT:
+            arrays.append(part)
+            return f"#{len(arrays) - 1}"
+        if isinstance(part, dict):
+            return {key: visit(value) for key, value in part.items()}
+        # Lists of plain text, which may have a million entries, hold no arrays.
+        if isinstance(part, list) and part and type(part[0]) is not str:
+            return [visit(entry) for entry in part]
+        return part
+
+    return visit(data), arrays
+
+
+# Labels that are dates or times, as milliseconds since 1970.
+
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
+TIME_STEPS = (86_400_000, 1000, 1)  # milliseconds: a day, a second, a millisecond
+
+
+class Times(NamedTuple):
+    """Milliseconds since 1970, NaN where missing; of the UTC clock if the labels name a zone."""
+
+    milliseconds: np.ndarray
+    has_zone: bool
+
+
+def as_times(values: Any) -> Times | None:
+    """Dates, times and ISO 8601 texts; None unless all values that are there are of one kind."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        return Times(_milliseconds(values), False)
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OU":
+        return None
+    listed = values if isinstance(values, list) else values.tolist()
+    kinds = {type(value) for value in listed} - {type(None)}
+    if kinds == {str}:
+        return _from_texts(listed)
+    if not kinds or not all(issubclass(kind, datetime.date) for kind in kinds):
+        return None
+    return _from_dates(listed)
+
+
+def pack_times(name: str, times: Times) -> dict[str, Any]:
+    """Whole days, seconds or milliseconds, whichever is exact, and the range of the colors."""
+    values = times.milliseconds
+    known = values[~np.isnan(values)]
+    step = next(step for step in TIME_STEPS if not (known % step).any())
+    packed = pack_values(values / step)
+    if "codes" in packed:
+        packed["offset"], packed["step"] = packed["offset"] * step, step
+    else:
+        packed = {"values": pack_array(values, "<f8"), "bytes": 8, "step": step}
+    low, high = np.quantile(known, [0.02, 0.98])
+    return {
+        "name": name,
+        "kind": "time",
+        **packed,
+        "zone": "UTC" if times.has_zone else "",
+        "low": float(low),
+        "high": float(high),
+    }
+
+
+def _from_texts(texts: list[Any]) -> Times | None:
+    first = next(text for text in texts if text is not None)
+    if not DATE.match(first):
+        return None
+    made: dict[Any, Any] = {None: None}
+    try:
+        for text in dict.fromkeys(texts):
+            if text is not None:
+                if not DATE.match(text):
+                    return None
+                made[text] = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return _from_dates([made[text] for text in texts])
+
+
+def _from_dates(dates: list[Any]) -> Times | None:
+    """Python's dates and times, of which either all or none may have a zone."""
+    present = [None if date is None or date != date else date for date in dates]  # NaT differs
+    zones = {getattr(date, "tzinfo", None) is not None for date in present if date is not None}
+    if len(zones) != 1:
+        return None
+    (has_zone,) = zones
+    if has_zone:
+        utc = datetime.UTC
+        present = [d if d is None else d.astimezone(utc).replace(tzinfo=None) for d in present]
+    return Times(_milliseconds(np.array(present, dtype="datetime64[us]")), has_zone)
+
+
+def _milliseconds(times: np.ndarray) -> np.ndarray:
+    """Finer differences are not shown."""
+    milliseconds = times.astype("datetime64[ms]")
+    return np.where(np.isnat(milliseconds), np.nan, milliseconds.astype(np.int64))
+
 
 MOST_POINTS = 1_000_000  # a browser still moves this many smoothly
 MANY_POINTS = 100_000  # with more, measures get two bytes instead of four

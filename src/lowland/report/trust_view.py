@@ -8,14 +8,234 @@ from typing import Any
 
 import numpy as np
 
-from lowland.metrics.grouping.gaps import Gap
-from lowland.metrics.pointwise.home import KINDS
-from lowland.report.plateau_view import plateau_view
-from lowland.report.summary import Map
-from lowland.report.wording import UNKNOWN, count, listing, percent
-from lowland.trust.result import Chance, Contrast, Island, Stability, Trust
+from lowland.metrics.gaps import Gap
+from lowland.metrics.home import KINDS
+from lowland.report.payload import (
+    SHOWN_DIMENSIONS,
+    display_rows,
+    frame_of,
+    pack_array,
+    pack_codes,
+)
+from lowland.report.summary import Map, Summary
+from lowland.report.wording import UNKNOWN, count, listing, number, percent
+from lowland.trust.result import Chance, Contrast, Island, OtherMap, Plateau, Stability, Trust
 
-__all__ = ["plateau_view", "trust_view"]
+# What the script on the page reads about the trust of each map; :mod:`payload` packs the rest.
+
+
+MOST_IN_PART = 5_000  # points of a small map
+NOT_MEASURED = 255  # code of a share that is not known; the others are 254 times the share
+FINEST = 2**16 - 1  # steps of a coordinate of a small map, from one edge to the other
+
+
+def pack_trust(summary: Summary) -> dict[str, Any]:
+    """An entry ``trust`` for the data of the page; none if nothing is known about any map."""
+    rows = display_rows(len(summary["ids"]))
+    packed = [_pack_entry(entry, rows) for entry in summary["maps"]]
+    return {} if packed == [None] * len(packed) else {"trust": packed}
+
+
+def other_maps(trust: Trust | None, plateau: Plateau | None) -> dict[str, OtherMap]:
+    """The small maps by the name that the page gives them.
+
+    ``here`` is the map itself at the rows of the first refit, or of the map without structure.
+    """
+    found: dict[str, OtherMap] = {}
+    if trust is not None:
+        refits = [] if trust.stability is None else trust.stability.refits
+        found |= {f"refit-{number}": refit for number, refit in enumerate(refits)}
+        if trust.chance is not None:
+            found["null"] = trust.chance.null
+        for beside in list(found.values())[:1]:
+            found["here"] = OtherMap("this map", beside.rows, trust.coordinates[beside.rows])
+    if plateau is not None:
+        found |= {f"plateau-{number}": made for number, made in enumerate(plateau.maps)}
+    return found
+
+
+def _pack_entry(entry: Map, rows: np.ndarray) -> dict[str, Any] | None:
+    trust, plateau = entry.get("trust"), entry.get("plateau")
+    if trust is None and plateau is None:
+        return None
+    return {
+        "points": None if trust is None else _pack_points(trust, rows),
+        "arrows": None if trust is None else _pack_arrows(trust, rows),
+        "islands": None if trust is None else _pack_islands(trust, rows),
+        "parts": {
+            name: _pack_part(other, None if name == "null" else rows)
+            for name, other in other_maps(trust, plateau).items()
+        },
+    }
+
+
+def _pack_points(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
+    points = trust.points
+    kinds = np.asarray(points.kind, dtype=np.int64)[rows] + 1
+    stability = None if trust.stability is None else _shares(trust.stability.points, rows)
+    return {
+        "missing": _shares(points.missing, rows),
+        "strangers": _shares(points.strangers, rows),
+        "stability": stability,
+        "kind": pack_codes("kind", kinds, list(KINDS), missing="not measured"),
+    }
+
+
+def _shares(values: np.ndarray, rows: np.ndarray) -> str:
+    """Values from 0 to 1 as one byte each."""
+    values = np.asarray(values, dtype=np.float64)[rows]
+    known = np.isfinite(values)
+    codes = np.full(len(values), NOT_MEASURED, dtype=np.uint8)
+    codes[known] = np.round(np.clip(values[known], 0.0, 1.0) * (NOT_MEASURED - 1))
+    return pack_array(codes, "<u1")
+
+
+def _pack_arrows(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
+    """From where to where, in the units of the packed map, and the points that are shown."""
+    worst = trust.worst()
+    place, shown = _places(worst, rows)
+    return {
+        "points": np.where(shown, place, -1).tolist(),
+        "starts": _in_frame(trust, trust.coordinates[worst], rows),
+        "homes": _in_frame(trust, trust.points.home[worst], rows),
+    }
+
+
+def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
+    centers = [island.center for island in trust.islands]
+    q = trust.coordinates.shape[1]
+    return {
+        "codes": pack_array(np.asarray(trust.island_of)[rows], "<u2"),
+        "numbers": [int(island.number) for island in trust.islands],
+        "centers": _in_frame(trust, np.reshape(centers, (-1, q)), rows),
+        "double": [
+            island.inner is not None and island.inner.verdict == "real" for island in trust.islands
+        ],
+        "gaps": [
+            {"one": int(gap.one), "other": int(gap.other), "verdict": gap.verdict}
+            for gap in trust.gaps
+            if gap.one != gap.other
+        ],
+    }
+
+
+def _in_frame(trust: Trust, places: np.ndarray, rows: np.ndarray) -> list[list[float]]:
+    """Places of the map in the units in which :func:`payload.pack_map` packs it."""
+    middle, reach = frame_of(trust.coordinates, rows)
+    places = np.asarray(places, dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    return [[round(float(value), 5) for value in place] for place in (places - middle) / reach]
+
+
+def _pack_part(other: OtherMap, shown_rows: np.ndarray | None) -> dict[str, Any]:
+    """A small map of those of its rows that the page shows; without them, rows have no meaning."""
+    Y, points = np.asarray(other.coordinates), None
+    if shown_rows is not None:
+        points, shown = _places(np.asarray(other.rows), shown_rows)
+        Y, points = Y[shown], points[shown]
+    if len(Y) > MOST_IN_PART:
+        drawn = np.random.default_rng(0).choice(len(Y), MOST_IN_PART, replace=False, shuffle=False)
+        drawn.sort()
+        Y, points = Y[drawn], None if points is None else points[drawn]
+    if len(Y):
+        middle, reach = frame_of(Y, np.arange(len(Y)))
+        Y = (Y[:, :SHOWN_DIMENSIONS] - middle) / reach
+    return {
+        "title": other.title,
+        "dimensions": min(Y.shape[1], SHOWN_DIMENSIONS),
+        "points": None if points is None else pack_array(points, "<u4"),
+        "coordinates": pack_array(np.round((Y + 1) / 2 * FINEST), "<u2"),
+    }
+
+
+def _places(wanted: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The place of each wanted row among the ascending rows, and whether it is there."""
+    place = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    return place, rows[place] == wanted
+
+
+# Maps for several values of one parameter: the strip of maps and the line chart.
+
+
+# The box of the chart, in its own units: where the lines are, and how far apart the values.
+LEFT, TOP, HEIGHT, STEP = 30.0, 10.0, 130.0, 80.0
+
+
+def plateau_view(entry: Map) -> dict[str, Any] | None:
+    """The values of the parameter with their measures, and the chart; None if there are none."""
+    plateau = entry.get("plateau")
+    if plateau is None or not plateau.values:
+        return None
+    values = [
+        {
+            "text": number(_short(value)),
+            "excess": _text(excess),
+            "overlap": _text(overlap),
+            "is_on": bool(is_on),
+            "is_default": value == plateau.default,
+            "is_recommended": value == plateau.recommended,
+        }
+        for value, excess, overlap, is_on in zip(
+            plateau.values, plateau.excess, plateau.overlap, plateau.on_plateau, strict=True
+        )
+    ]
+    return {
+        "parameter": plateau.parameter,
+        "sentence": plateau.sentence,
+        "steps": values,
+        "default": number(_short(plateau.default)),
+        "recommended": number(_short(plateau.recommended)),
+        "has_maps": len(plateau.maps) == len(plateau.values),
+        "chart": _chart(plateau.excess, plateau.overlap, values),
+    }
+
+
+def _chart(
+    excess: list[float], overlap: list[float], values: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Two lines over the values, which stand at equal steps; NaN leaves a point out."""
+    known = [value for value in (*excess, *overlap) if math.isfinite(value)]
+    low = min(0.0, *known) if known else 0.0
+    high = max(0.2, *known) if known else 1.0
+
+    def across(place: float) -> float:
+        return round(LEFT + STEP * (place + 0.5), 1)
+
+    def down(value: float) -> float:
+        return round(TOP + HEIGHT * (high - value) / (high - low), 1)
+
+    def line(measure: list[float]) -> dict[str, Any]:
+        found = [(across(i), down(v)) for i, v in enumerate(measure) if math.isfinite(v)]
+        return {"marks": found, "points": " ".join(f"{x},{y}" for x, y in found)}
+
+    return {
+        "width": LEFT + STEP * len(values) + 6,
+        "height": TOP + HEIGHT + 26,
+        "left": LEFT,
+        "right": LEFT + STEP * len(values),
+        "top": TOP,
+        "bottom": TOP + HEIGHT,
+        "step": STEP,
+        "excess": line(excess),
+        "overlap": line(overlap),
+        "bands": [round(LEFT + STEP * i, 1) for i, value in enumerate(values) if value["is_on"]],
+        "labels": [
+            {"x": across(i), "text": value["text"], "is_default": value["is_default"]}
+            for i, value in enumerate(values)
+        ],
+        "ticks": [
+            {"y": down(value), "text": f"{value:.1f}"}
+            for value in (step / 10 for step in range(math.ceil(10 * low), int(10 * high) + 1, 2))
+        ],
+    }
+
+
+def _short(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _text(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+
 
 MOST_SENTENCES = 6
 MOST_ROWS = 40  # of a table; the least serious ones are left out

@@ -10,11 +10,14 @@ import numpy as np
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.estimator import Estimator
-from lowland._core.meanings.contents import Permutation
-from lowland._core.meanings.relations import Best
+from lowland._core.memory import require_memory
+from lowland._core.models.meanings import Best, Permutation
 from lowland._core.params import fitted, param
 from lowland._core.rows.fitting import as_rows
-from lowland._core.validation import is_sparse
+from lowland._core.targets import Labels, check_labels, check_numbers, require_target
+from lowland._core.units import in_unit
+from lowland._core.validation import as_array, is_sparse
+from lowland._engines.linalg.magnitude import units_for
 
 
 class Selector(Estimator):
@@ -130,3 +133,97 @@ class Selector(Estimator):
         self.ranking_[order] = np.arange(1, p + 1)
         self.support_ = self.ranking_ <= n_kept
         self.scores_ = np.asarray(scores, dtype=np.float64)
+
+
+# Columns of extreme values in units of their own, for scores that see one column at a time.
+
+
+FAR = 1e100  # squares of larger values, and of those below its inverse, leave float64 when summed
+
+
+def moderate_columns(X: Any, owner: str) -> tuple[Any, np.ndarray]:
+    """X with each column times 2^e, and the exponents e; 0, and X itself, for usual columns.
+
+    Squares of extreme values overflow or vanish. A power of two changes no digit.
+    """
+    largest, smallest = X.max(axis=0), X.min(axis=0)
+    if is_sparse(X):
+        largest, smallest = largest.toarray().ravel(), smallest.toarray().ravel()
+    exponents = _exponents(np.maximum(np.abs(largest), np.abs(smallest)))
+    if not exponents.any():
+        return X, exponents
+    values = X.data if is_sparse(X) else X
+    require_memory(
+        values.nbytes,
+        task=f"{owner}: a copy of X with columns in other units",
+        alternative="divide X by its largest value",
+    )
+    return in_column_units(X, exponents), exponents
+
+
+def far_exponents(largest: np.ndarray) -> np.ndarray:
+    """The exponents for columns whose squares overflow or vanish in float64; 0 for all others."""
+    with np.errstate(invalid="ignore"):
+        far = (largest > FAR) | ((largest > 0) & (largest < 1 / FAR))
+    return np.where(far, _exponents(largest), 0)
+
+
+def _exponents(largest: np.ndarray) -> np.ndarray:
+    return np.log2(units_for(largest.astype(np.float64))).astype(np.int64)
+
+
+def in_column_units(X: Any, exponents: np.ndarray) -> Any:
+    """X with each column times 2^e; sparse rows stay sparse."""
+    if not is_sparse(X):
+        return in_unit(X, exponents)
+    moved = X.copy()
+    moved.data = in_unit(X.data, exponents[X.indices])
+    return moved
+
+
+# Whether a target holds classes or numbers, for selectors that take both.
+
+
+def read_target(y: Any, n_rows: int, kind: str, *, owner: str) -> Labels | np.ndarray:
+    """Classes or numbers; ``kind`` is "classes", "numbers" or "auto"."""
+    require_target(y, owner=owner)
+    if kind == "classes" or (kind == "auto" and holds_classes(y)):
+        return read_classes(y, n_rows, owner=owner)
+    return check_numbers(y, n_rows, owner=owner)
+
+
+def read_classes(y: Any, n_rows: int, *, owner: str) -> Labels:
+    """Labels with at least two classes."""
+    labels = check_labels(y, n_rows, owner=owner)
+    require_two(labels.classes, owner)
+    return labels
+
+
+def require_two(classes: np.ndarray, owner: str) -> None:
+    """Refuse a single class."""
+    if len(classes) < 2:
+        raise DataError(
+            f"{owner} needs at least two classes, but y has only one class, "
+            f"{classes.tolist()[0]!r}; add rows of another class."
+        )
+
+
+def holds_numbers(y: Any) -> bool:
+    """Whether y holds numbers; booleans do not count, numbers in an object array do."""
+    values = as_array(y, "y")
+    if values.dtype != object:
+        return values.dtype.kind in "iuf"
+    return all(isinstance(value, int | float) for value in values.ravel().tolist())
+
+
+def holds_classes(y: Any) -> bool:
+    """Text and booleans are classes; so are integers that occur three times on average."""
+    if not holds_numbers(y):
+        return True
+    try:
+        values = as_array(y, "y").astype(np.float64)
+    except (OverflowError, TypeError, ValueError):  # integers beyond float64: refused as numbers
+        return False
+    if not np.array_equal(values, np.floor(values)):
+        return False
+    return len(np.unique(values)) <= max(2, values.size // 3)

@@ -13,11 +13,12 @@ from lowland._core.params import param
 from lowland._core.rows.table import Rows
 from lowland._core.units import largest_value, restored
 from lowland._core.validation import is_sparse
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland.selection._base import Selector
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland.selection._base import Selector, moderate_columns, read_target
 from lowland.selection._leaf_sums import sums_of_leaves
-from lowland.selection._targets import read_target
-from lowland.selection._units import moderate_columns
 
 
 def constant_columns(X: Any) -> np.ndarray:

@@ -20,9 +20,9 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.monitor import Monitor
-from lowland._engines.linalg.blocks import row_blocks
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import column_scale
+from lowland._engines.linalg.products import row_blocks
 
 BLOCK = 64  # columns at a time
 TIE_NOISE = 1e-10  # in standard deviations: it orders equal numbers and changes nothing else

@@ -9,17 +9,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.memory import require_memory
 from lowland._core.rows.leaves import Block
 from lowland._core.rows.table import Rows
-from lowland._core.targets import check_numbers
+from lowland._core.targets import Labels, check_labels, check_numbers, join_classes
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.class_moments import ClassColumns
-from lowland._engines.linalg.column_sums import ColumnSums, column_sums, merge_columns
-from lowland._engines.linalg.labeled_columns import LabeledColumns, labeled_columns, merge_labeled
+from lowland._engines.linalg.class_moments import (
+    ClassColumns,
+    LabeledColumns,
+    labeled_columns,
+    merge_labeled,
+)
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland.selection._units import far_exponents, in_column_units
+from lowland._engines.linalg.moments import (
+    ColumnSums,
+    column_sums,
+    merge_columns,
+)
+from lowland._engines.linalg.products import row_blocks
+from lowland.selection._base import (
+    far_exponents,
+    holds_numbers,
+    in_column_units,
+    require_two,
+)
 
 
 class ByColumn:
@@ -128,3 +144,179 @@ def sums_of_leaves(rows: Rows, method: Any, run: Any) -> tuple[Any, np.ndarray]:
         work = Summed(method, e)
         sums = rows.total(work, work.merged, run.monitor, "columns")
     return sums, e
+
+
+# Counts of states of all pairs of columns of a table in leaves, for mRMR: three passes.
+#
+# The first pass gives means, the second deviations, and the third counts how often two columns,
+# or a column and the target, are in each pair of states. Counts are whole numbers, so they are
+# exact in any order. O(n p^2) time and O(p^2) memory.
+
+
+STATES = 3
+MOST_VALUES = 1 << 16  # of a target, which are collected to tell classes from numbers
+AT_A_TIME = 4096  # rows; their counts are exact in float32
+
+
+class StateCounts(NamedTuple):
+    """Which columns are constant; counts (p, C, 3) with the target, (p, 3, p, 3) with columns."""
+
+    constant: np.ndarray
+    with_target: np.ndarray
+    with_columns: np.ndarray
+
+
+class Facts(NamedTuple):
+    """Sums of differences from the first row, ranges, and what the target holds."""
+
+    total: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    target_total: float
+    is_numbers: bool
+    is_whole: bool  # whole numbers, or no numbers: they may be classes
+    values: np.ndarray | None  # the different ones; None if there are too many
+
+
+class States:
+    """Which rows of a block are below, within and above the middle of each column."""
+
+    def __init__(self, first: np.ndarray, mean: np.ndarray, edge: np.ndarray) -> None:
+        self.first, self.mean, self.edge = first, mean, edge
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        away = (X - self.first) - self.mean
+        return 1 + (away > self.edge).astype(np.int64) - (away < -self.edge)
+
+
+def state_counts(rows: Rows, cut: float, kind: str, run: FitContext) -> StateCounts:
+    """The counts of all rows; ``kind`` is what the target holds."""
+    n, p = rows.shape
+    require_memory(
+        8 * 3 * (STATES * p) ** 2,
+        task=f"MRMR with counts of {p} x {p} pairs of columns",
+        alternative="drop columns first, for example with AnovaF",
+    )
+    start = rows.without_names().take(np.arange(1))
+    first = start.X[0].astype(np.float64)
+    first_target = float(start.y[0]) if holds_numbers(start.y) else 0.0
+    look = Look(first, first_target, kind)
+    facts = rows.total(look, look.merged, run.monitor, "means")
+    check_magnitude(float(np.maximum(-facts.low, facts.high).max()), "MRMR", "value")
+    classes = _classes(facts, kind, n)
+    require_memory(
+        8 * 3 * STATES * p * (STATES if classes is None else len(classes)),
+        task=f"MRMR with counts of {p} columns and the classes",
+        alternative="give a target with fewer classes",
+    )
+    means = np.append(facts.total, facts.target_total) / n
+    spread = Spread(first, first_target if facts.is_numbers else None, means)
+    edges = cut * np.sqrt(rows.total(spread, np.add, run.monitor, "deviations") / n)
+    counts = Counts(
+        States(first, means[:p], edges[:p]),
+        classes if classes is not None else States(np.array([first_target]), means[p:], edges[p:]),
+    )
+    found = rows.total(counts, counts.merged, run.monitor, "counts")
+    return StateCounts(facts.low == facts.high, *found)
+
+
+def _classes(facts: Facts, kind: str, n: int) -> np.ndarray | None:
+    """The classes of the target; None if it holds numbers, as in ``_targets.holds_classes``."""
+    values = facts.values
+    if kind == "numbers" or (kind == "auto" and not facts.is_whole):
+        return None
+    seen = MOST_VALUES + 1 if values is None else len(values)  # or more
+    if kind == "auto" and facts.is_numbers and seen > max(2, n // 3):
+        return None
+    if values is None:
+        raise ParameterError(
+            f"MRMR: target={kind!r}, but y has more than {MOST_VALUES} different values, which are "
+            "many classes; set target='numbers', or give another target."
+        )
+    require_two(values, "MRMR")
+    return values
+
+
+class Look:
+    """The facts of one block."""
+
+    def __init__(self, first: np.ndarray, first_target: float, kind: str) -> None:
+        self.first, self.first_target, self.kind = first, first_target, kind
+
+    def __call__(self, block: Block) -> Facts:
+        X, y, n = block.X, block.y, block.n_rows
+        total, is_whole, values = 0.0, True, None
+        is_numbers = holds_numbers(y)
+        if is_numbers or self.kind == "numbers":
+            numbers = check_numbers(y, n, owner="MRMR")
+            total = float((numbers - self.first_target).sum())
+            is_whole = np.array_equal(numbers, np.floor(numbers))
+        if self.kind == "classes" or (self.kind == "auto" and is_whole):
+            values = check_labels(y, n, owner="MRMR").classes
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        return Facts((X - self.first).sum(axis=0), low, high, total, is_numbers, is_whole, values)
+
+    def merged(self, a: Facts, b: Facts) -> Facts:
+        values = None
+        if a.is_numbers != b.is_numbers:
+            raise DataError("the labels are text in some rows and numbers in others; use one kind.")
+        if a.values is not None and b.values is not None:
+            new = Labels(b.values, np.arange(len(b.values)))
+            values = join_classes(new, a.values, None, owner="MRMR")
+        return Facts(
+            a.total + b.total,
+            np.minimum(a.low, b.low),
+            np.maximum(a.high, b.high),
+            a.target_total + b.target_total,
+            a.is_numbers,
+            a.is_whole and b.is_whole,
+            values if values is not None and len(values) <= MOST_VALUES else None,
+        )
+
+
+class Spread:
+    """Sums of squared deviations of the columns of one block, and of its target of numbers."""
+
+    def __init__(self, first: np.ndarray, target: float | None, means: np.ndarray) -> None:
+        self.first, self.target, self.means = first, target, means
+
+    def __call__(self, block: Block) -> np.ndarray:
+        away = (block.X - self.first) - self.means[:-1]
+        squares = np.zeros(len(self.means))
+        squares[:-1] = (away**2).sum(axis=0)
+        if self.target is not None:
+            numbers = check_numbers(block.y, block.n_rows, owner="MRMR")
+            squares[-1] = (((numbers - self.target) - self.means[-1]) ** 2).sum()
+        return squares
+
+
+class Counts:
+    """Counts of pairs of states in one block."""
+
+    def __init__(self, states: States, target: Any) -> None:
+        self.states, self.target = states, target
+
+    def __call__(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        p, codes = block.X.shape[1], self._codes(block)
+        C = STATES if isinstance(self.target, States) else len(self.target)
+        with_target = np.zeros(p * C * STATES, np.int64)
+        with_columns = np.zeros((p * STATES, p * STATES), np.int64)
+        for some in row_blocks(block.n_rows, AT_A_TIME):
+            states = self.states(block.X[some])
+            cells = states + codes[some, None] * STATES + np.arange(p) * (C * STATES)
+            with_target += np.bincount(cells.ravel(), minlength=len(with_target))
+            marks = (states[:, :, None] == np.arange(STATES)).astype(np.float32)
+            marks = marks.reshape(len(states), p * STATES)
+            with_columns += (marks.T @ marks).astype(np.int64)
+        shape = (p, C, STATES), (p, STATES, p, STATES)
+        return with_target.reshape(shape[0]), with_columns.reshape(shape[1])
+
+    def merged(self, a: Any, b: Any) -> Any:
+        return tuple(first + second for first, second in zip(a, b, strict=True))
+
+    def _codes(self, block: Block) -> np.ndarray:
+        if isinstance(self.target, States):
+            numbers = check_numbers(block.y, block.n_rows, owner="MRMR")
+            return self.target(numbers[:, None])[:, 0]
+        labels = check_labels(block.y, block.n_rows, owner="MRMR")
+        return np.searchsorted(self.target, labels.classes)[labels.codes]

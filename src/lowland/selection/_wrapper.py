@@ -10,18 +10,23 @@ import numpy as np
 
 from lowland._core.constraints import Function, Having, Integer, Null, Text
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError, LowlandError, ParameterError, unknown_name
-from lowland._core.meanings.contents import Ascending, at_least
-from lowland._core.meanings.relations import RowCounts
+from lowland._core.errors import DataError, LowlandError, ParameterError, shown, unknown_name
+from lowland._core.models.meanings import (
+    Ascending,
+    RowCounts,
+    at_least,
+)
 from lowland._core.params import fitted, param
 from lowland._core.targets import Labels
 from lowland._core.threads import limit_blas
 from lowland._core.validation import is_sparse
-from lowland._core.wording import shown
-from lowland.selection._base import Selector
+from lowland.selection._base import (
+    Selector,
+    holds_classes,
+    moderate_columns,
+    read_target,
+)
 from lowland.selection._filter import constant_columns
-from lowland.selection._targets import holds_classes, read_target
-from lowland.selection._units import moderate_columns
 
 
 class Path(NamedTuple):

@@ -11,9 +11,9 @@ from lowland._core.context import FitContext
 from lowland._core.errors import DataError
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.class_moments import ClassColumns, class_columns
+from lowland.selection._base import require_two
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass
-from lowland.selection._targets import require_two
 
 
 class ChiSquare(Filter):

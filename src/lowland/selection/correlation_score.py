@@ -11,9 +11,13 @@ from lowland._core.errors import DataError
 from lowland._core.targets import check_numbers
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.moments import column_moments
+from lowland.selection._base import (
+    holds_numbers,
+    read_classes,
+    require_two,
+)
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
-from lowland.selection._targets import holds_numbers, read_classes, require_two
 
 
 class CorrelationScore(Filter):

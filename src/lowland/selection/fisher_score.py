@@ -8,9 +8,9 @@ import numpy as np
 
 from lowland._core.context import FitContext
 from lowland._engines.linalg.class_moments import class_columns
+from lowland.selection._base import require_two
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, scatter_ratio
-from lowland.selection._targets import require_two
 
 
 class FisherScore(Filter):

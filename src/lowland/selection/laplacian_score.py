@@ -11,9 +11,11 @@ from lowland._core.context import FitContext
 from lowland._core.params import param
 from lowland._core.units import unit_powers
 from lowland._engines.graphs.laplacian import laplacian
-from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.graphs.weights import root_mean_square, weighted_graph
-from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.graphs.weights import root_mean_square, symmetrize, weighted_graph
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
 

@@ -14,12 +14,10 @@ from lowland._core.errors import DataError, ParameterError
 from lowland._core.params import fitted, param
 from lowland._core.rows.table import Rows
 from lowland._core.targets import Labels
-from lowland.selection._base import Selector
+from lowland.selection._base import Selector, moderate_columns, read_target
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
-from lowland.selection._leaf_states import state_counts
-from lowland.selection._targets import read_target
-from lowland.selection._units import moderate_columns
+from lowland.selection._leaf_sums import state_counts
 
 MOST_STATES = 256
 

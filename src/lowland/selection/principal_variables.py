@@ -9,8 +9,8 @@ import numpy as np
 from lowland._core.constraints import Boolean, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import share
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import share
 from lowland._core.params import fitted, param
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas

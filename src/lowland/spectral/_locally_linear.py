@@ -8,37 +8,138 @@ new rows.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from lowland._bases.graph_embedding import GRAPH_READING
-from lowland._bases.neighbor_graph import NeighborGraphReducer
+from lowland._bases.graphs import GRAPH_READING, NeighborGraphReducer
 from lowland._core.base import Invertible
 from lowland._core.constraints import Integer, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.errors import DataTypeError, ParameterError
-from lowland._core.meanings.contents import Ascending, Distinct, at_least, count, index_of
-from lowland._core.meanings.relations import Without
+from lowland._core.errors import DataError, DataTypeError, ParameterError
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    Distinct,
+    Without,
+    at_least,
+    count,
+    index_of,
+)
 from lowland._core.params import fitted, param
 from lowland._core.units import largest, unit_powers
 from lowland._core.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
+from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import has_directions
-from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.linalg.eigen import fix_signs, smallest_eigenpairs
+from lowland._engines.graphs.components import ConnectedGraph
+from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, smallest_eigenpairs
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query
-from lowland._engines.patches.patch_points import PatchDistances, PatchRows, Points
-from lowland._engines.patches.patch_weights import barycentric, mixtures, tangents
-from lowland.spectral._isometry import isometric_map
-from lowland.spectral._neighborhoods import Neighborhoods, neighborhoods_of
+from lowland._engines.patches.patch_sums import (
+    PatchDistances,
+    PatchRows,
+    Points,
+    across_bridges,
+)
+from lowland._engines.patches.patch_weights import (
+    Tangents,
+    all_tangents,
+    barycentric,
+    mixtures,
+    tangents,
+)
+
+# Neighborhoods of the rows in a connected graph: the start of locally linear methods.
+
+
+class Neighborhoods(NamedTuple):
+    """Distinct rows of a connected graph, and the indices of the neighbors of each, (n, k)."""
+
+    points: Points
+    neighbors: np.ndarray
+
+    @property
+    def with_self(self) -> np.ndarray:
+        """Patches of a row and its neighbors, the row first."""
+        own = np.arange(len(self.points), dtype=self.neighbors.dtype)
+        return np.column_stack([own, self.neighbors])
+
+
+def neighborhoods_of(
+    points: Points, graph: NeighborGraph, connected: ConnectedGraph
+) -> Neighborhoods:
+    """The neighborhoods of the kept rows of a graph that was connected.
+
+    Rows at the ends of an added edge get neighbors from both sides of it. Kept rows have kept
+    neighbors only, since they form a connected component.
+    """
+    neighbors = graph.indices.astype(np.int32)
+    if len(connected.added.rows):
+        neighbors = across_bridges(neighbors, connected.added)
+    if len(connected.kept) < len(points):
+        new_index = np.full(len(points), -1, np.int32)
+        new_index[connected.kept] = np.arange(len(connected.kept))
+        neighbors = new_index[neighbors[connected.kept]]
+    return Neighborhoods(points.take(connected.kept), neighbors)
+
+
+# The linear change of coordinates that gives a map the scale of the data.
+#
+# Each patch has coordinates Theta_i in its own tangent plane, in the units of the data, and
+# places Y_i in the map. Least squares give Y_i = Theta_i B_i + 1 b_i^T. If the map is an affine
+# image of an isometric map, all B_i^T B_i equal one matrix G, and Y G^{-1/2} is isometric.
+# Otherwise G is the mean of B_i^T B_i.
+
+
+ROUND = 0.1  # least ratio of width to length of the patches that G is computed from
+
+
+def isometric_map(
+    Y: np.ndarray, neighborhoods: Neighborhoods, owner: str, run: FitContext
+) -> np.ndarray:
+    """The map Y of these neighborhoods in the scale of the data."""
+    patches, q = neighborhoods.with_self, Y.shape[1]
+    found = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor)
+    flat = isometric(Y, found, patches)
+    if flat is None:
+        raise DataError(
+            f"{owner}: no neighborhood of the data has n_components={q} dimensions; ask for "
+            "fewer, or set normalize='orthonormal'."
+        )
+    return flat
+
+
+def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray | None:
+    """Y G^{-1/2}, rotated to its principal axes; None if no patch has as many dimensions as Y.
+
+    ``tangents`` are those of the patches ``ids``. O(n k q^2). Donoho & Grimes (2003) take G from
+    one patch, which they suppose to be round. The mean over all patches needs no such assumption
+    and averages out noise.
+    """
+    q = Y.shape[1]
+    shortest, longest = tangents.lengths[:, -1], tangents.lengths[:, 0]
+    full = shortest > 0
+    if not full.any():
+        return None
+    usual = float(np.median(shortest[full] / longest[full]))
+    broad = full & (shortest >= min(ROUND, usual) * longest)
+    unit = 2.0 ** np.round(np.log2(longest.max()))  # squares of extreme lengths overflow
+    U, S = tangents.bases[broad], tangents.lengths[broad] / unit
+    B = (U.transpose(0, 2, 1) @ Y[ids[broad]]) / S[:, :, None]
+    G = np.einsum("nai,naj->ij", B, B) / len(B)
+    values, axes = all_eigenpairs(G)
+    values = np.maximum(values, 1e-15 * values[0])
+    flat = Y @ (axes / np.sqrt(values)) @ axes.T
+    flat = flat - flat.mean(axis=0)
+    turn = all_eigenpairs(np.einsum("ni,nj->ij", flat, flat)).vectors
+    return fix_signs(flat @ turn).reshape(-1, q) * unit
+
 
 INVERSE_REG = 1e-3  # ridge of the weights of inverse_transform, relative to the trace
 

@@ -8,20 +8,33 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._bases.geodesic_embedding import GeodesicEmbedding
-from lowland._core.card import Card, Estimate
+from lowland._bases.graphs import GeodesicEmbedding
 from lowland._core.constraints import Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, at_least, index_of, share
-from lowland._core.meanings.relations import KnownOutside
+from lowland._core.models.meanings import (
+    Ascending,
+    KnownOutside,
+    at_least,
+    index_of,
+    share,
+)
 from lowland._core.params import fitted, param
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
-from lowland.spectral._geodesic_axes import GeodesicAxes, from_all_rows, from_landmarks
-from lowland.spectral._geodesic_links import edges_within, links_within
+from lowland.spectral._geodesic_axes import (
+    GeodesicAxes,
+    edges_within,
+    from_all_rows,
+    from_landmarks,
+    links_within,
+)
 
 NEW_ROWS = 512  # new rows that are placed at a time
 

@@ -7,14 +7,24 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from lowland._bases.graph_embedding import GraphEmbedding
-from lowland._core.card import Card, Estimate
+from lowland._bases.graphs import GraphEmbedding
 from lowland._core.constraints import Null, OneOf, Real
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import above, at_least
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+)
 from lowland._core.params import fitted, param
-from lowland._engines.graphs.nystrom import heat_exponents, nystrom_divisors, weighted_sum
-from lowland._engines.graphs.spectrum import graph_spectrum
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.graphs.laplacian import (
+    graph_spectrum,
+    heat_exponents,
+    nystrom_divisors,
+    weighted_sum,
+)
 from lowland._engines.graphs.weights import (
     half_length,
     local_graph,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._core.card import Card, Estimate
 from lowland._core.context import FitContext
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_points import Points
-from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_sums import Points, sum_of_patches
 from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
-from lowland.spectral._locally_linear import LocallyLinearReducer
-from lowland.spectral._neighborhoods import Neighborhoods
+from lowland.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 
 class LTSA(LocallyLinearReducer):

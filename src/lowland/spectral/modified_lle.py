@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.params import param
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_points import Points
-from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_sums import Points, sum_of_patches
 from lowland._engines.patches.patch_weights import MOST_REG, barycentric, in_chunks, spectra
-from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer
-from lowland.spectral._neighborhoods import Neighborhoods
+from lowland.spectral._locally_linear import ISOMETRIC_READING, LocallyLinearReducer, Neighborhoods
 
 ROUNDING = 1e-12  # smaller shares of variance are rounding errors
 

@@ -5,10 +5,76 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+
+# The time of a run, stage by stage.
+
+
+STAGES = (
+    *("reading", "preparing", "fitting", "measuring", "judging", "checking", "drawing", "writing"),
+)
+# Rows that are read leaf by leaf are placed after the fit.
+EVERY = (*STAGES[:3], "placing", *STAGES[3:])
+
+
+class Stages:
+    """Seconds that each stage of a run has taken so far."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage, in their order; a stage that has not run is left out."""
+        return {stage: self._seconds[stage] for stage in EVERY if stage in self._seconds}
+
+
+# Peak memory of a piece of work.
+
+
+class Peak:
+    """Bytes above the memory in use at the start; None where the system does not report them."""
+
+    n_bytes: int | None = None
+
+
+@contextlib.contextmanager
+def peak_memory() -> Iterator[Peak]:
+    """Measure the peak memory of the block.
+
+    Linux keeps the high-water mark of a process, and writing 5 to ``clear_refs`` resets it.
+    """
+    peak = Peak()
+    before = None
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+        before = _status("VmRSS")
+    yield peak
+    after = _status("VmHWM")
+    if before is not None and after is not None:
+        peak.n_bytes = max(0, after - before)
+
+
+def _status(name: str) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
 
 Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
@@ -134,3 +200,30 @@ def on_interrupt(act: Callable[[Callable[[], None]], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# Ctrl-C during an optimization keeps the map computed so far.
+
+
+class Stop:
+    """Whether the user asked to stop."""
+
+    asked = False
+
+
+@contextlib.contextmanager
+def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
+    """While the block runs, the first Ctrl-C cancels the fit; the second does what it did before.
+
+    Signals reach the main thread only; in another thread nothing is changed.
+    """
+    stop = Stop()
+
+    def cancel(before: Callable[[], None]) -> None:
+        if not stop.asked and estimator.cancel():
+            stop.asked = True
+        else:
+            before()
+
+    with on_interrupt(cancel):
+        yield stop

@@ -10,13 +10,14 @@ import numpy as np
 from lowland._core import registry
 from lowland._core.base import Reducer
 from lowland._core.chain import Chain
-from lowland._core.errors import ParameterError
-from lowland._core.wording import PYTHON, Spelling
-from lowland.study._interrupt import stopped_by_interrupt
+from lowland._core.errors import (
+    PYTHON,
+    ParameterError,
+    Spelling,
+)
+from lowland.study._keeping import Stages, peak_memory, stopped_by_interrupt
 from lowland.study._parameters import MAP_DEFAULTS
-from lowland.study._peak import peak_memory
 from lowland.study._shared import SharedWork
-from lowland.study._stages import Stages
 from lowland.study.tables.preparing import Prepared
 from lowland.study.targets import Target
 

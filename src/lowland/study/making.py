@@ -14,8 +14,7 @@ from lowland.study._parameters import DEFAULT_METHOD, method_parameters
 from lowland.study.fitting import FitOptions
 from lowland.study.result import MapResult
 from lowland.study.run import RunOptions
-from lowland.study.streaming.choosing import choose, make_by_choice
-from lowland.study.streaming.options import StreamOptions
+from lowland.study.streaming.choosing import StreamOptions, choose, make_by_choice
 from lowland.study.tables.options import TableOptions, takes_table_options
 
 

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland._engines.grids.net import Net
+from lowland._engines.grids.lattice import Net
 from lowland.report.wording import percent
 from lowland.study._keeping import Keeper
 from lowland.study._own_units import as_array, in_own_units, rows_of_method
-from lowland.study._scene import Drawn, Kind, Scene
 from lowland.study.fitting import Fit
 from lowland.study.network_pictures import draw_decoded_places, draw_losses, draw_reconstructions
-from lowland.study.pictures import picture_of
+from lowland.study.pictures import (
+    Drawn,
+    Kind,
+    Scene,
+    picture_of,
+)
 from lowland.study.tables.preparing import Prepared
 
 REPORT_DPI = 90  # dots per inch in the report, where a picture is about 500 dots wide

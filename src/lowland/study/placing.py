@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.chain import Chain
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
 from lowland._core.html import html_lines
 from lowland._core.joint import DomainStep, domain_model
-from lowland._core.persistence.models import load
-from lowland._core.wording import count, listing
+from lowland._core.models.loading import load
 from lowland.io import Table, map_frame
 from lowland.io.in_memory import NAME
 from lowland.study._display import frame_html

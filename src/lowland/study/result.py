@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland._core.errors import ParameterError
+from lowland._core.errors import DataError, ParameterError
 from lowland.io import check_free, map_frame, staged_outputs, write_frame
+from lowland.io.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.study._display import picture_html, sentences_html
-from lowland.study._keeping import Keeper
-from lowland.study._stages import STAGES, Stages
-from lowland.study._writing import Writing
+from lowland.study._keeping import (
+    STAGES,
+    Keeper,
+    Stages,
+)
 from lowland.study.fitting import Fit
-from lowland.study.into_anndata import add_to_anndata, write_copy
 from lowland.study.method_pictures import MethodPictures
-from lowland.study.outputs import MapFiles
+from lowland.study.outputs import MapFiles, Writing
 from lowland.study.pictures import picture_of
 from lowland.study.summary import (
     map_entry,
@@ -38,6 +40,55 @@ from lowland.trust import Trust
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+# A map in an AnnData: in a copy of the H5AD file that it was made of, or in the object itself.
+
+
+def rows_of_source(prepared: Prepared, Y: np.ndarray) -> np.ndarray:
+    """One row for each row that was read; NaN where a row was left out of the map."""
+    places = prepared.table.source_rows
+    if places is None:
+        return Y
+    everywhere = np.full((prepared.rows_read, Y.shape[1]), np.nan, Y.dtype)
+    everywhere[places] = Y
+    return everywhere
+
+
+def write_copy(result: MapResult, prepared: Prepared, path: Path, *, force: bool) -> None:
+    """Write the H5AD file that the map was made of, with the map, to a path that is free."""
+    source = prepared.table.source
+    if not Path(source).exists():
+        raise DataError(
+            f"{source}: the map was not made of a file, so there is none to copy; "
+            "result.add_to(adata) adds it to an AnnData object."
+        )
+    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
+    write_h5ad(source, path, found["method"], Y, _params(found, prepared), force=force)
+
+
+def add_to_anndata(result: MapResult, prepared: Prepared, data: Any, *, force: bool) -> None:
+    """Add the map to an AnnData object with the rows that the map was made of."""
+    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
+    if not (hasattr(data, "obsm") and hasattr(data, "uns")):
+        raise DataError(f"{type(data).__name__} has no obsm and uns; give an AnnData object.")
+    if len(data) != len(Y):
+        raise DataError(f"the AnnData has {len(data)} rows, but the map was made of {len(Y)}.")
+    name = found["method"]
+    key = map_key(name)
+    taken = [f"obsm[{key!r}]"] if key in data.obsm else []
+    taken += [f"uns[{name!r}]"] if name in data.uns else []
+    if taken and not force:
+        raise DataError(
+            f"the AnnData has {' and '.join(taken)} already; replace it with force=True."
+        )
+    data.obsm[key] = Y.copy() if Y is result.coordinates else Y
+    data.uns[name] = {"params": plain(_params(found, prepared))}
+
+
+def _params(found: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
+    from lowland import __version__
+
+    return uns_params(found, __version__, prepared.table.part)
 
 
 class MapResult:

@@ -12,9 +12,8 @@ from lowland._core.base import Reducer
 from lowland._core.errors import ParameterError
 from lowland.io import Table
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
-from lowland.study._keeping import Keeper
+from lowland.study._keeping import Keeper, Stages
 from lowland.study._shared import SharedWork
-from lowland.study._stages import Stages
 from lowland.study.fitting import Fit, FitOptions, fit_method
 from lowland.study.orienting import orientation_goal, turned
 from lowland.study.result import MapResult

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.wording import count
+from lowland._core.errors import DataError, count
 from lowland.io import staged_outputs
 from lowland.metrics import Quality
 from lowland.report.foreign import foreign_map

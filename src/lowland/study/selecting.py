@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core import registry
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.wording import PYTHON, Spelling
+from lowland._core.errors import (
+    PYTHON,
+    DataError,
+    ParameterError,
+    Spelling,
+)
 from lowland.io import Table, staged_outputs, write_frame
 from lowland.study._display import ranking_html
 from lowland.study.summary import plain_value

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._core.base import Reducer
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.wording import PYTHON, Spelling, count
+from lowland._core.errors import (
+    PYTHON,
+    DataError,
+    ParameterError,
+    Spelling,
+    count,
+)
 from lowland.io import Table
-from lowland.io.columns.name_rules import is_the_class
+from lowland.io.columns.guessing import is_the_class
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.wording import count
+from lowland._core.errors import DataError, count
 from lowland.io import staged_outputs, write_frame
 from lowland.report.foreign import foreign_map
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowland._core.base import Invertible
-from lowland._engines.grids.net import Net
+from lowland._engines.grids.lattice import Net
 
 
 class TopographicReducer(Invertible):

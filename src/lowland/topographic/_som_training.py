@@ -2,18 +2,383 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import ParameterError
-from lowland._core.validation import is_sparse
-from lowland._engines.grids.lattice import Lattice
-from lowland._engines.linalg.blocks import row_blocks
-from lowland._engines.linalg.products import times
-from lowland.topographic._som_sums import Table
+from lowland._core.context import FitContext
+from lowland._core.errors import DataError, ParameterError
+from lowland._core.monitor import Monitor
+from lowland._core.rows.fitting import rows_at
+from lowland._core.rows.leaves import Block
+from lowland._core.rows.table import Rows
+from lowland._core.threads import resolve_n_jobs
+from lowland._core.validation import dense_if_small, is_sparse
+from lowland._engines.grids.lattice import (
+    Lattice,
+    PrincipalPlane,
+    plane_of_leaves,
+    principal_plane,
+    sides_for,
+)
+from lowland._engines.grids.nearest_units import (
+    nearest_units,
+    nearest_with_squares,
+    squares_to_units,
+    unit_sums,
+)
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+    times,
+)
+from lowland._engines.linalg.streamed_moments import Survey
+
+# Where rows lie on the grid of a self-organizing map, and what its units tell of each other.
+
+
+REACH = 2.0  # steps from the nearest unit: the units that have a part in a row's place
+BLOCK_ROWS = 2**14  # rows that are placed at a time
+SHARPNESS = 2.0  # a unit as far as a neighbor of the nearest one has the weight exp(-2)
+
+
+class UnitLabels(NamedTuple):
+    """The most frequent label of each unit's rows (None: no rows), and its share of them."""
+
+    labels: np.ndarray
+    shares: np.ndarray
+
+
+class UnitCounts(NamedTuple):
+    """Rows of each unit, and rows whose two nearest units are neighbors on the grid.
+
+    ``nearest`` is the nearest unit of each row, if the rows are in memory.
+    """
+
+    hits: np.ndarray
+    in_order: int
+    nearest: np.ndarray | None
+
+    @property
+    def topographic_error(self) -> float:
+        """Share of the rows whose two nearest units are no neighbors."""
+        return float(1 - self.in_order / self.hits.sum())
+
+
+def smooth_places(
+    X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+) -> np.ndarray:
+    """r_c + sum_j w_j (r_j - r_c), w_j ~ exp(-2 (|x - m_j|^2 - min) / s_c), j near the unit c.
+
+    s_c is the mean squared distance of unit c to its neighbors. With missing values, sums over the
+    known columns stand for all of them.
+    """
+    near, own = lattice.within(_reach(lattice)), lattice.places()
+    scales = neighbor_distances(codebook, lattice, power=2) / SHARPNESS
+    found = np.empty((X.shape[0], own.shape[1]))
+    for rows in row_blocks(X.shape[0], BLOCK_ROWS):
+        some, units = X[rows], nearest[rows]
+        squares = squares_to_units(some, codebook, units, near.units, threads)
+        scale = scales[units]
+        if not is_sparse(X):
+            scale *= 1 - np.isnan(some).mean(axis=1)
+        with np.errstate(under="ignore", over="ignore"):
+            gaps = squares - squares.min(axis=1, keepdims=True)
+            weights = np.exp(-gaps / np.maximum(scale, np.finfo(np.float64).tiny)[:, None])
+        weights /= weights.sum(axis=1, keepdims=True)
+        found[rows] = own[units] + np.einsum("ij,ijk->ik", weights, near.ways[units])
+    return _wrapped(found, lattice)
+
+
+def _reach(lattice: Lattice) -> float:
+    """Two steps, but less than half of a closed axis: a unit must not pull from both sides."""
+    closed = lattice.periods()[lattice.periods() > 0]
+    return max(1.0, min([REACH, *(0.49 * closed)]))
+
+
+def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:
+    """Places with closed axes from 0 to their length."""
+    periods = lattice.periods()
+    return np.where(periods > 0, np.mod(P, np.where(periods > 0, periods, 1.0)), P)
+
+
+def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -> np.ndarray:
+    """Mean distance in the data, to a power, of each unit to its neighbors on the grid."""
+    a, b = lattice.edges().T
+    lengths = np.empty(len(a))
+    for some in row_blocks(len(a), rows_within(8 * codebook.shape[1])):
+        lengths[some] = np.square(codebook[a[some]] - codebook[b[some]]).sum(axis=1)
+    lengths **= power / 2
+    total = np.bincount(a, lengths, lattice.n_units) + np.bincount(b, lengths, lattice.n_units)
+    number = np.bincount(a, minlength=lattice.n_units) + np.bincount(b, minlength=lattice.n_units)
+    return total / np.maximum(number, 1)
+
+
+def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Whether units are neighbors, on a rectangular grid also across a corner."""
+    near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
+    return (near[first] == second[:, None]).any(axis=1)
+
+
+def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
+    """Of the rows of each unit; of equally frequent labels the first in order."""
+    # pairs that occur, because a table of all units and labels may be too large
+    k = len(classes)
+    pairs, counts = np.unique(nearest * k + codes, return_counts=True)
+    order = np.lexsort((pairs, -counts, pairs // k))
+    filled, first = np.unique(pairs[order] // k, return_index=True)
+    best = order[first]
+    labels, shares = np.full(m, None, dtype=object), np.zeros(m)
+    labels[filled] = classes[pairs[best] % k].astype(object)
+    shares[filled] = counts[best] / np.bincount(nearest, minlength=m)[filled]
+    return UnitLabels(labels, shares)
+
+
+def unit_counts(
+    X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
+) -> UnitCounts:
+    """The rows of each unit, and how many rows have two nearest units that are neighbors."""
+    few = lattice.n_units < 3  # any two are neighbors
+    found = nearest_units(X, codebook, threads, 1 if few else 2, missing)
+    nearest = found[:, 0]
+    in_order = len(found) if few else int(_are_neighbors(lattice, *found.T).sum())
+    return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)
+
+
+# What the batch rule of a self-organizing map needs of all rows, in memory or leaf by leaf.
+#
+# Both kinds of table sum by the same function of a block of rows; leaves are merged.
+
+
+class EpochSums(NamedTuple):
+    """Sums by the nearest unit of each row, and the summed distance of rows to it.
+
+    ``winners`` is a digest of the nearest units of all rows: equal if and only if all are.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    n_rows: int
+    distance: float
+    winners: bytes
+
+    @property
+    def mean_distance(self) -> float:
+        return self.distance / self.n_rows
+
+
+def epoch_sums(X: Any, codebook: np.ndarray, missing: bool, threads: int) -> EpochSums:
+    """Of a block of rows."""
+    nearest = nearest_with_squares(X, codebook, threads, 1, missing)
+    ids = nearest.ids[:, 0]
+    counts, sums = unit_sums(X, ids, len(codebook), threads, missing)
+    distance = float(np.sqrt(nearest.squares[:, 0]).sum())
+    return EpochSums(counts, sums, len(ids), distance, _digest(ids.tobytes()))
+
+
+def merged_sums(a: EpochSums, b: EpochSums) -> EpochSums:
+    """Of both sets of rows."""
+    return EpochSums(
+        a.counts + b.counts,
+        a.sums + b.sums,
+        a.n_rows + b.n_rows,
+        a.distance + b.distance,
+        _digest(a.winners + b.winners),
+    )
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+class Table(Protocol):
+    """Rows that units are laid through."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        """The plane of the first principal axes."""
+        ...
+
+    def at(self, numbers: np.ndarray) -> Any:
+        """The rows with these numbers."""
+        ...
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        """The sums over all rows."""
+        ...
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        """The rows of each unit, and how many have two nearest units that are neighbors."""
+        ...
+
+
+class InMemory(NamedTuple):
+    """Dense or sparse rows."""
+
+    X: Any
+    missing: bool
+    threads: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        return principal_plane(self.X, n_axes, run)
+
+    def at(self, numbers: np.ndarray) -> Any:
+        return self.X[numbers]
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        return epoch_sums(self.X, codebook, self.missing, self.threads)
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        return unit_counts(self.X, codebook, lattice, self.threads, self.missing)
+
+
+class InLeaves(NamedTuple):
+    """Rows that are read leaf by leaf: a pass for each call."""
+
+    rows: Rows
+    found: Survey
+    n_jobs: int | None
+    monitor: Monitor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        return plane_of_leaves(self.rows, self.found, n_axes, self.n_jobs, run)
+
+    def at(self, numbers: np.ndarray) -> Any:
+        return rows_at(self.rows, numbers, self.monitor)
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        f = BlockSums(codebook, self.found.missing, self.n_jobs)
+        total: EpochSums = self.rows.total(f, merged_sums, self.monitor, "epoch")
+        return total
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        f = BlockCounts(codebook, lattice, self.found.missing, self.n_jobs)
+        total: UnitCounts = self.rows.total(f, merged_counts, self.monitor, "places")
+        return total
+
+
+class BlockSums:
+    """:func:`epoch_sums` of one block."""
+
+    def __init__(self, codebook: np.ndarray, missing: bool, n_jobs: int | None) -> None:
+        self.codebook, self.missing, self.n_jobs = codebook, missing, n_jobs
+
+    def __call__(self, block: Block) -> EpochSums:
+        X = dense_if_small(block.X)
+        return epoch_sums(X, self.codebook, self.missing, resolve_n_jobs(self.n_jobs))
+
+
+class BlockCounts:
+    """:func:`unit_counts` of one block."""
+
+    def __init__(
+        self, codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None
+    ) -> None:
+        self.codebook, self.lattice = codebook, lattice
+        self.missing, self.n_jobs = missing, n_jobs
+
+    def __call__(self, block: Block) -> UnitCounts:
+        X, threads = dense_if_small(block.X), resolve_n_jobs(self.n_jobs)
+        found = unit_counts(X, self.codebook, self.lattice, threads, self.missing)
+        return found._replace(nearest=None)
+
+
+def merged_counts(a: UnitCounts, b: UnitCounts) -> UnitCounts:
+    """Of both sets of rows."""
+    return UnitCounts(a.hits + b.hits, a.in_order + b.in_order, None)
+
+
+# How large the grid of a self-organizing map is, and where its units start.
+
+
+MOST_UNITS = 1000
+NO_SPREAD = 1e-7  # share of the first deviation, or of the mean, below which one is rounding
+START_WIDTH = 2.0  # standard deviations from the mean to the border of the first plane
+
+
+def number_of_units(n: int) -> int:
+    """About 5 sqrt(n), at most n and 1 000."""
+    return max(1, min(round(5 * math.sqrt(n)), n, MOST_UNITS))
+
+
+def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) -> tuple[int, ...]:
+    """Sides as the deviations of the data; the second one is ``even`` if it must be."""
+    first, size, wanted = plane.deviations[0], np.abs(plane.mean).max(), number_of_units(n)
+    if first <= NO_SPREAD * size:
+        sides = [1] * q  # equal rows need one unit
+    elif q == 2 and plane.deviations[1] <= NO_SPREAD * first:
+        sides = [wanted, 1]  # rows on a line
+    else:
+        kind = grid if q == 2 else "rectangle"
+        sides = list(sides_for(wanted, plane.deviations[:q], kind))
+    while math.prod(sides) > n:  # rounding of the sides of a few units
+        sides[int(np.argmax(sides))] -= 1
+    return (sides[0], sides[1] + sides[1] % 2) if even else tuple(sides)
+
+
+def given_sides(sides: Any, q: int, even: bool) -> tuple[int, ...]:
+    """The parameter ``sides`` as one number for each of q axes."""
+    given = [sides] * q if np.ndim(sides) == 0 else list(sides)
+    if len(given) != q:
+        raise ParameterError(
+            f"SOM: sides={sides!r} has {len(given)} numbers, but n_components={q}; give "
+            "one for each axis."
+        )
+    if even and given[1] % 2:
+        raise ParameterError(
+            f"SOM: sides={sides!r}; a closed hexagonal grid needs an even number of units "
+            'along the second axis. Add one, or use grid="rectangle".'
+        )
+    return tuple(int(side) for side in given)
+
+
+def given_units(init: Any, lattice: Lattice, p: int) -> np.ndarray:
+    """The parameter ``init`` as units of p columns."""
+    given, m = np.array(init, np.float64), lattice.n_units
+    if given.shape != (m, p) or not np.isfinite(given).all():
+        raise DataError(
+            f"SOM: init has shape {given.shape}; the grid with sides {lattice.sides} needs "
+            f"finite numbers of shape {(m, p)}."
+        )
+    return given
+
+
+def random_rows(table: Table, m: int, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random rows of a table, none twice if there are enough; missing values are the mean."""
+    n = table.shape[0]
+    rows = table.at(rng.choice(n, m, replace=m > n))
+    rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, np.float64)
+    return np.where(np.isnan(rows), mean, rows)
+
+
+def units_on_plane(lattice: Lattice, plane: PrincipalPlane) -> np.ndarray:
+    """An open axis of the grid lies along a principal axis, a closed one on a circle of two."""
+    P, Z = lattice.places(), np.zeros((lattice.n_units, len(plane.axes)))
+    for axis, period in enumerate(lattice.periods()):
+        along = P[:, axis]
+        if period:
+            turn = 2 * np.pi * along / period
+            Z[:, 2 * axis] = START_WIDTH * np.cos(turn)
+            Z[:, 2 * axis + 1] = START_WIDTH * np.sin(turn)
+        else:
+            middle, half = (along.max() + along.min()) / 2, max(np.ptp(along) / 2, 1e-9)
+            Z[:, axis] = START_WIDTH * (along - middle) / half
+    return plane.points(Z)
+
 
 AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
 DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays

@@ -7,26 +7,41 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
-from lowland._core.meanings.contents import Interval, at_least, count, share
+from lowland._core.models.meanings import (
+    Interval,
+    at_least,
+    count,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
-from lowland._engines.grids.net import Net
+from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland.topographic._base import TopographicReducer
-from lowland.topographic._elastic_energy import Coefficients, ElasticGrid, Softened, coefficients
-from lowland.topographic._elastic_grid import CLOSED, FEWEST, Start, lattice_of, start
 from lowland.topographic._elastic_surface import (
+    CLOSED,
+    FEWEST,
+    Coefficients,
+    ElasticGrid,
+    Softened,
+    Start,
+    coefficients,
     extended,
     extrapolated,
+    lattice_of,
     places_at,
     points_at,
     project,
+    start,
     step_lengths,
 )
 

@@ -7,29 +7,46 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import above, count
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.rows.leaves import leaf_rows
 from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import as_dense
-from lowland._engines.grids.lattice import Lattice
-from lowland._engines.grids.net import Net
+from lowland._engines.grids.lattice import Lattice, Net
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
 from lowland.topographic._base import TopographicReducer
-from lowland.topographic._gtm_basis import Basis, grid, spacing
-from lowland.topographic._gtm_em import Mixture
-from lowland.topographic._gtm_fit import InLeaves, InMemory, Sheet, Source, maximized, started
+from lowland.topographic._gtm_em import (
+    Basis,
+    InLeaves,
+    InMemory,
+    Mixture,
+    Sheet,
+    Source,
+    grid,
+    maximized,
+    spacing,
+    started,
+)
 
 NODES = {1: 100, 2: 20, 3: 9}  # "auto": nodes per axis, by the number of axes
 MOST_CENTERS = {1: 20, 2: 10, 3: 5}

@@ -6,18 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Boolean, Integer, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
-from lowland._core.meanings.contents import Ascending, above, at_least, count
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    above,
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import unit_powers
 from lowland._core.validation import as_dense
-from lowland._engines.grids.net import Net
+from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.stress.initial_map import given_numbers
@@ -29,6 +37,9 @@ from lowland.topographic._curve import (
     Projection,
     Rule,
     Traced,
+    along_axis,
+    along_graph,
+    around_circle,
     as_curve,
     directed,
     noise,
@@ -40,7 +51,6 @@ from lowland.topographic._curve import (
     tube,
     unbiased,
 )
-from lowland.topographic._curve_starts import along_axis, along_graph, around_circle
 from lowland.topographic._smoothers import Spline
 
 START_ROWS = 2000  # starts are compared on so many rows

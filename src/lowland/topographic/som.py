@@ -8,29 +8,34 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import at_least, count, share
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    at_least,
+    count,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.rows.fitting import needs_memory
 from lowland._core.rows.table import Rows
 from lowland._core.targets import check_labels
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import in_unit, unit_powers
 from lowland._core.validation import dense_if_small, is_sparse
-from lowland._engines.grids.lattice import Lattice
+from lowland._engines.grids.lattice import Lattice, Net, PrincipalPlane
 from lowland._engines.grids.nearest_units import nearest_units
-from lowland._engines.grids.net import Net
-from lowland._engines.grids.principal_plane import PrincipalPlane
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
-from lowland.topographic import _som_places, _som_sums, _som_training
+from lowland.topographic import _som_training
 from lowland.topographic._base import TopographicReducer
-from lowland.topographic._som_places import UnitLabels
-from lowland.topographic._som_start import (
+from lowland.topographic._som_training import (
+    UnitLabels,
     given_sides,
     given_units,
     number_of_units,
@@ -241,7 +246,7 @@ class SOM(TopographicReducer):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         X = dense_if_small(X)
-        table = _som_sums.InMemory(X, _has_missing(X), run.threads)
+        table = _som_training.InMemory(X, _has_missing(X), run.threads)
         nearest = self._fit_table(table, run)
         assert nearest is not None
         Y = self.embedding_ = self._places(X, self.codebook_, self._lattice(), nearest, run.threads)
@@ -253,7 +258,7 @@ class SOM(TopographicReducer):
             raise needs_memory("SOM", f"rule={self.rule!r}", "set rule='batch', or ")
 
         def fit(model: SOM, rows: Rows, found: Survey) -> None:
-            model._fit_table(_som_sums.InLeaves(rows, found, self.n_jobs, run.monitor), run)
+            model._fit_table(_som_training.InLeaves(rows, found, self.n_jobs, run.monitor), run)
             model.embedding_ = None
 
         fit_surveyed(self, rows, run, fit, scatter=self._needs_plane())
@@ -261,7 +266,7 @@ class SOM(TopographicReducer):
     def _needs_plane(self) -> bool:
         return self.sides is None or isinstance(self.init, str)
 
-    def _fit_table(self, table: _som_sums.Table, run: FitContext) -> np.ndarray | None:
+    def _fit_table(self, table: _som_training.Table, run: FitContext) -> np.ndarray | None:
         """Set the fitted attributes except the map; returns nearest units of rows in memory."""
         n, p = table.shape
         q = self._check_components(n, p)
@@ -285,7 +290,7 @@ class SOM(TopographicReducer):
         self.codebook_ = trained.codebook
         self.loss_history_ = np.array(trained.losses)
         self.quantization_error_, self.n_iter_ = trained.losses[-1], len(trained.losses) - 1
-        self.u_matrix_ = _som_places.neighbor_distances(self.codebook_, lattice)
+        self.u_matrix_ = _som_training.neighbor_distances(self.codebook_, lattice)
         with run.monitor.phase("places"):
             counts = table.counts(self.codebook_, lattice)
         self.hits_, self.topographic_error_ = counts.hits, counts.topographic_error
@@ -305,7 +310,7 @@ class SOM(TopographicReducer):
 
     def _start(
         self,
-        table: _som_sums.Table,
+        table: _som_training.Table,
         lattice: Lattice,
         plane: PrincipalPlane | None,
         rng: np.random.Generator,
@@ -319,7 +324,7 @@ class SOM(TopographicReducer):
 
     def _train(
         self,
-        table: _som_sums.Table,
+        table: _som_training.Table,
         start: np.ndarray,
         lattice: Lattice,
         rng: np.random.Generator,
@@ -327,7 +332,7 @@ class SOM(TopographicReducer):
     ) -> _som_training.Trained:
         def report(epoch: int, codebook: np.ndarray, loss: float) -> bool:
             def places() -> np.ndarray:
-                if not isinstance(table, _som_sums.InMemory):
+                if not isinstance(table, _som_training.InMemory):
                     return np.empty((0, len(lattice.sides)))
                 nearest = nearest_units(table.X, codebook, run.threads, 1, table.missing)[:, 0]
                 return self._places(table.X, codebook, lattice, nearest, run.threads)
@@ -339,7 +344,7 @@ class SOM(TopographicReducer):
         task = _som_training.Task(table, lattice, self.neighborhood, schedule, run.threads, report)
         if self.rule == "batch":
             return _som_training.batch(task, start)
-        assert isinstance(table, _som_sums.InMemory)
+        assert isinstance(table, _som_training.InMemory)
         return _som_training.online(task, table.X, start, float(self.learning_rate), rng)
 
     # --- rows to the map and back -------------------------------------------------------------
@@ -349,7 +354,7 @@ class SOM(TopographicReducer):
     ) -> np.ndarray:
         if self.places == "units":
             return lattice.places()[nearest].astype(X.dtype)
-        found = _som_places.smooth_places(X, codebook, lattice, nearest, threads)
+        found = _som_training.smooth_places(X, codebook, lattice, nearest, threads)
         return found.astype(X.dtype)
 
     def _nearest(self, X: Any, run: FitContext) -> np.ndarray:
@@ -384,7 +389,7 @@ class SOM(TopographicReducer):
         """
         nearest = self.predict(X)
         known = check_labels(y, len(nearest), owner="SOM")
-        return _som_places.majority(nearest, known.classes, known.codes, len(self.codebook_))
+        return _som_training.majority(nearest, known.classes, known.codes, len(self.codebook_))
 
 
 def _has_missing(X: Any) -> bool:

@@ -3,10 +3,12 @@
 :func:`trust` takes the data and a map of any tool.
 """
 
-from lowland.trust.affordable import affordable_rows
-from lowland.trust.null_data import component_scores, null_rows
 from lowland.trust.plateau import parameter_plateau, perplexity_plateau
-from lowland.trust.refitting import RefitPart
+from lowland.trust.refitting import (
+    RefitPart,
+    component_scores,
+    null_rows,
+)
 from lowland.trust.result import (
     Chance,
     Contrast,
@@ -17,7 +19,7 @@ from lowland.trust.result import (
     Stability,
     Trust,
 )
-from lowland.trust.trusting import trust, with_refits
+from lowland.trust.trusting import affordable_rows, trust, with_refits
 from lowland.trust.tsne_scores import perturbation_score, singularity_score
 
 __all__ = [

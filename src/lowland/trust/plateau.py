@@ -3,34 +3,198 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._core import registry
 from lowland._core.base import Reducer
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.constraints import Integer
+from lowland._core.context import generator
+from lowland._core.errors import DataError, ParameterError, shown, unknown_name
 from lowland._core.monitor import Monitor
-from lowland._core.random import generator
 from lowland._core.threads import resolve_n_jobs
 from lowland._core.validation import check_matrix
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.metrics import Comparison
-from lowland.trust._plateau_checks import (
-    check_data,
-    check_fixed,
-    check_method,
-    check_rows,
-    check_seed,
-    check_values,
-    default_of,
+from lowland.trust.refitting import (
+    component_scores,
+    without_structure,
 )
-from lowland.trust._plateau_words import plateau_sentence, value_text
-from lowland.trust.null_data import component_scores, without_structure
 from lowland.trust.result import OtherMap, Plateau
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Checks of what a search for a plateau is given.
+
+
+FEWEST_ROWS = 100  # two halves then share 25 rows
+SET_HERE = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
+
+
+def default_of(cls: type[Reducer], parameter: str) -> float:
+    """The default of a parameter; NaN if that is no number."""
+    if parameter not in cls.parameters():
+        kind = f"parameter of {cls.__name__}"
+        raise ParameterError(unknown_name(kind, str(parameter), list(cls.parameters())))
+    default: Any = cls.parameters()[parameter].default
+    return float(default) if is_number(default) else math.nan
+
+
+def check_method(method: Any) -> type[Reducer]:
+    """The class of a method whose maps can be compared."""
+    cls = registry.get(method) if isinstance(method, str) else method
+    if not (isinstance(cls, type) and issubclass(cls, Reducer)):
+        raise ParameterError(
+            f"method={shown(method)} is not allowed; give the class of a method, or its name."
+        )
+    if cls.needs_target or cls.wraps:
+        why = "needs classes" if cls.needs_target else "makes maps without edges"
+        raise ParameterError(f"method: {cls.__name__} {why}, which is not compared here.")
+    return cls
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number; truth values are not."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    return real and math.isfinite(value)
+
+
+def check_values(parameter: str, values: Any, default: float) -> list[Any]:
+    """The values and the default, ascending, each once, as numbers of Python."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        values = [values]
+    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not listed:
+        raise ParameterError(f"values=[] is empty; give the values of {parameter} to try.")
+    for value in listed:
+        if not is_number(value):
+            raise ParameterError(
+                f"values: {shown(value)} is not allowed; give numbers to try as {parameter}."
+            )
+    if not math.isnan(default):
+        whole = all(isinstance(value, int) for value in listed)
+        listed.append(int(default) if whole and default == int(default) else default)
+    return [listed[i] for i in np.unique(np.array(listed, np.float64), return_index=True)[1]]
+
+
+def check_rows(rows: Any) -> int:
+    """The largest number of rows to map."""
+    if not isinstance(rows, numbers.Integral) or isinstance(rows, bool) or rows < FEWEST_ROWS:
+        raise ParameterError(
+            f"rows={shown(rows)} is not allowed; give a number of rows >= {FEWEST_ROWS}."
+        )
+    return int(rows)
+
+
+def check_seed(seed: Any) -> int:
+    """The seed: an integer, because maps of two halves need two."""
+    if not Integer(0).allows(seed):
+        raise ParameterError(f"seed={shown(seed)} is not allowed; give an integer >= 0.")
+    return int(seed)
+
+
+def check_data(X: Any, n_jobs: int | None) -> Any:
+    """X as a finite matrix, dense or CSR, of enough rows."""
+    return check_matrix(
+        X,
+        owner="parameter_plateau",
+        accept_sparse=True,
+        min_rows=FEWEST_ROWS,
+        threads=resolve_n_jobs(n_jobs),
+    )
+
+
+def check_fixed(cls: type[Reducer], parameter: str, fixed: dict[str, Any]) -> None:
+    """Refuse parameters that the method does not have, or that are set otherwise."""
+    for name in fixed:
+        if name in SET_HERE or name == parameter:
+            where = SET_HERE.get(name, "values")
+            raise ParameterError(f"{name}={shown(fixed[name])} is not allowed; use {where!r}.")
+        if name not in cls.parameters():
+            kind = f"parameter of {cls.__name__}"
+            raise ParameterError(unknown_name(kind, name, list(cls.parameters())))
+    if fixed.get("metric", "euclidean") != "euclidean":
+        raise ParameterError(
+            f"metric={shown(fixed['metric'])} is not allowed; data without structure are made of "
+            "principal components, which keep Euclidean distances only."
+        )
+
+
+# A plateau of a parameter in one sentence.
+
+
+def value_text(value: float) -> str:
+    """A value as short as it can be: ``30``, ``12.5``."""
+    return f"{value:g}"
+
+
+def plateau_sentence(
+    parameter: str,
+    values: Sequence[float],
+    excess: Sequence[float],
+    overlap: Sequence[float],
+    on: Sequence[bool],
+    default: float,
+    recommended: float,
+    noise: float,
+) -> str:
+    """Which values show the same, how much, and whether the default is one of them.
+
+    An excess up to ``noise`` is no more than chance; then only the agreement of two halves tells
+    the values apart.
+    """
+    name = parameter if "_" in parameter else parameter.capitalize()
+    what, several = f"{name} {_span(values, on)}", sum(on) > 1
+    if max(excess) <= noise:
+        text = (
+            "No tried value keeps more of the nearest rows than it would of data without structure "
+            f"(excess at most {_share(max(excess))}), which tells nothing of its groups. {what} "
+            f"{'are' if several else 'is'} steadiest between halves of the rows"
+        )
+    else:
+        shown = [one for one, there in zip(excess, on, strict=True) if there]
+        text = (
+            f"{what} {'show the same' if several else 'shows most'}: neighbors kept beyond chance "
+            f"{_range(min(shown), max(shown))}"
+        )
+    if recommended == default:
+        lies = "lies on this plateau" if several else "is this value"
+        return f"{text}; the default {value_text(default)} {lies}."
+    if math.isnan(default):
+        return f"{text}; take {value_text(recommended)}."
+    place = list(values).index(default)
+    return (
+        f"{text}; the default {value_text(default)} keeps {_share(excess[place])}, and maps of two "
+        f"halves share {_share(overlap[place])} of their neighbors (at best "
+        f"{_share(max(overlap))}): take {value_text(recommended)}."
+    )
+
+
+def _span(values: Sequence[float], on: Sequence[bool]) -> str:
+    """``15 to 50`` for values side by side, ``5, 30 and 50`` for others."""
+    places = [place for place, there in enumerate(on) if there]
+    texts = [value_text(values[place]) for place in places]
+    if len(places) == 1:
+        return texts[0]
+    if places[-1] - places[0] == len(places) - 1:
+        return f"{texts[0]} to {texts[-1]}"
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _range(low: float, high: float) -> str:
+    return _share(low) if _share(low) == _share(high) else f"{_share(low)} to {_share(high)}"
+
+
+def _share(value: float) -> str:
+    """``.31``, as shares are written in sentences; never ``-.00``."""
+    text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
+    return text.replace("0.", ".", 1) if text != "0.00" else "0"
+
 
 NEIGHBORS = 15
 PERPLEXITIES = (5.0, 15.0, 30.0, 50.0, 100.0)

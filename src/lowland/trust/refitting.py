@@ -3,19 +3,122 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import ParameterError
+from lowland._core.errors import DataError, ParameterError, shown
+from lowland._core.monitor import Monitor
+from lowland._core.threads import limit_blas
+from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.validation import is_sparse
+from lowland._engines.linalg import products
+from lowland._engines.linalg.eigen import rank_cutoff
+from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.procrustes import turned_like
-from lowland.metrics import islands
+from lowland.metrics import IslandStability, island_stability, islands, map_agreement
+from lowland.metrics._cloud import Cloud
 from lowland.metrics._options import Options
-from lowland.metrics.grouping._cloud import Cloud
-from lowland.trust.null_data import MOST_COMPONENTS, component_scores, null_rows, without_structure
-from lowland.trust.result import OtherMap
+from lowland.trust.result import OtherMap, Stability
+
+# Data without structure that have the principal variances and the tails of a table.
+#
+# The null of every comparison with chance is an elliptical cloud: the principal component scores
+# of the rows, each divided by its deviation, are replaced by vectors in random directions whose
+# lengths are those of the rows in another order. The variance along every principal axis and the
+# share of outlying rows are those of the data; clusters and curves are gone.
+#
+# Two other nulls are worse. Permuting the columns of the table flattens its spectrum, and such a
+# null is too easy to beat. Permuting each component score keeps the hills of its distribution: of
+# data with three clusters it makes a grid of more than three.
+
+
+MOST_COMPONENTS = 50  # as many as neighbor methods reduce wider tables to
+
+
+def component_scores(X: Any, threads: int = 1, most: int = MOST_COMPONENTS) -> np.ndarray:
+    """The principal component scores (X - 1 m^T) A of the rows, largest variance first.
+
+    Distances between rows are those of X if there are at most ``most`` columns; of a wider table
+    the leading components are kept, as in the preparation of neighbor methods. Components without
+    variance are left out, but one remains. O(n p min(n, p)) at most; the result does not depend on
+    ``threads``.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, p), finite, float32 or float64
+    threads : int, default=1
+    most : int, default=50
+        The largest number of components.
+
+    Returns
+    -------
+    ndarray of shape (n, q), in the float type of X
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> component_scores(X).round(3).ravel().tolist()  # the second component has no variance
+    [-2.121, -0.707, 0.707, 2.121]
+    """
+    n, p = X.shape
+    if n < 2:
+        raise DataError(f"X has {n} row; principal components need at least 2.")
+    if most < 1:
+        raise ParameterError(
+            f"most={shown(most)} is not allowed; give a number of components >= 1."
+        )
+    e = exponent_for(largest_value(X))  # squares of extreme values would overflow
+    rows = in_unit(X, e)
+    # A fixed start: the scores are a property of the rows.
+    rng = np.random.default_rng(0)
+    with limit_blas(1):  # before anything is computed: the bytes must not depend on its threads
+        found = leading_axes(rows, min(n - 1, p, most), threads, rng, Monitor())
+    cutoff = rank_cutoff(min(n, p), X.dtype) * max(float(found.variances[0]), 0.0)
+    kept = max(1, int((found.variances > cutoff).sum()))
+    scores = products.times(rows, found.mean, found.axes[:kept].T, threads)
+    return in_unit(scores, -e)
+
+
+def null_rows(X: Any, rng: np.random.Generator, threads: int = 1) -> np.ndarray:
+    """Rows without structure: :func:`without_structure` of the principal component scores of X.
+
+    They are in the coordinates of :func:`component_scores`, which gives the rows to compare with.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, p), finite, float32 or float64
+    rng : Generator
+        Of the directions.
+    threads : int, default=1
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(500, 3)) * [5.0, 2.0, 1.0]
+    >>> null_rows(X, np.random.default_rng(1)).std(axis=0).round(0)
+    array([5., 2., 1.])
+    """
+    return without_structure(component_scores(X, threads), rng)
+
+
+def without_structure(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """z_i = s * r_p(i) u_i, with random unit vectors u, lengths r of the scaled rows, permuted.
+
+    ``scores`` are uncorrelated columns of mean 0, s their deviations. A single column has no
+    directions to draw; it becomes a Gaussian one.
+    """
+    e = exponent_for(largest_value(scores))
+    scores = in_unit(scores, e)
+    deviation = scores.std(axis=0, dtype=np.float64)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    Z = rng.standard_normal(scores.shape)
+    if scores.shape[1] > 1:
+        lengths = np.linalg.norm(scores / scale, axis=1)
+        Z *= (rng.permutation(lengths) / np.linalg.norm(Z, axis=1))[:, None]
+    return in_unit((Z * deviation).astype(scores.dtype), -e)
+
 
 MakeMap = Callable[..., Any]  # rows and a seed, or these and a RefitPart -> coordinates
 
@@ -117,3 +220,83 @@ def _takes_part(make_map: MakeMap) -> bool:
         return False
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(each.kind in plain and each.default is each.empty for each in given) >= 3
+
+
+# How much of a map comes again, with other seeds and other rows.
+
+
+REFITS = 3
+
+
+def stability_of_refits(
+    source: RefitRows,
+    Y: np.ndarray,
+    island_of: np.ndarray,
+    make_map: MakeMap,
+    seed: int,
+    monitor: Monitor,
+) -> tuple[Stability, np.ndarray]:
+    """Three refits on parts of the rows that share half of them; and the first refit as it is.
+
+    Refits are compared with one another, because a map of fewer rows has other neighbors than the
+    map of all. Islands of the map are looked for in each refit.
+    """
+    n, m = len(Y), source.size()
+    rng = np.random.default_rng([seed, 1])
+    order = rng.permutation(n)
+    core, rest = np.sort(order[: m // 2]), order[m // 2 :]
+    first = np.empty(0)
+    maps: list[tuple[np.ndarray, np.ndarray]] = []
+    with monitor.phase("refits", total=REFITS) as phase:
+        for number in range(REFITS):
+            own = rng.choice(rest, m - len(core), replace=False)
+            rows = np.sort(np.concatenate([core, own]))
+            part = RefitPart(rows, is_null=False)
+            Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1], part)
+            first = Z if number == 0 else first
+            maps.append((rows, Z))
+            phase.advance(1)
+    places = [np.searchsorted(rows, core) for rows, _ in maps]
+    cores = [Z[place] for (_, Z), place in zip(maps, places, strict=True)]
+    threads = source.options.threads
+    pairs = [
+        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(cores, 2)
+    ]
+    points = np.full(n, np.nan)
+    points[core] = np.mean([pair.points for pair in pairs], axis=0)
+    titles = [f"refit {number + 1}" for number in range(REFITS)]
+    shown = [turned(title, *each, Y[each[0]]) for title, each in zip(titles, maps, strict=True)]
+    stable = _islands(island_of, [(rows, islands_of(Z)) for rows, Z in maps])
+    agreement = float(np.mean([pair.mean for pair in pairs]))
+    return Stability(points, agreement, pairs[0].chance, stable, shown), first
+
+
+def stability_of_others(
+    Y: np.ndarray, island_of: np.ndarray, others: Sequence[np.ndarray], threads: int
+) -> Stability:
+    """Other maps of the same rows, such as those of other seeds, compared with one another."""
+    maps = [Y, *others]
+    pairs = [
+        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(maps, 2)
+    ]
+    points = np.mean([pair.points for pair in pairs], axis=0)
+    every = np.arange(len(Y))
+    shown: list[OtherMap] = [
+        turned(f"other map {number + 1}", every, Z, Y) for number, Z in enumerate(others)
+    ]
+    stable = _islands(island_of, [(every, islands_of(Z)) for Z in others])
+    agreement = float(np.mean([pair.mean for pair in pairs]))
+    return Stability(points, agreement, pairs[0].chance, stable, shown)
+
+
+def _islands(
+    island_of: np.ndarray, found: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> list[IslandStability]:
+    if not island_of.max(initial=0):
+        return []
+    others = []
+    for rows, codes in found:
+        everyone = np.full(len(island_of), -1)
+        everyone[rows] = codes
+        others.append(everyone)
+    return island_stability(island_of, others)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lowland._core.wording import count
+from lowland._core.errors import count
 from lowland.metrics import Gap
-from lowland.metrics.pointwise.home import PointHome
+from lowland.metrics.home import PointHome
 from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability
 
 QUESTIONS = ("points", "gaps", "merged", "stability", "chance", "contrast")

@@ -3,26 +3,277 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._core.constraints import Integer, Null
-from lowland._core.errors import DataError, LowlandError, ParameterError
-from lowland._core.validation import check_matrix
-from lowland._core.wording import shown
+from lowland._core.errors import DataError, LowlandError, ParameterError, shown
+from lowland._core.memory import available_memory
+from lowland._core.monitor import Monitor
+from lowland._core.validation import check_matrix, is_sparse
+from lowland._engines.distances.metrics import from_products
+from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland.metrics import Comparison, gap_test, inner_gaps
+from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
+from lowland.metrics._cloud import (
+    Cloud,
+    linked_pairs,
+    neighboring_pairs,
+)
 from lowland.metrics._options import Options
-from lowland.metrics.grouping._cloud import Cloud
-from lowland.trust._points import judged_points
-from lowland.trust.chance import chance_of_map
-from lowland.trust.contrast import contrast_of
-from lowland.trust.refitting import MakeMap, RefitRows, islands_of
-from lowland.trust.result import Chance, Island, Stability, Trust
+from lowland.metrics._views import Work
+from lowland.metrics.home import (
+    NOT_MEASURED,
+    PointHome,
+    homes,
+)
+from lowland.metrics.missing import (
+    LISTED,
+    NEIGHBORS,
+    Neighborhoods,
+)
+from lowland.trust.refitting import (
+    MakeMap,
+    RefitPart,
+    RefitRows,
+    islands_of,
+    refit,
+    stability_of_others,
+    stability_of_refits,
+    turned,
+)
+from lowland.trust.result import Chance, Contrast, Island, OtherMap, Stability, Trust
 from lowland.trust.sentences import sentences_about
-from lowland.trust.stability import stability_of_others, stability_of_refits
+
+# The points of a map that are judged: all, or a sample of them.
+
+
+class JudgedPoints(NamedTuple):
+    """Values of all points, the lists of those that were judged, and the neighbors of all."""
+
+    rows: np.ndarray | None  # that were judged; None: all
+    near: Neighborhoods  # among these
+    points: PointHome
+    neighbors: np.ndarray  # (n, k) in the data, -1 for a row that was not judged
+
+    def island_pairs(self, Y: np.ndarray, island_of: np.ndarray) -> list[tuple[int, int]]:
+        """Islands whose gap is tested: neighbors in the map, and those that the data link."""
+        ids = self.near.in_data.indices[:, :NEIGHBORS]
+        codes = island_of.astype(np.int64)
+        linked = linked_pairs(ids, codes if self.rows is None else codes[self.rows])
+        return sorted({*neighboring_pairs(Y, codes), *linked})
+
+
+def judged_points(
+    compared: Comparison, options: Options, most: int | None, seed: int
+) -> JudgedPoints:
+    """Judge all points, or a sample of ``most`` by its own neighbors."""
+    n = compared.n
+    if most is None or most >= n:
+        near = Neighborhoods.of(compared, None, NEIGHBORS, None, {})
+        # a copy: a view would keep the longer lists
+        return JudgedPoints(None, near, homes(near), near.in_data.indices[:, : near.k].copy())
+    rows = np.sort(np.random.default_rng([seed, 3]).choice(n, most, replace=False))
+    X = compared.data.X
+    some = Comparison(
+        X[np.ix_(rows, rows)] if options.metric == "precomputed" else X[rows],
+        compared.map.table[rows],
+        metric=options.metric,
+        metric_params=options.metric_params,
+        sample=None,
+        n_jobs=options.n_jobs,
+    )
+    near = Neighborhoods.of(some, None, NEIGHBORS, None, {})
+    neighbors = np.full((n, near.k), -1, np.int64)
+    neighbors[rows] = rows[near.in_data.indices[:, : near.k]]
+    return JudgedPoints(rows, near, _of_all(homes(near), rows, n), neighbors)
+
+
+def _of_all(points: PointHome, rows: np.ndarray, n: int) -> PointHome:
+    """Values of all n points: NaN, and the kind -1, for those that were not judged."""
+    found: dict[str, Any] = {}
+    for name in ("missing", "strangers", "home", "spread"):
+        values = getattr(points, name)
+        found[name] = np.full((n, *values.shape[1:]), np.nan)
+        found[name][rows] = values
+    kind = np.full(n, NOT_MEASURED, np.int8)
+    kind[rows] = points.kind
+    return points._replace(**found, kind=kind)
+
+
+# Whether islands are separate in the data, and whether large distances and sizes are kept.
+
+
+ROWS = 1000  # of all islands together, between which distances are measured
+EACH = 20  # rows of one island, at least
+FEWEST_ISLANDS = 4  # for a correlation of the distances between their centers
+
+
+def contrast_of(
+    cloud: Cloud, Y: np.ndarray, island_of: np.ndarray, near: Neighborhoods
+) -> Contrast:
+    """Silhouette of the islands in the data, and correlations between data and map."""
+    number = int(island_of.max(initial=0))
+    separate = centers = np.nan
+    if number >= 2:
+        rows = _some_rows(island_of, number)
+        codes, how = island_of[rows], cloud.options
+        # All distances as they are. The coordinates of a cloud have few dimensions, and a constant
+        # that is added to all squared distances takes as many as there are rows.
+        part = cloud.X[np.ix_(rows, rows)] if how.metric == "precomputed" else cloud.X[rows]
+        known = {"metric": how.metric, "metric_params": how.metric_params, "n_jobs": how.threads}
+        separate = float(silhouette(part, codes, sample=None, **known))
+        if number >= FEWEST_ISLANDS:
+            X = cloud.of(rows)
+            members = [codes == island for island in range(1, number + 1)]
+            in_data = np.array([X[member].mean(axis=0) for member in members])
+            in_map = np.array([Y[rows[member]].mean(axis=0) for member in members])
+            centers = _rank_correlation(_distances(in_data), _distances(in_map))
+    return Contrast(separate, centers, _radii(near))
+
+
+def _some_rows(island_of: np.ndarray, number: int) -> np.ndarray:
+    """Rows of every island, in proportion to their sizes, but some of each."""
+    rng = np.random.default_rng(0)
+    sizes = np.bincount(island_of, minlength=number + 1)[1:]
+    found = []
+    for island, size in enumerate(sizes, start=1):
+        wanted = max(EACH, round(ROWS * size / sizes.sum()))
+        members = np.flatnonzero(island_of == island)
+        found.append(rng.choice(members, min(wanted, size), replace=False))
+    return np.sort(np.concatenate(found))
+
+
+def _radii(near: Neighborhoods) -> float:
+    """Correlation of the logarithms of the distances to the k-th neighbor, data and map."""
+    radii = [side.distances[:, near.k - 1].astype(float) for side in (near.in_data, near.in_map)]
+    known = (radii[0] > 0) & (radii[1] > 0)
+    logs = [np.log(radius[known]) for radius in radii]
+    if known.sum() < 3 or not all(np.ptp(log) > 0 for log in logs):
+        return float("nan")
+    return float(np.corrcoef(*logs)[0, 1])
+
+
+def _distances(points: np.ndarray) -> np.ndarray:
+    """Distances of all pairs, in a unit in which squares do not overflow."""
+    points = near_one(points)
+    one, other = np.triu_indices(len(points), 1)
+    return np.linalg.norm(points[one] - points[other], axis=1)
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's correlation; ties get their mean rank."""
+    ranks = []
+    for values in (a, b):
+        _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
+    if not all(np.ptp(rank) > 0 for rank in ranks):
+        return float("nan")
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+# The map beside one of data without structure.
+
+
+QUANTILE = 0.95  # of the null: what keeps more is more than chance
+
+
+def chance_of_map(
+    source: RefitRows,
+    first: OtherMap,
+    first_map: np.ndarray,
+    make_map: MakeMap,
+    seed: int,
+    monitor: Monitor,
+) -> Chance:
+    """A refit of some rows beside a map of as many rows without structure, made the same way."""
+    rows = first.rows
+    data = source.of(rows)
+    with monitor.phase("chance", total=1) as phase:
+        null = source.null_of(rows, np.random.default_rng([seed, 2]))
+        part = RefitPart(rows, is_null=True)
+        null_map = refit(make_map, null, seed + 4, first_map.shape[1], part)
+        phase.advance(1)
+    kept, null_kept = (_kept(source, X, Y) for X, Y in ((data, first_map), (null, null_map)))
+    limit = float(np.quantile(null_kept, QUANTILE))
+    return Chance(
+        float(kept.mean()),
+        float(null_kept.mean()),
+        int(islands_of(first_map).max()),
+        int(islands_of(null_map).max()),
+        float((kept > limit).mean()),
+        # No row of the null belongs to a row of the data: it is scaled, but turning has no meaning.
+        turned("without structure", rows, null_map, first.coordinates),
+    )
+
+
+def _kept(source: RefitRows, X: object, Y: np.ndarray) -> np.ndarray:
+    """The share of each row's data neighbors that are its neighbors in the map."""
+    metric, threads = source.options.metric, source.options.threads
+    compared = Comparison(X, Y, metric=metric, sample=None, n_jobs=threads)
+    k = min(NEIGHBORS, max(1, (compared.n - 1) // 4))
+    return compared.overlaps(k)[:, -1] / k
+
+
+# How many points are judged: all, or as many as a share of the map's time and the memory allow.
+
+
+SHARE = 0.25  # of the map's time
+LEAST_SECONDS = 2.0  # of one core; nobody minds them
+LIKE_TSNE = 3e-4  # seconds per row of a map about whose making nothing is known
+FEWEST = 500  # points, whatever they cost
+POINT = 6e-5  # seconds: neighbors in the map, home, missing neighbors and strangers
+PAIR, WIDE_PAIR = 2e-9, 3e-11  # seconds of a search: for any pair, and for each column
+POINT_BYTES = LISTED * 12 * 2 * 2  # two lists, and as much while they are made
+
+
+def affordable_rows(
+    X: Any,
+    metric: Any = "euclidean",
+    graph: NeighborGraph | None = None,
+    map_seconds: float | None = None,
+) -> int | None:
+    """How many points can be judged within a quarter of the map's time; None: all.
+
+    Two seconds of one core are always spent, which is enough for 17 000 points of 50 columns. A
+    graph with 75 neighbors spares the search in the data, whose cost grows with the square of the
+    number of points.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n, d)
+    metric : str or callable, default="euclidean"
+    graph : NeighborGraph, optional
+        The neighbors in the data, if they are known.
+    map_seconds : float, optional
+        Seconds of one core that the map takes, by an estimate; None: as a t-SNE map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> affordable_rows(np.zeros((5000, 10)), map_seconds=1)
+    >>> affordable_rows(np.zeros((500_000, 10)), map_seconds=1)
+    19000
+    """
+    n, p = X.shape
+    budget = max(LEAST_SECONDS, SHARE * (LIKE_TSNE * n if map_seconds is None else map_seconds))
+    # A method that found so many neighbors took longer than what is left to do.
+    known = graph is not None and graph.n_neighbors >= min(LISTED, max(1, (n - 1) // 4))
+    paid = n if known else _searched(X, metric, budget, p)
+    affordable = max(FEWEST, min(paid, available_memory() // 2 // POINT_BYTES))
+    return None if affordable >= n else affordable
+
+
+def _searched(X: Any, metric: Any, budget: float, p: int) -> int:
+    """The number m of points with POINT m + pair m^2 = budget, rounded to thousands."""
+    fast = not is_sparse(X) and from_products(metric)
+    pair = PAIR + WIDE_PAIR * p if fast else Work.of(X, metric).pair
+    m = (math.sqrt(POINT**2 + 4 * pair * budget) - POINT) / (2 * pair)
+    return int(m) if m < 1000 else int(m) // 1000 * 1000
+
 
 FEWEST_ROWS = 10
 FEWEST_REFITTED = 50  # rows; with fewer, parts of them say nothing
@@ -259,7 +510,7 @@ def _refitted(
 
 def _use(compared: Comparison, graph: NeighborGraph) -> None:
     """Let a comparison take over a graph, which may be approximate."""
-    from lowland.metrics._graphs import check_graph
+    from lowland.metrics._comparison import check_graph
 
     check_graph(graph, compared.data.X, compared.data.metric, compared.data.params)
     if graph.indices.min(initial=0) >= 0:

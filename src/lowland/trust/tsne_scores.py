@@ -13,14 +13,12 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.constraints import Integer, Real
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.context import FitContext, generator
+from lowland._core.errors import DataError, ParameterError, shown
 from lowland._core.monitor import Monitor
-from lowland._core.random import generator
 from lowland._core.threads import resolve_n_jobs
 from lowland._core.units import exponent_for, in_unit, largest_value
 from lowland._core.validation import is_sparse
-from lowland._core.wording import shown
 from lowland._engines.embedding.affinity import (
     JointAffinities,
     conditional_affinities,
@@ -28,9 +26,12 @@ from lowland._engines.embedding.affinity import (
 )
 from lowland._engines.embedding.placement import FrozenMap, MapField, map_field, place_rows
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.eigen import eigenvalues
 from lowland._engines.linalg.principal_axes import leading_axes
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph

@@ -12,7 +12,7 @@ from lowland._core.context import FitContext
 from lowland._core.threads import limit_blas
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
-from lowland._engines.patches.patch_points import PatchRows
+from lowland._engines.patches.patch_sums import PatchRows
 from lowland._engines.patches.patch_weights import barycentric, mixtures
 
 # Chosen by measurement on rolls and s curves of 300 to 5 000 rows.

@@ -8,21 +8,37 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Invertible
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import above, at_least, count, share
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    above,
+    at_least,
+    count,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.units import unit_powers
 from lowland._core.validation import dense_if_small
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
-from lowland.unfolding._flow import Flow, FlowEnergy, backward, forward, norms
-from lowland.unfolding._flow_descent import choose_centers, learn_flow, width_for
+from lowland.unfolding._flow_descent import (
+    Flow,
+    FlowEnergy,
+    backward,
+    choose_centers,
+    forward,
+    learn_flow,
+    norms,
+    width_for,
+)
 
 LEARNED_ROWS = 5000  # the flow is learned from so many rows at most; all others flow along
 MOST_AXES = 30  # principal axes in which the rows move, if the map has not more

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lowland._core.base import Reducer
-from lowland._core.card import Card, Estimate
 from lowland._core.constraints import Array, Function, Integer, Null, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._core.meanings.contents import (
+from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
     Ascending,
     Starts,
     above,
@@ -21,18 +21,24 @@ from lowland._core.meanings.contents import (
     index_of,
     share,
 )
-from lowland._core.memory import require_memory
 from lowland._core.params import fitted, param
-from lowland._core.traits import Reading
+from lowland._core.traits import (
+    Card,
+    Estimate,
+    Reading,
+)
 from lowland._core.validation import dense_if_small, is_sparse
 from lowland._engines.graphs.components import connected_components
-from lowland._engines.graphs.symmetrize import symmetrize
-from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
-from lowland._engines.linalg.products import times
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+    times,
+)
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
 from lowland._engines.neighbors.graph import graph_powers
 from lowland._engines.neighbors.index import query_fitted

@@ -9,24 +9,36 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._bases.graph_embedding import GraphEmbedding
-from lowland._core.card import Card, Estimate
+from lowland._bases.graphs import GraphEmbedding
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real
 from lowland._core.context import FitContext
 from lowland._core.errors import ConvergenceWarning, ParameterError
-from lowland._core.meanings.contents import Interval, above, at_least, count
-from lowland._core.meanings.relations import KnownOutside
+from lowland._core.models.meanings import (
+    Interval,
+    KnownOutside,
+    above,
+    at_least,
+    count,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._engines.graphs.copies import without_copies
-from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost, without_copies
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.initial_map import landmark_map, separated
-from lowland.unfolding._lateration import place_by_lateration
-from lowland.unfolding._variance import KeptPairs, Unfolded, duality_gap, maximize_variance
+from lowland.unfolding._variance import (
+    KeptPairs,
+    Unfolded,
+    duality_gap,
+    maximize_variance,
+    place_by_lateration,
+)
 
 ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
 NEAR_COPY = 1e-3  # of the median edge: nearer rows share a place

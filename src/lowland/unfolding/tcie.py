@@ -9,30 +9,45 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._bases.geodesic_embedding import DOUBLE_ROWS, GeodesicEmbedding
-from lowland._core.card import Card, Estimate
+from lowland._bases.graphs import (
+    DOUBLE_ROWS,
+    GeodesicEmbedding,
+)
 from lowland._core.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError
-from lowland._core.meanings.contents import Ascending, at_least, count, index_of, share
-from lowland._core.meanings.relations import KnownOutside
 from lowland._core.memory import require_memory
+from lowland._core.models.meanings import (
+    Ascending,
+    KnownOutside,
+    at_least,
+    count,
+    index_of,
+    share,
+)
 from lowland._core.params import fitted, param
 from lowland._core.threads import limit_blas
-from lowland._engines.graphs.checking import row_numbers
-from lowland._engines.graphs.copies import without_copies
-from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._core.traits import (
+    Card,
+    Estimate,
+)
+from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost, without_copies
+from lowland._engines.graphs.weights import row_numbers
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import Majorized, majorization_cost, majorize
 from lowland._engines.stress.placement import equal_points, place_by_stress
-from lowland.unfolding._boundary import boundary_rows
-from lowland.unfolding._consistent_pairs import Surface
-from lowland.unfolding._few_distances import place_by_few
-from lowland.unfolding._kept_stress import connected_neighbors, kept_stress, nearest_pairs
+from lowland.unfolding._consistent_pairs import (
+    Surface,
+    boundary_rows,
+    connected_neighbors,
+    kept_stress,
+    nearest_pairs,
+    place_by_few,
+)
 
 ALL_ROWS, LANDMARKS = 5000, 2500  # "auto" takes all rows up to here, and of more rows so many
 NEW_ROWS = 512  # rows that are placed at a time

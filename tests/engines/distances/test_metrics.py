@@ -7,8 +7,7 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError, ParameterError
 from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.distances.distance_rows import distance_rows
-from lowland._engines.distances.distance_tiles import DistanceTiles
+from lowland._engines.distances.distance_rows import DistanceTiles, distance_rows
 from lowland._engines.distances.metrics import (
     METRICS,
     canonical,

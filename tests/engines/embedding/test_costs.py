@@ -10,7 +10,7 @@ from lowland._engines.embedding.affinity import joint_affinities, joint_affiniti
 from lowland._engines.embedding.descent import descent_step_cost
 from lowland._engines.embedding.repulsion import pairwise_repulsion, repulsion_cost
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
 
 

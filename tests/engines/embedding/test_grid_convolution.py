@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.fft
 
-from lowland._engines.embedding import grid_convolution as engine
+from lowland._engines.embedding import particle_mesh
 from support.cases import each
 
 PITCH = 0.45
@@ -23,7 +23,7 @@ def whole(corner):
 
 def test_lengths_are_those_of_fast_transforms():
     expected = [2 * scipy.fft.next_fast_len(size, real=True) for size in range(1, 700)]
-    assert list(engine.padded_nodes(tuple(range(1, 700)))) == expected
+    assert list(particle_mesh.padded_nodes(tuple(range(1, 700)))) == expected
 
 
 @each("padded", [(40,), (24, 36), (18, 20, 30)])
@@ -36,16 +36,16 @@ def test_the_spectrum_is_that_of_the_kernel_over_the_splines(padded):
         bump[[0, 1, 2, -1, -2]] = np.array([66, 26, 1, 26, 1]) / 120
         spline = spline[..., None] * np.fft.fft(bump).real
     expected = np.fft.fftn(cauchy(squares)).real / spline**2
-    found = engine.corrected_spectrum(padded, PITCH, cauchy)
+    found = particle_mesh.corrected_spectrum(padded, PITCH, cauchy)
     np.testing.assert_allclose(whole(found), expected, atol=1e-9 * expected.max())
 
 
 @each("shape", [(41,), (16, 16), (23, 35), (70, 19), (12, 16, 17)])
 def test_the_field_is_the_sum_over_all_nodes(shape):
     charges = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    field = engine.GridConvolution(shape, PITCH, cauchy, 2)(charges)
-    padded = engine.padded_nodes(shape)
-    spectrum = whole(engine.corrected_spectrum(padded, PITCH, cauchy))
+    field = particle_mesh.GridConvolution(shape, PITCH, cauchy, 2)(charges)
+    padded = particle_mesh.padded_nodes(shape)
+    spectrum = whole(particle_mesh.corrected_spectrum(padded, PITCH, cauchy))
     A = np.fft.ifftn(spectrum).real  # the corrected kernel as a function of nodes
     expected = np.zeros(shape)
     for place in np.ndindex(*shape):
@@ -58,12 +58,12 @@ def test_a_plane_has_the_field_of_its_definition_and_a_new_array():
     """The native kernel beside the transforms that it replaces."""
     shape = (150, 131)
     charges = np.random.default_rng(1).random(shape, dtype=np.float32)
-    convolution = engine.GridConvolution(shape, PITCH, cauchy, 1)
+    convolution = particle_mesh.GridConvolution(shape, PITCH, cauchy, 1)
     first = convolution(charges)
     again = convolution(charges)
     assert not np.shares_memory(first, again)
-    convolution.spectrum = engine._mirrored(
-        engine.corrected_spectrum(convolution.padded, PITCH, cauchy)
+    convolution.spectrum = particle_mesh._mirrored(
+        particle_mesh.corrected_spectrum(convolution.padded, PITCH, cauchy)
     )
     expected = convolution._transformed(charges)
     np.testing.assert_allclose(first, expected, atol=3e-6 * np.abs(expected).max())

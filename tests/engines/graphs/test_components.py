@@ -10,9 +10,8 @@ from scipy.spatial.distance import cdist
 
 from lowland._core.errors import DataError, ParameterError, StoppedError
 from lowland._core.monitor import Monitor
-from lowland._engines.graphs.checking import checked_graph
 from lowland._engines.graphs.components import connect, connected_components
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import checked_graph, symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph
 from support.cases import each
 from support.graphs import canonical, clusters, graph_of, to_dense

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse
 
-from lowland._engines.graphs.copies import without_copies
+from lowland._engines.graphs.geodesics import without_copies
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 
 

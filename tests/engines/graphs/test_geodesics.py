@@ -11,7 +11,7 @@ from lowland._core.errors import DataError, MemoryLimitError, ParameterError, St
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
 from support.oracles.basics import shortest_paths as oracle
 

@@ -9,8 +9,8 @@ import scipy.sparse
 
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
-from lowland._engines.graphs import spectrum as engine
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs import laplacian
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 from lowland._engines.neighbors.search import neighbor_graph
 
@@ -19,8 +19,10 @@ SOLVERS = ["dense", "factor", "filter"]
 
 def modes(W, q, solver, monkeypatch, seed=0):
     """The engine, with one of the solvers of the eigenproblem."""
-    monkeypatch.setattr(engine, "smallest_eigenpairs", partial(smallest_eigenpairs, solver=solver))
-    return engine.graph_spectrum(W, q, FitContext(np.random.default_rng(seed), 1, Monitor()))
+    monkeypatch.setattr(
+        laplacian, "smallest_eigenpairs", partial(smallest_eigenpairs, solver=solver)
+    )
+    return laplacian.graph_spectrum(W, q, FitContext(np.random.default_rng(seed), 1, Monitor()))
 
 
 def cycle(n):

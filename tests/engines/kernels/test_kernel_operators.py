@@ -14,8 +14,7 @@ from lowland._engines.kernels.kernel_operators import (
     RowKernel,
     kernel_matrix,
 )
-from lowland._engines.kernels.kernel_scale import median_distance
-from lowland._engines.kernels.kernel_values import between, check_finite_products
+from lowland._engines.kernels.kernel_values import between, check_finite_products, median_distance
 from lowland._engines.linalg.centering import CenteredOperator, double_center
 from support.cases import each
 

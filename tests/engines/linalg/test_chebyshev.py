@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from lowland._engines.linalg.chebyshev import low_pass
+from lowland._engines.linalg.smallest_solvers import low_pass
 
 
 @pytest.mark.parametrize("degree", [1, 2, 7, 20])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._engines.linalg import factors
-from lowland._engines.linalg.factors import inverse_of
+from lowland._engines.linalg import smallest_solvers
 from lowland._engines.linalg.skyline import plan_skyline
+from lowland._engines.linalg.smallest_solvers import inverse_of
 
 
 def laplacian(n, reach):
@@ -20,8 +20,10 @@ def laplacian(n, reach):
 def test_the_inverse_is_that_of_the_matrix_with_hardly_a_shift(reach, thin, monkeypatch):
     M = laplacian(700, reach)
     taken = []
-    superlu = factors._superlu
-    monkeypatch.setattr(factors, "_superlu", lambda *given: taken.append(1) or superlu(*given))
+    superlu = smallest_solvers._superlu
+    monkeypatch.setattr(
+        smallest_solvers, "_superlu", lambda *given: taken.append(1) or superlu(*given)
+    )
     norm = float(np.abs(M.toarray()).sum(axis=1).max())
     solve = inverse_of(M, norm, plan_skyline(M), 1).solve
     assert bool(taken) == thin
@@ -40,4 +42,4 @@ def test_a_matrix_far_from_positive_has_no_factors():
 def test_a_singular_matrix_is_shifted():
     M = scipy.sparse.csr_matrix((500, 500))
     found = inverse_of(M, 1.0, plan_skyline(M), 1).solve(np.ones((500, 1)))
-    np.testing.assert_allclose(found, 1 / factors.FIRST_SHIFT, rtol=1e-6)
+    np.testing.assert_allclose(found, 1 / smallest_solvers.FIRST_SHIFT, rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from lowland._core.errors import MemoryLimitError, ParameterError
-from lowland._engines.distances import distance_tiles
+from lowland._engines.distances import distance_rows
 from lowland._engines.neighbors.radius import radius_graph
 from support.graphs import canonical, clusters, to_dense
 
@@ -14,7 +14,7 @@ from support.graphs import canonical, clusters, to_dense
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("d", [2, 30])
 def test_radius_graphs_hold_every_pair_within_the_radius(metric, d, dtype, monkeypatch):
-    monkeypatch.setattr(distance_tiles, "TILE", 1000)  # several tiles
+    monkeypatch.setattr(distance_rows, "TILE", 1000)  # several tiles
     X = np.repeat(clusters(70, d, 3)[0], 2, axis=0).astype(dtype)
     D = cdist(X, X, {"manhattan": "cityblock"}.get(metric, metric))
     np.fill_diagonal(D, np.nan)

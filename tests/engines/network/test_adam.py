@@ -8,8 +8,7 @@ from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.network import adam
 from lowland._engines.network.adam import Adam, Plan, mean_loss, rate_at, train
-from lowland._engines.network.layers import Network, first_weights
-from lowland._engines.network.passes import apply
+from lowland._engines.network.layers import Network, apply, first_weights
 from lowland.errors import DataError
 from support.cases import each
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from lowland._engines.network.layers import Network, first_weights, mirrored
-from lowland._engines.network.passes import apply
+from lowland._engines.network.layers import Network, apply, first_weights, mirrored
 from support.cases import each
 
 NETWORK = Network((4, 3, 2, 3, 4), ("tanh", "linear", "elu", "linear"))

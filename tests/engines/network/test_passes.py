@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from lowland._engines.network.layers import ACTIVATIONS, Network, first_weights
-from lowland._engines.network.passes import apply, backward, forward, jacobian, slope_at
+from lowland._engines.network.layers import (
+    ACTIVATIONS,
+    Network,
+    apply,
+    backward,
+    first_weights,
+    forward,
+    jacobian,
+    slope_at,
+)
 from support.cases import each
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lowland._engines.graphs.bridges import Edges
+from lowland._engines.graphs.components import Edges
 from lowland._engines.patches.patch_sums import across_bridges
 
 

@@ -13,12 +13,14 @@ from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.procrustes import align
-from lowland.alignment._joint_graph import connect_tables, joint_graph, neighbor_graphs
-from lowland.alignment._matches import matches_of
-from lowland.alignment._patterns import local_patterns, pattern_distances
+from lowland.alignment._joint_graph import connect_tables, joint_graph, matches_of, neighbor_graphs
+from lowland.alignment._maps import (
+    local_patterns,
+    pattern_distances,
+)
 from lowland.datasets import digits
 from lowland.metrics import match_accuracy
-from lowland.metrics.matching import match_ranks
+from lowland.metrics.procrustes import match_ranks
 from reference.chance import not_below_in_pairs
 from support.cases import each
 

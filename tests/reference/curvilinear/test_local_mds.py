@@ -9,10 +9,11 @@ from scipy.spatial.distance import cdist, pdist
 from lowland import MDS, PCA
 from lowland._engines.graphs import multigrid
 from lowland._engines.graphs.multigrid import graph_multigrid
-from lowland.curvilinear import _distance_sums, local_mds
-from lowland.curvilinear._distance_sums import DistanceSums
-from lowland.curvilinear._local_stress import LocalStress
-from lowland.curvilinear._neighbor_overlap import NeighborOverlap
+from lowland.curvilinear import (
+    _local_stress,
+    local_mds,
+)
+from lowland.curvilinear._local_stress import DistanceSums, LocalStress, NeighborOverlap
 from lowland.curvilinear.local_mds import LocalMDS
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
@@ -141,7 +142,7 @@ def maps_of(n, d):
 
 @each(("d", "kind"), [(2, 0), (2, 1), (2, 2), (2, 3), (3, 0), (3, 1), (3, 3)])
 def test_forces_on_the_mesh_are_within_one_percent(d, kind, monkeypatch):
-    monkeypatch.setattr(_distance_sums, "MESH_ROWS", {2: 100, 3: 100})
+    monkeypatch.setattr(_local_stress, "MESH_ROWS", {2: 100, 3: 100})
     for Y in [list(maps_of(3000, d))[kind]]:
         exact = DistanceSums(10, d, 1)(Y)
         mesh = DistanceSums(3000, d, 1)
@@ -205,7 +206,7 @@ def test_a_curved_sheet_is_unrolled_and_mds_does_not():
 def test_the_grid_and_the_cycles_end_where_the_exact_sums_end(monkeypatch):
     X = swiss_roll(3000, random_state=0).X
     fast = LocalMDS(tau=0.01, random_state=0).fit(X)
-    monkeypatch.setattr(_distance_sums, "MESH_ROWS", {})
+    monkeypatch.setattr(_local_stress, "MESH_ROWS", {})
     exact = LocalMDS(tau=0.01, random_state=0).fit(X)
     assert fast.stress_ == pytest.approx(exact.stress_, rel=0.01)
     assert fast.lc_ > exact.lc_ - 0.05

@@ -11,8 +11,7 @@ from lowland import (
     TradeoffMDS,
     datasets,
 )
-from lowland._engines.local_stress.laws import Law
-from lowland._engines.local_stress.objective import AllPairs, LocalStress
+from lowland._engines.local_stress.objective import AllPairs, Law, LocalStress
 from lowland.errors import DataError, ParameterError
 from lowland.metrics import continuity, trustworthiness
 from reference.curvilinear.naive import (

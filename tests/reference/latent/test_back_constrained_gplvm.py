@@ -14,8 +14,14 @@ from lowland._engines.gaussian_processes.exact import log_likelihood
 from lowland._engines.gaussian_processes.sparse import sparse_bound
 from lowland.datasets import digits
 from lowland.latent import back_constrained_gplvm
-from lowland.latent._back_constraints import Perceptron, kernel_basis, linear_basis, network_of
-from lowland.latent._back_training import Parameters, Problem
+from lowland.latent._back_training import (
+    Parameters,
+    Perceptron,
+    Problem,
+    kernel_basis,
+    linear_basis,
+    network_of,
+)
 from reference.chance import not_below_in_pairs
 from reference.plain import slope_of
 from support.cases import each

@@ -10,7 +10,10 @@ from lowland._engines.gaussian_processes import stochastic
 from lowland.datasets import digits, iris, s_curve
 from lowland.errors import DataError
 from lowland.latent import _gplvm_training as training
-from lowland.latent._places import Process, placed_rows
+from lowland.latent._base import (
+    Process,
+    placed_rows,
+)
 from lowland.latent.gplvm import GPLVM
 from reference.chance import not_below_in_pairs
 from reference.plain import slope_of

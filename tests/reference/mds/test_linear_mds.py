@@ -29,7 +29,7 @@ def test_the_slope_is_half_the_gradient(power, irregular, distances):
     from lowland._core.monitor import Monitor
     from lowland._engines.linalg.column_basis import orthonormal_basis
     from lowland._engines.stress.objective import AllPairs
-    from lowland.mds._linear_stress import LinearStress
+    from lowland.mds.linear_mds import LinearStress
 
     X = irregular(20, 4)
     rng = np.random.default_rng(0)

@@ -9,7 +9,10 @@ from scipy.spatial.distance import cdist
 from lowland import LocalMAP, PaCMAP
 from lowland.datasets import digits
 from lowland.metrics import neighbor_recall, trustworthiness
-from lowland.neighbor import _pair_descent, _pair_placement
+from lowland.neighbor import (
+    _pair_base,
+    _pairs,
+)
 from reference.chance import not_below
 from support.cases import each
 from support.pair_maps import pairs_kept
@@ -30,7 +33,7 @@ def test_the_first_two_phases_are_those_of_pacmap():
 
 
 def test_weights_of_the_phases():
-    weights = [_pair_descent.weights_at(t, (100, 100, 250), 5.0) for t in range(450)]
+    weights = [_pairs.weights_at(t, (100, 100, 250), 5.0) for t in range(450)]
     assert {w.local for w in weights[:200]} == {0.0}
     assert all(w == (1, 0, 1, 5.0) for w in weights[200:])
 
@@ -125,7 +128,7 @@ def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(reach):
     model = LocalMAP(**params).fit(X[:1500])
     exact = model.transform(X[1500:])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_pair_placement, "GRID_POINTS", 1000)
+        patch.setattr(_pair_base, "GRID_POINTS", 1000)
         model._once.__init__()
         gridded = model.transform(X[1500:])
     assert not np.array_equal(exact, gridded)

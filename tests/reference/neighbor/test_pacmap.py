@@ -11,7 +11,10 @@ from lowland import PaCMAP
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.metrics import neighbor_recall, trustworthiness
-from lowland.neighbor import _pair_base, _pair_descent, _pair_placement, _pairs
+from lowland.neighbor import (
+    _pair_base,
+    _pairs,
+)
 from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
 from support.pair_maps import pairs_kept
@@ -120,7 +123,7 @@ def test_the_default_number_of_neighbors_grows_beyond_ten_thousand_rows(n, expec
 
 
 def test_weights_of_the_phases():
-    weights = [_pair_descent.weights_at(t, (100, 100, 250)) for t in range(450)]
+    weights = [_pairs.weights_at(t, (100, 100, 250)) for t in range(450)]
     assert weights[0] == (2, 1000, 1, 0)
     assert weights[50] == (2, 501.5, 1, 0)
     assert all(w == (3, 3, 1, 0) for w in weights[100:200])
@@ -295,7 +298,7 @@ def test_the_grid_of_a_large_map_gives_the_places_of_all_pairs(monkeypatch):
     for d in (1, 2, 3):
         model = PaCMAP(d, num_iters=(60, 60, 60), random_state=0).fit(X[:1500])
         exact = model.transform(X[1500:])
-        monkeypatch.setattr(_pair_placement, "GRID_POINTS", 1000)
+        monkeypatch.setattr(_pair_base, "GRID_POINTS", 1000)
         model._once.__init__()
         gridded = model.transform(X[1500:])
         monkeypatch.undo()

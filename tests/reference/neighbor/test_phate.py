@@ -11,8 +11,7 @@ from lowland._core.context import FitContext
 from lowland._core.errors import MemoryLimitError
 from lowland._core.monitor import Monitor
 from lowland.datasets import branching_tree
-from lowland.neighbor._alpha_decay import AlphaDecay
-from lowland.neighbor._diffusion import diffusion, entropies_of, knee, potential
+from lowland.neighbor._diffusion import AlphaDecay, diffusion, entropies_of, knee, potential
 from reference.chance import not_below_in_pairs
 from support.bent_rows import rows as irregular_rows
 from support.cases import each

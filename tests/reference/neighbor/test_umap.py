@@ -13,9 +13,12 @@ from lowland import UMAP
 from lowland._engines.embedding import descent
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
-from lowland.neighbor import _umap_forces
-from lowland.neighbor._fuzzy_graph import fuzzy_graph
-from lowland.neighbor._umap_law import curve_parameters, umap_law
+from lowland.neighbor import _umap_descent
+from lowland.neighbor._fuzzy_map import fuzzy_graph
+from lowland.neighbor._umap_descent import (
+    curve_parameters,
+    umap_law,
+)
 from lowland.neighbors import NeighborGraph, knn_graph
 from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
@@ -141,7 +144,7 @@ def test_maps_of_five_dimensions_are_as_good_as_those_of_umap_learn(monkeypatch)
     """Two seeds of all pairs and of drawn pairs each, against three of the peer."""
     some, labels, maps = X[:700], LABELS[:700], {}
     for pair in (0.0, 1e9):  # what a pair is taken to cost: all pairs, drawn pairs
-        monkeypatch.setattr(_umap_forces, "PAIR", pair)
+        monkeypatch.setattr(_umap_descent, "PAIR", pair)
         maps[pair] = [UMAP(5, random_state=seed).fit_transform(some) for seed in (0, 1)]
         found = [quality(some, Y, labels) for Y in maps[pair]]
         for measure, theirs in PEER_5D.items():

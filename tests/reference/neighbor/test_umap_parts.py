@@ -12,16 +12,23 @@ from scipy.spatial.distance import cdist
 
 from lowland import UMAP
 from lowland.errors import DataError, ParameterError
-from lowland.neighbor import _umap_forces, _umap_law
-from lowland.neighbor._density import DensityTerm, data_radii
-from lowland.neighbor._fuzzy_graph import FuzzyGraph, fuzzy_graph, memberships
-from lowland.neighbor._umap_forces import UmapForces, row_normalized
-from lowland.neighbor._umap_law import curve_parameters, umap_law
-from lowland.neighbor._umap_outsiders import known_squares
-from lowland.neighbor._umap_target import (
+from lowland.neighbor import _umap_descent
+from lowland.neighbor._fuzzy_map import (
+    FuzzyGraph,
     class_codes,
+    fuzzy_graph,
+    known_squares,
+    memberships,
     with_classes,
     with_numbers,
+)
+from lowland.neighbor._umap_descent import (
+    DensityTerm,
+    UmapForces,
+    curve_parameters,
+    data_radii,
+    row_normalized,
+    umap_law,
 )
 from lowland.neighbors import NeighborGraph, knn_graph
 from reference.plain import slope_of
@@ -216,11 +223,11 @@ def test_the_field_on_the_mesh_is_the_sum_over_pairs(d, pitch, error, monkeypatc
     places = rng.uniform(-3, 3, (12, d))[rng.integers(0, 12, 400)]
     Y = (places + rng.gamma(1.0, 0.25, (400, d))).astype(np.float32)
     graph = graph_of(rng.random((400, 3)), 5)
-    assert _umap_law.PITCH == 0.6
-    monkeypatch.setattr(_umap_law, "PITCH", pitch)
+    assert _umap_descent.PITCH == 0.6
+    monkeypatch.setattr(_umap_descent, "PITCH", pitch)
     found = []
     for pair in (0.0, 1e9):  # what a pair is taken to cost decides the way
-        monkeypatch.setattr(_umap_forces, "PAIR", pair)
+        monkeypatch.setattr(_umap_descent, "PAIR", pair)
         forces = UmapForces(row_normalized(graph), umap_law(1.577, 0.895), 5.0, 0, 1)
         push = np.empty_like(Y)
         forces.repel(Y, push, 3, True)
@@ -232,7 +239,7 @@ def test_the_field_on_the_mesh_is_the_sum_over_pairs(d, pitch, error, monkeypatc
 
 
 def test_drawn_pairs_are_drawn_anew_in_every_step_and_right_on_average(monkeypatch, irregular):
-    monkeypatch.setattr(_umap_forces, "PAIR", 1e9)
+    monkeypatch.setattr(_umap_descent, "PAIR", 1e9)
     Y = irregular(60, 5).astype(np.float32)
     forces = UmapForces(row_normalized(graph_of(Y, 5)), umap_law(1.577, 0.895), 5.0, 11, 1)
     steps = np.array([forces(Y).repulsion.copy() for _ in range(400)])

@@ -11,15 +11,15 @@ from lowland import PCA, datasets
 from lowland._core.context import FitContext
 from lowland._core.monitor import Monitor
 from lowland._engines.network.adam import Plan
-from lowland._engines.network.layers import first_weights
-from lowland._engines.network.passes import apply
+from lowland._engines.network.layers import apply, first_weights
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.metrics import trustworthiness
-from lowland.neural._autoencoder_sizes import epochs, hidden_units
 from lowland.neural._autoencoder_training import (
     Objective,
     corruption,
     descend,
+    epochs,
+    hidden_units,
     network_of,
     oriented,
     untied,

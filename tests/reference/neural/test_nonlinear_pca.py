@@ -10,8 +10,13 @@ from scipy.stats import spearmanr
 from lowland import PCA, NonlinearPCA
 from lowland._engines.network.layers import Network, first_weights
 from lowland.errors import DataError, MemoryLimitError, ParameterError
-from lowland.neural._nlpca_loss import BottleneckLoss, Code, InverseLoss, Rows
 from lowland.neural._nlpca_places import Decoder, nearest_places
+from lowland.neural._nlpca_training import (
+    BottleneckLoss,
+    Code,
+    InverseLoss,
+    Rows,
+)
 from reference.plain import slope_of
 from support.bent_rows import rows, with_holes
 from support.cases import each

@@ -17,9 +17,7 @@ from lowland.datasets import digits
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.metrics import trustworthiness
 from lowland.neural import parametric_tsne
-from lowland.neural._divergence_descent import divergence_slope
-from lowland.neural._free_map import FreeMap
-from lowland.neural._neighbor_noise import neighbor_noise
+from lowland.neural._divergence_descent import FreeMap, divergence_slope, neighbor_noise
 from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each

@@ -15,7 +15,7 @@ from lowland import (
 )
 from lowland._core.errors import DataError, MemoryLimitError
 from lowland.datasets import s_curve
-from lowland.spectral import _pair_kernel
+from lowland.spectral import diffusion_maps
 from support.cases import each
 
 X = s_curve(150, random_state=0).X
@@ -94,9 +94,9 @@ def test_rows_far_from_all_others_leave_no_doubt_about_diffusion_modes():
 
 def test_near_pairs_and_all_pairs_give_one_diffusion_map(monkeypatch):
     rows = s_curve(700, random_state=0).X
-    monkeypatch.setattr(_pair_kernel, "SPARSE_SHARE", 2.0)
+    monkeypatch.setattr(diffusion_maps, "SPARSE_SHARE", 2.0)
     sparse = DiffusionMaps(3, random_state=0).fit_transform(rows)
-    monkeypatch.setattr(_pair_kernel, "SPARSE_SHARE", -1.0)
+    monkeypatch.setattr(diffusion_maps, "SPARSE_SHARE", -1.0)
     dense = DiffusionMaps(3, random_state=0).fit_transform(rows)
     np.testing.assert_allclose(sparse, dense, atol=1e-8)
 

@@ -5,10 +5,9 @@ import pytest
 
 from lowland._core.monitor import Monitor
 from lowland._engines.graphs.geodesics import shortest_paths
-from lowland._engines.graphs.symmetrize import symmetrize
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.spectral._geodesic_axes import residual_variance
-from lowland.spectral._geodesic_squares import GeodesicSquares
+from lowland.spectral._geodesic_axes import GeodesicSquares, residual_variance
 from support.cases import each
 
 

@@ -11,8 +11,12 @@ from lowland._core.monitor import Monitor
 from lowland._engines.grids.lattice import Lattice
 from lowland.datasets import digits
 from lowland.errors import LowlandError, ParameterError
-from lowland.topographic._elastic_energy import Coefficients, ElasticGrid, coefficients
-from lowland.topographic._elastic_grid import start
+from lowland.topographic._elastic_surface import (
+    Coefficients,
+    ElasticGrid,
+    coefficients,
+    start,
+)
 from lowland.topographic.elastic_map import ElasticMap
 from support.cases import each
 

@@ -8,8 +8,16 @@ from scipy.stats import spearmanr
 
 from lowland import PCA, DiffeomorphicMap
 from lowland.errors import ParameterError
-from lowland.unfolding._flow import Flow, FlowEnergy, backward, forward, norms
-from lowland.unfolding._flow_descent import choose_centers, penalties_to, width_for
+from lowland.unfolding._flow_descent import (
+    Flow,
+    FlowEnergy,
+    backward,
+    choose_centers,
+    forward,
+    norms,
+    penalties_to,
+    width_for,
+)
 from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each

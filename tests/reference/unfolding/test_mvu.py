@@ -13,8 +13,7 @@ from lowland._core.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland.datasets import swiss_roll
 from lowland.errors import ConvergenceWarning, DataError, ParameterError
-from lowland.unfolding._lateration import place_by_lateration
-from lowland.unfolding._variance import KeptPairs, Lagrangian, duality_gap
+from lowland.unfolding._variance import KeptPairs, Lagrangian, duality_gap, place_by_lateration
 from support.bent_rows import rows as irregular_rows
 from support.cases import each
 

@@ -14,7 +14,7 @@ from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.unfolding import tcie
-from lowland.unfolding._boundary import half_sphere
+from lowland.unfolding._consistent_pairs import half_sphere
 from lowland.unfolding.tcie import TCIE
 from support.cases import each
 from support.oracles.mds import guttman
@@ -238,7 +238,7 @@ def test_the_stress_never_rises(n, criterion):
 def test_single_precision_gives_the_same_map(monkeypatch):
     X, _ = holed(600, seed=1)
     double = TCIE(random_state=0).fit(X)
-    monkeypatch.setattr("lowland._bases.geodesic_embedding.DOUBLE_ROWS", 100)
+    monkeypatch.setattr("lowland._bases.graphs.DOUBLE_ROWS", 100)
     single = TCIE(random_state=0).fit(X)
     assert single.edge_lengths_.dtype == np.float32
     assert abs(single.share_kept_ - double.share_kept_) < 1e-3

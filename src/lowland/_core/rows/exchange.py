@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError
+from lowland._core.errors import DataError, ParameterError, shown
 from lowland._core.memory import format_bytes, require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Job, naming_source
 from lowland._core.rows.leaves import Block, Task
 from lowland._core.validation import is_sparse
-from lowland._core.wording import shown
 
 if TYPE_CHECKING:
     from lowland._core.rows.table import Rows

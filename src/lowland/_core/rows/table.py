@@ -17,11 +17,14 @@ from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.rows.engines import Engine, Job, current_engine, naming_source, run_task
 from lowland._core.rows.exchange import exchanged
-from lowland._core.rows.folding import merge_all
+from lowland._core.rows.folding import (
+    check_sample,
+    merge_all,
+    sampled_rows,
+)
 from lowland._core.rows.identity import fingerprint
 from lowland._core.rows.leaves import TASK_ROWS, Block, Leaf, Task, count_rows, tasks_of
 from lowland._core.rows.parts import Parts, write_parts
-from lowland._core.rows.sampling import check_sample, sampled_rows
 from lowland._core.validation import is_sparse
 
 

@@ -9,10 +9,13 @@ import numpy as np
 
 from lowland import _native
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_rows import BUSY_ROWS
-from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
+from lowland._engines.distances.distance_rows import (
+    BUSY_ROWS,
+    TILE,
+    DistanceTiles,
+    rows_of,
+)
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metric_rows import rows_of
 from lowland._engines.distances.metrics import (
     canonical,
     check_metric_params,
@@ -20,7 +23,7 @@ from lowland._engines.distances.metrics import (
     has_directions,
     pairs_at_once,
 )
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 
 class CrossDistances:

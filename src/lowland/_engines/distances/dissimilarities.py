@@ -17,7 +17,7 @@ from lowland._core.monitor import Monitor
 from lowland._core.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
 from lowland._engines.distances.function_metric import check_symmetric
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits
 

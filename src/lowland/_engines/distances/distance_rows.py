@@ -16,23 +16,195 @@ from typing import Any, Protocol
 import numpy as np
 
 from lowland import _native
+from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland._core.units import largest
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_tiles import TILE, DistanceTiles
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metric_rows import in_units, metric_unit, rows_of
 from lowland._engines.distances.metrics import (
+    TREE_COLUMNS,
+    Directions,
     canonical,
     check_metric,
+    check_values,
     from_products,
     has_directions,
+    pair_distances,
     pairs_at_once,
+    tree_exponent,
+    unit_power,
 )
-from lowland._engines.distances.precomputed import check_distances
-from lowland._engines.distances.sparse_rows import row_squares, unit_rows
-from lowland._engines.linalg.blocks import row_blocks
-from lowland._engines.linalg.magnitude import scaled
+from lowland._engines.linalg.magnitude import near_one, scaled, unit_for, units_for
+from lowland._engines.linalg.products import row_blocks
+
+# Lengths and directions of sparse rows.
+
+
+def row_squares(X: Any) -> np.ndarray:
+    """Squared length of each row."""
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows of length 1; rows of zeros stay as they are."""
+    import scipy.sparse
+
+    X = near_one(X)
+    length = np.sqrt(row_squares(X))
+    return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
+
+
+# Checks of distances that the user computed.
+
+
+def check_distances(D: Any, argument: str, *, square: bool) -> None:
+    """Refuse a matrix that is not a matrix of distances."""
+    if square and D.shape[0] != D.shape[1]:
+        raise DataError(
+            f"{argument}: metric='precomputed' needs a square matrix of distances, not {D.shape}."
+        )
+    values = D.data if is_sparse(D) else D
+    least = values.min(initial=0.0)
+    if least < 0:
+        raise DataError(
+            f"{argument}: metric='precomputed' needs distances >= 0, but the least is {least:g}; "
+            "similarities must be turned into distances first."
+        )
+    if not square or is_sparse(D):  # a sparse graph may know a distance in one direction only
+        return
+    worst = max(float(np.abs(D[rows] - D[:, rows].T).max()) for rows in row_blocks(len(D), 512))
+    if worst > 1e-6 * max(float(D.max()), 1e-300):
+        raise DataError(
+            f"{argument}: metric='precomputed' needs a symmetric matrix, but X and its transpose "
+            f"differ by up to {worst:g}; use (X + X.T) / 2 if that is what you mean."
+        )
+
+
+# Rows as the distance kernels take them: directions for cosine, and units that do not overflow.
+#
+# Squares of extreme values overflow or vanish. Such rows are multiplied by a power of two, their
+# unit, which changes no digit, and the distances are divided by the same power of it.
+
+
+def metric_unit(greatest: float, metric: Any) -> float:
+    """The unit for rows whose largest value is ``greatest``; 1 unless that is extreme."""
+    return 1.0 if unit_power(metric) is None else unit_for(greatest)
+
+
+def metric_units(greatest: np.ndarray, metric: Any) -> np.ndarray:
+    """:func:`metric_unit` of each of several values."""
+    return np.ones(len(greatest)) if unit_power(metric) is None else units_for(greatest)
+
+
+def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
+    """Distances of the given rows, from the distances of rows in a unit."""
+    return in_type(distances, unit, metric, np.float64)
+
+
+def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.ndarray:
+    """:func:`in_units` in the type of the rows; refused if it cannot hold a distance."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = distances
+        for _ in range(unit_power(metric) or 0 if unit != 1.0 else 0):
+            found = found / unit
+        found = found.astype(dtype, copy=False)
+    if unit != 1.0:
+        lost = (np.isinf(found) & np.isfinite(distances)) | ((found == 0) & (distances > 0))
+        if lost.any():
+            raise DataError(
+                f"X: with metric={metric!r} a distance of two rows is {distances[lost][0]:g} in "
+                f"units of {1 / unit:g}, which is beyond what {np.dtype(dtype)} can hold; divide X "
+                f"by {1 / unit:.0e}."
+            )
+    return found
+
+
+def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows as the search takes them, and which of them have no direction (None: no matter)."""
+    check_values(X, metric, argument)
+    if has_directions(metric):
+        return Directions.of(X, metric)
+    return np.ascontiguousarray(X), None
+
+
+def true_distances(squares: np.ndarray, metric: str) -> np.ndarray:
+    """Distances from the squared ones of :func:`rows_of`, which may be overwritten."""
+    if metric == "sqeuclidean":
+        return squares
+    return np.sqrt(squares, out=squares) if metric == "euclidean" else squares / 2
+
+
+# Distances between chosen rows of a table, by tiles, in any metric, without the whole matrix.
+
+
+TILE = 1 << 22  # distances of one tile: 32 MB
+
+
+class DistanceTiles:
+    """d(x_i, x_j) for rows of X, dense or sparse, or entries of a matrix of distances.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    dtype : dtype
+        float32 if X is, else float64; distances themselves are computed in float64.
+    tree_exponent : float or None
+        The exponent of the Minkowski distance for a KD tree; None if a tree is not the faster way
+        to search, or does not know the metric.
+    """
+
+    def __init__(self, X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> None:
+        self.X = X.tocsr() if is_sparse(X) else np.asarray(X)
+        self.metric = canonical(metric)
+        self.params = dict(metric_params or {})
+        self.n, self.n_features = self.X.shape
+        self.precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
+        self.dtype = self.X.dtype if self.X.dtype == np.float32 else np.dtype(np.float64)
+        if self.precomputed and (is_sparse(X) or self.n != self.n_features):
+            kind = "a sparse matrix" if is_sparse(X) else f"shape {self.X.shape}"
+            raise DataError(f'metric="precomputed" needs a square array of distances; got {kind}.')
+        suited = self.n_features <= TREE_COLUMNS and unit_power(self.metric) == 1
+        self.tree_exponent = tree_exponent(self.metric, self.params) if suited else None
+
+    def dense(self, rows: Any) -> np.ndarray:
+        """Rows of X as a dense float64 array."""
+        return _dense(self.X[rows])
+
+    def tile(self, rows: Any, columns: Any) -> np.ndarray:
+        """Distances between some rows and others; of a matrix, the lesser of d_ij and d_ji."""
+        if self.precomputed:
+            here, there = self.X[rows][:, columns], self.X[columns][:, rows].T
+            return np.minimum(here, there).astype(np.float64)
+        here, there = self.dense(rows), self.X[columns]
+        # sparse rows become dense by parts, so that the table as a whole never does
+        step = max(1, TILE // self.n_features) if is_sparse(self.X) else max(1, there.shape[0])
+        parts = [
+            pair_distances(here, _dense(there[some]), self.metric, self.params)
+            for some in row_blocks(there.shape[0], step)
+        ]
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def between(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """d(x_i, x_j) pair by pair, for the metrics of trees."""
+        assert self.tree_exponent is not None
+        out = np.empty(i.size)
+        step = max(1, TILE // self.n_features)
+        for part in row_blocks(i.size, step):
+            gap = np.abs(self.dense(i[part]) - self.dense(j[part]))
+            out[part] = np.linalg.norm(gap, self.tree_exponent, axis=1)
+        return out
+
+    def blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows, so many at a time that their distances to all others are one tile."""
+        step = max(1, pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
+        for part in row_blocks(rows.size, step):
+            yield rows[part]
+
+
+def _dense(part: Any) -> np.ndarray:
+    return np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
+
 
 CACHED = 1 << 19  # distances that fit into the cache: 4 MB
 BUSY_ROWS = 48

@@ -22,10 +22,10 @@ import numpy as np
 from lowland import _native
 from lowland._core.monitor import Monitor
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import contiguous_blocks
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
 from lowland._engines.linalg.principal_axes import by_covariance, by_gram
+from lowland._engines.linalg.products import contiguous_blocks
 
 FULL_COLUMNS = 128
 LEADING = 96

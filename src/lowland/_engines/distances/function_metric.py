@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lowland._core.errors import ParameterError
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 CALLS = 1 << 12  # pairs between two looks at the monitor: a call takes some microseconds or more
 SAME = 1e-5  # of the largest: d(x, y) and d(y, x) may differ by rounding

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._core.constraints import Mapping, Null, Real
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._core.errors import DataError, ParameterError, shown, unknown_name
 from lowland._core.validation import is_sparse
-from lowland._core.wording import shown
 from lowland._engines.distances.function_metric import (
     CALLS,
     check_arguments,
@@ -66,7 +65,7 @@ _TABLE = (
     Metric("correlation", scipy="correlation", products=True, unit_power=0),
     Metric("cosine", scipy="cosine", products=True, sparse=True, unit_power=0),
     Metric("euclidean", ("l2",), "euclidean", products=True, sparse=True, unit_power=1, tree=2.0),
-    # of rows that _core/ranges.py has divided by the ranges of their columns
+    # of rows that _core/validation.py has divided by the ranges of their columns
     Metric("gower", scipy="cityblock", tree=1.0),
     Metric("hamming", scipy="hamming"),
     Metric("jaccard", scipy="jaccard", values="boolean"),
@@ -190,3 +189,54 @@ def pair_distances(
             f"{greatest:g}, is beyond what float64 can hold; divide X by {greatest:.0e}."
         )
     return D
+
+
+# Cosine and correlation as Euclidean distances between directions.
+#
+# For rows u, v of length 1, |u - v|^2 / 2 = 1 - cos(u, v); for correlation the rows are centered
+# first. A row without direction (all zeros; for correlation: constant) is at distance 1 from all
+# rows with a direction, and at distance 0 from other rows without one.
+
+
+class Directions(NamedTuple):
+    """Rows of length 1, with one more column that is 1 for rows without direction."""
+
+    rows: np.ndarray
+    empty: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, metric: str) -> Directions:
+        U = np.array(X, dtype=np.float64, order="C")
+        size = np.abs(U).max(axis=1, keepdims=True)
+        U /= np.where(size > 0, size, 1.0)  # neither tiny nor huge rows may over- or underflow
+        if metric == "correlation":
+            U -= U.mean(axis=1, keepdims=True)
+        length = np.linalg.norm(U, axis=1, keepdims=True)
+        empty = length <= 1e-13 * np.sqrt(X.shape[1])
+        U = np.where(empty, 0.0, U / np.where(empty, 1.0, length))
+        return cls(np.hstack([U, empty.astype(np.float64)]), empty[:, 0])
+
+
+def settle_empty(
+    ids: np.ndarray,
+    distances: np.ndarray,
+    empty_points: np.ndarray,
+    empty_rows: np.ndarray,
+    self_join: bool,
+) -> None:
+    """Set distances to and from rows without direction to exactly 1 or 0, in place.
+
+    For such a row, all rows with a direction tie, so that the first of them are its neighbors.
+    """
+    k = ids.shape[1]
+    for row in np.flatnonzero(empty_rows):
+        order = np.concatenate([np.flatnonzero(empty_points), np.flatnonzero(~empty_points)])
+        if self_join:
+            order = order[order != row]
+        ids[row] = order[:k]
+        distances[row] = np.where(empty_points[ids[row]], 0.0, 1.0)
+    touched = np.flatnonzero(~empty_rows & empty_points[ids].any(axis=1))
+    distances[touched] = np.where(empty_points[ids[touched]], 1.0, distances[touched])
+    order = np.lexsort((ids[touched], distances[touched]), axis=1)
+    ids[touched] = np.take_along_axis(ids[touched], order, axis=1)
+    distances[touched] = np.take_along_axis(distances[touched], order, axis=1)

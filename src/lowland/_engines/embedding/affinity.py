@@ -14,31 +14,167 @@ References: Hinton & Roweis (2002), Stochastic neighbor embedding, NIPS 15; van 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
-from lowland._core.card import Estimate
+from lowland._core.constraints import Real
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
-from lowland._engines.embedding.affinity_matrix import JointAffinities, symmetrize_affinities
-from lowland._engines.embedding.perplexity import check_perplexity, default_neighbors
+from lowland._core.traits import Estimate
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 
-__all__ = [
-    "ConditionalAffinities",
-    "JointAffinities",
-    "check_perplexity",
-    "conditional_affinities",
-    "default_neighbors",
-    "dense_conditional",
-    "dense_joint",
-    "joint_affinities",
-    "joint_affinities_cost",
-    "symmetrize_affinities",
-]
+# Perplexity, the effective number of neighbors: exp(entropy in nats) = 2^(entropy in bits).
+
+
+NEIGHBORS_PER_PERPLEXITY = 3  # weights of farther rows are below 1/100 of the nearest's
+
+
+def check_perplexity(
+    perplexity: float | Sequence[float], n: int | None, n_neighbors: int | None = None
+) -> tuple[float, ...]:
+    """The perplexities as a tuple; a perplexity that no row can attain is refused.
+
+    With m neighbors, a distribution has a perplexity of 1 (all weight on one) to m (all weights
+    equal). So 1 <= perplexity <= n - 1, and <= n_neighbors where only so many are known.
+
+    Parameters
+    ----------
+    perplexity : float or sequence of float
+    n : int or None
+        Number of fitted rows; None for new rows.
+    n_neighbors : int or None
+        Number of known neighbors of each row; None if all are known.
+    """
+    if n is not None and n < 2:
+        raise DataError(
+            f"perplexity cannot be attained with {n} row (n_samples={n}), which has no neighbor; "
+            "at least 2 rows are needed."
+        )
+    values = _listed(perplexity)
+    if not values or not all(Real(1, closed="left").allows(value) for value in values):
+        raise ParameterError(
+            f"perplexity={perplexity!r} is not allowed; expected a number >= 1 or a list of such."
+        )
+    largest = max(float(value) for value in values)
+    if n is not None and largest > n - 1:
+        raise ParameterError(
+            f"perplexity={largest:g} is too large for {n} rows (n_samples={n}); it is at most "
+            f"n_samples - 1 = {n - 1}, where all neighbors weigh the same. Take a smaller one."
+        )
+    if n_neighbors is not None and largest > n_neighbors:
+        raise ParameterError(
+            f"perplexity={largest:g} is too large for {n_neighbors} neighbors of each row; it is "
+            f"at most {n_neighbors}, where all of them weigh the same. Take a smaller one, or more "
+            "neighbors."
+        )
+    return tuple(float(value) for value in values)
+
+
+def _listed(perplexity: Any) -> list[Any]:
+    several = isinstance(perplexity, Sequence | np.ndarray) and not isinstance(perplexity, str)
+    return list(perplexity) if several else [perplexity]
+
+
+def default_neighbors(perplexity: float | Sequence[float], n: int) -> int:
+    """How many neighbors to find for a perplexity: three times as many, at most all n - 1."""
+    largest = max(check_perplexity(perplexity, n))
+    return min(n - 1, math.ceil(NEIGHBORS_PER_PERPLEXITY * largest))
+
+
+# The symmetric matrix of joint affinities.
+
+
+@dataclass(frozen=True, eq=False)
+class JointAffinities:
+    """The p_ij as a symmetric sparse matrix that sums to 1, without diagonal.
+
+    Row i has the weights ``indptr[i]`` to ``indptr[i + 1]``, columns ascending, of the neighbors of
+    i and of the rows that i is a neighbor of. A weight may be 0.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n + 1,), int64
+    indices : ndarray of shape (indptr[n],), int32
+    weights : ndarray of shape (indptr[n],), float32 or float64
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return self.indptr.size - 1
+
+    def __repr__(self) -> str:
+        return f"JointAffinities({self.n} rows, {self.weights.size} weights, {self.weights.dtype})"
+
+    def to_csr(self) -> Any:
+        import scipy.sparse
+
+        shape = (self.n, self.n)
+        return scipy.sparse.csr_matrix((self.weights, self.indices, self.indptr), shape=shape)
+
+
+def symmetrize_affinities(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    threads: int = 1,
+    *,
+    ascending: bool = False,
+) -> JointAffinities:
+    """(C + C^T) / sum(C + C^T) of a sparse matrix C, which has each column once in a row.
+
+    If the rows of C sum to 1, that is (C + C^T) / 2n. Columns -1 (missing) and the diagonal are
+    passed over. Symmetric to the last bit; O(entries). ``ascending`` tells that the columns of each
+    row ascend, none is missing and none is on the diagonal, which saves a quarter of the memory.
+    """
+    stored = columns.size
+    entry = 4 + weights.itemsize
+    require_memory(
+        stored * (4 + entry + (3 if ascending else 4) * entry),
+        task=f"the joint affinities of {starts.size - 1} rows",
+        alternative="take a smaller perplexity or fewer neighbors",
+    )
+    work = np.empty(-(-stored * (4 + entry) // 8))
+    columns = columns.astype(np.int32, copy=False)
+    transposed = _transposed(starts, columns, weights, work, threads)
+    # transposing sorts the columns; transposing twice sorts those of C
+    ordered = starts, columns, weights
+    if not ascending:
+        ordered = _transposed(*transposed, work, threads)
+    del work
+    total = float(ordered[2].sum(dtype=np.float64))
+    if not total > 0:
+        raise DataError(f"no row of the {starts.size - 1} has a neighbor, so there is no affinity.")
+    indptr = np.empty_like(starts)
+    _native.union_starts(*ordered[:2], *transposed[:2], indptr, threads)
+    indices, joint = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], weights.dtype)
+    _native.union_sum(*ordered, *transposed, 0.5 / total, indptr, indices, joint, threads)
+    return JointAffinities(indptr, indices, joint)
+
+
+def transposed_rows(
+    starts: np.ndarray, columns: np.ndarray, values: np.ndarray, threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The transpose of a sparse matrix: columns ascend, -1 and the diagonal are passed over."""
+    work = np.empty(-(-columns.size * (8 + values.itemsize) // 8))
+    return _transposed(starts, columns, values, work, threads)
+
+
+def _transposed(
+    starts: np.ndarray, columns: np.ndarray, values: np.ndarray, work: np.ndarray, threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    out = np.empty_like(starts), np.empty_like(columns), np.empty_like(values)
+    _native.transpose(starts, columns, values, work, *out, threads)
+    stored = int(out[0][-1])
+    return out[0], out[1][:stored], out[2][:stored]
 
 
 class ConditionalAffinities(NamedTuple):
@@ -109,7 +245,7 @@ def joint_affinities(
         n, k = weights.shape
         starts = np.arange(n + 1, dtype=np.int64) * k
         return symmetrize_affinities(starts, graph.indices.ravel(), weights.ravel(), threads)
-    from lowland._engines.graphs.checking import checked_graph  # imports scipy
+    from lowland._engines.graphs.weights import checked_graph  # imports scipy
 
     A = checked_graph(graph)
     starts = A.indptr.astype(np.int64)

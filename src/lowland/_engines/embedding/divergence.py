@@ -32,7 +32,7 @@ from lowland import _native
 from lowland._engines.embedding.affinity import JointAffinities
 from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.repulsion import Repulsion, weighted_repulsion
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 
 class Forces(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance, Slopes
-from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
 from lowland._engines.linalg.products import times
 

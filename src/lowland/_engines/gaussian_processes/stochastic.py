@@ -28,11 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
+from lowland._core.traits import Estimate
 from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.places import likely_starts, place_rows
-from lowland._engines.gaussian_processes.posterior import Posterior
 from lowland._engines.gaussian_processes.streamed import (
     streamed_bound,
     streamed_posterior,

@@ -23,7 +23,7 @@ import numpy as np
 
 from lowland._core.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance
-from lowland._engines.gaussian_processes.posterior import Posterior
+from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.sparse import (
     SparseBound,
     Sums,
@@ -33,7 +33,10 @@ from lowland._engines.gaussian_processes.sparse import (
     inverse_factor,
     posterior_from,
 )
-from lowland._engines.linalg.blocks import row_blocks, rows_within
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 
 BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
 BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points

@@ -19,13 +19,34 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from lowland import _native
-from lowland._core.card import Estimate
+from lowland._core.context import FitContext
 from lowland._core.errors import DataError, ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.graphs.checking import checked_graph
+from lowland._core.traits import Estimate
 from lowland._engines.graphs.components import connected_components
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.graphs.weights import checked_graph, row_numbers
+from lowland._engines.linalg.magnitude import in_units_of
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.neighbors.duplicates import EqualRows
+
+# Graphs with one vertex for all rows that are equal.
+
+
+def without_copies(graph: scipy.sparse.csr_matrix, equal: EqualRows | None) -> Any:
+    """The graph of the groups of equal rows; each group has the edges of all its rows."""
+    if equal is None:
+        return graph
+    m = len(equal.first)
+    rows, columns = equal.group[row_numbers(graph)], equal.group[graph.indices]
+    order = np.lexsort((graph.data, columns, rows))
+    rows, columns, lengths = rows[order], columns[order], graph.data[order]
+    new = np.ones(len(rows), bool)  # of several edges between two groups the shortest stays
+    new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    new &= rows != columns
+    starts = np.searchsorted(rows[new], np.arange(m + 1))
+    return scipy.sparse.csr_matrix((lengths[new], columns[new], starts), shape=(m, m))
+
 
 LANDMARKS = 4
 LEAF = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
@@ -237,3 +258,38 @@ def _require(plan: _Plan, n_rows: int, threads: int) -> None:
         task=f"geodesic distances from {n_rows} sources to {plan.n} rows",
         alternative="take fewer sources (landmarks), or float32 data",
     )
+
+
+# Geodesic distances of new rows: they are linked with rows of the graph, and paths begin there.
+
+
+LONGEST_LINK = 1e140  # relative to the longest edge; sums of larger squares overflow
+
+
+def geodesics_of_new_rows(
+    graph: scipy.sparse.csr_matrix,
+    links: scipy.sparse.csr_matrix,
+    unit: float,
+    landmarks: np.ndarray,
+    run: FitContext,
+    *,
+    owner: str,
+) -> np.ndarray:
+    """Distances of new rows to the landmarks, in float64 and in units of ``unit``, as the graph.
+
+    ``links`` are edges from the new rows to rows of the graph. The edges have one direction, so
+    that no path runs through another new row.
+    """
+    m, n = links.shape
+    starts = np.concatenate([graph.indptr, graph.indptr[-1] + links.indptr[1:]])
+    ends = np.concatenate([graph.indices, links.indices])
+    new_lengths = in_units_of(unit, links.data, LONGEST_LINK, owner).astype(graph.dtype)
+    lengths = np.concatenate([graph.data, new_lengths])
+    D = shortest_paths(
+        scipy.sparse.csr_matrix((lengths, ends, starts), shape=(n + m, n + m)),
+        np.arange(n, n + m),
+        threads=run.threads,
+        monitor=run.monitor,
+        dtype=graph.dtype,
+    )
+    return D[:, landmarks].astype(np.float64)

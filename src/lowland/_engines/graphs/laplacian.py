@@ -15,13 +15,19 @@ doi:10.1007/s11222-007-9033-z.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
+from lowland._core.context import FitContext
 from lowland._core.errors import ParameterError, unknown_name
-from lowland._engines.graphs.checking import checked_graph, row_numbers
+from lowland._engines.graphs.weights import (
+    checked_graph,
+    row_numbers,
+)
+from lowland._engines.linalg.eigen import smallest_eigenpairs
+from lowland._engines.linalg.magnitude import in_units_of
 
 KINDS = ["unnormalized", "symmetric"]
 
@@ -60,3 +66,88 @@ def laplacian_product(
         return V - root * times(root * V)
 
     return product
+
+
+# The leading eigenpairs of a random walk on a graph, for spectral maps.
+#
+# With weights w_ij = w_ji >= 0 and degrees d = W 1, the matrix S = D^(-1/2) W D^(-1/2) has the
+# eigenvalues of the walk D^(-1) W. The largest is 1 with the eigenvector sqrt(d). The pairs after
+# it are the smallest ones of the symmetric Laplacian I - S, whose norm is at most 2.
+#
+# References
+# ----------
+# von Luxburg (2007), A tutorial on spectral clustering, doi:10.1007/s11222-007-9033-z.
+
+
+TOLERANCE = 1e-4
+
+
+class GraphSpectrum(NamedTuple):
+    """Eigenvalues of S after the trivial 1, largest first, and unit eigenvectors in columns.
+
+    ``residual`` is the largest |S v - l v| relative to the largest 1 - l.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residual: float
+
+
+def graph_spectrum(
+    W: scipy.sparse.csr_matrix, q: int, run: FitContext
+) -> tuple[GraphSpectrum, np.ndarray]:
+    """The q leading eigenpairs of S for a connected graph of weights, and the degrees."""
+    L, degrees = laplacian(W, "symmetric")
+    return laplacian_spectrum(L, np.sqrt(degrees), q, run), degrees
+
+
+def laplacian_spectrum(L: Any, trivial: np.ndarray, q: int, run: FitContext) -> GraphSpectrum:
+    """The same from I - S, a matrix or a function that multiplies by it, and sqrt(d)."""
+    found = smallest_eigenpairs(
+        L,
+        q,
+        tol=TOLERANCE,
+        rng=run.rng,
+        monitor=run.monitor,
+        threads=run.threads,
+        trivial=trivial,
+        norm=2.0,
+    )
+    return GraphSpectrum(1 - found.values, found.vectors, found.residual)
+
+
+# Places of new rows from their distances to fitted rows (Nystroem's formula).
+#
+# y(x) = sum_j p(x, x_j) y_j / lambda,    p(x, x_j) = w(x, x_j) / sum_j w(x, x_j)
+
+
+SMALLEST_DIVISOR = 0.05  # smaller 1 - lambda would only amplify the noise of new rows
+
+
+def weighted_sum(weights: np.ndarray, indices: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """sum_j weights_ij places[indices_ij], one row per new row.
+
+    The sum runs over the columns of ``weights``, so a result does not depend on the other rows.
+    """
+    Z = np.zeros((len(weights), places.shape[1]))
+    for weight, index in zip(weights.T, indices.T, strict=True):
+        Z += weight[:, None] * places[index]
+    return Z
+
+
+def heat_exponents(distances: np.ndarray, bandwidth: float, owner: str) -> np.ndarray:
+    """(min d^2 - d^2) / bandwidth of each new row: the exponents of its weights.
+
+    Subtracting the smallest square changes no p. The nearest row gets the exponent 0, so that a
+    new row far from all fitted rows has a weight that does not underflow.
+    """
+    d = in_units_of(np.sqrt(bandwidth), distances, np.finfo(float).max / 2, owner)
+    nearest = d.min(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):  # the exponent -infinity has the weight 0
+        return -(d - nearest) * (d + nearest)
+
+
+def nystrom_divisors(eigenvalues: np.ndarray) -> np.ndarray:
+    """1 - lambda for the eigenvalues of a normalized Laplacian; 1 where that is below 0.05."""
+    divisors = 1 - eigenvalues
+    return np.where(divisors > SMALLEST_DIVISOR, divisors, 1.0)

@@ -23,7 +23,86 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.errors import DataError, ParameterError, unknown_name
+
+# What every graph is brought to before it is used.
+#
+# A graph is a square CSR matrix of distances or weights. Every stored entry is an edge, also a
+# zero: two equal rows are neighbors at distance 0.
+
+
+def checked_graph(
+    graph: Any, what: str = "graph", *, keep_loops: bool = False
+) -> scipy.sparse.csr_matrix:
+    """A square CSR matrix of finite numbers >= 0 with sorted columns.
+
+    Of repeated edges the shortest is kept. Entries on the diagonal are dropped unless
+    ``keep_loops``: a row is not its own neighbor. ``graph`` is a NeighborGraph or a sparse matrix
+    and is not modified. O(edges).
+    """
+    A = graph.to_csr() if hasattr(graph, "to_csr") else graph
+    if not scipy.sparse.issparse(A) or A.shape[0] != A.shape[1]:
+        got = f"shape {A.shape}" if scipy.sparse.issparse(A) else type(A).__name__
+        raise DataError(
+            f"{what} must be a square sparse matrix or a NeighborGraph of the fitted rows; "
+            f"got {got}."
+        )
+    A = scipy.sparse.csr_matrix(A, copy=True)
+    dtype = A.dtype if A.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    # adding 0 turns -0 into 0, whose bits `symmetrize` compares
+    A.data = A.data.astype(dtype) + dtype.type(0)
+    fine = np.isfinite(A.data) & (A.data >= 0)
+    if not fine.all():
+        raise DataError(
+            f"{what} holds {A.data[~fine][0]:g}; edges must be finite and not negative. Leave out "
+            "edges that do not exist instead of storing infinity or NaN."
+        )
+    A.sort_indices()
+    return _without_repeats(A, keep_loops)
+
+
+def _without_repeats(A: scipy.sparse.csr_matrix, keep_loops: bool) -> scipy.sparse.csr_matrix:
+    """A, whose indices are sorted, with each edge once, the shortest."""
+    rows, columns, data = row_numbers(A), A.indices, A.data
+    repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+    if repeated.any():
+        order = np.lexsort((data, columns, rows))  # rows and columns stay as they are
+        data = data[order]
+    wanted = np.ones(rows.size, bool) if keep_loops else rows != columns
+    wanted[1:] &= ~repeated
+    if wanted.all():
+        return A
+    starts = np.concatenate([[0], np.cumsum(wanted)])[A.indptr]
+    return scipy.sparse.csr_matrix((data[wanted], columns[wanted], starts), shape=A.shape)
+
+
+def row_numbers(A: scipy.sparse.csr_matrix) -> np.ndarray:
+    """The row of every stored entry of a CSR matrix."""
+    return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
+
+
+# The undirected graph of a directed one.
+
+
+def symmetrize(graph: Any) -> scipy.sparse.csr_matrix:
+    """The graph in which i and j are neighbors if either is a neighbor of the other.
+
+        w_ij = min(d_ij, d_ji) over those of the two that exist
+
+    Symmetric to the last bit. O(edges). scipy's ``maximum`` treats a stored 0 as a missing entry,
+    so edges of length 0 would be lost. It is therefore given integers: the bits of a float >= 0
+    are ordered like the float, and their distance from those of infinity is never 0.
+    """
+    A = checked_graph(graph)
+    integer = np.int32 if A.dtype == np.float32 else np.int64
+    ceiling = np.array(np.inf, A.dtype).view(integer)[()]
+    keys = A.copy()
+    keys.data = ceiling - A.data.view(integer)
+    keys = keys.maximum(keys.T.tocsr())
+    keys.sort_indices()
+    data = (ceiling - keys.data).astype(integer, copy=False).view(A.dtype)
+    return scipy.sparse.csr_matrix((data, keys.indices, keys.indptr), shape=A.shape)
+
 
 LEAST_WEIGHT = 1e-9  # an edge that is much too long still holds the graph together
 LOCAL_SHARE = 0.5  # of the distance to the k-th neighbor that is a local scale

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._core.traits import Estimate
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import all_pairs_cost
 from lowland._engines.linalg.eigen import all_eigenpairs, rank_cutoff
-from lowland._engines.linalg.eigen_costs import all_pairs_cost
 from lowland._engines.linalg.moments import column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 

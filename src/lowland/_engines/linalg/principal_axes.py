@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
+from lowland._core.traits import Estimate
 from lowland._core.units import in_unit
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
+from lowland._engines.linalg.dense_eigen import (
+    largest_pairs_cost,
+    operator_pairs_cost,
+)
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, Operator, fix_signs, largest_eigenpairs
-from lowland._engines.linalg.eigen_costs import largest_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.magnitude import safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
@@ -170,3 +173,32 @@ def by_krylov(
             axes = np.linalg.qr(backward(pairs.vectors))[0]
     variances, per_column = np.maximum(pairs.values, 0) / (n - 1), _per_column(squares, scale, n)
     return PrincipalAxes(mean, scale, fix_signs(axes).T, variances, per_column, n)
+
+
+# Where a falling curve of variances flattens, and what chance alone would give.
+
+
+def elbow(values: np.ndarray) -> int:
+    """The number of the entry, from 1, at which a curve bends most.
+
+    Both axes are scaled to [0, 1], and the entry farthest from the straight line between the first
+    and the last one is taken (Satopää et al. 2011); of equals the first. A straight line, and a
+    curve of fewer than three entries, bends nowhere: 1.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    values = values / (float(np.abs(values).max()) or 1.0)  # differences do not overflow
+    height = abs(float(values[0]) - float(values[-1]))
+    if len(values) < 3 or height == 0:
+        return 1
+    fallen = np.abs(values - values[0]) / height
+    apart = fallen - np.linspace(0.0, 1.0, len(values))
+    return int(np.argmax(apart)) + 1 if apart.max() > 1e-9 else 1
+
+
+def broken_stick(n_pieces: int) -> np.ndarray:
+    """Expected lengths, longest first, of a stick of length 1 broken at random: sum_{i>=k} 1/i / p.
+
+    >>> broken_stick(3).round(3)
+    array([0.611, 0.278, 0.111])
+    """
+    return np.cumsum(1.0 / np.arange(n_pieces, 0, -1))[::-1] / n_pieces

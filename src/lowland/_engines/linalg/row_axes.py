@@ -18,7 +18,6 @@ from lowland._core.rows.table import Rows
 from lowland._core.threads import limit_blas
 from lowland._core.units import in_unit
 from lowland._engines.linalg import products
-from lowland._engines.linalg.column_sums import ColumnSums, column_sums, merge_columns
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
 from lowland._engines.linalg.magnitude import (
     EXTREME,
@@ -26,7 +25,14 @@ from lowland._engines.linalg.magnitude import (
     safe_exponent,
     spread_of,
 )
-from lowland._engines.linalg.moments import Moments, merge, moments
+from lowland._engines.linalg.moments import (
+    ColumnSums,
+    Moments,
+    column_sums,
+    merge,
+    merge_columns,
+    moments,
+)
 from lowland._engines.linalg.principal_axes import PrincipalAxes, column_scale
 
 # Vectors per product: reading rows takes longer than multiplying them by a few more vectors, and

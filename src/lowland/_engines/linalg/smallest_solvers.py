@@ -24,16 +24,88 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.linalg
 
 from lowland._core.memory import available_memory, require_memory
 from lowland._core.monitor import Monitor
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg.block_lanczos import LargestPairs, Operator, block_lanczos
-from lowland._engines.linalg.chebyshev import low_pass
 from lowland._engines.linalg.dense_eigen import fix_signs, is_small, lapack_pairs
-from lowland._engines.linalg.factors import Inverse, inverse_of
 from lowland._engines.linalg.products import matrix_times
-from lowland._engines.linalg.skyline import Skyline, plan_skyline
+from lowland._engines.linalg.skyline import Skyline, SkylineCholesky, plan_skyline
+
+# A Chebyshev polynomial of a matrix, which makes small eigenvalues large.
+#
+# T_m maps [-1, 1] into itself, and outside it grows faster than any other such polynomial of its
+# degree. With [a, b] mapped to [-1, 1], eigenvalues below a become large: 0 becomes about
+# cosh(2 m sqrt(a / b)).
+
+
+def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
+    """V -> T_m(((a + b) - 2 M) / (b - a)) V, with M V = ``times(V)``, by T's recurrence.
+
+    Eigenvalues of M above a, up to b, become at most 1 in size, the smaller ones larger than 1.
+    """
+    center, half = (a + b) / 2, (b - a) / 2
+
+    def filtered(V: np.ndarray) -> np.ndarray:
+        before, now = V, (center * V - times(V)) / half
+        for _ in range(degree - 1):
+            after = times(now)
+            after -= center * now
+            after *= -2 / half
+            after -= before
+            before, now = now, after
+        return now
+
+    return filtered
+
+
+# Factors of a sparse positive semidefinite matrix with a small shift, by the faster of two.
+#
+# SuperLU           in an order with little fill-in; faster where a row couples with few others
+# SkylineCholesky   in the order along the graph, by dense algebra; faster where it couples with
+# many
+
+
+FIRST_SHIFT, LAST_SHIFT = 1e-13, 1e-6  # relative to the norm
+FEW_ENTRIES, LOW = 24, 400  # entries and mean height of a row up to which SuperLU is faster
+
+
+class Inverse(NamedTuple):
+    """``solve(V)`` = (M + shift I)^-1 V."""
+
+    solve: Operator
+    shift: float
+
+
+def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Inverse | None:
+    """(M + s I)^-1 with the smallest shift s for which factors exist; None: M is indefinite."""
+    n, shift = M.shape[0], FIRST_SHIFT * norm
+    thin = M.nnz <= FEW_ENTRIES * n and plan.n_bytes <= 8 * LOW * n
+    while shift < LAST_SHIFT * norm:
+        try:
+            if thin:
+                return Inverse(_superlu(M, shift), shift)
+            return Inverse(SkylineCholesky(M, plan, shift, threads).solve, shift)
+        except np.linalg.LinAlgError:
+            shift *= 30.0
+    return None
+
+
+def _superlu(M: Any, shift: float) -> Operator:
+    shifted = scipy.sparse.csc_matrix(M + shift * scipy.sparse.identity(M.shape[0]))
+    try:
+        factors = scipy.sparse.linalg.splu(
+            shifted,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:  # "Factor is exactly singular"
+        raise np.linalg.LinAlgError(str(error)) from error
+    return factors.solve
+
 
 MOST_FLOPS = 1e12  # of a factorization: about a minute
 ROUNDING = 1e-10  # eigenvalues below this share of the norm cannot be distinguished reliably

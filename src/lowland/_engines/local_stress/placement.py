@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._engines.local_stress.laws import Law
-from lowland._engines.local_stress.objective import AllPairs, PointSums
+from lowland._engines.local_stress.objective import AllPairs, Law, PointSums
 from lowland._engines.stress.placement import Height, between_nearest, equal_points, settled
 
 FLOAT64_POINTS = 1000  # distances to more points are float32, which is twice as fast

@@ -13,9 +13,12 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._engines.distances.distance_rows import (
+    row_squares,
+    unit_rows,
+)
 from lowland._engines.distances.metrics import pair_distances, pairs_at_once
-from lowland._engines.distances.sparse_rows import row_squares, unit_rows
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 TILE = 1 << 22  # distances per block: 32 MB
 

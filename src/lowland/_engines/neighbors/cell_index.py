@@ -27,7 +27,7 @@ from lowland._engines.distances.filter_space import (
     FilterSpace,
     PackedPoints,
 )
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.cell_search import (
     TARGET_RECALL,
     cell_centers,

@@ -15,7 +15,7 @@ import numpy as np
 from lowland._core.memory import require_memory
 from lowland._core.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 ENTRIES = 1 << 21  # candidates that `expand` handles at a time
 

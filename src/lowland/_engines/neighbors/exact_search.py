@@ -21,7 +21,7 @@ from lowland import _native
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 
 SPARE = 8  # candidates kept beyond k; more make the proof of step 2 easier
 MIN_ROOM = 24  # places for candidates beyond those kept, at least

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.constraints import Integer
 from lowland._core.context import FitContext
-from lowland._core.errors import DataError
+from lowland._core.errors import DataError, ParameterError, check_name, shown
 from lowland._core.monitor import Monitor
 from lowland._core.units import largest
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.directions import settle_empty
-from lowland._engines.distances.metric_rows import (
+from lowland._engines.distances.distance_rows import (
     in_type,
     metric_unit,
     metric_units,
@@ -33,7 +33,10 @@ from lowland._engines.distances.metric_rows import (
 from lowland._engines.distances.metrics import (
     TREE_COLUMNS,
     canonical,
+    check_metric,
     from_products,
+    metrics_with,
+    settle_empty,
     tree_exponent,
 )
 from lowland._engines.linalg.magnitude import scaled
@@ -41,7 +44,40 @@ from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.cell_index import CellIndex
 from lowland._engines.neighbors.exact_search import BOX_COLUMNS, ExactIndex
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search_options import check_k, check_search
+
+# Names of the search algorithms, and checks of the parameters of a search.
+
+
+METHODS = ("auto", "exact", "cells", "tree")
+
+
+def check_search(X: Any, metric: Any, params: dict[str, Any] | None, method: str) -> None:
+    """Refuse an algorithm that does not exist, or that does not work for the metric."""
+    check_name("method", method, METHODS)
+    check_metric(X, metric, params)
+    metric = canonical(metric)
+    if method == "cells" and (not from_products(metric) or is_sparse(X)):
+        raise ParameterError(
+            f"method='cells' works for dense data and {', '.join(metrics_with('products'))}, "
+            f"not for metric={metric!r}; use method='auto'."
+        )
+    if method == "tree" and (tree_exponent(metric) is None or is_sparse(X)):
+        raise ParameterError(
+            f"method='tree' works for dense data and {', '.join(metrics_with('tree'))}, "
+            f"not for metric={metric!r}; use method='auto'."
+        )
+
+
+def check_k(k: int, most: int, n_rows: int) -> None:
+    """Refuse a number of neighbors that the rows cannot have."""
+    if not Integer().allows(k):
+        raise ParameterError(f"n_neighbors={shown(k)} is not allowed; expected an integer >= 1.")
+    if not 1 <= k <= most:
+        raise ParameterError(
+            f"n_neighbors={k} is not possible with {n_rows} fitted rows (n_samples={n_rows}); "
+            + (f"expected 1 to {most}." if most >= 1 else "more rows are needed.")
+        )
+
 
 INDEX_ROWS = 50_000  # from here on, cells of fitted rows are faster than all of them
 LEAST_ROWS = 1000  # fewer rows are not worth cells, nor a tree

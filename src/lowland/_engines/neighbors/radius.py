@@ -12,7 +12,7 @@ import scipy.spatial
 from lowland._core.errors import ParameterError
 from lowland._core.memory import require_memory
 from lowland._core.monitor import Monitor
-from lowland._engines.distances.distance_tiles import DistanceTiles
+from lowland._engines.distances.distance_rows import DistanceTiles
 from lowland._engines.distances.metrics import canonical, check_metric
 
 # Bytes per edge while the graph is put together: pair, distance, both directions, and the result.

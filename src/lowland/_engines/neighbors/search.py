@@ -14,16 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
+from lowland._core.traits import Estimate
 from lowland._core.units import largest
 from lowland._core.validation import is_sparse
-from lowland._engines.distances.directions import settle_empty
+from lowland._engines.distances.distance_rows import (
+    check_distances,
+    in_type,
+    metric_unit,
+    rows_of,
+    true_distances,
+)
 from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS
-from lowland._engines.distances.metric_rows import in_type, metric_unit, rows_of, true_distances
-from lowland._engines.distances.metrics import canonical, from_products, tree_exponent
-from lowland._engines.distances.precomputed import check_distances
+from lowland._engines.distances.metrics import canonical, from_products, settle_empty, tree_exponent
 from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.block_search import NeighborLists
@@ -35,10 +39,11 @@ from lowland._engines.neighbors.index import (
     PRUNED_COLUMNS,
     PRUNED_ROWS,
     NeighborIndex,
+    check_k,
+    check_search,
     float_of,
     query_regime,
 )
-from lowland._engines.neighbors.search_options import check_k, check_search
 
 CELLS_ROWS = 200_000  # from here on, cells are faster than all pairs
 MANY_QUERIES = 6  # times sqrt(n): so many exact queries take as long as cutting n rows into cells

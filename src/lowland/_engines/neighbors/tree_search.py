@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland._core.monitor import Monitor
 from lowland._engines.distances.metrics import tree_exponent
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import NeighborLists, nearest_in_rows
 
 SPARE = 4  # candidates beyond k, to see whether others tie with the k-th

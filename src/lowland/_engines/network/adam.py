@@ -18,12 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.card import Estimate
 from lowland._core.context import FitContext
 from lowland._core.errors import DataError
-from lowland._engines.linalg.blocks import row_blocks, rows_within
-from lowland._engines.network.layers import Network
-from lowland._engines.network.passes import apply
+from lowland._core.traits import Estimate
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
+from lowland._engines.network.layers import Network, apply
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # those of the paper; training.cpp has them, too
 EXPLODED = 10.0  # times the loss at the start

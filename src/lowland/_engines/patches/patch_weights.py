@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.errors import DataError
 from lowland._core.monitor import Monitor
 from lowland._core.threads import limit_blas
-from lowland._engines.linalg.blocks import row_blocks
+from lowland._core.traits import Estimate
 from lowland._engines.linalg.eigen import all_eigenpairs
-from lowland._engines.patches.patch_points import Points
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.patches.patch_sums import Points
 
 CHUNK_NUMBERS = 2**19
 FARTHEST = 1e140  # beyond it, squares overflow

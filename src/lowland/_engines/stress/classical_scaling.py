@@ -15,11 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.card import Estimate
 from lowland._core.monitor import Monitor
+from lowland._core.traits import Estimate
 from lowland._engines.linalg import products
-from lowland._engines.linalg.blocks import row_blocks, rows_within
 from lowland._engines.linalg.centering import CenteredOperator, double_center
+from lowland._engines.linalg.dense_eigen import (
+    all_pairs_cost,
+    operator_pairs_cost,
+)
 from lowland._engines.linalg.eigen import (
     all_eigenpairs,
     eigenvalues,
@@ -28,8 +31,11 @@ from lowland._engines.linalg.eigen import (
     is_small,
     largest_eigenpairs,
 )
-from lowland._engines.linalg.eigen_costs import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
+from lowland._engines.linalg.products import (
+    row_blocks,
+    rows_within,
+)
 
 
 class Scaling(NamedTuple):

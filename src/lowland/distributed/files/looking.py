@@ -8,22 +8,27 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from lowland._core.errors import DataError
-from lowland._core.wording import listing
-from lowland.distributed.files.arrays import look_at_npy, look_at_zarr
+from lowland._core.errors import DataError, listing
 from lowland.distributed.files.columnar import (
     is_address,
     listed_addresses,
     look_at_address,
     look_at_columns,
+    look_at_npy,
+    look_at_zarr,
 )
 from lowland.distributed.files.leaves import Look, unread
 from lowland.distributed.files.text import TextReader
 from lowland.distributed.files.text_look import look_at_text
 from lowland.io.contents import unreadable
-from lowland.io.files.kinds import FORMATS, TEXTS, is_text, told_suffix
-from lowland.io.files.opening import GZIP_MAGIC
-from lowland.io.files.streams import is_stream
+from lowland.io.opening import (
+    FORMATS,
+    GZIP_MAGIC,
+    TEXTS,
+    is_stream,
+    is_text,
+    told_suffix,
+)
 from lowland.io.several import listed_sources
 
 PARQUET, ARROW, NPY, ZARR, DELIMITED = "Parquet", "Arrow", "NPY", "Zarr", "delimited text"

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
-from lowland._core.wording import count, listing, shown
+from lowland._core.errors import (
+    DataError,
+    ParameterError,
+    count,
+    listing,
+    shown,
+    unknown_name,
+)
 from lowland.distributed.files.leaves import Layout, Look
-from lowland.io.files.budget import column_bytes
+from lowland.io.budget import column_bytes
 from lowland.io.several import kind_of
 
 if TYPE_CHECKING:

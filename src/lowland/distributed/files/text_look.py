@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._core.errors import DataError
 from lowland.distributed.files.leaves import Look, stamp_of
-from lowland.distributed.files.records import Marks, count_records, read_bytes, record_starts
-from lowland.distributed.files.text import FALLBACK, Place, TextReader
-from lowland.distributed.files.values import TEXT, Written, decided
+from lowland.distributed.files.text import (
+    FALLBACK,
+    TEXT,
+    Marks,
+    Place,
+    TextReader,
+    Written,
+    count_records,
+    decided,
+    read_bytes,
+    record_starts,
+)
 from lowland.io.contents import Request, unreadable
-from lowland.io.files.kinds import MARKS
-from lowland.io.files.opening import File
+from lowland.io.opening import MARKS, File
 from lowland.io.text.delimited import read_delimited, split_text
 from lowland.io.text.dialect import LONGEST, Dialect, dialect_of
 

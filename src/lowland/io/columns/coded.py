@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lowland._core.errors import (
+    count,
+    listing,
+)
 from lowland._core.validation import is_sparse
-from lowland._core.wording import count, listing
 from lowland.io.contents import Contents
-from lowland.io.text.records import MISSING
-from lowland.preparation._coded import Code, check_columns_of_codes, codes_for, without_codes
+from lowland.io.text.dialect import MISSING
+from lowland.preparation._categories import (
+    Code,
+    check_columns_of_codes,
+    codes_for,
+    without_codes,
+)
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.wording import count, listing
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
+from lowland.io.budget import require_for_table
 from lowland.io.columns.guessing import guess_roles
 from lowland.io.contents import Contents, Request
-from lowland.io.files.budget import require_for_table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,11 +14,15 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lowland._core.errors import DataError, unknown_name
+from lowland.io.budget import (
+    refuse_bomb,
+    refuse_emptiness,
+    require_for_table,
+)
 from lowland.io.contents import Contents, Request, named_matrix, unreadable
-from lowland.io.files.budget import refuse_bomb, refuse_emptiness, require_for_table
-from lowland.io.files.opening import File
 from lowland.io.finite import as_floats
 from lowland.io.formats.sparse import SPARSE_MEMBERS, from_members
+from lowland.io.opening import File
 
 # Errors that numpy and zipfile raise on truncated, damaged and forged files.
 BROKEN = (

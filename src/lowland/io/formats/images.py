@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.wording import listing
+from lowland._core.errors import DataError, listing
+from lowland.io.budget import (
+    refuse_bomb,
+    require_for_table,
+)
 from lowland.io.contents import Contents, one_line
-from lowland.io.files.budget import refuse_bomb, require_for_table
 from lowland.io.finite import as_floats
 
 if TYPE_CHECKING:

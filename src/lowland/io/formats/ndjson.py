@@ -8,8 +8,8 @@ from typing import Any
 from lowland._core.errors import DataError
 from lowland._core.memory import require_memory
 from lowland.io.contents import Contents, Request
-from lowland.io.files.opening import File
 from lowland.io.formats.columnar import polars_reading
+from lowland.io.opening import File
 
 GROWTH = 4  # measured: polars holds the text and its parsed form at the same time
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.wording import listing
+from lowland._core.errors import DataError, listing
+from lowland.io.budget import require_for_sparse
 from lowland.io.contents import Contents, Request, named_matrix
-from lowland.io.files.budget import require_for_sparse
-from lowland.io.files.opening import opened
 from lowland.io.formats.columnar import polars_reading
 from lowland.io.formats.sparse import compressed_rows, read_matrix_market
+from lowland.io.opening import opened
 
 MATRIX = "matrix.mtx"
 GENES = ("features.tsv", "genes.tsv")

@@ -14,10 +14,13 @@ import numpy as np
 
 from lowland._core.errors import DataError
 from lowland._core.sparse_input import as_csr, well_formed
+from lowland.io.budget import (
+    require_for_sparse,
+    require_for_table,
+)
 from lowland.io.contents import Contents, Request, named_matrix, one_line, unreadable
-from lowland.io.files.budget import require_for_sparse, require_for_table
-from lowland.io.files.opening import File
 from lowland.io.finite import float_type
+from lowland.io.opening import File
 
 if TYPE_CHECKING:
     import scipy.sparse

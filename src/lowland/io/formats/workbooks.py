@@ -2,20 +2,152 @@
 
 from __future__ import annotations
 
+import copy
+import re
+import struct
+import zipfile
+import zlib
 from typing import TYPE_CHECKING, Any
 
-from lowland._core.errors import DataError, unknown_name
-from lowland._core.wording import listing
+import numpy as np
+
+from lowland._core.errors import DataError, listing, unknown_name
+from lowland._core.memory import format_bytes, require_memory
+from lowland.io.budget import (
+    HARMLESS,
+    RATIO,
+    refuse_bomb,
+)
 from lowland.io.contents import Contents, Request, unreadable
-from lowland.io.files.opening import File
-from lowland.io.formats.workbook_limits import check_workbook
-from lowland.io.text.conversions import numbers_in_text
+from lowland.io.opening import File
+from lowland.io.text.delimited import numbers_in_text
 from lowland.io.text.dialect import looks_numeric
 from lowland.io.text.formulas import unguarded
 from lowland.io.text.vector_text import with_vectors
 
 if TYPE_CHECKING:
     import polars as pl
+
+# Limits of an Excel file that are checked before a library reads it.
+#
+# The library allocates the whole rectangle of cells between the first and the last one, and a
+# copy of a shared text for every cell that refers to it. A file of a few kilobytes can therefore
+# ask for any amount of memory, and an allocation that fails ends the process. So the parts of the
+# file are unpacked here first: their true sizes, the places of their cells and the lengths of
+# their texts are known before anything large is allocated.
+
+
+CHUNK = 1 << 20
+CELL_BYTES = 64  # of one cell: 32 in the library's rectangle, as much in the columns made of it
+MOST_PARTS = 10_000
+PLACE = re.compile(rb"""\br\s*=\s*["']\s*([A-Za-z]{0,8})([0-9]{1,9})["']""")
+TAG = re.compile(rb"<(?:[\w.-]+:)?(c|row)[\s/>]")
+TEXT_PLACE = re.compile(rb"""\bt\s*=\s*["']s["'][^>]*>\s*<(?:[\w.-]+:)?v>\s*([0-9]{1,9})\s*<""")
+ITEM = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
+BROKEN = (
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def check_workbook(file: File) -> None:
+    """Refuse a file whose cells or texts need more memory than there is, or than they should."""
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            parts = archive.infolist()
+            if len(parts) > MOST_PARTS:
+                raise DataError(f"{file}: has {len(parts)} parts, which no Excel file has.")
+            _check_parts(file, archive, [part for part in parts if not part.is_dir()])
+    except DataError:
+        raise
+    except BROKEN as error:
+        raise unreadable(file, "Excel", error) from error
+
+
+def _check_parts(file: File, archive: zipfile.ZipFile, parts: list[zipfile.ZipInfo]) -> None:
+    lengths, places, unpacked = np.zeros(0, np.int64), [], 0
+    for part in parts:
+        content = _content(file, archive, part, unpacked)
+        unpacked += len(content)
+        if b"<" not in content[:100]:  # a picture
+            continue
+        if ITEM.search(content):
+            starts = [found.start() for found in ITEM.finditer(content)]
+            lengths = np.diff([*starts, len(content)])
+        elif TAG.search(content):
+            _check_rectangle(file, part.filename, content)
+            places.append(np.array(TEXT_PLACE.findall(content), dtype=np.int64))
+    used = np.concatenate(places) if places else np.zeros(0, np.int64)
+    used = used[used < len(lengths)]
+    if len(used) * int(lengths.max(initial=0)) > HARMLESS:
+        needed = int(lengths[used].sum())
+        refuse_bomb(file, needed, unpacked)
+        require_memory(
+            2 * needed,
+            task=f"{file}: reading {len(used)} cells of text",
+            alternative="save it as CSV with fewer columns",
+        )
+
+
+def _content(file: File, archive: zipfile.ZipFile, part: zipfile.ZipInfo, unpacked: int) -> bytes:
+    """A part, unpacked whatever size it declares, up to a limit for the whole file."""
+    most = max(HARMLESS, RATIO * file.size) - unpacked
+    undeclared = copy.copy(part)
+    undeclared.file_size = 1 << 62
+    pieces, size = [], 0
+    with archive.open(undeclared) as packed:
+        while piece := packed.read(CHUNK):
+            size += len(piece)
+            if size > most:
+                raise DataError(
+                    f"{file}: {format_bytes(file.size)} unpack to more than "
+                    f"{format_bytes(size + unpacked)}; save the sheet as CSV."
+                )
+            require_memory(size, task=f"{file}: unpacking it", alternative="save it as CSV")
+            pieces.append(piece)
+    if size != part.file_size:
+        raise ValueError(f"{part.filename} has {size} bytes and declares {part.file_size}")
+    return b"".join(pieces)
+
+
+def _check_rectangle(file: File, name: str, content: bytes) -> None:
+    """Refuse a sheet whose last row and column span far more cells than it stores."""
+    rows = columns = placed = 0
+    letters = set()
+    for found in PLACE.findall(content):
+        letters.add(found[0])
+        rows = max(rows, int(found[1]))
+        placed += 1
+    columns = max((_column(text) for text in letters), default=0)
+    stored = len(TAG.findall(content))
+    unplaced = max(stored - placed, 0)  # these follow the cell or row before them
+    cells = (rows + unplaced) * (columns + unplaced)
+    if cells * CELL_BYTES <= HARMLESS:
+        return
+    if cells > RATIO * stored:
+        raise DataError(
+            f"{file}: the cells of {name} span {rows} rows and {columns} columns, but only "
+            f"{stored} are stored; delete the cells far from the table, or save it as CSV."
+        )
+    require_memory(
+        cells * CELL_BYTES,
+        task=f"{file}: reading {rows} rows x {columns} columns",
+        alternative="save it as CSV",
+    )
+
+
+def _column(letters: bytes) -> int:
+    """The number of a column: A is 1, AA is 27."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - 64
+    return number
 
 
 def read_workbook(file: File, request: Request) -> Contents:

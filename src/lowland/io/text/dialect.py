@@ -17,17 +17,147 @@ All of it is decided here, from the first lines of the file:
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import io
 import itertools
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from lowland._core.errors import DataError
-from lowland.io.files.opening import File
-from lowland.io.text.records import MISSING, is_number
+from lowland.io.opening import MARKS, File
+
+# The encoding of a text file: UTF-8, UTF-16 or UTF-32 with a mark, or Windows-1252.
+#
+# Readers of text get UTF-8. A file in another encoding is copied to a temporary file in UTF-8,
+# and a note says so.
+
+
+CHUNK = 1 << 20
+FALLBACK = "cp1252"
+
+
+@contextlib.contextmanager
+def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
+    """The file, or a copy of it in UTF-8, and a note if it had to be converted."""
+    encoding = _encoding(file)
+    if encoding == "utf-8":
+        yield file, []
+        return
+    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+        copy = Path(folder) / f"text{file.suffix}"
+        _convert(file, encoding, copy)
+        shown = "Windows-1252 (Western European)" if encoding == FALLBACK else encoding.upper()
+        note = f"the file is no UTF-8 text and is read as {shown}"
+        yield File(copy, file.name), [note]
+
+
+def _encoding(file: File) -> str:
+    with file.path.open("rb") as opened:
+        start = opened.read(4)
+        for mark, encoding in MARKS:
+            if start.startswith(mark):
+                return encoding
+        opened.seek(0)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        valid = True
+        while chunk := opened.read(CHUNK):
+            if b"\0" in chunk:
+                raise DataError(
+                    f"{file}: holds a null byte, so it is no text in UTF-8; "
+                    "save the table as UTF-8 text."
+                )
+            pending = decoder.getstate()[0]
+            if valid and (pending or not chunk.isascii()):  # ASCII is by far the most common
+                valid = _decodes(decoder, chunk)
+        return "utf-8" if valid and not decoder.getstate()[0] else FALLBACK
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes) -> bool:
+    try:
+        decoder.decode(chunk)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _convert(file: File, encoding: str, copy: Path) -> None:
+    """Write a copy in UTF-8; bytes that the encoding does not know are refused with their line."""
+    line = 1
+    try:
+        with (
+            file.path.open(encoding=encoding, newline="") as text,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
+            while chunk := text.read(CHUNK):
+                if "\0" in chunk:
+                    raise DataError(f"{file}: holds a null character; save it as UTF-8 text.")
+                line += chunk.count("\n")
+                out.write(chunk)
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise _undecodable(file, encoding, line) from error
+
+
+def _undecodable(file: File, encoding: str, line: int) -> DataError:
+    if encoding != FALLBACK:
+        return DataError(f"{file}, line {line}: no valid {encoding.upper()}; save it as UTF-8.")
+    with file.path.open("rb") as lines:
+        for number, content in enumerate(lines, start=1):
+            try:
+                content.decode(FALLBACK)
+            except UnicodeDecodeError as error:
+                return DataError(
+                    f"{file}, line {number}: not UTF-8 text (byte 0x{content[error.start]:02x} at "
+                    f"position {error.start}); save the file as UTF-8."
+                )
+    return DataError(f"{file}: not UTF-8 text; save the file as UTF-8.")
+
+
+# A delimited text record by record, for line numbers; slow, and used only after an error.
+
+
+# Fields that say that a value is missing, in lower case.
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
+
+
+def records(file: File, separator: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Every record of a file in UTF-8 with the number of its last line, after skipped lines."""
+    with file.path.open(encoding="utf-8-sig", newline="") as lines:
+        for _ in range(skipped):
+            next(lines, None)
+        reader = csv.reader(lines, delimiter=separator, strict=True)
+        try:
+            for fields in reader:
+                yield skipped + reader.line_num, fields
+        except csv.Error as error:
+            reason = str(error)
+            if "unexpected end of data" in reason:
+                reason = "a quotation mark is opened and never closed"
+            raise DataError(f"{file}, line {skipped + reader.line_num}: {reason}.") from error
+
+
+def check_widths(file: File, separator: str, width: int, skipped: int = 0) -> None:
+    """Raise for the first line after skipped ones that has another number of fields."""
+    for line, fields in records(file, separator, skipped):
+        if fields and len(fields) != width:
+            raise DataError(
+                f"{file}, line {line}: {len(fields)} fields where the first line has {width}."
+            )
+
+
+def is_number(text: str) -> bool:
+    """Whether Python reads the text as a number; blanks around it are allowed."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
 
 SAMPLE = 1 << 16  # bytes of text that are looked at, but
 FEWEST_LINES, LONGEST = 6, 1 << 24  # at least so many lines, each up to so many bytes

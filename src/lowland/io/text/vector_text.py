@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._core.errors import DataError
+from lowland.io.budget import require_for_table
 from lowland.io.contents import Request
-from lowland.io.files.budget import require_for_table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,35 +2,113 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._core.errors import count
 from lowland._core.joint import JointModel
-from lowland._core.wording import count
 from lowland.io import Table, check_free, coordinate_names, map_frame
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.study._display import picture_html
-from lowland.study._keeping import Keeper
-from lowland.study._stages import STAGES, Stages
-from lowland.study._writing import Writing
-from lowland.study.aligning.held_out import HeldOut
-from lowland.study.aligning.pairs import Pairs
+from lowland.study._keeping import (
+    STAGES,
+    Keeper,
+    Stages,
+)
+from lowland.study.aligning.pairs import HeldOut, Pairs
 from lowland.study.aligning.sets import TableSet, without_row_names
-from lowland.study.aligning.summary import joint_quality, summary_of
 from lowland.study.fitting import Fit
-from lowland.study.outputs import MapFiles
+from lowland.study.outputs import MapFiles, Writing
 from lowland.study.pictures import picture_of_map
-from lowland.study.summary import plain_value, table_facts
+from lowland.study.summary import fit_entry, plain_value, table_facts
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+# What an alignment has to tell: the dictionary that its report is made of.
+
+
+def summary_of(
+    sets: Sequence[TableSet],
+    joint: Table,
+    pairs: Pairs,
+    fit: Fit,
+    measures: Sequence[Measures],
+    *,
+    held_out: HeldOut | None,
+    reason: str,
+    title: str,
+    log: list[str],
+    command: str,
+    color: str,
+    pictures: Mapping[str, bytes],
+) -> Any:
+    """The summary of one alignment, as :func:`lowland.report.write_report` takes it."""
+    from lowland import __version__
+
+    return {
+        "title": title,
+        "version": __version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "input": {
+            "source": joint.source,
+            "rows": sum(one.prepared.rows_read for one in sets),
+            "columns": sum(one.table.shape[1] for one in sets),
+            "features": None,
+            "dominant": [tuple(found) for one in sets for found in one.prepared.dominant],
+        },
+        "preparation": log,
+        "dropped_rows": [row for one in sets for row in one.prepared.dropped],
+        "ids": joint.ids.to_list(),
+        "labels": {name: joint.labels[name].to_list() for name in joint.labels.columns},
+        "color": color,
+        "maps": [_entry(fit, measures, pictures)],
+        "alignment": {
+            "sets": [
+                {
+                    "name": one.name,
+                    "rows": one.table.shape[0],
+                    "columns": one.numbers.shape[1],
+                    "partners": pairs.partners(place),
+                    "quality": joint_quality(measures[place]),
+                }
+                for place, one in enumerate(sets)
+            ],
+            "how": pairs.how,
+            "objects": pairs.n_objects,
+            "held_out": None if held_out is None else held_out.to_dict(),
+            "reason": reason,
+        },
+    }
+
+
+def joint_quality(measures: Measures) -> dict[str, Any]:
+    """The quality table of one set as plain values; empty if it was not measured."""
+    return {} if measures.table is None else measures.table.to_dict()
+
+
+def _entry(fit: Fit, measures: Sequence[Measures], pictures: Mapping[str, bytes]) -> dict[str, Any]:
+    """The entry of the one map; its quality is that of each set."""
+    shared = [name for name in measures[0].per_point if all(name in m.per_point for m in measures)]
+    return {
+        **fit_entry(fit),
+        "quality": {},
+        "per_point": {
+            name: np.concatenate([each.per_point[name] for each in measures]) for name in shared
+        },
+        "loss_history": None,
+        "pictures": dict(pictures),
+    }
+
 
 PICTURES = ("labels",)  # files beside the picture of the sets
 DPI = 110  # of pictures inside the report

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from lowland._core import registry
-from lowland._core.errors import ParameterError, StoppedError, unknown_name
+from lowland._core.errors import ParameterError, StoppedError, count, unknown_name
 from lowland._core.joint import JointModel
-from lowland._core.wording import count
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
-from lowland.study._interrupt import stopped_by_interrupt
-from lowland.study._keeping import Keeper
+from lowland.study._keeping import Keeper, Stages, peak_memory, stopped_by_interrupt
 from lowland.study._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
-from lowland.study._peak import peak_memory
-from lowland.study._stages import Stages
-from lowland.study.aligning.held_out import FEWEST, HeldOut, held_out_rows, measure_held_out
-from lowland.study.aligning.pairs import Pairs, match_columns, paired_rows
+from lowland.study.aligning.pairs import (
+    FEWEST,
+    HeldOut,
+    Pairs,
+    held_out_rows,
+    match_columns,
+    measure_held_out,
+    paired_rows,
+)
 from lowland.study.aligning.result import AlignedTables, Trial
 from lowland.study.aligning.sets import TableSet, joint_table, prepared_sets, set_names
 from lowland.study.fitting import Fit, FitOptions

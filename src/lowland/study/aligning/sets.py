@@ -12,10 +12,10 @@ import numpy as np
 from lowland._core.errors import DataError, ParameterError, unknown_name
 from lowland._core.validation import is_sparse
 from lowland.io import Table
-from lowland.io.files.streams import is_stream
 from lowland.io.in_memory import has_column_names, is_path
-from lowland.io.matching import as_names
-from lowland.preparation._coded import parse_codes
+from lowland.io.opening import is_stream
+from lowland.io.several import as_names
+from lowland.preparation._categories import parse_codes
 from lowland.preparation.preparation import Preparation
 from lowland.study.outputs import result_stem
 from lowland.study.tables.options import TableOptions

@@ -15,9 +15,14 @@ import numpy as np
 
 from lowland._core import registry
 from lowland._core.base import Reducer
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._core.errors import (
+    ParameterError,
+    count,
+    listing,
+    shown,
+    unknown_name,
+)
 from lowland._core.params import same_value
-from lowland._core.wording import count, listing, shown
 from lowland.study._parameters import (
     RENAMED,
     RUN_PARAMETERS,

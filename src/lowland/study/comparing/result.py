@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,11 +16,31 @@ from lowland.report.measures import Measures
 from lowland.study._display import ShownComparison
 from lowland.study._keeping import Keeper
 from lowland.study.comparing.entries import Entry
-from lowland.study.comparing.moving import moved
 from lowland.study.fitting import Fit
 from lowland.study.summary import map_entry, plain_value, sides_of, summarize
 from lowland.study.tables.preparing import Prepared
 from lowland.trust import Trust
+
+# What is known of a map, after the map was turned.
+
+
+def moved(trust: Trust, coordinates: np.ndarray) -> Trust:
+    """The same for a map that was rotated, reflected, scaled and moved to other coordinates."""
+    before = trust.coordinates
+    with_one = np.column_stack([before, np.ones(len(before))])
+    affine = np.linalg.lstsq(with_one, coordinates, rcond=None)[0]
+
+    def placed(points: np.ndarray) -> np.ndarray:
+        return np.column_stack([points, np.ones(len(points))]) @ affine
+
+    sizes = [float(np.linalg.norm(Y - Y.mean(axis=0))) for Y in (before, coordinates)]
+    scale = sizes[1] / sizes[0] if sizes[0] > 0 else 1.0
+    points = trust.points._replace(
+        home=placed(trust.points.home), spread=trust.points.spread * scale
+    )
+    islands = [each._replace(center=placed(each.center[None])[0]) for each in trust.islands]
+    return dataclasses.replace(trust, coordinates=coordinates, points=points, islands=islands)
+
 
 SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
 TURNED = (

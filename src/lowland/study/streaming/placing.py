@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lowland._core.chain import Chain
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
 from lowland._core.monitor import Monitor
 from lowland._core.rows.leaves import TASK_ROWS
 from lowland._core.rows.parts import MANIFEST, Parts
-from lowland._core.wording import count, listing
 from lowland.distributed.opening import open_rows
 from lowland.io import coordinate_names
 from lowland.study.placing import model_for, read_for_model
-from lowland.study.streaming.options import StreamOptions
+from lowland.study.streaming.choosing import StreamOptions
 from lowland.study.streaming.roles import Columns, Place, column_frames, look_at, written_names
 from lowland.study.tables.options import TableOptions
 

@@ -14,18 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
 from lowland._core.memory import available_memory
+from lowland._core.rows.folding import sampled_rows
 from lowland._core.rows.leaves import Block
-from lowland._core.rows.sampling import sampled_rows
 from lowland._core.rows.table import Rows
 from lowland._core.validation import all_finite
-from lowland._core.wording import count, listing
 from lowland.io import Table, as_table
 from lowland.io.contents import free_name
 from lowland.io.finite import fits_float32
 from lowland.io.several import LABEL, shown_name
-from lowland.study.streaming.options import grouped
+from lowland.study.streaming.choosing import grouped
 from lowland.study.tables.categories import frame_of
 from lowland.study.tables.options import TableOptions
 from lowland.study.tables.preparing import Prepared, prepare, read

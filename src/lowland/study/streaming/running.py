@@ -19,16 +19,29 @@ from lowland.distributed.opening import open_rows
 from lowland.io import coordinate_names
 from lowland.linear.pca import PCA
 from lowland.report.measures import NOT_MEASURED, Measures
-from lowland.study._keeping import Keeper
-from lowland.study._stages import Stages
+from lowland.study._keeping import Keeper, Stages
 from lowland.study.fitting import Fit
 from lowland.study.run import RunOptions, choose_color, with_gower
-from lowland.study.streaming.fitting import FittedModel, fit_rows
-from lowland.study.streaming.judging import judge_sample
-from lowland.study.streaming.measuring import PCA_COLUMNS, measure_rows, measured_numbers
-from lowland.study.streaming.options import StreamOptions
-from lowland.study.streaming.refining import check_refinable, refine
-from lowland.study.streaming.result import StreamedMap, StreamFacts
+from lowland.study.streaming.choosing import StreamOptions
+from lowland.study.streaming.fitting import (
+    FittedModel,
+    check_refinable,
+    fit_rows,
+    refine,
+)
+from lowland.study.streaming.measuring import (
+    PCA_COLUMNS,
+    judge_sample,
+    measure_rows,
+    measured_numbers,
+)
+from lowland.study.streaming.result import (
+    Home,
+    Room,
+    StreamedMap,
+    StreamFacts,
+    run_identity,
+)
 from lowland.study.streaming.roles import (
     Columns,
     Looked,
@@ -39,7 +52,6 @@ from lowland.study.streaming.roles import (
     prepared_sample,
     written_names,
 )
-from lowland.study.streaming.saving import Home, Room, run_identity
 from lowland.study.tables.preparing import Prepared
 from lowland.study.targets import Target, learned_target
 from lowland.study.trusting import NOT_JUDGED

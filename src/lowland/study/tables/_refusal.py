@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lowland._core.errors import DataError
-from lowland._core.wording import count, listing
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+)
 from lowland.io import Table
 from lowland.study.tables.options import TableOptions
 

@@ -11,14 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.docstrings import complete, entries
-from lowland._core.errors import ParameterError
-from lowland._core.wording import PYTHON, Spelling
-from lowland._core.wording import shown as shown_value
+from lowland._core.errors import (
+    PYTHON,
+    ParameterError,
+    Spelling,
+)
+from lowland._core.errors import shown as shown_value
+from lowland._core.params import (
+    complete,
+    entries,
+)
 from lowland.io import holds_distances
 from lowland.io.in_memory import has_column_names, is_path
-from lowland.preparation._coded import parse_codes
-from lowland.preparation._normalizing import STEPS
+from lowland.preparation._categories import parse_codes
+from lowland.preparation._scales import STEPS
 from lowland.preparation.encoding import Cycles, Orders
 
 CHOICES = {

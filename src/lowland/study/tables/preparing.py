@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, unknown_name
+from lowland._core.errors import (
+    DataError,
+    count,
+    listing,
+    unknown_name,
+)
 from lowland._core.memory import format_bytes
-from lowland._core.wording import count, listing
 from lowland._engines.linalg.moments import without_gaps
 from lowland.io import (
     Table,
@@ -21,15 +25,19 @@ from lowland.io import (
 )
 from lowland.io.in_memory import NAME, is_path
 from lowland.io.label_file import read_labels
-from lowland.preparation._coded import parse_codes
+from lowland.preparation._categories import parse_codes
 from lowland.preparation._neighbors_fill import N_NEIGHBORS
 from lowland.preparation.preparation import Preparation
-from lowland.study.tables._counts import count_notes
-from lowland.study.tables._missing import without_missing
 from lowland.study.tables._refusal import refuse_remains
-from lowland.study.tables._sentinels import sentinel_notes
-from lowland.study.tables._variance import Dominant, dominating, dominating_note
 from lowland.study.tables.categories import TakingPart, encoding_log, frame_of, take_part
+from lowland.study.tables.missing import (
+    Dominant,
+    count_notes,
+    dominating,
+    dominating_note,
+    sentinel_notes,
+    without_missing,
+)
 from lowland.study.tables.options import TableOptions
 
 if TYPE_CHECKING:

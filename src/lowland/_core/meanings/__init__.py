@@ -1,1 +1,0 @@
-"""What the contents of fitted attributes must satisfy: each alone, and beside others."""

@@ -1,1 +1,0 @@
-"""Files and streams: opened, unpacked, recognized by their bytes, held against memory."""

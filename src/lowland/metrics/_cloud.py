@@ -1,0 +1,222 @@
+"""Checks of what tests of islands are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland._core.constraints import Integer
+from lowland._core.errors import DataError, ParameterError, shown
+from lowland._core.monitor import Monitor
+from lowland._core.units import exponent_for, in_unit, largest_value
+from lowland._core.validation import is_sparse
+from lowland._engines.distances.metrics import Directions
+from lowland._engines.linalg import products
+from lowland._engines.linalg.centering import double_center
+from lowland._engines.linalg.eigen import largest_eigenpairs
+from lowland._engines.linalg.magnitude import near_one
+from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland.metrics._options import Options
+from lowland.metrics._views import View
+
+
+def checked_islands(
+    islands: Any, n: int | None = None, argument: str = "islands", least: int = 0
+) -> np.ndarray:
+    """Islands as integers from ``least`` on, one for each of n rows."""
+    try:
+        codes = np.asarray(islands)
+    except ValueError:
+        raise DataError(f"{argument} is no array; give one integer for each row.") from None
+    if codes.ndim != 1 or codes.dtype.kind not in "iub" or len(codes) != (n or len(codes)):
+        rows = "row" if n is None else f"of {n} rows"
+        raise DataError(
+            f"{argument} has shape {codes.shape} and type {codes.dtype}; give one integer for each "
+            f"{rows}, as lowland.metrics.islands does."
+        )
+    low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+    if low < least:
+        missing = "" if least == 0 else ", -1 for rows that a map does not have"
+        raise DataError(f"{argument} holds {low}; give 0 for rows of no island{missing}.")
+    # Numbers beyond the number of rows would be mostly empty islands.
+    if high > len(codes):
+        raise DataError(f"{argument} holds {high} for {len(codes)} rows; number them 1, 2, ...")
+    return codes.astype(np.int64)
+
+
+def checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
+    """Different pairs of islands from 1 to m, each in order."""
+    expected = f"expected two different islands from 1 to {m}."
+    if not isinstance(pairs, Sequence | np.ndarray) or isinstance(pairs, str):
+        raise ParameterError(f"pairs={shown(pairs)} is not allowed; give a list of pairs.")
+    found = set()
+    for pair in pairs:
+        several = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
+        if not several or not all(Integer(1, m).allows(number) for number in pair):
+            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
+        one, other = sorted(int(number) for number in pair)
+        if one == other:
+            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
+        found.add((one, other))
+    return sorted(found)
+
+
+def checked_neighbors(n_neighbors: Any) -> int:
+    if not Integer(1).allows(n_neighbors):
+        raise ParameterError(
+            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
+        )
+    return int(n_neighbors)
+
+
+def checked_graph(graph: Any, n: int) -> NeighborGraph | None:
+    """A graph of n rows, or None."""
+    if graph is None:
+        return None
+    if not isinstance(graph, NeighborGraph):
+        raise ParameterError(
+            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
+        )
+    if len(graph) != n or graph.n_points != n:
+        raise DataError(
+            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
+            f"{n} rows; give a graph of the rows of X."
+        )
+    return graph
+
+
+# Rows of any table as points with Euclidean distances, for tests on a few of them.
+
+
+MOST_COLUMNS = 100  # more are reduced by PCA
+AXES = 50
+AXES_ROWS = 5_000  # of which the principal axes are computed
+
+
+class Cloud:
+    """Points whose distances are those of the rows: ``of(rows)`` gives coordinates of some rows.
+
+    Dense rows are taken as they are; with more than 100 columns, and if they are sparse, their
+    scores on the 50 leading principal axes. Cosine and correlation are Euclidean distances of
+    directions. Any other metric is measured among the rows asked for, and classical scaling gives
+    up to 50 coordinates.
+    """
+
+    def __init__(self, X: Any, options: Options) -> None:
+        if isinstance(X, NeighborGraph):
+            raise DataError("X is a neighbor graph; this measure needs the data.")
+        self.X = options.checked(X, "X")
+        self.n = self.X.shape[0]
+        self.options, self.metric = options, options.metric
+        self._axes: PrincipalAxes | None = None
+        self._exponent = 0
+        columns = self.metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
+        dense = not is_sparse(self.X)
+        self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
+        if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
+            self._exponent = exponent_for(largest_value(self.X))  # squares must not overflow
+            self._axes = self._leading_axes()
+
+    @classmethod
+    def over(cls, X: Any, options: Options) -> Cloud:
+        """X itself if it is a cloud, else the cloud of a table."""
+        return X if isinstance(X, Cloud) else cls(X, options)
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """Coordinates of some rows, (m, p) in float64."""
+        if not self._by_columns:
+            return self._scaled(rows)
+        if self._axes is None:
+            return np.ascontiguousarray(self._taken(rows), dtype=np.float64)
+        threads = self.options.threads
+        mean, axes = self._axes.mean, self._axes.axes
+        scores = products.times(self._taken(rows), mean, np.ascontiguousarray(axes.T), threads)
+        return in_unit(np.asarray(scores, dtype=np.float64), -self._exponent)
+
+    def _taken(self, rows: np.ndarray) -> Any:
+        taken = in_unit(self.X[rows], self._exponent)
+        directed = self.metric in ("cosine", "correlation")
+        return Directions.of(taken, self.metric).rows if directed else taken
+
+    def _leading_axes(self) -> PrincipalAxes:
+        rng = np.random.default_rng(0)
+        some = np.sort(rng.choice(self.n, min(self.n, AXES_ROWS), replace=False))
+        taken = self._taken(some)
+        n_axes = min(AXES, *taken.shape)
+        with self.options.working() as monitor:
+            return leading_axes(taken, n_axes, self.options.threads, rng, monitor)
+
+    def _scaled(self, rows: np.ndarray) -> np.ndarray:
+        """Classical scaling of the distances among some rows."""
+        options = self.options
+        view = View(self.X, None, options.metric, options.metric_params, options.threads)
+        D = view.distances_among(rows).of(np.arange(len(rows)))
+        e = exponent_for(largest_value(D))
+        B = in_unit(D, e) ** 2
+        B = (B + B.T) / 2  # given distances may differ in the last bit
+        double_center(B, -0.5)
+        with Monitor("metrics", verbose=False):
+            found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
+        return in_unit(found.vectors * np.sqrt(np.maximum(found.values, 0)), -e)
+
+
+# Which islands are neighbors: in the map, and in the data.
+
+
+POINTS = 4000  # of all islands together, between which distances are measured
+MOST_POINTS = 200  # of one island
+LINKS = 3  # islands that are linked most to one
+LEAST_LINK = 0.02  # share of the edges of the smaller island
+
+
+def neighboring_pairs(Y: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]:
+    """Islands A, B with no third C that lies between: d(A, B)^2 <= d(A, C)^2 + d(B, C)^2.
+
+    d is the smallest distance between points of two islands (of a sample). This is the Gabriel
+    graph of the islands; it holds for maps of any dimension.
+    """
+    m = int(codes.max(initial=0))
+    if m < 2:
+        return []
+    each = max(4, min(MOST_POINTS, POINTS // m))
+    rng = np.random.default_rng(0)
+    Y, samples = near_one(Y), []
+    for number in range(1, m + 1):
+        rows = np.flatnonzero(codes == number)
+        samples.append(Y[np.sort(rng.choice(rows, min(each, len(rows)), replace=False))])
+    D2 = np.zeros((m, m))
+    for one in range(m):
+        for other in range(one + 1, m):
+            apart = samples[one][:, None] - samples[other][None]
+            D2[one, other] = D2[other, one] = (apart**2).sum(axis=2).min(initial=np.inf)
+    found = []
+    for one in range(m):
+        for other in range(one + 1, m):
+            around = D2[one] + D2[other]
+            around[[one, other]] = np.inf
+            if D2[one, other] <= around.min(initial=np.inf):
+                found.append((one + 1, other + 1))
+    return found
+
+
+def linked_pairs(ids: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]:
+    """For each island, the others to which most of its neighbor edges in the data lead."""
+    m = int(codes.max(initial=0))
+    known = ids >= 0
+    start = np.repeat(codes, ids.shape[1]).reshape(ids.shape)
+    end = codes[np.where(known, ids, 0)]
+    crossing = known & (start != end) & (start > 0) & (end > 0)
+    edges = np.bincount(start[crossing] * (m + 1) + end[crossing], minlength=(m + 1) ** 2)
+    edges = edges.reshape(m + 1, m + 1)
+    edges = edges + edges.T
+    sizes = np.bincount(codes, minlength=m + 1)
+    links = edges / np.maximum(2 * ids.shape[1] * np.minimum(sizes[:, None], sizes), 1)
+    found = set()
+    for one in range(1, m + 1):
+        for other in np.argsort(-links[one], kind="stable")[:LINKS].tolist():
+            if links[one, other] >= LEAST_LINK:
+                found.add((min(one, other), max(one, other)))
+    return sorted(found)

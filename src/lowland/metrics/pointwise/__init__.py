@@ -1,1 +1,0 @@
-"""Measures of each point: what its neighborhood has lost and gained."""

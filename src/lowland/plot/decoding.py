@@ -1,0 +1,481 @@
+"""Pictures of what a method with an inverse makes of places in its map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._core.errors import DataError, ParameterError
+from lowland.plot._figure import (
+    DARK_GREY,
+    INK,
+    TEXT,
+    check_table,
+    clean,
+    name_axes,
+    new_figure,
+    note,
+    write_title,
+)
+from lowland.plot._legend import add_legend, legend_size
+from lowland.plot._points import point_look, scatter_in_random_order
+from lowland.plot.colors import Coloring, Continuum, encode_labels, of_rows
+from lowland.plot.grids import value_colors
+from lowland.plot.maps import axis_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Rows as images: checks, and many images in one frame.
+
+
+GAP = "#cfe3f5"  # a pixel without a value, which no grey value resembles
+
+
+def check_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
+    """Height and width, and 3 for colors."""
+    shape = tuple(int(side) for side in image_shape)
+    if len(shape) not in (2, 3) or min(shape) < 1 or (len(shape) == 3 and shape[2] != 3):
+        raise ParameterError(f"image_shape={shape} must be (height, width) or (height, width, 3).")
+    return shape
+
+
+def check_images(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """One row of pixels per image, as float64; what is not finite is NaN."""
+    try:
+        values = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds something that is not a number: {error}.") from None
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(f"{name} must have rows and columns, but has shape {values.shape}.")
+    if values.shape[1] != np.prod(shape):
+        raise DataError(
+            f"image_shape={shape} has {np.prod(shape)} pixels, but {name} has "
+            f"{values.shape[1]} columns."
+        )
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def image_limits(images: np.ndarray, limits: tuple[float, float] | None) -> tuple[float, float]:
+    """Black and white: as given, else the lowest and the highest value."""
+    if limits is None:
+        known = images[np.isfinite(images)]
+        limits = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low, high = limits
+    return (low, high) if low < high else (low, low + 1.0)
+
+
+def draw_image(
+    axes: Axes,
+    pixels: np.ndarray,
+    shape: tuple[int, ...],
+    box: tuple[float, float, float, float],
+    limits: tuple[float, float],
+) -> None:
+    """Draw one image into a box (left, right, bottom, top) of axes that hold many.
+
+    A missing grey value is transparent, and a missing color is grey.
+    """
+    low, high = limits
+    image = pixels.reshape(shape)
+    if len(shape) == 3:
+        image = np.nan_to_num(image, nan=low / 2 + high / 2)
+        image = np.clip((image - low) / (high - low), 0.0, 1.0)
+    drawn = axes.imshow(image, cmap="gray", vmin=low, vmax=high, extent=box, zorder=2)
+    drawn.set_in_layout(False)  # the layout of hundreds of images would take seconds
+
+
+# Decoded places as images, each at its place over the map.
+
+
+LONGEST, SHORTEST = 6.5, 1.0  # inches of the longer and at least of the shorter side
+FILLED, FRAME = 0.8, 0.88  # widths of an image and of its frame, as shares of its cell
+FAINT = 0.5  # opacity of a row relative to one of a map
+MOST_POINTS = 20_000  # rows that are drawn behind the images
+
+
+def decoded_images(
+    Y: np.ndarray,
+    places: np.ndarray,
+    images: np.ndarray,
+    image_shape: Sequence[int],
+    labels: Sequence[Any] | np.ndarray | None = None,
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str | None = None,
+    label_name: str | None = None,
+    axis_names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw what a method makes of places in its map: an image at each place.
+
+    The rows of the map are faint points behind the images. The frame of an image has the color of
+    the row nearest to its place. All images have one scale of brightness.
+
+    Parameters
+    ----------
+    Y : array of shape (n_rows, 1 or 2)
+        The map.
+    places : array of shape (n_places, 1 or 2)
+        A regular grid of places, with or without gaps.
+    images : array of shape (n_places, n_pixels)
+        What ``inverse_transform`` makes of the places. NaN is white.
+    image_shape : (height, width) or (height, width, 3)
+        Pixels are in rows, then columns, then colors.
+    labels : array of shape (n_rows,), optional
+        Categories or numbers, as for :func:`scatter_map`.
+    limits : (float, float), optional
+        Values that are black and white; by default the lowest and the highest of all images.
+    title : str, optional
+        Written above the picture.
+    label_name : str, optional
+        What the labels are, for the legend.
+    axis_names : sequence of str, optional
+        One per axis of the map.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from lowland import PCA
+    >>> from lowland.datasets import digits
+    >>> from lowland.plot.decoding import grid_over
+    >>> pca = PCA(2)
+    >>> Y = pca.fit_transform(digits().X)
+    >>> places, _ = grid_over(Y, 5)
+    >>> figure = decoded_images(Y, places, pca.inverse_transform(places), (8, 8), digits().y)
+    >>> len(figure.axes[0].images) == len(places)
+    True
+    """
+    shape = check_shape(image_shape)
+    images = check_images(images, "images", shape)
+    stage = _Stage.of(Y, places, shape[0] / shape[1])
+    if len(images) != len(stage.places):
+        raise DataError(f"there are {len(stage.places)} places, but {len(images)} images.")
+    coloring = None if labels is None else encode_labels(labels, len(stage.rows))
+    beside, legend_height = legend_size(coloring, label_name)
+    width, height = stage.inches()
+    figure = new_figure(width + 0.4 + beside, max(height + 0.5 + 0.3 * bool(title), legend_height))
+    axes = figure.subplots()
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_color("#d0d0d0")
+    low, high = stage.corners()
+    _draw_rows(axes, stage.rows, coloring)
+    limits = image_limits(images, limits)
+    _draw_images(axes, stage, images, shape, limits, _nearest_colors(stage, coloring))
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    given = check_table(Y, "the map").shape[1]
+    names = axis_labels(axis_names, given)
+    name_axes(axes, names[0], names[1] if given == 2 else "")
+    outside = int((~((low <= stage.rows) & (stage.rows <= high)).all(axis=1)).sum())
+    if outside:
+        note(axes, f"{outside:,} of {len(stage.rows):,} rows lie outside of the picture")
+    write_title(figure, title)
+    add_legend(figure, [axes], coloring, label_name)
+    return figure
+
+
+class _Stage(NamedTuple):
+    """Rows and places in the plane of the picture, and the width and height of an image.
+
+    The images of a map of one dimension are in a row, and its rows are points below them.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+    size: np.ndarray
+    is_line: bool
+
+    @classmethod
+    def of(cls, Y: Any, places: Any, aspect: float) -> _Stage:
+        rows, places = check_table(Y, "the map"), check_table(places, "places")
+        if rows.shape[1] != places.shape[1] or rows.shape[1] > 2:
+            raise DataError(
+                "images are drawn over a map of 1 or 2 dimensions, but the map has "
+                f"{rows.shape[1]} and the places have {places.shape[1]}."
+            )
+        reach = np.abs(places).max()
+        if not 1e-9 < reach < 1e30 and reach > 0:  # units that matplotlib cannot draw
+            rows, places = rows / reach, places / reach
+        is_line = rows.shape[1] == 1
+        if is_line:
+            rows, places = (np.hstack([x, np.zeros_like(x)]) for x in (rows, places))
+        across, upward = (_smallest_gap(axis) for axis in places.T)
+        width = min(across, upward / aspect)
+        size = np.array([width, width * aspect] if np.isfinite(width) else [1.0, aspect])
+        if is_line:
+            spread = np.random.default_rng(0).uniform(-0.2, 0.2, len(rows))
+            rows[:, 1] = (spread - 0.85) * size[1]
+        return cls(rows, places, size, is_line)
+
+    def corners(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower left and upper right corner of the picture."""
+        low, high = self.places.min(axis=0), self.places.max(axis=0)
+        down = np.array([0.55, 1.15 if self.is_line else 0.55])
+        return low - down * self.size, high + 0.55 * self.size
+
+    def inches(self) -> tuple[float, float]:
+        low, high = self.corners()
+        width, height = np.maximum(LONGEST * (high - low) / (high - low).max(), SHORTEST)
+        return float(width), float(height)
+
+
+def _smallest_gap(values: np.ndarray) -> float:
+    """The step of a regular grid along one axis; infinite if all places are equal there."""
+    gaps = np.diff(np.unique(values))
+    gaps = gaps[gaps > 1e-6 * (np.ptp(values) or 1.0)]  # rounded places of one column
+    return float(gaps.min()) if gaps.size else np.inf
+
+
+def _draw_rows(axes: Axes, rows: np.ndarray, coloring: Coloring) -> None:
+    chosen = np.arange(len(rows))
+    if len(rows) > MOST_POINTS:
+        chosen = np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False)
+    look = point_look(len(chosen), LONGEST)
+    faint = {**look, "alpha": FAINT * look["alpha"]}
+    x, y = rows[chosen].T
+    scatter_in_random_order(axes, (x, y), of_rows(coloring, chosen), faint)
+
+
+def _draw_images(
+    axes: Axes,
+    stage: _Stage,
+    images: np.ndarray,
+    shape: tuple[int, ...],
+    limits: tuple[float, float],
+    colors: Any,
+) -> None:
+    from matplotlib.collections import PolyCollection
+
+    half = FILLED * stage.size / 2
+    square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half * FRAME / FILLED
+    frames = PolyCollection(  # white between a frame and its image: both may be black
+        list(stage.places[:, None, :] + square), facecolors="w", edgecolors=colors, linewidths=1.8
+    )
+    frames.set_in_layout(False)
+    axes.add_collection(frames, autolim=False)
+    for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
+        box = (x - half[0], x + half[0], y - half[1], y + half[1])
+        draw_image(axes, pixels, shape, box, limits)
+
+
+def _nearest_colors(stage: _Stage, coloring: Coloring) -> Any:
+    """The color of the row nearest to each place."""
+    from matplotlib.colors import to_rgba_array
+    from scipy.spatial import cKDTree
+
+    if coloring is None:
+        return DARK_GREY
+    axes = 1 if stage.is_line else 2
+    _, nearest = cKDTree(stage.rows[:, :axes]).query(stage.places[:, :axes])
+    near = of_rows(coloring, nearest)
+    if isinstance(near, Continuum):
+        return value_colors(near)
+    assert near is not None
+    return to_rgba_array(near.palette())[near.codes + 2]
+
+
+# Images above, and below them what a method rebuilds of their places in the map.
+
+
+TILE = 0.85  # inches, as all sizes here
+BETWEEN, ABOVE, BELOW = 0.06, 0.2, 0.22  # images, and for their texts
+PER_BAND = 10  # images side by side
+LONGEST_NAME = 14
+
+
+def reconstruction_pairs(
+    originals: np.ndarray,
+    rebuilt: np.ndarray,
+    image_shape: Sequence[int],
+    *,
+    names: Sequence[str] | None = None,
+    notes: Sequence[str] | None = None,
+    per_band: int = PER_BAND,
+    title: str | None = None,
+) -> Figure:
+    """Draw images, and below each of them its reconstruction.
+
+    Both have the brightness of the original: its lowest value is black, its highest is white.
+
+    Parameters
+    ----------
+    originals : array of shape (n_images, n_pixels)
+        The images, some dozen. NaN is a pixel without a value, and pale blue.
+    rebuilt : array of shape (n_images, n_pixels)
+        Their reconstructions, such as ``inverse_transform(transform(originals))``.
+    image_shape : (height, width) or (height, width, 3)
+        Pixels are in rows, then columns, then colors.
+    names : sequence of str, optional
+        One per image, written above it.
+    notes : sequence of str, optional
+        One per image, such as its error, written below its reconstruction.
+    per_band : int, default=10
+        Images side by side; more of them continue in a band below.
+    title : str, optional
+        Written above the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from lowland import PCA
+    >>> from lowland.datasets import digits
+    >>> X = digits().X
+    >>> pca = PCA(2).fit(X)
+    >>> rebuilt = pca.inverse_transform(pca.transform(X[:3]))
+    >>> figure = reconstruction_pairs(X[:3], rebuilt, (8, 8), names=["0", "1", "2"])
+    >>> len(figure.axes[0].images)
+    6
+    """
+    shape = check_shape(image_shape)
+    originals = check_images(originals, "originals", shape)
+    rebuilt = check_images(rebuilt, "rebuilt", shape)
+    n = len(originals)
+    if len(rebuilt) != n:
+        raise DataError(f"there are {n} originals, but {len(rebuilt)} reconstructions.")
+    above, below = _texts(names, "names", n), _texts(notes, "notes", n)
+    page = _Page(max(1, min(n, per_band)), n, TILE * min(shape[0] / shape[1], 4.0))
+    figure = new_figure(page.width + 0.45, page.height + 0.1 + 0.35 * bool(title))
+    axes = figure.subplots()
+    axes.set_facecolor("none")
+    for i, (original, copy) in enumerate(zip(originals, rebuilt, strict=True)):
+        limits = image_limits(original, None)
+        left, top = page.corner(i)
+        for pixels, upper in ((original, top), (copy, top - page.tile - BETWEEN)):
+            box = (left, left + TILE, upper - page.tile, upper)
+            axes.add_patch(_background(box))
+            draw_image(axes, pixels, shape, box, limits)
+        middle, foot = left + TILE / 2, top - 2 * page.tile - BETWEEN
+        _write(axes, middle, top + 0.04, above[i], 8, va="bottom")
+        _write(axes, middle, foot - 0.03, below[i], 7, va="top")
+        if i % page.columns == 0:
+            for word, y in (("original", top), ("rebuilt", top - page.tile - BETWEEN)):
+                _write(axes, -0.06, y - page.tile / 2, word, 8, ha="right", rotation=90)
+    axes.set(xlim=(-0.25, page.width), ylim=(-page.height, 0), aspect="equal")
+    axes.set_axis_off()
+    write_title(figure, title)
+    return figure
+
+
+class _Page(NamedTuple):
+    """Where images are drawn, in inches from the upper left corner."""
+
+    columns: int
+    n: int
+    tile: float  # height of an image
+
+    @property
+    def band(self) -> float:
+        """Height of a pair with its texts."""
+        return 2 * self.tile + BETWEEN + ABOVE + BELOW
+
+    @property
+    def width(self) -> float:
+        return max(self.columns * (TILE + BETWEEN), 2.5)
+
+    @property
+    def height(self) -> float:
+        return -(-self.n // self.columns) * self.band
+
+    def corner(self, i: int) -> tuple[float, float]:
+        """The upper left corner of the original number i."""
+        band, column = divmod(i, self.columns)
+        return column * (TILE + BETWEEN), -band * self.band - ABOVE
+
+
+def _background(box: tuple[float, float, float, float]) -> Any:
+    from matplotlib.patches import Rectangle
+
+    left, right, bottom, top = box
+    corner, width, height = (left, bottom), right - left, top - bottom
+    return Rectangle(corner, width, height, facecolor=GAP, edgecolor="#b0b0b0", linewidth=0.8)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
+    if text:
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
+        axes.text(x, y, text, **{**style, **how}, **TEXT)
+
+
+def _texts(given: Sequence[str] | None, what: str, n: int) -> list[str]:
+    if given is None:
+        return [""] * n
+    if len(given) != n:
+        raise DataError(f"{what} has {len(given)} entries, but there are {n} images.")
+    return [clean(str(text), LONGEST_NAME) for text in given]
+
+
+# A regular grid of places over a map.
+
+
+REACH = 1.5  # distance to the nearest row, in units of the mean distance of evenly spread rows
+OUTSIDE = 0.01  # share of the rows at each end of an axis that do not set the grid
+MARGIN = 0.1  # of the box around the other rows, as a share of its width
+
+
+class Grid(NamedTuple):
+    """Places (n_places, 1 or 2) near rows, and the width and height of a cell around each."""
+
+    places: np.ndarray
+    step: tuple[float, float]
+
+
+def grid_over(Y: np.ndarray, n_along: int, *, aspect: float = 1.0) -> Grid:
+    """Places of a regular grid over a map, without those that are far from all rows.
+
+    There are ``n_along`` places along the longer side of the map and in proportion along the other
+    side. The grid covers the central 98 % of the rows along each axis, and what is near to them. A
+    place is near rows if a row is in a cell beside its own, or nearer than rows usually are to each
+    other.
+
+    Parameters
+    ----------
+    Y : array of shape (n_rows, 1 or 2)
+        Coordinates of the rows.
+    n_along : int
+        Places along the longer side.
+    aspect : float, default=1.0
+        Height of a cell divided by its width.
+
+    Returns
+    -------
+    Grid
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]])
+    >>> grid_over(np.repeat(corners, 50, axis=0), 8).places.tolist()
+    [[0.25, 0.25], [3.75, 0.25], [0.25, 1.75], [3.75, 1.75]]
+    """
+    from scipy.spatial import cKDTree
+
+    Y = check_table(Y, "the map")
+    low, high = _central_box(Y)
+    middle, width = low / 2 + high / 2, high - low
+    proportions = np.array([1.0, aspect])[: Y.shape[1]]
+    unit = float((width / proportions).max()) / n_along
+    step = proportions * (unit if unit > 0 else 1.0)
+    numbers = np.clip(np.round(width / step).astype(int), 1, n_along)
+    axes = [(np.arange(k) - (k - 1) / 2) * s for k, s in zip(numbers, step, strict=True)]
+    # the first axis runs fastest, from the lower left corner
+    offsets = np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1)
+    places = middle + offsets.reshape(-1, Y.shape[1])
+    usual = float(np.prod(np.maximum(width / step, 1.0)) / len(Y)) ** (1 / Y.shape[1])
+    apart, _ = cKDTree(Y / step).query(places / step)  # in cells
+    near = apart <= max(1.0, REACH * usual)
+    return Grid(places[near], (float(step[0]), float(step[-1])))
+
+
+def _central_box(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The central part of each axis and a margin, but not more than the range."""
+    low, bottom, top, high = np.quantile(Y, [0.0, OUTSIDE, 1 - OUTSIDE, 1.0], axis=0)
+    margin = MARGIN * (top - bottom)
+    return np.maximum(low, bottom - margin), np.minimum(high, top + margin)

@@ -1,1 +1,0 @@
-"""Pictures of grids and curves: on their own plane, and through the data."""
