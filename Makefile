@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The inner loop: all rules of the house, the contract of every method, the kernels and the core.
 CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/contract/test_new_rows.py tests/contract/test_bad_data.py tests/test_architecture.py \
-	tests/core tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
+	tests/base tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
 
 # What depends on the versions of libraries, and what reaches the kernels with odd data.

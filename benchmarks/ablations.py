@@ -55,7 +55,7 @@ def show(title: str, times: Times, **notes: Any) -> None:
 
 
 def npy() -> None:
-    from lowland._core.npy import Declaration, read_array, write_array
+    from lowland._base.npy import Declaration, read_array, write_array
 
     X = np.random.default_rng(0).random((250_000, 50))
     packed = io.BytesIO()
@@ -120,7 +120,7 @@ def _outcome(work: Callable[[], None]) -> str:
 
 def skyline() -> None:
     from lowland import LTSA, HessianLLE, ModifiedLLE
-    from lowland._core.threads import limit_blas
+    from lowland._base.threads import limit_blas
     from lowland._engines.linalg import smallest_solvers
     from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
     from lowland.datasets import swiss_roll
@@ -174,8 +174,8 @@ def skyline() -> None:
 
 
 def products() -> None:
-    from lowland._core.monitor import Monitor
-    from lowland._core.threads import limit_blas
+    from lowland._base.monitor import Monitor
+    from lowland._base.threads import limit_blas
     from lowland._engines.linalg import products as own_products
     from lowland._engines.linalg.moments import moments
 
@@ -275,7 +275,7 @@ def network() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from lowland import _native
-    from lowland._core.threads import limit_blas
+    from lowland._base.threads import limit_blas
     from lowland._engines.network.layers import Network, first_weights
 
     def slopes(net: Network, weights: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse
 
 import lowland
-from lowland._core.models import codec
-from lowland._core.sparse_input import compressed_rows
-from lowland._core.threads import limit_blas
+from lowland._base.models import codec
+from lowland._base.sparse_input import compressed_rows
+from lowland._base.threads import limit_blas
 from lowland.neighbors import NeighborGraph, knn_graph
 
 REPEATS = 5

@@ -17,20 +17,15 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import cdist
 
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import (
     Kernel,
     kernel_matrix,
     kernel_matrix_cost,
     kernel_product_cost,
 )
-from lowland._engines.linalg import (
-    dense_eigen,
-    eigen,
-    principal_axes,
-    products,
-)
+from lowland._engines.linalg import dense_eigen, eigen, principal_axes, products
 from lowland._engines.linalg.column_basis import orthonormal_basis, orthonormal_basis_cost
 from lowland._engines.linalg.moments import moments, moments_cost
 from lowland._engines.neighbors.search import neighbor_graph

@@ -19,16 +19,10 @@ import numpy as np
 from _harness import DATA, Case, main
 
 import lowland
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.network.adam import Plan, mean_loss, train
-from lowland._engines.network.layers import (
-    Network,
-    backward,
-    first_weights,
-    forward,
-    mirrored,
-)
+from lowland._engines.network.layers import Network, backward, first_weights, forward, mirrored
 from lowland.datasets import digits
 from lowland.metrics import trustworthiness
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import TSNE
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.embedding.particle_mesh import ParticleMesh, similarity
 from lowland._engines.neighbors import index
 from lowland.neighbors import knn_query

@@ -78,7 +78,7 @@ def read_twice(folder: Path, out: Path) -> dict[str, Any]:
 
 def leaves_twice(folder: Path, out: Path) -> dict[str, Any]:
     """All leaves as arrays, two times."""
-    from lowland.distributed import open_rows
+    from lowland.chunks import open_rows
 
     rows = open_rows(folder)
     for _ in range(2):
@@ -90,7 +90,7 @@ def leaves_twice(folder: Path, out: Path) -> dict[str, Any]:
 def pca_stream(folder: Path, out: Path) -> dict[str, Any]:
     """PCA of all rows, and all of them placed and written."""
     from lowland import PCA
-    from lowland.distributed import open_rows
+    from lowland.chunks import open_rows
 
     rows = open_rows(folder)
     pca = PCA(2).fit(rows)
@@ -101,7 +101,7 @@ def pca_stream(folder: Path, out: Path) -> dict[str, Any]:
 def pca_workers(folder: Path, out: Path) -> dict[str, Any]:
     """The same by four processes; without the time to start them."""
     from lowland import PCA
-    from lowland.distributed import Dask, open_rows
+    from lowland.chunks import Dask, open_rows
 
     with Dask("local:4"):
         start = time.perf_counter()
@@ -193,7 +193,7 @@ class CountedLeaf(NamedTuple):
         return f"rows from {self.first}"
 
     def read(self, start: int) -> Any:
-        from lowland._core.rows.leaves import Block
+        from lowland._base.rows.leaves import Block
 
         few = np.arange(start, start + 4, dtype=np.float64)[:, None]
         return Block(np.hstack([few, few * 2]), start, source=self.source)
@@ -209,9 +209,9 @@ def add(a: float, b: float) -> float:
 
 def many_tasks(n_rows: int) -> None:
     """Tasks of a billion rows, and the memory of the scheduler when it has gone through them."""
-    from lowland._core.rows.leaves import TASK_ROWS
-    from lowland._core.rows.table import Rows
-    from lowland.distributed import Dask
+    from lowland._base.rows.leaves import TASK_ROWS
+    from lowland._base.rows.table import Rows
+    from lowland.chunks import Dask
 
     leaves = [CountedLeaf(i, min(TASK_ROWS, n_rows - i)) for i in range(0, n_rows, TASK_ROWS)]
     rows = Rows(leaves, 50)
@@ -237,8 +237,8 @@ def many_tasks(n_rows: int) -> None:
 def graph(n: int) -> None:
     """Recall of the graph across parts, by the number of copies of each row."""
     from lowland import PCA
-    from lowland._core.rows.arrays import array_rows
-    from lowland.distributed import knn_graph
+    from lowland._base.rows.arrays import array_rows
+    from lowland.chunks import knn_graph
 
     X = np.load(DATA / "mnist.npz")["X"][:n].astype(np.float32)
     rows = array_rows(np.ascontiguousarray(PCA(50).fit_transform(X)))
@@ -260,7 +260,7 @@ def graph(n: int) -> None:
 def growth() -> None:
     """A stream beside memory for more and more rows, and for more and more columns."""
     from lowland import PCA
-    from lowland._core.rows.arrays import array_rows
+    from lowland._base.rows.arrays import array_rows
 
     print("rows x columns: PCA + transform in memory, of leaves (s)")
     shapes = [(n, 10) for n in (100, 1000, 10_000, 100_000, 300_000, 1_000_000, 3_000_000)]

@@ -23,8 +23,8 @@ from make_pictures import call
 from method_pages import abilities, details, method_page, name_of, table
 from trust_pictures import said_of
 
-from lowland._core import registry
-from lowland._core.base import Reducer
+from lowland._base import registry
+from lowland._base.base import Reducer
 from lowland.selection._base import Selector
 
 DOCS = Path(__file__).resolve().parent

@@ -28,7 +28,7 @@ import numpy as np
 import trust_pictures
 
 from lowland import TSNE, datasets, plot
-from lowland._core import registry
+from lowland._base import registry
 
 __all__ = ["PICTURES", "SETTINGS", "call", "dimensions"]
 

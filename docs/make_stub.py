@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import lowland
-from lowland._core import registry
+from lowland._base import registry
 
 WIDTH = 100
 STUB = Path(__file__).resolve().parents[1] / "src/lowland/__init__.pyi"

@@ -8,8 +8,8 @@ from typing import Any
 from docstrings import cell, markdown, sections
 from make_pictures import call, dimensions
 
-from lowland._core import registry
-from lowland._core.base import Invertible, Reducer
+from lowland._base import registry
+from lowland._base.base import Invertible, Reducer
 from lowland.cli.method_options import SPELLED, method_options
 
 __all__ = ["abilities", "details", "method_page", "name_of", "table"]

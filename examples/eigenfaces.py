@@ -19,8 +19,8 @@ import numpy as np
 
 from lowland import PCA
 from lowland.datasets import digits
-from lowland.io import read_table
 from lowland.plot import eigen_images, reconstruction_strip, save_figure
+from lowland.tables import read_table
 
 
 def read_images(source: Path | None) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lowland
-from lowland._core import registry
+from lowland._base import registry
 from support.cases import each
 
 PACKAGE = Path(lowland.__file__).parent
@@ -23,14 +23,14 @@ FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")
 
 UNSEEN = "the start of an iteration to full precision, in which it does not show"
 EXCEPTIONS = {
-    "_core/context.py": "None means a fresh seed",
+    "_base/context.py": "None means a fresh seed",
     "_engines/kernels/kernel_values.py": "a scale must be that of the data, whatever the seed",
     "_engines/linalg/dense_eigen.py": UNSEEN,
     "_engines/linalg/eigen.py": "of callers without one; " + UNSEEN,
     "_engines/neighbors/cell_index.py": "an index must not depend on who searches in it",
     "_engines/neighbors/duplicates.py": "weights of a digest, by which equal rows are found",
     "_engines/neighbors/search.py": "of callers without one, whose neighbors are exact",
-    "latent/_ppca_em.py": UNSEEN,
+    "methods/latent/_ppca_em.py": UNSEEN,
 }
 
 

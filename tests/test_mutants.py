@@ -67,12 +67,12 @@ def test_a_text_that_is_missing_repeated_or_unchanged_is_refused():
 def test_words_choose_by_name_family_or_file():
     found = mutants.all_mutants()
     assert mutants.chosen(found, []) == found
-    some = mutants.chosen(found, ["mds:", "linear/pca.py"])
+    some = mutants.chosen(found, ["mds:", "methods/linear/pca.py"])
     assert {m.family for m in some} == {"mds", "linear"}
     assert not mutants.chosen(found, ["no such word"])
 
 
-def changed(source: str, file: str = "mds/mds.py") -> dict[str, list[str]]:
+def changed(source: str, file: str = "methods/mds/mds.py") -> dict[str, list[str]]:
     """The sources with one error each, by operator."""
     raw = textwrap.dedent(source).encode()
     found: dict[str, list[str]] = {}
@@ -138,7 +138,7 @@ def test_nothing_is_changed_in_what_no_result_depends_on(source):
 
 def test_a_site_knows_its_statement_and_whether_it_runs_at_import():
     source = b"A = 1\ndef f(b=2):\n    return g(\n        b < 3,\n    )\n"
-    found = {(s.line, s.operator): s for s in sites.python_sites("mds/mds.py", source)}
+    found = {(s.line, s.operator): s for s in sites.python_sites("methods/mds/mds.py", source)}
     assert found[1, "constant"].at_import
     assert found[2, "constant"].at_import
     inside = found[4, "comparison"]
@@ -196,7 +196,7 @@ class Recorded(LineMap):
         self.seconds = {f"tests/{t}": 1.0 for t in ("a.py::x", "a.py::y", "b.py::z", "c.py::w")}
 
     def of_lines(self, file: str) -> dict[int, set[str]]:
-        return self.lines if file == "mds/mds.py" else {}
+        return self.lines if file == "methods/mds/mds.py" else {}
 
     def of_functions(self, file: str) -> set[str]:
         return set().union(*self.of_lines(file).values())
@@ -207,14 +207,16 @@ def test_a_mutant_gets_the_tests_that_run_its_line_then_those_beside_them():
     known = Recorded({5: {a_x}, 8: {b_z}})
 
     def tests_at(line, at_import=False, lines=None):
-        site = sites.Site("mds/mds.py", line, lines or (line, line), at_import, "sign", 0, 1, "")
+        site = sites.Site(
+            "methods/mds/mds.py", line, lines or (line, line), at_import, "sign", 0, 1, ""
+        )
         return known.tests(site)
 
     assert tests_at(5) == [a_x, a_y, b_z]  # y may use what x has made
     assert tests_at(6) == []
     assert tests_at(6, lines=(5, 7)) == [a_x, a_y, b_z]
     assert tests_at(1, at_import=True) == [a_x, b_z, a_y]
-    known.changed = {"mds/mds.py"}  # its lines have moved
+    known.changed = {"methods/mds/mds.py"}  # its lines have moved
     assert tests_at(6) == [a_x, b_z, a_y]
     known.changed = set()
     known.update(["tests/a.py::x", "tests/a.py::new"])
@@ -223,7 +225,7 @@ def test_a_mutant_gets_the_tests_that_run_its_line_then_those_beside_them():
 
 
 def test_a_diff_of_a_survivor_has_the_changed_line():
-    path = "linear/pca.py"
+    path = "methods/linear/pca.py"
     source = (mutants.PACKAGE / path).read_bytes()
     site = next(s for s in sites.python_sites(path, source) if s.operator == "comparison")
     lines = trying.Verdict(site, trying.SURVIVED).difference().splitlines()

@@ -16,22 +16,26 @@ __version__ = "0.1.0"
 
 _MODULES = (
     *(
+        "chunks",
         "datasets",
-        "distributed",
         "errors",
-        "io",
         "metrics",
         "neighbors",
         "plot",
         "report",
         "selection",
-        "study",
+        "tables",
         "trust",
+        "workflow",
     ),
 )
 _FUNCTIONS = {
-    "load": "lowland._core.models.loading",
+    "compare_methods": "lowland.workflow",
+    "load": "lowland._base.models.loading",
+    "make_map": "lowland.workflow",
+    "open_rows": "lowland.chunks",
     "procrustes": "lowland.metrics.procrustes",
+    "score_map": "lowland.workflow",
 }
 
 
@@ -43,7 +47,7 @@ def __getattr__(name: str) -> "Any":
     if name in _FUNCTIONS:
         return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     if not name.startswith("_"):
-        from lowland._core import registry
+        from lowland._base import registry
 
         known = registry.modules(registry.FAMILIES + registry.SELECTION + registry.ALIGNMENT)
         path = known.get(registry.snake_case(name))
@@ -53,7 +57,7 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    from lowland._core import registry
+    from lowland._base import registry
 
     classes = [*registry.all_methods(), *registry.all_selectors(), *registry.all_alignments()]
     methods = [cls.__name__ for cls in classes]

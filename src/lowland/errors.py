@@ -1,6 +1,6 @@
 """Errors and warnings of lowland, for ``except`` clauses."""
 
-from lowland._core.errors import (
+from lowland._base.errors import (
     ClusterError,
     ConvergenceWarning,
     DataError,

@@ -10,7 +10,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.datasets import iris
 
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from lowland._core import registry
-from lowland._core.errors import MemoryLimitError
+from lowland._base import registry
+from lowland._base.errors import MemoryLimitError
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read and write anything")

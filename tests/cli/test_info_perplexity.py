@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lowland.preparation.preparation import Preparation
-from lowland.study import describe_table
 from lowland.trust import perplexity_plateau
+from lowland.workflow import describe_table
 from support.cases import each
 
 

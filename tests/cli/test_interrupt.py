@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland.study._keeping import stopped_by_interrupt
+from lowland.workflow._keeping import stopped_by_interrupt
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def slow(tmp_path):
 # The program, which leaves a file behind once its optimization has come to step 20.
 TELLING = """
 import pathlib, sys
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland.cli import main
 
 iteration = Monitor.iteration
@@ -135,7 +135,7 @@ def test_signals_are_handled_before_the_slow_imports():
 
 
 def test_an_interrupt_while_files_are_moved_waits_until_all_are_in_place(tmp_path, monkeypatch):
-    import lowland.io.writing as writing
+    import lowland.tables.writing as writing
 
     original = writing._move_all
 
@@ -160,7 +160,7 @@ def test_an_interrupt_while_files_are_moved_waits_until_all_are_in_place(tmp_pat
 def test_a_job_in_the_background_ignores_interrupts(tmp_path):
     code = (
         "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        "from lowland.cli import main; from lowland._core import registry; "
+        "from lowland.cli import main; from lowland._base import registry; "
         "fit = registry.get('pca').fit_transform; "
         "registry.get('pca').fit_transform = lambda *a: "
         "(os.kill(os.getpid(), signal.SIGINT), fit(*a))[1]; "

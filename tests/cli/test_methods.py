@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.cli.method_options import method_options
 
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from lowland._core import registry
-from lowland._core.constraints import Boolean, Integer, OneOf
-from lowland._core.params import Entry
+from lowland._base import registry
+from lowland._base.constraints import Boolean, Integer, OneOf
+from lowland._base.params import Entry
 from lowland.cli.app import app
 from lowland.cli.method_options import SPELLED, method_options
-from lowland.study._parameters import RENAMED
+from lowland.workflow._parameters import RENAMED
 from support.cases import each
 
 
@@ -119,7 +119,7 @@ def test_an_option_of_another_method_is_attributed(refused, monkeypatch):
     class Other:
         @staticmethod
         def parameters():
-            from lowland._core.params import param
+            from lowland._base.params import param
 
             field = param(Integer(1), default=30)
             field.name = "perplexity"
@@ -142,7 +142,7 @@ def test_other_commands_suggest_too(refused):
 
 
 def test_jobs_and_n_jobs_have_one_bound():
-    from lowland._core.threads import MOST_THREADS
+    from lowland._base.threads import MOST_THREADS
     from lowland.cli.options import MOST_JOBS
 
     assert MOST_JOBS == MOST_THREADS

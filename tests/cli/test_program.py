@@ -127,7 +127,7 @@ def test_a_limit_of_the_process_is_respected(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 def test_an_interrupt_ends_in_one_line_and_code_130(tmp_path):
     code = (
-        "import os, signal, sys; from lowland._core import registry; from lowland.cli import main; "
+        "import os, signal, sys; from lowland._base import registry; from lowland.cli import main; "
         "registry.get('pca').fit_transform = lambda *_: os.kill(os.getpid(), signal.SIGINT); "
         "sys.exit(main(['map', 'iris', '-m', 'pca']))"
     )

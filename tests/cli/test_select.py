@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland._core import registry
+from lowland._base import registry
 from lowland.datasets import iris
 
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from lowland.cli.failures import Ended
-from lowland.study.streaming import placing, roles, running
-from lowland.study.streaming.placing import stream_placement
-from lowland.study.streaming.running import stream_map
+from lowland.workflow.streaming import placing, roles, running
+from lowland.workflow.streaming.placing import stream_placement
+from lowland.workflow.streaming.running import stream_map
 from support.cases import each
 
 ROWS = 600

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lowland._core import registry
-from lowland._core.base import Reducer
+from lowland._base import registry
+from lowland._base.base import Reducer
 from support.methods import dimensions, few_steps, sampled
 
 METHODS = registry.all_methods()

@@ -17,15 +17,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import lowland
-from lowland._core import registry
-from lowland._core.models.loading import (
-    _parts,
-    _restored,
-)
-from lowland._core.params import (
-    entries,
-    short,
-)
+from lowland._base import registry
+from lowland._base.models.loading import _parts, _restored
+from lowland._base.params import entries, short
 from lowland.errors import DataError, LowlandError, ModelFileError, ParameterError
 from support.cases import each
 from support.states import assert_same_state, fitted_state
@@ -215,7 +209,7 @@ def test_sparse_tables_and_frames_are_as_good_as_arrays(make, Xs, monkeypatch):
         mixed.transform(frames[0], domain=0)
     tables = make().set_output(transform="pandas").fit_transform(frames, correspondence=PAIRS)
     assert [type(table) for table in tables] == [pd.DataFrame] * 2
-    monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)  # nothing is small
+    monkeypatch.setattr("lowland._base.validation.DENSE_NUMBERS", 0)  # nothing is small
     for given in (
         [sparse.csr_matrix(X) for X in Xs],
         [Xs[0], sparse.csc_array(Xs[1])],

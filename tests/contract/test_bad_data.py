@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from lowland import LDA
-from lowland._core import registry
+from lowland._base import registry
 from lowland.errors import DataError, LowlandError, ParameterError
 from support.cases import each
 from support.methods import small

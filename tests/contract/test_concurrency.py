@@ -10,7 +10,7 @@ from threading import Barrier, Event, Semaphore
 import numpy as np
 import pytest
 
-from lowland._core import registry
+from lowland._base import registry
 from support.methods import dimensions, every_selector
 from support.states import assert_same_state, fitted_state
 

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from lowland._core import registry
-from lowland._core.base import Invertible, Reducer
-from lowland._core.params import (
-    complete,
-    entries,
-    short,
-)
+from lowland._base import registry
+from lowland._base.base import Invertible, Reducer
+from lowland._base.params import complete, entries, short
 from lowland.errors import LowlandError
 from lowland.neighbors import knn_graph
 
@@ -58,7 +54,7 @@ def test_a_method_has_at_most_two_bases_of_its_family_and_three_in_all(method):
         if issubclass(base, Reducer) and base not in (Reducer, Invertible)
     ]
     assert len(between) <= 3
-    assert sum(not base.__module__.startswith("lowland._bases.") for base in between) <= 2
+    assert sum(not base.__module__.startswith("lowland.methods._bases.") for base in between) <= 2
 
 
 def test_aliases_mean_one_method(method):

@@ -15,8 +15,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from lowland import MDS, PCA
-from lowland._core import registry
-from lowland._core.chain import Chain
+from lowland._base import registry
+from lowland._base.chain import Chain
 from lowland.errors import DataError, ParameterError
 from lowland.preparation.preparation import Preparation
 from support.cases import Cases, each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland import metrics
-from lowland._core import registry
+from lowland._base import registry
 from lowland._engines.distances.function_metric import CALLS
 from lowland.errors import LowlandError, ParameterError, StoppedError
 from lowland.neighbors import knn_graph, knn_query

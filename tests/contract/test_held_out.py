@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from lowland import PCA
-from lowland._core import registry
+from lowland._base import registry
 from lowland.errors import ParameterError
 from support.cases import Cases
 from support.held_out import CASES, data_of

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland._core import registry
+from lowland._base import registry
 from lowland.preparation.preparation import Preparation
 from support.cases import each
 from support.methods import every_selector

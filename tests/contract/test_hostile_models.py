@@ -19,18 +19,12 @@ import pytest
 import scipy.sparse
 
 import lowland
-from lowland._core import registry
-from lowland._core.models import codec
-from lowland._core.models.loading import (
-    POSSIBLE,
-    REQUIRED,
-    _parts,
-    _restored,
-    state_of,
-)
+from lowland._base import registry
+from lowland._base.models import codec
+from lowland._base.models.loading import POSSIBLE, REQUIRED, _parts, _restored, state_of
 from lowland.errors import LowlandError, ModelFileError
 from lowland.preparation.preparation import Preparation
-from lowland.study.orienting import Orientation
+from lowland.workflow.orienting import Orientation
 from support.cases import each
 from support.methods import small
 
@@ -188,7 +182,7 @@ def test_an_array_of_integers_has_a_meaning(cls):
     for name, attribute in cls.fitted_attributes.items():
         if attribute.type is int:
             assert attribute.meaning, (
-                f"{name}: declare what its numbers mean (_core/models/meanings.py)"
+                f"{name}: declare what its numbers mean (_base/models/meanings.py)"
             )
 
 

@@ -11,11 +11,11 @@ import scipy.sparse
 
 import lowland
 from lowland import metrics
-from lowland._core.sparse_input import compressed_rows
+from lowland._base.sparse_input import compressed_rows
 from lowland.errors import DataError
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
-from lowland.study import make_map
+from lowland.workflow import make_map
 from support.cases import each
 
 Y = np.random.default_rng(0).standard_normal((30, 2))

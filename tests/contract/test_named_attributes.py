@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lowland._core.base import Reducer
+from lowland._base.base import Reducer
 from support.cases import Cases
 from support.quick_fits import CLASSES, ROWS, QuickFit, known_fit, quick_fit
 

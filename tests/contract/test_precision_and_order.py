@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lowland._core.base import Reducer
+from lowland._base.base import Reducer
 from support.cases import Cases
 from support.methods import every_method
 from support.quick_fits import CLASSES, NEW, ROWS, quick_fit

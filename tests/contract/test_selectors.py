@@ -18,12 +18,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import lowland
-from lowland._core import registry
-from lowland._core.base import Reducer
-from lowland._core.params import (
-    entries,
-    short,
-)
+from lowland._base import registry
+from lowland._base.base import Reducer
+from lowland._base.params import entries, short
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._filter import Filter
 from support.cases import each

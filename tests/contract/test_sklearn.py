@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.neighbors import KNNTransformer
 from support.cases import Cases
 from support.methods import QUICKEST, sampled, small

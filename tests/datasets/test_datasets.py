@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lowland import datasets
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland.datasets import load_dataset, names
 from lowland.datasets.catalog import DISTANCES
 from support.cases import each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowland import PCA
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland.datasets import digits, drawn_faces, load_dataset
 from lowland.neighbors import knn_query
 from support.data import stored

@@ -7,10 +7,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import chisquare
 
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
-from lowland.datasets.surfaces import (
-    spiral_length,
-    spiral_parameter,
-)
+from lowland.datasets.surfaces import spiral_length, spiral_parameter
 from support.cases import each
 
 # per sheet: its size and its largest curvature, both from the equation

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-import lowland.linear
+import lowland.methods.linear
 from lowland import load
-from lowland._core import registry
-from lowland._core.params import short
+from lowland._base import registry
+from lowland._base.params import short
 from lowland.cli import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/adding-a-method.md"
@@ -43,14 +43,16 @@ def method(name, blocks, tmp_path, monkeypatch):
     folder = tmp_path / "family"
     folder.mkdir()
     (folder / f"{name}.py").write_text(blocks[0], encoding="utf-8")
-    monkeypatch.setattr(lowland.linear, "__path__", [*lowland.linear.__path__, str(folder)])
-    spec = lowland.linear.__spec__
+    monkeypatch.setattr(
+        lowland.methods.linear, "__path__", [*lowland.methods.linear.__path__, str(folder)]
+    )
+    spec = lowland.methods.linear.__spec__
     locations = [*spec.submodule_search_locations, str(folder)]
     monkeypatch.setattr(spec, "submodule_search_locations", locations)
     importlib.invalidate_caches()
     yield registry.get(name)
-    sys.modules.pop(f"lowland.linear.{name}", None)
-    vars(lowland.linear).pop(name, None)
+    sys.modules.pop(f"lowland.methods.linear.{name}", None)
+    vars(lowland.methods.linear).pop(name, None)
 
 
 @pytest.mark.filterwarnings("ignore:.*does not inherit from `sklearn.base")

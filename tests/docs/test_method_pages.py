@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lowland._core import registry
+from lowland._base import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lowland._core import registry
+from lowland._base import registry
 from support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]

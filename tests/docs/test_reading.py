@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.datasets import iris, swiss_roll
 from support.methods import dimensions, sampled
 

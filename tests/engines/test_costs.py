@@ -2,7 +2,7 @@
 
 import pytest
 
-from lowland._core.traits import Estimate
+from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.linalg.column_basis import orthonormal_basis_cost
 from lowland._engines.linalg.dense_eigen import (

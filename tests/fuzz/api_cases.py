@@ -15,7 +15,7 @@ from fuzz.function_cases import function_case
 from fuzz.parameters import random_parameters
 from fuzz.rules import REFUSED, attempt, contents, dense, require, same_bytes, unchanged
 from lowland import load
-from lowland._core import registry
+from lowland._base import registry
 
 # Methods beside transform that give one result for each row.
 OF_ROWS = ("predict", "predict_proba", "decision_function", "predict_log_proba")

@@ -21,7 +21,7 @@ from fuzz.data import chance, pick
 from fuzz.model_cases import saved_model
 from fuzz.rules import Broken, require
 from fuzz.whole_files import names, whole_file
-from lowland._core import registry
+from lowland._base import registry
 
 DONE, PARTIAL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 OWN_PROCESS = 60.0  # seconds, for a process that shares the machine with others

@@ -11,7 +11,7 @@ from fuzz.damage import damage
 from fuzz.data import chance, pick
 from fuzz.rules import REFUSED, attempt, require
 from fuzz.whole_files import names, whole_file
-from lowland.io import read_distances, read_table
+from lowland.tables import read_distances, read_table
 
 
 def file_case(rng: np.random.Generator) -> None:

@@ -17,10 +17,7 @@ from fuzz.command_cases import run_here
 from fuzz.parameters import FUNCTIONS
 from fuzz.rules import REFUSED, attempt, require, same_bytes
 from lowland import metrics
-from lowland._core.models.codec import (
-    read_model,
-    write_model,
-)
+from lowland._base.models.codec import read_model, write_model
 from lowland.errors import LowlandError, ModelFileError
 from lowland.neighbors import NeighborGraph, knn_graph
 
@@ -209,23 +206,23 @@ def masked_rows(method: str) -> None:
 def giant_matrix_market() -> None:
     header = "%%MatrixMarket matrix coordinate real general\n1000000000 1000000000 1\n1 1 2.5\n"
     Path("t.mtx").write_text(header)
-    refused(lowland.io.read_table, "t.mtx")
+    refused(lowland.tables.read_table, "t.mtx")
 
 
 @fixed(("2 2\n1\n2\n3\n4   ",), ("2 2\n1\n2\n3   ",), ("2 2\n1\n2\0\n3\n4\n",), ("2 2\n1\n2\0",))
 def odd_end_of_matrix_market(text: str) -> None:
     Path("t.mtx").write_text(f"%%MatrixMarket matrix array real general\n{text}")
-    attempt(lowland.io.read_table, "t.mtx")
+    attempt(lowland.tables.read_table, "t.mtx")
 
 
 @fixed()
 def score_of_a_sparse_map() -> None:
-    refused(lowland.study.score_map, rows(), scipy.sparse.csr_matrix(rows()[:, :2]))
+    refused(lowland.workflow.score_map, rows(), scipy.sparse.csr_matrix(rows()[:, :2]))
 
 
 @fixed(([10**400] * 40,), ([[1], [2, 3]],), ([None, "a", 1, 2] * 10,))
 def odd_labels(labels: Any) -> None:
-    refused(lowland.study.make_map, rows(), "pca", labels=labels, measure=False)
+    refused(lowland.workflow.make_map, rows(), "pca", labels=labels, measure=False)
 
 
 @fixed()
@@ -308,10 +305,10 @@ def damaged_arrow(place: int) -> None:
     content = bytearray(whole_file("table.arrow"))
     content[-place] ^= 0x80
     Path("t.arrow").write_bytes(bytes(content))
-    attempt(lowland.io.read_table, "t.arrow")
+    attempt(lowland.tables.read_table, "t.arrow")
 
 
-@fixed((lowland.io.read_table,), (lowland.load,))
+@fixed((lowland.tables.read_table,), (lowland.load,))
 def named_pipe(read: Callable[[str], Any]) -> None:
     os.mkfifo("t.csv")
     refused(read, "t.csv")

@@ -11,8 +11,8 @@ import numpy as np
 from fuzz.data import chance, labels, pick, random_distances, random_shape, random_table
 from fuzz.parameters import FOREIGN, FUNCTIONS, GIANTS, random_seed
 from fuzz.rules import REFUSED, attempt, contents, require, same_bytes, unchanged
-from lowland import datasets, metrics, neighbors, study
-from lowland._core import registry
+from lowland import datasets, metrics, neighbors, workflow
+from lowland._base import registry
 from lowland.preparation.preparation import Preparation
 
 MEASURES = [name for name in metrics.__all__ if name[0].islower() and name != "selection_curve"]
@@ -263,7 +263,7 @@ def study_case(rng: np.random.Generator) -> None:
     elif name == "score_map":
         arguments.append(random_table(rng, (len(data.plain), 2), fair=0.8).X)
     before = contents(arguments)
-    attempt(getattr(study, name), *arguments, **options)
+    attempt(getattr(workflow, name), *arguments, **options)
     if data.container != "generator":
         unchanged(before, arguments)
 

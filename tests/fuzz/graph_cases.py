@@ -13,7 +13,7 @@ from fuzz.function_cases import measure
 from fuzz.parameters import random_parameters
 from fuzz.rules import REFUSED, UserFault, attempt, contents, require, unchanged
 from lowland import metrics
-from lowland._core import registry
+from lowland._base import registry
 from lowland.neighbors import NeighborGraph, knn_graph
 
 INDEX_FAULTS = (-1, -2, -7, 10**6, 2**31 - 1, -(2**31))

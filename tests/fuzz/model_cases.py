@@ -18,12 +18,9 @@ from fuzz.data import chance, pick
 from fuzz.parameters import FOREIGN
 from fuzz.rules import REFUSED, attempt, require
 from lowland import PCA, load
-from lowland._core import registry
-from lowland._core.chain import Chain
-from lowland._core.models.codec import (
-    read_model,
-    write_model,
-)
+from lowland._base import registry
+from lowland._base.chain import Chain
+from lowland._base.models.codec import read_model, write_model
 from lowland.errors import ModelFileError
 from lowland.preparation.preparation import Preparation
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fuzz.data import chance, pick
 from fuzz.rules import UserFault
-from lowland._core import constraints as c
+from lowland._base import constraints
 
 # Parameters that only cost time: what they do is seen with small numbers.
 EFFORT = {"max_iter": 60, "early_exaggeration_iter": 40, "n_init": 3, "cv": 6, "degree": 40}
@@ -57,16 +57,18 @@ def _is_large(value: Any, limit: int) -> bool:
         return False
 
 
-def draw(rng: np.random.Generator, constraint: c.Constraint, name: str, n: int, p: int) -> Any:
+def draw(
+    rng: np.random.Generator, constraint: constraints.Constraint, name: str, n: int, p: int
+) -> Any:
     """A value for a parameter: mostly allowed, sometimes at an end, seldom foreign."""
     if chance(rng, 0.04):
         return pick(rng, FOREIGN)
-    if isinstance(constraint, c.Either):
+    if isinstance(constraint, constraints.Either):
         return draw(rng, pick(rng, constraint.options), name, n, p)
     return DRAW[type(constraint)](rng, constraint, name, n, p)
 
 
-def _integer(rng: np.random.Generator, of: c.Integer, name: str, n: int, p: int) -> Any:
+def _integer(rng: np.random.Generator, of: constraints.Integer, name: str, n: int, p: int) -> Any:
     low = 0 if of.low is None else of.low
     if name == "n_jobs":
         return pick(rng, [1, 2, 3, -1, -2, 0, 64, *(GIANTS if chance(rng, 0.2) else ())])
@@ -77,7 +79,7 @@ def _integer(rng: np.random.Generator, of: c.Integer, name: str, n: int, p: int)
     return pick(rng, [*near, *GIANTS] if chance(rng, 0.3) else near)
 
 
-def _real(rng: np.random.Generator, of: c.Real, name: str, n: int, p: int) -> Any:
+def _real(rng: np.random.Generator, of: constraints.Real, name: str, n: int, p: int) -> Any:
     low, high = max(of.low, -1e308), min(of.high, 1e308)
     if chance(rng, 0.6):
         if np.isfinite(of.high) and np.isfinite(of.low):
@@ -88,11 +90,11 @@ def _real(rng: np.random.Generator, of: c.Real, name: str, n: int, p: int) -> An
     return pick(rng, ends)
 
 
-def _one_of(rng: np.random.Generator, of: c.OneOf, name: str, n: int, p: int) -> Any:
+def _one_of(rng: np.random.Generator, of: constraints.OneOf, name: str, n: int, p: int) -> Any:
     return pick(rng, of.choices)
 
 
-def _several(rng: np.random.Generator, of: c.Several, name: str, n: int, p: int) -> Any:
+def _several(rng: np.random.Generator, of: constraints.Several, name: str, n: int, p: int) -> Any:
     if name == "priors" and chance(rng, 0.6):
         shares = rng.random(3) + 0.1
         return list(shares / shares.sum())
@@ -105,7 +107,7 @@ def _several(rng: np.random.Generator, of: c.Several, name: str, n: int, p: int)
         return made
 
 
-def _array(rng: np.random.Generator, of: c.Array, name: str, n: int, p: int) -> Any:
+def _array(rng: np.random.Generator, of: constraints.Array, name: str, n: int, p: int) -> Any:
     shape = pick(rng, [(n, 2), (n, 2), (n, n), (n, 3), (n + 1, 2), (n,), (0, 0), (p, 2)])
     made = rng.standard_normal(shape)
     if chance(rng, 0.3) and made.size:
@@ -114,7 +116,7 @@ def _array(rng: np.random.Generator, of: c.Array, name: str, n: int, p: int) -> 
         return pick(rng, [made, made, np.abs(made), made.astype(np.float32), made.astype(int)])
 
 
-def _mapping(rng: np.random.Generator, of: c.Mapping, name: str, n: int, p: int) -> Any:
+def _mapping(rng: np.random.Generator, of: constraints.Mapping, name: str, n: int, p: int) -> Any:
     return pick(
         rng,
         [{}, {"p": 3}, {"p": 0.3}, {"p": np.nan}, {"p": "x"}, {"q": 1}, {1: 2}, {"p": 10**400},
@@ -122,11 +124,11 @@ def _mapping(rng: np.random.Generator, of: c.Mapping, name: str, n: int, p: int)
     )  # fmt: skip
 
 
-def _text(rng: np.random.Generator, of: c.Text, name: str, n: int, p: int) -> Any:
+def _text(rng: np.random.Generator, of: constraints.Text, name: str, n: int, p: int) -> Any:
     return pick(rng, ["accuracy", "r2", "neg_mean_squared_error", "roc_auc", "nonsense"])
 
 
-def _having(rng: np.random.Generator, of: c.Having, name: str, n: int, p: int) -> Any:
+def _having(rng: np.random.Generator, of: constraints.Having, name: str, n: int, p: int) -> Any:
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import Ridge
     from sklearn.model_selection import KFold, LeaveOneOut
@@ -181,23 +183,23 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _function(rng: np.random.Generator, of: c.Function, name: str, n: int, p: int) -> Any:
+def _function(rng: np.random.Generator, of: constraints.Function, name: str, n: int, p: int) -> Any:
     if name == "callback":
         return pick(rng, [lambda *given: None, lambda *given: 3, _raising])
     return FUNCTIONS["euclidean" if chance(rng, 0.3) else pick(rng, FUNCTIONS)]
 
 
 DRAW: dict[type, Callable[..., Any]] = {
-    c.Integer: _integer,
-    c.Real: _real,
-    c.OneOf: _one_of,
-    c.Boolean: lambda rng, *rest: chance(rng, 0.5),
-    c.Null: lambda *rest: None,
-    c.Function: _function,
-    c.Having: _having,
-    c.Text: _text,
-    c.Several: _several,
-    c.Array: _array,
-    c.Mapping: _mapping,
-    c.Seed: lambda rng, *rest: random_seed(rng),
+    constraints.Integer: _integer,
+    constraints.Real: _real,
+    constraints.OneOf: _one_of,
+    constraints.Boolean: lambda rng, *rest: chance(rng, 0.5),
+    constraints.Null: lambda *rest: None,
+    constraints.Function: _function,
+    constraints.Having: _having,
+    constraints.Text: _text,
+    constraints.Several: _several,
+    constraints.Array: _array,
+    constraints.Mapping: _mapping,
+    constraints.Seed: lambda rng, *rest: random_seed(rng),
 }

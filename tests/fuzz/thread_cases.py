@@ -10,7 +10,7 @@ import numpy as np
 
 from fuzz.data import pick
 from fuzz.rules import same_bytes
-from lowland._core import registry
+from lowland._base import registry
 from lowland.errors import LowlandError
 
 THREADS = 6

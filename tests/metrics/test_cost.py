@@ -5,11 +5,7 @@ import pytest
 import scipy.sparse
 
 from lowland.errors import ParameterError
-from lowland.metrics import (
-    Comparison,
-    _views,
-    quality,
-)
+from lowland.metrics import Comparison, _views, quality
 from lowland.metrics._views import Work
 
 SIZES = np.unique(np.geomspace(100, 1_000_000, 400).astype(int))

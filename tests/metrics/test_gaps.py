@@ -9,16 +9,8 @@ from scipy.spatial.distance import cdist
 
 from lowland.errors import LowlandError
 from lowland.metrics import gap_test, inner_gaps
-from lowland.metrics._cloud import (
-    linked_pairs,
-    neighboring_pairs,
-)
-from lowland.metrics.gaps import (
-    crossed,
-    gaussian_cut,
-    median_cuts,
-    verdict_of,
-)
+from lowland.metrics._cloud import linked_pairs, neighboring_pairs
+from lowland.metrics.gaps import crossed, gaussian_cut, median_cuts, verdict_of
 from lowland.metrics.splits import best_split
 from lowland.neighbors import knn_graph
 from support.cases import each

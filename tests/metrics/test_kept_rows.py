@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.distance_rows import distance_rows
 from lowland._engines.distances.neighbor_ranks import full_ranks, partner_ranks
 from lowland.datasets import digits

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from lowland import PCA, AnovaF, SequentialSelection
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.datasets import breast_cancer, iris, wine
 from lowland.metrics import barnes_hut_cost, chance_shares, elbow, selection_curve
 from support.cases import each

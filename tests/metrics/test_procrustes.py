@@ -131,7 +131,7 @@ def test_bad_input_is_refused(one, other, pairs, message):
 
 
 def test_compare_turns_maps_by_the_same_function():
-    from lowland.study import compare_methods
+    from lowland.workflow import compare_methods
 
     found = compare_methods("iris", ["pca", "lda"])
     maps = [frame.select("x", "y") for frame in found.maps.values()]

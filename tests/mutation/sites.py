@@ -17,9 +17,9 @@ from typing import Any
 
 # Files that draw, word or show something, and those that only estimate what a call costs.
 FILES = re.compile(
-    r"^(plot|report)/|^cli/(console|failures|trust_lines)\.py$|^(study|io)/\w*(pictures|display|viewer"
-    r"|html)\.py$|^trust/(sentences|_plateau_words)\.py$|^metrics/_cost\.py$"
-    r"|^_core/(wording|html|docstrings|card|errors|monitor|progress)\.py$"
+    r"^(plot|report)/|^cli/(console|failures)\.py$|^workflow/(pictures/|_display\.py$)"
+    r"|^trust/sentences\.py$"
+    r"|^_base/(html|traits|errors|monitor)\.py$"
 )
 # Functions that estimate a cost, or that say something to people.
 FUNCTIONS = re.compile(
@@ -94,8 +94,9 @@ class Site:
 
 
 def room_of(file: str) -> str:
-    """The first folder below the package."""
-    return file.partition("/")[0].lstrip("_") if "/" in file else "lowland"
+    """The first folder below the package; of a method, its family."""
+    room = file.removeprefix("methods/")
+    return room.partition("/")[0].lstrip("_") if "/" in room else "lowland"
 
 
 def python_sites(file: str, source: bytes) -> list[Site]:

@@ -3,10 +3,7 @@
 import numpy as np
 
 from lowland.plot import scatter_map
-from lowland.plot.maps import (
-    CELLS,
-    DARKEST,
-)
+from lowland.plot.maps import CELLS, DARKEST
 
 Y = np.random.default_rng(0).normal(size=(30, 2))
 

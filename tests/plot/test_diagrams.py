@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.plot import loss_plot, rnx_plot, scree_plot, shepard_plot
 from support.cases import each
 

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland.plot import (
     biplot,
     compare_maps,

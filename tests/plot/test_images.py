@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.plot import eigen_images, reconstruction_strip, save_figure
 from support.cases import each
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from lowland import PCA
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.plot import (
     biplot,
     curse,
@@ -19,15 +19,8 @@ from lowland.plot import (
     scree_plot,
     selection_plot,
 )
-from lowland.plot.curves import (
-    distance_spread,
-    edge_length,
-    sphere_share,
-)
-from lowland.plot.images import (
-    RIGHT,
-    WRONG,
-)
+from lowland.plot.curves import distance_spread, edge_length, sphere_share
+from lowland.plot.images import RIGHT, WRONG
 from support.cases import each
 
 rng = np.random.default_rng(0)

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.plot import save_figure, scatter_map
-from lowland.plot._figure import (
-    GREY,
-    OKABE_ITO,
-)
+from lowland.plot._figure import GREY, OKABE_ITO
 from support.cases import each
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland._engines.grids.lattice import Lattice
 from lowland.plot import curve_through_data, grid_through_data
 from lowland.plot._figure import png_bytes

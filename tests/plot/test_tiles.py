@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.plot import tiled_map
 from support.cases import each
 

@@ -11,17 +11,11 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import FancyArrowPatch
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.metrics import Gap
 from lowland.plot import save_figure, trust_map
 from lowland.plot._points import DENSE
-from lowland.plot.trust import (
-    CORNERS,
-    NOT_MEASURED,
-    SIDE,
-    square,
-    square_colors,
-)
+from lowland.plot.trust import CORNERS, NOT_MEASURED, SIDE, square, square_colors
 from lowland.trust import trust
 from support.cases import each
 

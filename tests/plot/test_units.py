@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland._engines.grids.lattice import Lattice
 from lowland.plot import component_planes, hits, labeled_units, save_figure, u_matrix
-from lowland.plot._figure import (
-    GREY,
-    category_colors,
-    png_bytes,
-)
+from lowland.plot._figure import GREY, category_colors, png_bytes
 from support.cases import each
 
 RNG = np.random.default_rng(0)

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse
 
 from lowland import PCA
-from lowland._core.chain import Chain
+from lowland._base.chain import Chain
 from lowland.errors import DataError, ParameterError
 from lowland.preparation.preparation import Preparation
-from lowland.study.orienting import Orientation
+from lowland.workflow.orienting import Orientation
 from support.cases import each
 from support.rows import Passes, frame_rows, labeled_rows
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import lowland
-from lowland._core.chain import Chain
+from lowland._base.chain import Chain
 from lowland.errors import DataError, ModelFileError
 from lowland.preparation._scales import choose_scale
 from lowland.preparation.preparation import Preparation
@@ -190,7 +190,7 @@ def test_a_chain_is_saved_and_read_safely(chain, tmp_path):
     ],
 )
 def test_a_tampered_chain_is_refused(state, tmp_path):
-    from lowland._core.models.codec import write_model
+    from lowland._base.models.codec import write_model
 
     write_model(tmp_path / "m.lowland", "Chain", {}, state)
     with pytest.raises(ModelFileError, match=r"m\.lowland"):

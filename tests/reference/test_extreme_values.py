@@ -10,8 +10,8 @@ import pytest
 
 import lowland
 from lowland import metrics
-from lowland._core import registry
-from lowland._core.constraints import Constraint, Either, Integer, Real
+from lowland._base import registry
+from lowland._base.constraints import Constraint, Either, Integer, Real
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.selection._base import Selector
 from lowland.trust import trust

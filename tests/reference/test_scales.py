@@ -13,13 +13,13 @@ import pytest
 import scipy.sparse
 
 import lowland
-from lowland._core import registry
-from lowland._core.units import unit_powers
+from lowland._base import registry
+from lowland._base.units import unit_powers
 from lowland.errors import DataError, ModelFileError
+from lowland.methods.spectral._locally_linear import LocallyLinearReducer
 from lowland.metrics import quality
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
-from lowland.spectral._locally_linear import LocallyLinearReducer
 from support.cases import each
 from support.methods import dimensions, sampled
 
@@ -86,7 +86,7 @@ def test_an_extreme_new_row_has_no_influence_on_its_companions(
     method: type, dtype: type, far: float, layout: Any, rows: np.ndarray, monkeypatch: Any
 ) -> None:
     """It may be refused, and the whole call with it; it may not change the places of others."""
-    monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)  # sparse stays sparse
+    monkeypatch.setattr("lowland._base.validation.DENSE_NUMBERS", 0)  # sparse stays sparse
     model = small(method)
     fitted = layout(rows.astype(dtype))
     if layout is not np.asarray and issubclass(method, LocallyLinearReducer):

@@ -11,8 +11,8 @@ import io
 import numpy as np
 import pytest
 
-from lowland.io import read_table
 from lowland.report import write_report
+from lowland.tables import read_table
 from report import test_browser as pages
 from report.conftest import make_map
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lowland.report.measures import NEIGHBORHOOD, measure_map
-from lowland.study import make_map
+from lowland.workflow import make_map
 from support.cases import each
 
 

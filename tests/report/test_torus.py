@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.report import write_report
 from lowland.report.payload import pack
-from lowland.study import make_map
+from lowland.workflow import make_map
 from support.cases import each
 
 

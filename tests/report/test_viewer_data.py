@@ -24,7 +24,7 @@ from lowland.report.viewer_data import (
     pack_page,
     pack_values,
 )
-from lowland.study import make_map
+from lowland.workflow import make_map
 from support.cases import each
 
 N = 300

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.report import wording
-from lowland.report.page import (
-    EVERY_MAP,
-    how_to_read,
-)
+from lowland.report.page import EVERY_MAP, how_to_read
 from support.cases import each
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 
 # What may differ with the number of threads is tested with all of them, here and in the contract.
 ABOUT_THREADS = re.compile("thread|n_jobs|byte|_bit|seed|alone|at_once")

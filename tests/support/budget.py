@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from lowland._core.threads import available_cpus
+from lowland._base.threads import available_cpus
 
 TABLE = Path(__file__).resolve().parents[1] / "budget.toml"
 LISTED = 2.0  # seconds; a file that takes less has no row

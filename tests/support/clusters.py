@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
 
 PATIENCE = 60  # seconds until a test gives up
 

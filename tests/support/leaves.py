@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.rows.arrays import array_rows
-from lowland._core.rows.engines import Stream, run_task, using
-from lowland._core.rows.table import Rows
+from lowland._base.rows.arrays import array_rows
+from lowland._base.rows.engines import Stream, run_task, using
+from lowland._base.rows.table import Rows
 from support.states import assert_same_state, fitted_state
 
 

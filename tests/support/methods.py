@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lowland._core import registry
+from lowland._base import registry
 from support.cases import each
 
 every_method = each("method", registry.all_methods(), ids=registry.names())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import (
+from lowland._base.constraints import (
     Boolean,
     Constraint,
     Either,

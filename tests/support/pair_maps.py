@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lowland import _native
-from lowland.neighbor import _pair_base
+from lowland.methods.embedding import _pair_base
 
 
 @contextlib.contextmanager

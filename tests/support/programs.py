@@ -64,8 +64,8 @@ def _serve(folder: str, seconds: float) -> None:
     import scipy.sparse  # noqa: F401
 
     import lowland.cli.app
-    import lowland.study  # noqa: F401
-    from lowland._core import registry
+    import lowland.workflow  # noqa: F401
+    from lowland._base import registry
 
     registry.all_methods()  # imports all of them
     os.chdir(folder)

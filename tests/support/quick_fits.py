@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.base import Reducer
+from lowland._base.base import Reducer
 from support.methods import dimensions, small
 
 STEPS = {

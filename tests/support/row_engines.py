@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from lowland._core.rows.engines import run_task
-from lowland._core.rows.folding import TreeFold
+from lowland._base.rows.engines import run_task
+from lowland._base.rows.folding import TreeFold
 
 
 class Backward:

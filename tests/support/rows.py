@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from lowland._core.rows.arrays import array_rows
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
+from lowland._base.rows.arrays import array_rows
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
 
 TASK_ROWS = 37  # several tasks, the last one shorter, and a tree of more than one level
 

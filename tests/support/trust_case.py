@@ -8,20 +8,8 @@ import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.hills import IslandStability
-from lowland.metrics.home import (
-    KINDS,
-    PointHome,
-)
-from lowland.trust import (
-    Chance,
-    Contrast,
-    Island,
-    OtherMap,
-    Plateau,
-    Sentence,
-    Stability,
-    Trust,
-)
+from lowland.metrics.home import KINDS, PointHome
+from lowland.trust import Chance, Contrast, Island, OtherMap, Plateau, Sentence, Stability, Trust
 
 FINE, MISPLACED, TORN, PRESSED = range(len(KINDS))
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland.io import as_distances, as_table, read_table
-from lowland.study import make_map, place_rows
+from lowland._base.errors import DataError
+from lowland.tables import as_distances, as_table, read_table
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 anndata = pytest.importorskip("anndata", reason="its objects are the data")

@@ -11,7 +11,7 @@ from lowland.cli import main
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.preparation.preparation import Preparation
-from lowland.study import describe_table, make_map, place_rows
+from lowland.workflow import describe_table, make_map, place_rows
 from support.cases import each
 
 

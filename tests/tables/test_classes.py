@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from lowland.io import as_table
-from lowland.study import make_map, select_columns
+from lowland.tables import as_table
+from lowland.workflow import make_map, select_columns
 from support.cases import each
 
 ROWS = 90

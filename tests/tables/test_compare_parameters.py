@@ -12,8 +12,8 @@ import pytest
 import lowland
 from lowland.cli import main
 from lowland.errors import ParameterError
-from lowland.study import compare_methods, make_map
-from lowland.study.comparing.entries import comparison_entries, split_along, split_entries
+from lowland.workflow import compare_methods, make_map
+from lowland.workflow.comparing.entries import comparison_entries, split_along, split_entries
 from support.cases import each
 
 TABLE = "a,b,c,d\n" + "".join(

@@ -12,7 +12,7 @@ from lowland.cli import main
 from lowland.errors import DataError, ParameterError
 from lowland.preparation._dates import date_format, seconds_in
 from lowland.preparation.preparation import Preparation
-from lowland.study import make_map, place_rows
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 N = 60

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse
 
 from lowland.cli import main
-from lowland.study import make_map
-from lowland.study.tables.missing import dominating
+from lowland.tables.columns.missing import dominating
+from lowland.workflow import make_map
 from support.cases import each
 
 RNG = np.random.default_rng(3)

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland._core import registry
+from lowland._base import registry
 from lowland.cli import main
 from lowland.errors import DataError, ModelFileError, ParameterError
 from lowland.metrics import quality, trustworthiness
 from lowland.neighbors import knn_graph, knn_query
 from lowland.preparation.preparation import Preparation
-from lowland.study import make_map, place_rows
+from lowland.workflow import make_map, place_rows
 from support.cases import Cases, each
 
 RNG = np.random.default_rng(3)
@@ -181,8 +181,8 @@ def test_every_method_that_sees_distances_sees_those_of_gower(tmp_path):
 
 
 def test_a_model_without_its_ranges_is_refused(tmp_path):
-    from lowland._core.models import codec
-    from lowland._core.models.loading import _parts
+    from lowland._base.models import codec
+    from lowland._base.models.loading import _parts
 
     name, params, state = _parts(lowland.MDS(metric="gower").fit(X))
     ranges = state.pop("column_ranges_")

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import COMMAND_LINE, DataError
-from lowland.io import as_table, read_table
-from lowland.study import make_map, place_rows
+from lowland._base.errors import COMMAND_LINE, DataError
+from lowland.tables import as_table, read_table
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 ROWS = 60

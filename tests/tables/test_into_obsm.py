@@ -13,10 +13,10 @@ import pytest
 import scipy.sparse
 
 from lowland import __version__
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.cli import main
-from lowland.io.formats import h5ad_writing
-from lowland.study import make_map
+from lowland.tables.formats import h5ad_writing
+from lowland.workflow import make_map
 from support.cases import each
 
 h5py = pytest.importorskip("h5py", reason="H5AD files are written by h5py")
@@ -152,7 +152,7 @@ def test_an_older_map_is_replaced_only_by_force(cells, capsys):
 
 
 def test_a_refused_target_is_found_before_the_map_is_made(cells, capsys, monkeypatch):
-    monkeypatch.setattr("lowland.study.run.run_map", lambda *_: pytest.fail("the map was made"))
+    monkeypatch.setattr("lowland.workflow.run.run_map", lambda *_: pytest.fail("the map was made"))
     line = refusal(capsys, "map", "iris", "--into", "obsm")
     assert "H5AD" in line
     assert "--into obsm" in line

@@ -14,12 +14,12 @@ import pytest
 import lowland
 from lowland.cli import main
 from lowland.errors import DataError, MemoryLimitError
-from lowland.study import compare_methods, make_map
-from lowland.study.comparing.entries import comparison_entries
-from lowland.study.comparing.running import run_comparison
-from lowland.study.fitting import FitOptions
-from lowland.study.run import RunOptions
-from lowland.study.tables.options import TableOptions
+from lowland.tables.options import TableOptions
+from lowland.workflow import compare_methods, make_map
+from lowland.workflow.comparing.entries import comparison_entries
+from lowland.workflow.comparing.running import run_comparison
+from lowland.workflow.fitting import FitOptions
+from lowland.workflow.run import RunOptions
 from support.cases import each
 
 TABLE = "height,width,depth\n" + "".join(
@@ -78,7 +78,7 @@ def test_a_measure_that_fails_leaves_the_others(table, error, monkeypatch, capsy
 @each(
     ("place", "kind", "file"),
     [
-        ("lowland.study.result.picture_of", "picture", "map.png"),
+        ("lowland.workflow.result.picture_of", "picture", "map.png"),
         ("lowland.report.write_report", "report", "report.html"),
     ],
 )
@@ -115,7 +115,9 @@ def test_a_model_that_cannot_be_saved_leaves_the_map(table, monkeypatch, capsys)
 def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeypatch):
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q"]) == 0
     before = (table / "out" / "map.csv").read_bytes()
-    monkeypatch.setattr("lowland.study.outputs.write_frame", failing(OSError(28, "No space left")))
+    monkeypatch.setattr(
+        "lowland.workflow.outputs.write_frame", failing(OSError(28, "No space left"))
+    )
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "-q", "--force"]) == 2
     assert len(folder(table / "out")) == 5
     assert (table / "out" / "map.csv").read_bytes() == before
@@ -132,7 +134,7 @@ def test_ctrl_c_while_the_map_is_measured_keeps_everything_else(table, monkeypat
 
 
 def test_ctrl_c_while_files_are_written_keeps_map_and_model(table, monkeypatch, capsys):
-    monkeypatch.setattr("lowland.study.result.picture_of", interrupting)
+    monkeypatch.setattr("lowland.workflow.result.picture_of", interrupting)
     assert main(["map", "t.csv", "-m", "pca", "-o", "a"]) == 1
     assert "the picture was not drawn: it was stopped by Ctrl-C" in capsys.readouterr().err
     assert folder(table / "a") == ["map.csv", "model.lowland", "report.html", "trust.csv"]

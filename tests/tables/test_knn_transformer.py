@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 
 import lowland
-from lowland._core.errors import DataError, ModelFileError, ParameterError
+from lowland._base.errors import DataError, ModelFileError, ParameterError
 from lowland._engines.neighbors import index, search
 from lowland.neighbors import KNNTransformer, knn_graph
 from support.cases import each

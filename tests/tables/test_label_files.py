@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import DataError
-from lowland.io.label_file import read_labels
-from lowland.study import compare_methods, make_map, place_rows
+from lowland._base.errors import DataError
+from lowland.tables.label_file import read_labels
+from lowland.workflow import compare_methods, make_map, place_rows
 from support.cases import each
 
 ROWS = 12

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 import lowland
 from lowland.cli import main
 from lowland.errors import DataError, ModelFileError, ParameterError
-from lowland.io import as_table
 from lowland.preparation.preparation import Preparation
-from lowland.study import compare_methods, describe_table, make_map, place_rows
+from lowland.tables import as_table
+from lowland.workflow import compare_methods, describe_table, make_map, place_rows
 from support.cases import each
 
 RNG = np.random.default_rng(5)

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from lowland import datasets
-from lowland.io import as_table, read_table
-from lowland.study.tables._refusal import why_refused
-from lowland.study.tables.options import TableOptions
+from lowland.tables import as_table, read_table
+from lowland.tables.columns.refusal import why_refused
+from lowland.tables.options import TableOptions
 from support.cases import each
 
 TABLES = [name for name in datasets.names() if not datasets.load_dataset(name).distances]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 import lowland
 from lowland.errors import DataError, ParameterError
 from lowland.preparation.preparation import Preparation
-from lowland.study import make_map, place_rows
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 RNG = np.random.default_rng(6)

@@ -13,10 +13,10 @@ import scipy.sparse
 
 import lowland
 from lowland import plot
-from lowland._core.html import html_table
+from lowland._base.html import html_table
 from lowland.datasets import iris
-from lowland.io import as_table, read_table
-from lowland.study import compare_methods, make_map, place_rows, score_map, select_columns
+from lowland.tables import as_table, read_table
+from lowland.workflow import compare_methods, make_map, place_rows, score_map, select_columns
 from support.pages import Page
 
 HOSTILE = "<script>alert(1)</script>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lowland.io import read_table
+from lowland.tables import read_table
 from support.cases import each
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from lowland.cli import main
 from lowland.errors import DataError, ParameterError
-from lowland.study import make_map, place_rows
-from lowland.study.tables.categories import known_order
+from lowland.tables.columns.categories import known_order
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 SIZES = ["low", "medium", "high"]

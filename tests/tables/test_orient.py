@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland._core.chain import Chain
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.chain import Chain
+from lowland._base.errors import DataError, ParameterError
 from lowland.cli import main
 from lowland.datasets import eurodist
-from lowland.study import make_map, place_rows
-from lowland.study.orienting import Orientation
+from lowland.workflow import make_map, place_rows
+from lowland.workflow.orienting import Orientation
 from support.cases import each
 
 CITIES = list(eurodist().row_names)

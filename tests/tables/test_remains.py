@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import DataError
-from lowland.study import compare_methods, describe_table, make_map
+from lowland._base.errors import DataError
+from lowland.workflow import compare_methods, describe_table, make_map
 from support.cases import each
 
 ROWS = 40

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.metrics import trustworthiness
-from lowland.study import make_map, score_map
-from lowland.study._foreign_map import coordinate_sets
+from lowland.workflow import make_map, score_map
+from lowland.workflow.foreign.maps import coordinate_sets
 from support.cases import each
 
 ROWS = 50

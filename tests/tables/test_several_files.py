@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland.io import read_table
-from lowland.study import make_map, place_rows
+from lowland._base.errors import DataError
+from lowland.tables import read_table
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse
 
 from lowland.errors import DataError
-from lowland.io import as_distances, read_distances
-from lowland.study import describe_table, make_map
+from lowland.tables import as_distances, read_distances
+from lowland.workflow import describe_table, make_map
 from support.cases import each
 
 RNG = np.random.default_rng(4)

@@ -9,8 +9,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland.io import read_table
+from lowland._base.errors import DataError
+from lowland.tables import read_table
 from support.cases import each
 
 COUNTS = np.array([[0, 3, 0, 1], [2, 0, 0, 5], [0, 0, 7, 0]])  # genes x cells

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lowland.cli import main
-from lowland.study import make_map
+from lowland.workflow import make_map
 
 ANSWERS = ["strongly disagree", "disagree", "neutral", "agree", "strongly agree"]
 QUESTIONS = [f"q{i}" for i in range(6)]

@@ -11,8 +11,8 @@ import scipy.io
 import scipy.sparse
 
 from lowland.errors import DataError
-from lowland.io import as_table, read_table
-from lowland.study import make_map, place_rows
+from lowland.tables import as_table, read_table
+from lowland.workflow import make_map, place_rows
 
 GENES = """gene,s1,s2,s3,s4,s5,s6
 ACTB,10,12,9,11,40,38

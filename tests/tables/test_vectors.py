@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland._core.errors import DataError, MemoryLimitError
-from lowland.io import as_table, read_table
-from lowland.study import make_map, place_rows
+from lowland._base.errors import DataError, MemoryLimitError
+from lowland.tables import as_table, read_table
+from lowland.workflow import make_map, place_rows
 from support.cases import each
 
 V = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)

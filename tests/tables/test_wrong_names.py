@@ -11,8 +11,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland.io import read_distances, read_table
+from lowland._base.errors import DataError
+from lowland.tables import read_distances, read_table
 from support.cases import each
 
 X = np.array([[1.0, 2.5], [3.0, 4.5], [5.0, 0.5]])

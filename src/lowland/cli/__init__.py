@@ -1,4 +1,4 @@
-"""The command line: it parses options and prints; :mod:`lowland.study` does the work.
+"""The command line: it parses options and prints; :mod:`lowland.workflow` does the work.
 
 Numpy, polars and matplotlib are imported by the commands that need them, so that ``lowland --help``
 answers at once.
@@ -6,11 +6,7 @@ answers at once.
 
 from __future__ import annotations
 
-from lowland.cli.failures import (
-    Ended,
-    Signals,
-    farewell,
-)
+from lowland.cli.failures import Ended, Signals, farewell
 
 __all__ = ["main"]
 

@@ -14,8 +14,8 @@ from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import MethodCommand, chosen_parameters, typed_command
 
 if TYPE_CHECKING:
-    from lowland.study import AlignedTables
-    from lowland.study.outputs import MapFiles
+    from lowland.workflow import AlignedTables
+    from lowland.workflow.outputs import MapFiles
 
 Tables = Annotated[
     list[str],
@@ -32,7 +32,7 @@ class AlignCommand(MethodCommand):
 
     def method_named(self, name: str | None) -> Any:
         """The class, whatever its ``--method`` is, which is a parameter of the class."""
-        from lowland.study.aligning.running import alignment_class
+        from lowland.workflow.aligning.running import alignment_class
 
         return alignment_class()
 
@@ -103,15 +103,15 @@ def align_command(
     Every parameter of the method is an option too, such as --n-neighbors 20:
     'lowland methods manifold_alignment' lists them.
     """
-    from lowland._core.errors import COMMAND_LINE, ParameterError
+    from lowland._base.errors import COMMAND_LINE, ParameterError
     from lowland.cli.map_command import format_like
-    from lowland.io import check_free, check_writable
-    from lowland.study._parameters import read_value
-    from lowland.study.aligning.result import PICTURES
-    from lowland.study.aligning.running import Matching, alignment_class, run_alignment
-    from lowland.study.fitting import FitOptions
-    from lowland.study.outputs import MapFiles
-    from lowland.study.run import RunOptions
+    from lowland.tables import check_free, check_writable
+    from lowland.workflow._parameters import read_value
+    from lowland.workflow.aligning.result import PICTURES
+    from lowland.workflow.aligning.running import Matching, alignment_class, run_alignment
+    from lowland.workflow.fitting import FitOptions
+    from lowland.workflow.outputs import MapFiles
+    from lowland.workflow.run import RunOptions
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)
@@ -146,7 +146,7 @@ def align_command(
 
 def alignment_folder(sources: list[str]) -> Path:
     """The default folder: ``lowland-out/left-and-right-aligned`` for two files."""
-    from lowland.study.outputs import result_folder, result_stem
+    from lowland.workflow.outputs import result_folder, result_stem
 
     if len(sources) > 2:
         return result_folder(sources, "aligned")
@@ -155,7 +155,7 @@ def alignment_folder(sources: list[str]) -> Path:
 
 def lines(result: AlignedTables, files: MapFiles) -> list[str]:
     """A short summary for a person."""
-    from lowland._core.errors import count
+    from lowland._base.errors import count
 
     found = result.to_dict()
     said = []
@@ -178,7 +178,7 @@ def lines(result: AlignedTables, files: MapFiles) -> list[str]:
 
 def match_lines(found: dict[str, Any]) -> list[str]:
     """How many objects are known, and how well held-out ones were found."""
-    from lowland._core.errors import count
+    from lowland._base.errors import count
 
     if not found["objects"]:
         return [f"  {found['matched_by']}"]

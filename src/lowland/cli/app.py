@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lowland._core.errors import MemoryLimitError
-from lowland._core.memory import format_bytes, left_for_process
+from lowland._base.errors import MemoryLimitError
+from lowland._base.memory import format_bytes, left_for_process
 from lowland.cli import failures
 from lowland.cli.align_command import AlignCommand, align_command
 from lowland.cli.compare_command import compare_command
@@ -48,7 +48,7 @@ def check_limits(arguments: Sequence[str]) -> None:
             f"the limit of memory leaves {format_bytes(left)} to the process, and the libraries "
             f"need {format_bytes(need)} of address space; raise it with 'ulimit -v'."
         )
-    from lowland._core.threads import check_instruction_set
+    from lowland._base.threads import check_instruction_set
 
     check_instruction_set()
 

@@ -13,7 +13,7 @@ from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import typed_command
 
 if TYPE_CHECKING:
-    from lowland.study.comparing.result import ComparisonFiles
+    from lowland.workflow.comparing.result import ComparisonFiles
 
 
 @table_options.about_table()
@@ -64,14 +64,14 @@ def compare_command(
     Ctrl-C stops the method that runs and keeps its map so far; where there is none yet, or pressed
     again, it ends the comparison and keeps the maps made before.
     """
-    from lowland._core.errors import COMMAND_LINE, ParameterError
-    from lowland.io import check_free, check_writable
-    from lowland.study.comparing.entries import comparison_entries, split_along, split_entries
-    from lowland.study.comparing.result import ComparisonFiles
-    from lowland.study.comparing.running import run_comparison
-    from lowland.study.fitting import FitOptions
-    from lowland.study.outputs import result_folder
-    from lowland.study.run import RunOptions
+    from lowland._base.errors import COMMAND_LINE, ParameterError
+    from lowland.tables import check_free, check_writable
+    from lowland.workflow.comparing.entries import comparison_entries, split_along, split_entries
+    from lowland.workflow.comparing.result import ComparisonFiles
+    from lowland.workflow.comparing.running import run_comparison
+    from lowland.workflow.fitting import FitOptions
+    from lowland.workflow.outputs import result_folder
+    from lowland.workflow.run import RunOptions
 
     console = Console(quiet=quiet, as_json=as_json)
     values = split_along(along or (), "--along")
@@ -99,7 +99,7 @@ def compare_command(
 
 def lines(found: dict[str, Any], files: ComparisonFiles) -> list[str]:
     """The table for a person."""
-    from lowland.study.comparing.result import SHOWN, alike
+    from lowland.workflow.comparing.result import SHOWN, alike
 
     names = [name.replace("_", " ") for name in SHOWN]
     cells = [["method", "seconds", "peak MB", *names, "gaps not in data"]]

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from lowland._core.errors import LowlandError, StoppedError
+from lowland._base.errors import LowlandError, StoppedError
 from lowland.cli.console import STDOUT, complain
 
 # Ctrl-C and a request to terminate, from the first moment of the program to its last.

@@ -34,8 +34,8 @@ def info_command(
 
     Time and memory are estimates from the cost model of each method, for two cores.
     """
-    from lowland.study.describing import description_of
-    from lowland.study.tables.preparing import read
+    from lowland.tables.preparing import read
+    from lowland.workflow.describing import description_of
 
     console = Console(quiet=quiet, as_json=as_json)
     data = options.as_data(options.found(sources))
@@ -60,8 +60,8 @@ def info_command(
 
 def lines(found: dict[str, Any]) -> list[str]:
     """The description for a person."""
-    from lowland._core.errors import count
-    from lowland._core.memory import format_bytes
+    from lowland._base.errors import count
+    from lowland._base.memory import format_bytes
 
     names = f" ({listing(found['features'])})" if found["features"] else ""
     kind = "sparse columns" if found["sparse"] else "columns of numbers"

@@ -14,8 +14,8 @@ from lowland.cli.failures import after_writing, resumable
 from lowland.cli.method_options import METHOD, chosen_parameters, typed_command
 
 if TYPE_CHECKING:
-    from lowland.study import MapResult
-    from lowland.study.outputs import MapFiles
+    from lowland.workflow import MapResult
+    from lowland.workflow.outputs import MapFiles
 
 STOPPED = 1  # exit code: a partial result was written
 
@@ -105,16 +105,16 @@ def map_command(
     Every parameter of the method is an option too, such as --perplexity 50:
     'lowland methods METHOD' lists them.
     """
-    from lowland._core import registry
-    from lowland._core.errors import COMMAND_LINE, ParameterError
-    from lowland.io import check_free, check_writable
-    from lowland.io.formats.h5ad_writing import check_h5ad_target
-    from lowland.study.fitting import FitOptions
-    from lowland.study.method_pictures import picture_names
-    from lowland.study.outputs import MapFiles, result_folder
-    from lowland.study.run import RunOptions
-    from lowland.study.streaming.choosing import StreamOptions, choose, make_by_choice
-    from lowland.study.streaming.result import Home, StreamedMap
+    from lowland._base import registry
+    from lowland._base.errors import COMMAND_LINE, ParameterError
+    from lowland.tables import check_free, check_writable
+    from lowland.tables.formats.h5ad_writing import check_h5ad_target
+    from lowland.workflow.fitting import FitOptions
+    from lowland.workflow.outputs import MapFiles, result_folder
+    from lowland.workflow.pictures.methods import picture_names
+    from lowland.workflow.run import RunOptions
+    from lowland.workflow.streaming.choosing import StreamOptions, choose, make_by_choice
+    from lowland.workflow.streaming.result import Home, StreamedMap
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
@@ -169,7 +169,7 @@ def map_command(
 
 def refuse_for_parts(file_format: options.Format | None, into: Into | None) -> None:
     """Refuse options about a map in one file, where the map is a folder of parts."""
-    from lowland._core.errors import ParameterError
+    from lowland._base.errors import ParameterError
 
     asked = file_format is not None and file_format is not options.Format.PARQUET
     if asked or into is not None:
@@ -187,7 +187,7 @@ def format_like(source: str) -> str:
 
 def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
     """A short summary for a person."""
-    from lowland._core.errors import count
+    from lowland._base.errors import count
 
     found = result.to_dict()
     made = [f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer
-    from lowland._core.constraints import Constraint
+    from lowland._base.base import Reducer
+    from lowland._base.constraints import Constraint
 
 METHOD = "tsne"  # the default of --method
 # Parameters of all methods that have an option of another name.
@@ -45,7 +45,7 @@ class MethodOption:
 
     @property
     def name(self) -> str:
-        from lowland.study._parameters import RENAMED
+        from lowland.workflow._parameters import RENAMED
 
         renamed = {} if self.keeps_name else RENAMED
         return "--" + renamed.get(self.parameter, self.parameter).replace("_", "-")
@@ -60,21 +60,21 @@ class MethodOption:
 
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
-        from lowland.study._parameters import read_value
+        from lowland.workflow._parameters import read_value
 
         return read_value(self.name, self.constraint, text)
 
 
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
-    from lowland._core.base import Reducer
-    from lowland._core.constraints import Boolean
-    from lowland._core.params import short
-    from lowland.study._parameters import MAP_DEFAULTS, text_constraint
+    from lowland._base.base import Reducer
+    from lowland._base.constraints import Boolean
+    from lowland._base.params import short
+    from lowland.workflow._parameters import MAP_DEFAULTS, text_constraint
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
-    keeps = cls.__module__.startswith("lowland.alignment.")
+    keeps = cls.__module__.startswith("lowland.methods.alignment.")
     options = {}
     for name, field in cls.parameters().items():
         constraint = text_constraint(field.metadata["constraint"])
@@ -106,13 +106,13 @@ class MethodCommand(TyperCommand):
 
     def method_named(self, name: str | None) -> Any:
         """The class that ``--method`` names; the default if it is not given."""
-        from lowland._core import registry
+        from lowland._base import registry
 
         return registry.get(name or METHOD)
 
     def others(self) -> list[Any]:
         """All classes that ``--method`` may name."""
-        from lowland._core import registry
+        from lowland._base import registry
 
         return registry.all_methods()
 
@@ -207,7 +207,7 @@ def _unknown_option(name: str, known: list[str]) -> str:
 def _unknown_method_option(
     name: str, cls: type[Reducer], command: MethodCommand, known: list[str]
 ) -> str:
-    from lowland._core import registry
+    from lowland._base import registry
 
     parameter = name.removeprefix("--").replace("-", "_")
     if parameter in SPELLED:

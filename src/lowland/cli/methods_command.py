@@ -12,7 +12,7 @@ from lowland.cli import options
 from lowland.cli.console import Console
 
 if TYPE_CHECKING:
-    from lowland._core.base import Reducer
+    from lowland._base.base import Reducer
 
 WIDTH = 100
 
@@ -24,7 +24,7 @@ def methods_command(
     as_json: options.Json = False,
 ) -> None:
     """List the methods, or show one with its options."""
-    from lowland._core import registry
+    from lowland._base import registry
 
     console = Console(as_json=as_json)
     if name is None:
@@ -38,7 +38,7 @@ def methods_command(
 
 def entry(cls: type[Reducer]) -> dict[str, Any]:
     """One line of the table."""
-    from lowland._core import registry
+    from lowland._base import registry
 
     return {
         "name": registry.snake_case(cls.__name__),
@@ -90,7 +90,7 @@ def description(cls: type[Reducer]) -> str:
 
 def table_lines(found: list[dict[str, Any]]) -> list[str]:
     """A block per family; name and summary, then the paper."""
-    from lowland._core.registry import FAMILIES
+    from lowland._base.registry import FAMILIES
 
     lines: list[str] = []
     indent = max((len(method["name"]) for method in found), default=0) + 4

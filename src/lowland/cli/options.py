@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-MOST_JOBS = 1024  # as in _core/threads.py, whose import takes longer than --help
+MOST_JOBS = 1024  # as in _base/threads.py, whose import takes longer than --help
 
 
 class Format(enum.StrEnum):
@@ -33,7 +33,7 @@ def split(names: list[str] | None) -> list[str]:
     import csv
     import io
 
-    from lowland._core.errors import ParameterError
+    from lowland._base.errors import ParameterError
 
     # A line break separates names as a comma does, unless it is quoted.
     records = [csv.reader(io.StringIO(text, newline="")) for text in names or ()]
@@ -46,7 +46,7 @@ def split(names: list[str] | None) -> list[str]:
 
 def table_file(sources: Sequence[str], ending: str) -> Path:
     """The default output of a command that writes one table, in the current folder."""
-    from lowland.study.outputs import result_stem
+    from lowland.workflow.outputs import result_stem
 
     suffix = ".parquet" if sources[0].lower().endswith(".parquet") else ".csv"
     return Path(f"{result_stem(sources)}-{ending}{suffix}")
@@ -54,7 +54,7 @@ def table_file(sources: Sequence[str], ending: str) -> Path:
 
 def found(sources: Sequence[str]) -> list[str]:
     """The inputs; a pattern such as ``runs/*.csv`` that the shell did not replace is replaced."""
-    from lowland.io.several import listed_sources
+    from lowland.tables.several import listed_sources
 
     return listed_sources(sources)
 

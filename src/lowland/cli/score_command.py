@@ -41,10 +41,10 @@ def score_command(
 
     Rows are matched by their ids if both files have some, else by their order.
     """
-    from lowland._core.errors import DataError
-    from lowland.io import check_free
-    from lowland.study.scoring import run_score
-    from lowland.study.tables.preparing import prepare, read
+    from lowland._base.errors import DataError
+    from lowland.tables import check_free
+    from lowland.tables.preparing import prepare, read
+    from lowland.workflow.foreign.scoring import run_score
 
     console = Console(quiet=quiet, as_json=as_json)
     if report is not None:

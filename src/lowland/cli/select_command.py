@@ -13,7 +13,7 @@ from lowland.cli.failures import after_writing
 from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
 
 if TYPE_CHECKING:
-    from lowland.study import Selection
+    from lowland.workflow import Selection
 
 MOST_LINES = 40
 
@@ -23,14 +23,14 @@ class SelectCommand(MethodCommand):
 
     def method_named(self, name: str | None) -> Any:
         """The selector's class."""
-        from lowland._core import registry
-        from lowland.study.selecting import WITH_TARGET
+        from lowland._base import registry
+        from lowland.workflow.selecting import WITH_TARGET
 
         return registry.get_selector(name or WITH_TARGET)
 
     def others(self) -> list[Any]:
         """All selectors."""
-        from lowland._core import registry
+        from lowland._base import registry
 
         return registry.all_selectors()
 
@@ -86,10 +86,10 @@ def select_command(
     The target and other labels stay in the file. Parameters of the method are options, too, such
     as --n-neighbors 5 for relief_f.
     """
-    from lowland._core.errors import COMMAND_LINE
-    from lowland.io import check_free, check_suffix
-    from lowland.study.selecting import choose_selector, run_selection
-    from lowland.study.tables.preparing import read
+    from lowland._base.errors import COMMAND_LINE
+    from lowland.tables import check_free, check_suffix
+    from lowland.tables.preparing import read
+    from lowland.workflow.selecting import choose_selector, run_selection
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)
@@ -120,7 +120,7 @@ def chosen_number(cls: Any, text: str | None) -> Any:
 
 def lines(selection: Selection, output: Path) -> list[str]:
     """A short summary with the table of kept columns."""
-    from lowland._core.errors import count
+    from lowland._base.errors import count
 
     rows, columns = selection.table.shape
     about = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]

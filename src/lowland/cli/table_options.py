@@ -45,7 +45,7 @@ def _value(member: enum.Enum | None) -> Any:
 
 def _orders(given: list[str] | None) -> dict[str, list[str]] | None:
     """``--order size,weight=low,high --order rank=a,b`` is the order of three columns."""
-    from lowland._core.errors import ParameterError
+    from lowland._base.errors import ParameterError
 
     found: dict[str, list[str]] = {}
     for text in given or ():
@@ -61,7 +61,7 @@ def _orders(given: list[str] | None) -> dict[str, list[str]] | None:
 
 def _cycles(given: list[str] | None) -> dict[str, Any] | None:
     """``--cyclic hour=24,when=week`` are the periods of two columns."""
-    from lowland._core.errors import ParameterError
+    from lowland._base.errors import ParameterError
 
     found: dict[str, Any] = {}
     for text in split(given):
@@ -238,8 +238,8 @@ def about_table(names: Sequence[str] = tuple(TABLE)) -> Callable[[Command], Comm
 
         @functools.wraps(command)
         def with_options(*args: Any, **keywords: Any) -> Any:
-            from lowland._core.errors import COMMAND_LINE
-            from lowland.study.tables.options import TableOptions
+            from lowland._base.errors import COMMAND_LINE
+            from lowland.tables.options import TableOptions
 
             given = {name: TABLE[name].read(keywords.pop(name)) for name in names}
             table = TableOptions(**given, spelling=COMMAND_LINE)

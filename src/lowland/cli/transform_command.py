@@ -13,7 +13,7 @@ from lowland.cli.console import Console
 from lowland.cli.failures import after_writing, resumable
 
 if TYPE_CHECKING:
-    from lowland.study.streaming.choosing import StreamOptions
+    from lowland.workflow.streaming.choosing import StreamOptions
 
 
 @table_options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
@@ -58,14 +58,11 @@ def transform_command(
     If the model knows the names of its columns, they are found by name, in any order. A table
     larger than memory is read leaf by leaf, and its rows are written to a folder of Parquet files.
     """
-    from lowland._core import registry
-    from lowland._core.errors import (
-        COMMAND_LINE,
-        count,
-    )
-    from lowland.io import check_free, check_suffix, staged_outputs, write_frame
-    from lowland.study.placing import run_placement
-    from lowland.study.streaming.choosing import StreamOptions
+    from lowland._base import registry
+    from lowland._base.errors import COMMAND_LINE, count
+    from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
+    from lowland.workflow.placing import run_placement
+    from lowland.workflow.streaming.choosing import StreamOptions
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)
@@ -114,9 +111,9 @@ def folder_of_parts(
     sources: list[str], output: str | None, table: Any, stream: StreamOptions, console: Console
 ) -> Path | None:
     """The folder that parts go to, if rows are read leaf by leaf; None if they are not."""
-    from lowland._core.errors import DataError, ParameterError
-    from lowland.study.outputs import result_stem
-    from lowland.study.streaming.choosing import memory_note, why_not_streamed
+    from lowland._base.errors import DataError, ParameterError
+    from lowland.workflow.outputs import result_stem
+    from lowland.workflow.streaming.choosing import memory_note, why_not_streamed
 
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
     unable = why_not_streamed(options.as_data(sources), table)
@@ -155,12 +152,12 @@ def place_parts(
     console: Console,
 ) -> None:
     """Place rows that are read leaf by leaf, and say where they are."""
-    from lowland._core import registry
-    from lowland._core.errors import count
-    from lowland._core.rows.parts import MANIFEST
-    from lowland.io import check_writable
-    from lowland.study.streaming.choosing import grouped
-    from lowland.study.streaming.placing import stream_placement
+    from lowland._base import registry
+    from lowland._base.errors import count
+    from lowland._base.rows.parts import MANIFEST
+    from lowland.tables import check_writable
+    from lowland.workflow.streaming.choosing import grouped
+    from lowland.workflow.streaming.placing import stream_placement
 
     check_writable(folder)
     with console.warnings_as_notes(), resumable(folder / MANIFEST):

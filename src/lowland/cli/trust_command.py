@@ -64,10 +64,10 @@ def trust_command(
     Rows are matched by their ids if both files have some, else by their order. A map file cannot be
     made again: what is stable is known if other maps of the same rows are given with --others.
     """
-    from lowland._core.errors import DataError
-    from lowland.io import check_free, check_suffix
-    from lowland.study.tables.preparing import prepare, read
-    from lowland.study.trusting_maps import run_trust
+    from lowland._base.errors import DataError
+    from lowland.tables import check_free, check_suffix
+    from lowland.tables.preparing import prepare, read
+    from lowland.workflow.foreign.trusting import run_trust
 
     console = Console(quiet=quiet, as_json=as_json)
     beside = options.split(others)

@@ -27,14 +27,7 @@ from lowland.datasets.bundled import (
 from lowland.datasets.catalog import load_dataset, names
 from lowland.datasets.clusters import blobs, branching_tree, two_rings
 from lowland.datasets.faces import drawn_faces
-from lowland.datasets.surfaces import (
-    bent_sheet,
-    helix,
-    s_curve,
-    sphere,
-    swiss_roll,
-    torus,
-)
+from lowland.datasets.surfaces import bent_sheet, helix, s_curve, sphere, swiss_roll, torus
 
 __all__ = [
     "Dataset",

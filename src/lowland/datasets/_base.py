@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, Constraint, Integer, Real, Seed
-from lowland._core.errors import ParameterError
+from lowland._base.constraints import Boolean, Constraint, Integer, Real, Seed
+from lowland._base.errors import ParameterError
 
 XYZ = ("x", "y", "z")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.errors import ParameterError
+from lowland._base.constraints import Integer
+from lowland._base.errors import ParameterError
 from lowland.datasets._base import Dataset, read
 
 

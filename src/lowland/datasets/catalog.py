@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from lowland._core.errors import ParameterError, unknown_name
+from lowland._base.errors import ParameterError, unknown_name
 from lowland.datasets._base import Dataset
 from lowland.datasets.bundled import (
     animals,
@@ -27,14 +27,7 @@ from lowland.datasets.bundled import (
 )
 from lowland.datasets.clusters import blobs, branching_tree, two_rings
 from lowland.datasets.faces import drawn_faces
-from lowland.datasets.surfaces import (
-    bent_sheet,
-    helix,
-    s_curve,
-    sphere,
-    swiss_roll,
-    torus,
-)
+from lowland.datasets.surfaces import bent_sheet, helix, s_curve, sphere, swiss_roll, torus
 
 FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
     animals,

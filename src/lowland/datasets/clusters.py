@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from lowland._core.context import generator
+from lowland._base.context import generator
 from lowland.datasets._base import XYZ, Dataset, balanced_labels, check, with_noise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.context import generator
+from lowland._base.context import generator
 from lowland.datasets._base import Dataset, check
 
 SIDE = 32  # pixels

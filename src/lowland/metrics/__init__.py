@@ -15,11 +15,7 @@ each measure takes all rows if this is cheap, else a sample; the numbers are flo
 """
 
 from lowland.metrics._comparison import Comparison
-from lowland.metrics._measured import (
-    Measured,
-    Quality,
-    QualityRow,
-)
+from lowland.metrics._measured import Measured, Quality, QualityRow
 from lowland.metrics.coranking import (
     RankErrors,
     RnxCurve,
@@ -44,21 +40,9 @@ from lowland.metrics.dimension import (
     hubness,
     intrinsic_dimension,
 )
-from lowland.metrics.gaps import (
-    Gap,
-    gap_test,
-)
-from lowland.metrics.hills import (
-    IslandStability,
-    island_stability,
-    islands,
-)
-from lowland.metrics.home import (
-    MapAgreement,
-    PointHome,
-    map_agreement,
-    point_home,
-)
+from lowland.metrics.gaps import Gap, gap_test
+from lowland.metrics.hills import IslandStability, island_stability, islands
+from lowland.metrics.home import MapAgreement, PointHome, map_agreement, point_home
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
 from lowland.metrics.missing import (
     chance_of_missing,
@@ -66,11 +50,7 @@ from lowland.metrics.missing import (
     missing_p_values,
     strangers,
 )
-from lowland.metrics.procrustes import (
-    match_accuracy,
-    match_rank,
-    match_ranks,
-)
+from lowland.metrics.procrustes import match_accuracy, match_rank, match_ranks
 from lowland.metrics.quality import quality
 from lowland.metrics.selecting import SelectionCurve, selection_curve
 from lowland.metrics.splits import inner_gaps

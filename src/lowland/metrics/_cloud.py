@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.monitor import Monitor
-from lowland._core.units import exponent_for, in_unit, largest_value
-from lowland._core.validation import is_sparse
+from lowland._base.constraints import Integer
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.monitor import Monitor
+from lowland._base.units import exponent_for, in_unit, largest_value
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import double_center

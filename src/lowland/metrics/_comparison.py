@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.units import largest
-from lowland._core.validation import check_matrix, is_sparse
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.units import largest
+from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.distances.metrics import unit_power
 from lowland._engines.linalg.magnitude import check_magnitude

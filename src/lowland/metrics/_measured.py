@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import ParameterError, unknown_name
-from lowland._core.html import html_table
-from lowland._core.units import exponent_for, in_unit, largest
+from lowland._base.errors import ParameterError, unknown_name
+from lowland._base.html import html_table
+from lowland._base.units import exponent_for, in_unit, largest
 
 STEP = 1e-30  # of complex-step derivatives, which have no cancellation at any step length
 

@@ -9,26 +9,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, Integer, Null, OneOf, Real
-from lowland._core.context import generator
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.memory import available_memory
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.validation import (
-    check_matrix,
-    column_ranges,
-    in_ranges,
-    needs_ranges,
-)
+from lowland._base.constraints import Boolean, Integer, Null, OneOf, Real
+from lowland._base.context import generator
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.memory import available_memory
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.validation import check_matrix, column_ranges, in_ranges, needs_ranges
 from lowland._engines.distances.metrics import check_metric
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland.metrics._views import (
-    KEPT_BYTES,
-    GraphView,
-    View,
-    Work,
-)
+from lowland.metrics._views import KEPT_BYTES, GraphView, View, Work
 
 KEPT_SHARE = 0.25  # of the free memory, for distances that are kept, where the user gave a sample
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.monitor import Monitor
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.monitor import Monitor
+from lowland._base.validation import is_sparse
 from lowland._engines.distances import neighbor_ranks
 from lowland._engines.distances.distance_rows import DistanceRows, blocks_of, distance_rows
 from lowland._engines.distances.filter_space import FULL_COLUMNS

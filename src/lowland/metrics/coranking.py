@@ -7,15 +7,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
+from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
 from lowland._engines.distances.distance_rows import blocks_of
-from lowland.metrics._comparison import (
-    Comparison,
-    all_rows,
-    positions,
-    spread,
-)
+from lowland.metrics._comparison import Comparison, all_rows, positions, spread
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 

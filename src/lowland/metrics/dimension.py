@@ -6,18 +6,18 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, Integer, OneOf, Real, Seed
-from lowland._core.context import generator
-from lowland._core.errors import DataError, ParameterError, check_name
-from lowland._core.monitor import Monitor
-from lowland._core.validation import as_array, check_matrix, is_sparse
+from lowland._base.constraints import Boolean, Integer, OneOf, Real, Seed
+from lowland._base.context import generator
+from lowland._base.errors import DataError, ParameterError, check_name
+from lowland._base.monitor import Monitor
+from lowland._base.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.principal_axes import broken_stick
 from lowland._engines.linalg.principal_axes import elbow as bend
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.linear._component_count import chance_variances
+from lowland.methods.linear._component_count import chance_variances
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
 

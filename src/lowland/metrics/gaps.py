@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland._core.threads import limit_blas
-from lowland._core.validation import check_matrix
+from lowland._base.errors import DataError
+from lowland._base.threads import limit_blas
+from lowland._base.validation import check_matrix
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.duplicates import equal_rows

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.threads import limit_blas
-from lowland._core.validation import check_matrix
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.threads import limit_blas
+from lowland._base.validation import check_matrix
 from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._cloud import checked_islands
 

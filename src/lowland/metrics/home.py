@@ -6,23 +6,17 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.units import exponent_for, in_unit, largest_value
-from lowland._core.validation import check_matrix
+from lowland._base.constraints import Integer
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.units import exponent_for, in_unit, largest_value
+from lowland._base.validation import check_matrix
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions, spread
 from lowland.metrics._options import ComparisonKeywords
-from lowland.metrics.missing import (
-    NEIGHBORS,
-    Neighborhoods,
-    map_distances,
-    missing_p_values,
-    slack,
-)
+from lowland.metrics.missing import NEIGHBORS, Neighborhoods, map_distances, missing_p_values, slack
 
 KINDS = ("fine", "misplaced", "torn", "pressed")
 NOT_MEASURED = -1

@@ -12,8 +12,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.validation import as_array
+from lowland._base.errors import DataError
+from lowland._base.validation import as_array
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._comparison import Comparison

@@ -6,25 +6,16 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.units import exponent_for, in_unit, largest_value
-from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_rows import (
-    row_squares,
-    true_distances,
-    unit_rows,
-)
+from lowland._base.constraints import Integer
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.units import exponent_for, in_unit, largest_value
+from lowland._base.validation import is_sparse
+from lowland._engines.distances.distance_rows import row_squares, true_distances, unit_rows
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland.metrics._comparison import (
-    Comparison,
-    all_rows,
-    positions,
-    spread,
-)
+from lowland.metrics._comparison import Comparison, all_rows, positions, spread
 from lowland.metrics._options import ComparisonKeywords
 from lowland.metrics._views import GraphView, Near, View
 

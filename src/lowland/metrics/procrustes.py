@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, DataTypeError, count
-from lowland._core.threads import resolve_n_jobs
-from lowland._core.validation import as_array, check_matrix
+from lowland._base.errors import DataError, DataTypeError, count
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.validation import as_array, check_matrix
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.procrustes import Alignment, align

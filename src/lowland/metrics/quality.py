@@ -7,24 +7,15 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.context import generator
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.threads import limit_blas
+from lowland._base.constraints import Integer
+from lowland._base.context import generator
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.threads import limit_blas
 from lowland.metrics._comparison import Comparison
-from lowland.metrics._measured import (
-    Measured,
-    Quality,
-    QualityRow,
-)
+from lowland.metrics._measured import Measured, Quality, QualityRow
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._views import GraphView
-from lowland.metrics.coranking import (
-    continuity,
-    neighbor_recall,
-    rnx_aucs,
-    trustworthiness,
-)
+from lowland.metrics.coranking import continuity, neighbor_recall, rnx_aucs, trustworthiness
 from lowland.metrics.labels import knn_accuracy
 from lowland.metrics.stress import scale_normalized_stress, spearman
 
@@ -182,7 +173,7 @@ def _each(measure: Callable[[Comparison], Any]) -> Callable[[Maps], list[Measure
 
 def _pca_map(compared: Comparison, given: Any) -> np.ndarray | None:
     """The PCA map of as many dimensions; None where there are no columns to make it of."""
-    from lowland.linear.pca import PCA
+    from lowland.methods.linear.pca import PCA
 
     q = compared.map.table.shape[1]
     if isinstance(compared.data, GraphView) or compared.data.metric == "precomputed":

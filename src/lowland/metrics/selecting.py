@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Seed
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.validation import check_matrix
+from lowland._base.constraints import Integer, Seed
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.validation import check_matrix
 from lowland.selection._base import read_classes
 from lowland.selection._wrapper import default_model, fitted_copy, reported
 

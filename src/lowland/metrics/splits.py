@@ -7,26 +7,16 @@ from typing import Any, Unpack
 import numpy as np
 import scipy.sparse
 
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.metrics._cloud import (
-    Cloud,
-    checked_islands,
-    checked_neighbors,
-)
+from lowland.metrics._cloud import Cloud, checked_islands, checked_neighbors
 from lowland.metrics._options import Keywords, Options
-from lowland.metrics.gaps import (
-    NEIGHBORS,
-    Gap,
-    crossing,
-    distinct,
-    gap_between,
-)
+from lowland.metrics.gaps import NEIGHBORS, Gap, crossing, distinct, gap_between
 
 LEAST_SHARE = 0.1  # of the rows of an island, on the smaller side of a split
 FEWEST = 40  # different rows of an island that is split

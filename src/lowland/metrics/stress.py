@@ -8,21 +8,17 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Null
-from lowland._core.errors import DataError, ParameterError, check_name, shown
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.units import exponent_for, in_unit, largest, largest_value, restored
-from lowland._core.validation import check_matrix, is_sparse
+from lowland._base.constraints import Integer, Null
+from lowland._base.errors import DataError, ParameterError, check_name, shown
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.units import exponent_for, in_unit, largest, largest_value, restored
+from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion, pairwise_repulsion
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.moments import column_moments
-from lowland._engines.stress.disparities import (
-    TIES,
-    monotone_fit,
-    stable_order,
-)
+from lowland._engines.stress.disparities import TIES, monotone_fit, stable_order
 from lowland.metrics._comparison import (
     Comparison,
     DistanceSums,

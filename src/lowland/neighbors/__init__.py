@@ -8,11 +8,6 @@ NeighborGraph(150 rows x 15 neighbors, exact)
 (150, 150)
 """
 
-from lowland.neighbors.knn_transformer import (
-    KNNTransformer,
-    NeighborGraph,
-    knn_graph,
-    knn_query,
-)
+from lowland.neighbors.knn_transformer import KNNTransformer, NeighborGraph, knn_graph, knn_query
 
 __all__ = ["KNNTransformer", "NeighborGraph", "knn_graph", "knn_query"]

@@ -6,33 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.columns import check_columns
-from lowland._core.constraints import Boolean, Function, Integer, Mapping, Null, OneOf
-from lowland._core.context import FitContext, generator
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.estimator import Estimator
-from lowland._core.models.meanings import (
-    count,
-    share,
-)
-from lowland._core.monitor import Monitor
-from lowland._core.params import fitted, param
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.validation import (
-    check_matrix,
-    column_ranges,
-    in_ranges,
-    needs_ranges,
-)
+from lowland._base.columns import check_columns
+from lowland._base.constraints import Boolean, Function, Integer, Mapping, Null, OneOf
+from lowland._base.context import FitContext, generator
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.estimator import Estimator
+from lowland._base.models.meanings import count, share
+from lowland._base.monitor import Monitor
+from lowland._base.params import fitted, param
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.validation import check_matrix, column_ranges, in_ranges, needs_ranges
 from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import (
-    METHODS,
-    check_k,
-    check_search,
-    query_fitted,
-)
+from lowland._engines.neighbors.index import METHODS, check_k, check_search, query_fitted
 from lowland._engines.neighbors.search import (
     given_neighbors,
     joins_by_cells,

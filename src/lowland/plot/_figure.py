@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import DataError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

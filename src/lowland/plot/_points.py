@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland.plot._figure import (
-    GREY,
-    OKABE_ITO,
-    note,
-)
+from lowland.plot._figure import GREY, OKABE_ITO, note
 from lowland.plot.colors import Categories, Coloring, Continuum
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.plot._figure import (
     INK,
     PANEL,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.plot._figure import (
     DARK_GREY,
     DIVERGING,

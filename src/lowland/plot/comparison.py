@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.validation import as_array
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.validation import as_array
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.plot._figure import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland.plot._figure import (
     DARK_GREY,
     INK,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import DataError, ParameterError, unknown_name
 from lowland.plot._figure import (
     GREY,
     INK,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.plot._figure import TEXT, check_map, clean, new_figure, note, write_title
 from lowland.plot._legend import add_legend, legend_size
 from lowland.plot._points import DENSE, point_look, scatter_in_random_order

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.errors import ParameterError, shown
+from lowland._base.constraints import Integer
+from lowland._base.errors import ParameterError, shown
 from lowland.plot._figure import (
     DARK_GREY,
     INK,

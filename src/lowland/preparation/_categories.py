@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, listing, unknown_name
+from lowland._base.errors import DataError, ParameterError, listing, unknown_name
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, listing
+from lowland._base.errors import DataError, listing
 
 if TYPE_CHECKING:
     import polars as pl

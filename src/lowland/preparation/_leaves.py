@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.rows.fitting import float_type
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
-from lowland._core.validation import check_finite, is_sparse
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.rows.fitting import float_type
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.validation import check_finite, is_sparse
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland._engines.linalg.moments import (
-    ColumnSums,
-    column_sums,
-    merge_columns,
-    with_value,
-)
+from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns, with_value
 from lowland.preparation._categories import as_text
 from lowland.preparation._dates import telling_dates
 from lowland.preparation._scales import (

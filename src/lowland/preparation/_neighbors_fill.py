@@ -10,12 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.memory import require_memory
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-    times,
-)
+from lowland._base.memory import require_memory
+from lowland._engines.linalg.products import row_blocks, rows_within, times
 
 N_NEIGHBORS = 5
 CANDIDATES = 64  # nearest rows looked at first; most have the values that are missing

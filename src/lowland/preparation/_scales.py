@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.columns import column_label
-from lowland._core.errors import DataError, shown
-from lowland._core.units import largest
-from lowland._core.validation import all_finite, is_sparse
+from lowland._base.columns import column_label
+from lowland._base.errors import DataError, shown
+from lowland._base.units import largest
+from lowland._base.validation import all_finite, is_sparse
 from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
 # If deviations differ by more than this factor, the columns seem to have different units.

@@ -7,26 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._core.constraints import Constraint, Null, Real
-from lowland._core.errors import DataError, unknown_name
-from lowland._core.models.meanings import above
-from lowland._core.params import Declared, fitted, param
-from lowland._core.validation import is_sparse
-from lowland.preparation._categories import (
-    levels_in,
-    mark_levels,
-    steps_in,
-    switch_in,
-    switched,
-)
-from lowland.preparation._dates import (
-    FORMATS,
-    PERIODS,
-    TYPED,
-    date_format,
-    seconds_in,
-    unit_of,
-)
+from lowland._base.constraints import Constraint, Null, Real
+from lowland._base.errors import DataError, unknown_name
+from lowland._base.models.meanings import above
+from lowland._base.params import Declared, fitted, param
+from lowland._base.validation import is_sparse
+from lowland.preparation._categories import levels_in, mark_levels, steps_in, switch_in, switched
+from lowland.preparation._dates import FORMATS, PERIODS, TYPED, date_format, seconds_in, unit_of
 
 if TYPE_CHECKING:
     import polars as pl

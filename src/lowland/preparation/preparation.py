@@ -9,22 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._core.columns import check_columns, check_same_columns, column_names
-from lowland._core.constraints import Null, OneOf, Several, Text
-from lowland._core.errors import DataError, ParameterError, listing
-from lowland._core.models.meanings import (
-    Names,
-    above,
-    count,
-)
-from lowland._core.params import fitted, param
-from lowland._core.rows.fitting import as_rows
-from lowland._core.threads import resolve_n_jobs
-from lowland._core.validation import all_finite, check_finite, check_matrix, is_sparse
-from lowland.preparation._categories import (
-    parse_codes,
-    without_codes,
-)
+from lowland._base.columns import check_columns, check_same_columns, column_names
+from lowland._base.constraints import Null, OneOf, Several, Text
+from lowland._base.errors import DataError, ParameterError, listing
+from lowland._base.models.meanings import Names, above, count
+from lowland._base.params import fitted, param
+from lowland._base.rows.fitting import as_rows
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.validation import all_finite, check_finite, check_matrix, is_sparse
+from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._leaves import (
     InMemory,
     SummedColumns,
@@ -33,11 +26,7 @@ from lowland.preparation._leaves import (
     prepared_leaves,
 )
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
-from lowland.preparation._scales import (
-    STEPS,
-    Scale,
-    normalized,
-)
+from lowland.preparation._scales import STEPS, Scale, normalized
 from lowland.preparation.encoding import Encoding
 
 BESIDE = "categories or cycles take part, and numbers are to weigh the same"

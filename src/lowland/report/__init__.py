@@ -1,7 +1,7 @@
 """One self-contained HTML page about a map.
 
 :func:`make_report` measures a map that any tool has made and writes the page. A run of
-:mod:`lowland.study` writes it from a summary: :mod:`summary` declares its keys, :mod:`payload`
+:mod:`lowland.workflow` writes it from a summary: :mod:`summary` declares its keys, :mod:`payload`
 packs the points, :mod:`advice` and :mod:`reading` choose the sentences, and :mod:`page` fills the
 files in ``templates/`` (``viewer/``: the map to touch; ``trust/``: where not to believe it). The
 page needs no network.

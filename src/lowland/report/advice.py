@@ -158,7 +158,7 @@ class Advice(NamedTuple):
 def advise(summary: Summary) -> list[Advice]:
     """All cautions that apply, the serious ones first.
 
-    >>> from lowland.study import make_map
+    >>> from lowland.workflow import make_map
     >>> summary = make_map("digits", "pca").summary()
     >>> [caution.kind for caution in advise(summary) if caution.serious]
     ['misplaced points', 'fake gap', 'low trustworthiness', 'low explained variance']

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core import registry
+from lowland._base import registry
 from lowland.report import wording
 from lowland.report.advice import TRUST_KINDS, advise
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, separate, to_json
@@ -95,7 +95,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from lowland.study import make_map
+    >>> from lowland.workflow import make_map
     >>> summary = make_map("iris", "pca", color="class").summary()
     >>> summary["title"] = "Three species"
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland.trust.result import OtherMap, Plateau, Trust
 
 # No postponed annotations in this file: as text, NotRequired would not be recognized.

@@ -10,13 +10,7 @@ import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
-from lowland.report.payload import (
-    SHOWN_DIMENSIONS,
-    display_rows,
-    frame_of,
-    pack_array,
-    pack_codes,
-)
+from lowland.report.payload import SHOWN_DIMENSIONS, display_rows, frame_of, pack_array, pack_codes
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import UNKNOWN, count, listing, number, percent
 from lowland.trust.result import Chance, Contrast, Island, OtherMap, Plateau, Stability, Trust

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.validation import is_sparse
 from lowland.report import wording
 from lowland.report.payload import (
     as_numbers,

@@ -12,7 +12,7 @@ A class is imported when it is used; each is also a name of ``lowland`` itself.
 
 from typing import Any
 
-from lowland._core import registry
+from lowland._base import registry
 
 
 def __getattr__(name: str) -> Any:

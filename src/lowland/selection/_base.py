@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Null, Real
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.estimator import Estimator
-from lowland._core.memory import require_memory
-from lowland._core.models.meanings import Best, Permutation
-from lowland._core.params import fitted, param
-from lowland._core.rows.fitting import as_rows
-from lowland._core.targets import Labels, check_labels, check_numbers, require_target
-from lowland._core.units import in_unit
-from lowland._core.validation import as_array, is_sparse
+from lowland._base.constraints import Integer, Null, Real
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.estimator import Estimator
+from lowland._base.memory import require_memory
+from lowland._base.models.meanings import Best, Permutation
+from lowland._base.params import fitted, param
+from lowland._base.rows.fitting import as_rows
+from lowland._base.targets import Labels, check_labels, check_numbers, require_target
+from lowland._base.units import in_unit
+from lowland._base.validation import as_array, is_sparse
 from lowland._engines.linalg.magnitude import units_for
 
 

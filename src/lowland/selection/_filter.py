@@ -6,17 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lowland._core.constraints import Null, Real
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.params import param
-from lowland._core.rows.table import Rows
-from lowland._core.units import largest_value, restored
-from lowland._core.validation import is_sparse
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._base.constraints import Null, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.params import param
+from lowland._base.rows.table import Rows
+from lowland._base.units import largest_value, restored
+from lowland._base.validation import is_sparse
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.selection._base import Selector, moderate_columns, read_target
 from lowland.selection._leaf_sums import sums_of_leaves
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import column_scale
 from lowland._engines.linalg.products import row_blocks

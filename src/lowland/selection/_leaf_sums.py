@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
-from lowland._core.targets import Labels, check_labels, check_numbers, join_classes
-from lowland._core.validation import is_sparse
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.targets import Labels, check_labels, check_numbers, join_classes
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import (
     ClassColumns,
@@ -24,18 +24,9 @@ from lowland._engines.linalg.class_moments import (
     merge_labeled,
 )
 from lowland._engines.linalg.magnitude import check_magnitude
-from lowland._engines.linalg.moments import (
-    ColumnSums,
-    column_sums,
-    merge_columns,
-)
+from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns
 from lowland._engines.linalg.products import row_blocks
-from lowland.selection._base import (
-    far_exponents,
-    holds_numbers,
-    in_column_units,
-    require_two,
-)
+from lowland.selection._base import far_exponents, holds_numbers, in_column_units, require_two
 
 
 class ByColumn:

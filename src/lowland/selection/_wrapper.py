@@ -8,24 +8,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lowland._core.constraints import Function, Having, Integer, Null, Text
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, LowlandError, ParameterError, shown, unknown_name
-from lowland._core.models.meanings import (
-    Ascending,
-    RowCounts,
-    at_least,
-)
-from lowland._core.params import fitted, param
-from lowland._core.targets import Labels
-from lowland._core.threads import limit_blas
-from lowland._core.validation import is_sparse
-from lowland.selection._base import (
-    Selector,
-    holds_classes,
-    moderate_columns,
-    read_target,
-)
+from lowland._base.constraints import Function, Having, Integer, Null, Text
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, LowlandError, ParameterError, shown, unknown_name
+from lowland._base.models.meanings import Ascending, RowCounts, at_least
+from lowland._base.params import fitted, param
+from lowland._base.targets import Labels
+from lowland._base.threads import limit_blas
+from lowland._base.validation import is_sparse
+from lowland.selection._base import Selector, holds_classes, moderate_columns, read_target
 from lowland.selection._filter import constant_columns
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.context import FitContext
+from lowland._base.context import FitContext
 from lowland._engines.linalg.class_moments import ClassColumns, class_columns
 from lowland.selection._base import require_two
 from lowland.selection._filter import Filter

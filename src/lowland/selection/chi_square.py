@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.columns import column_label
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.validation import is_sparse
+from lowland._base.columns import column_label
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg.class_moments import ClassColumns, class_columns
 from lowland.selection._base import require_two
 from lowland.selection._filter import Filter

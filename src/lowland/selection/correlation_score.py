@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.targets import check_numbers
-from lowland._core.validation import is_sparse
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.targets import check_numbers
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg.moments import column_moments
-from lowland.selection._base import (
-    holds_numbers,
-    read_classes,
-    require_two,
-)
+from lowland.selection._base import holds_numbers, read_classes, require_two
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
 

@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Null, Real
-from lowland._core.context import FitContext
-from lowland._core.params import param
-from lowland._core.units import unit_powers
+from lowland._base.constraints import Integer, Null, Real
+from lowland._base.context import FitContext
+from lowland._base.params import param
+from lowland._base.units import unit_powers
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.graphs.weights import root_mean_square, symmetrize, weighted_graph
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.selection._filter import Filter
 

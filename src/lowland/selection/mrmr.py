@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.columns import column_label
-from lowland._core.constraints import Null, OneOf, Real
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.params import fitted, param
-from lowland._core.rows.table import Rows
-from lowland._core.targets import Labels
+from lowland._base.columns import column_label
+from lowland._base.constraints import Null, OneOf, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.params import fitted, param
+from lowland._base.rows.table import Rows
+from lowland._base.targets import Labels
 from lowland.selection._base import Selector, moderate_columns, read_target
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, Integer, OneOf, Several
-from lowland._core.context import FitContext
-from lowland._core.errors import ParameterError
-from lowland._core.params import param
-from lowland._core.targets import Labels
+from lowland._base.constraints import Boolean, Integer, OneOf, Several
+from lowland._base.context import FitContext
+from lowland._base.errors import ParameterError
+from lowland._base.params import param
+from lowland._base.targets import Labels
 from lowland.selection import _information
 from lowland.selection._filter import Filter
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, OneOf, Real
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
-from lowland._core.models.meanings import share
-from lowland._core.params import fitted, param
-from lowland._core.rows.table import Rows
-from lowland._core.threads import limit_blas
-from lowland._core.units import beyond, exponent_for, largest, unit_powers
-from lowland._core.validation import all_finite, check_matrix
+from lowland._base.constraints import Boolean, OneOf, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
+from lowland._base.models.meanings import share
+from lowland._base.params import fitted, param
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas
+from lowland._base.units import beyond, exponent_for, largest, unit_powers
+from lowland._base.validation import all_finite, check_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import Moments, moments

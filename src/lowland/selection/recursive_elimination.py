@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Real
-from lowland._core.context import FitContext
-from lowland._core.errors import ParameterError
-from lowland._core.monitor import Phase
-from lowland._core.params import param
-from lowland._core.validation import as_array
+from lowland._base.constraints import Integer, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import ParameterError
+from lowland._base.monitor import Phase
+from lowland._base.params import param
+from lowland._base.validation import as_array
 from lowland.selection._wrapper import SearchResult, Trials, Wrapper, fitted_copy
 
 

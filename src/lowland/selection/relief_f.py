@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.constraints import Integer, Null
-from lowland._core.context import FitContext
-from lowland._core.errors import ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.params import param
+from lowland._base.constraints import Integer, Null
+from lowland._base.context import FitContext
+from lowland._base.errors import ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.params import param
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.linalg.class_moments import members
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.block_search import nearest_in_rows
 from lowland.selection._filter import Filter
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Boolean, OneOf, Real
-from lowland._core.context import FitContext
-from lowland._core.monitor import Phase
-from lowland._core.params import param
+from lowland._base.constraints import Boolean, OneOf, Real
+from lowland._base.context import FitContext
+from lowland._base.monitor import Phase
+from lowland._base.params import param
 from lowland.selection._wrapper import SearchResult, Trials, Wrapper
 
 

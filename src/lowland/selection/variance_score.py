@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.context import FitContext
+from lowland._base.context import FitContext
 from lowland._engines.linalg.moments import column_moments
 from lowland.selection._filter import Filter
 from lowland.selection._leaf_sums import ByColumn

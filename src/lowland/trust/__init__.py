@@ -4,11 +4,7 @@
 """
 
 from lowland.trust.plateau import parameter_plateau, perplexity_plateau
-from lowland.trust.refitting import (
-    RefitPart,
-    component_scores,
-    null_rows,
-)
+from lowland.trust.refitting import RefitPart, component_scores, null_rows
 from lowland.trust.result import (
     Chance,
     Contrast,

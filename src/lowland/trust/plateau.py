@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core import registry
-from lowland._core.base import Reducer
-from lowland._core.constraints import Integer
-from lowland._core.context import generator
-from lowland._core.errors import DataError, ParameterError, shown, unknown_name
-from lowland._core.monitor import Monitor
-from lowland._core.threads import resolve_n_jobs
-from lowland._core.validation import check_matrix
+from lowland._base import registry
+from lowland._base.base import Reducer
+from lowland._base.constraints import Integer
+from lowland._base.context import generator
+from lowland._base.errors import DataError, ParameterError, shown, unknown_name
+from lowland._base.monitor import Monitor
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.validation import check_matrix
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.metrics import Comparison
-from lowland.trust.refitting import (
-    component_scores,
-    without_structure,
-)
+from lowland.trust.refitting import component_scores, without_structure
 from lowland.trust.result import OtherMap, Plateau
 
 if TYPE_CHECKING:
@@ -261,7 +258,7 @@ def perplexity_plateau(
     >>> found.values, found.recommended
     ([2.0, 30.0], 30.0)
     """
-    from lowland.neighbor.tsne import TSNE  # here: methods are imported on first use
+    from lowland.methods.embedding.tsne import TSNE  # here: methods are imported on first use
 
     X = check_data(X, n_jobs)
     m = min(X.shape[0], check_rows(rows))

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._core.units import exponent_for, in_unit, largest_value
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
+from lowland._base.units import exponent_for, in_unit, largest_value
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes

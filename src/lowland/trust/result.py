@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import count
-from lowland._core.html import SHOWN_ROWS, html_table
+from lowland._base.errors import count
+from lowland._base.html import SHOWN_ROWS, html_table
 from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics.gaps import Gap
 from lowland.metrics.hills import IslandStability
-from lowland.metrics.home import (
-    KINDS,
-    PointHome,
-)
+from lowland.metrics.home import KINDS, PointHome
 
 if TYPE_CHECKING:
     import polars as pl

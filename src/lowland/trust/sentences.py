@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lowland._core.errors import count
+from lowland._base.errors import count
 from lowland.metrics import Gap
 from lowland.metrics.home import PointHome
 from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability

@@ -9,32 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Integer, Null
-from lowland._core.errors import DataError, LowlandError, ParameterError, shown
-from lowland._core.memory import available_memory
-from lowland._core.monitor import Monitor
-from lowland._core.validation import check_matrix, is_sparse
+from lowland._base.constraints import Integer, Null
+from lowland._base.errors import DataError, LowlandError, ParameterError, shown
+from lowland._base.memory import available_memory
+from lowland._base.monitor import Monitor
+from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.distances.metrics import from_products
 from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
-from lowland.metrics._cloud import (
-    Cloud,
-    linked_pairs,
-    neighboring_pairs,
-)
+from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
 from lowland.metrics._options import Options
 from lowland.metrics._views import Work
-from lowland.metrics.home import (
-    NOT_MEASURED,
-    PointHome,
-    homes,
-)
-from lowland.metrics.missing import (
-    LISTED,
-    NEIGHBORS,
-    Neighborhoods,
-)
+from lowland.metrics.home import NOT_MEASURED, PointHome, homes
+from lowland.metrics.missing import LISTED, NEIGHBORS, Neighborhoods
 from lowland.trust.refitting import (
     MakeMap,
     RefitPart,

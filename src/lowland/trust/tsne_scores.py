@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._core.constraints import Integer, Real
-from lowland._core.context import FitContext, generator
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.monitor import Monitor
-from lowland._core.threads import resolve_n_jobs
-from lowland._core.units import exponent_for, in_unit, largest_value
-from lowland._core.validation import is_sparse
+from lowland._base.constraints import Integer, Real
+from lowland._base.context import FitContext, generator
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.monitor import Monitor
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.units import exponent_for, in_unit, largest_value
+from lowland._base.validation import is_sparse
 from lowland._engines.embedding.affinity import (
     JointAffinities,
     conditional_affinities,
@@ -28,10 +28,7 @@ from lowland._engines.embedding.placement import FrozenMap, MapField, map_field,
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import eigenvalues
 from lowland._engines.linalg.principal_axes import leading_axes
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
@@ -347,7 +344,7 @@ def _placed(
 
 
 def _require_tsne(model: Any, what: str) -> None:
-    from lowland.neighbor.tsne import TSNE  # here: methods are imported on first use
+    from lowland.methods.embedding.tsne import TSNE  # here: methods are imported on first use
 
     if not isinstance(model, TSNE):
         raise ParameterError(

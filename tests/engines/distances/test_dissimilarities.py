@@ -7,7 +7,7 @@ from scipy import sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland.errors import DataError
-from lowland.mds.mds import checked_weights
+from lowland.methods.mds.mds import checked_weights
 from support.cases import each
 
 D = np.array([[0, 3, 4, 2.0], [3, 0, 5, 1], [4, 5, 0, 6], [2, 1, 6, 0]])

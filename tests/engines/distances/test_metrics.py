@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.distance_rows import DistanceTiles, distance_rows
 from lowland._engines.distances.metrics import (

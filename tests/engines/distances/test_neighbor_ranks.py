@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.distances.neighbor_ranks import full_ranks, partner_ranks
 

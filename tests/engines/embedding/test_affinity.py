@@ -6,7 +6,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn.manifold import _t_sne
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland._engines.embedding.affinity import (
     check_perplexity,
     conditional_affinities,

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.embedding import descent
 from lowland._engines.embedding.affinity import joint_affinities
 from lowland._engines.embedding.descent import LONGEST, LOOK, Stage, descend

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.monitor import Monitor
 from lowland._engines.embedding.affinity import joint_affinities
 from lowland._engines.embedding.initial_layout import (
     SMALL,

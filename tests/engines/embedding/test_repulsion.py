@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland._engines.embedding.repulsion import choose_repulsion
 
 

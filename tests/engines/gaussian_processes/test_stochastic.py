@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.gaussian_processes import stochastic
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.sparse import sparse_bound, sparse_posterior

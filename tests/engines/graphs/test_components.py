@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError, ParameterError, StoppedError
-from lowland._core.monitor import Monitor
+from lowland._base.errors import DataError, ParameterError, StoppedError
+from lowland._base.monitor import Monitor
 from lowland._engines.graphs.components import connect, connected_components
 from lowland._engines.graphs.weights import checked_graph, symmetrize
 from lowland._engines.neighbors.graph import NeighborGraph

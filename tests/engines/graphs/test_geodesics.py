@@ -7,8 +7,8 @@ import scipy.sparse.csgraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lowland._core.errors import DataError, MemoryLimitError, ParameterError, StoppedError
-from lowland._core.monitor import Monitor
+from lowland._base.errors import DataError, MemoryLimitError, ParameterError, StoppedError
+from lowland._base.monitor import Monitor
 from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
 from lowland._engines.graphs.weights import symmetrize

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from lowland._core.errors import DataError, ParameterError
+from lowland._base.errors import DataError, ParameterError
 from lowland._engines.graphs.laplacian import laplacian, laplacian_product
 from lowland._engines.neighbors.radius import radius_graph
 from support.graphs import graph_of

@@ -7,8 +7,8 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.graphs import laplacian
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.eigen import smallest_eigenpairs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland._engines.graphs.weights import (
     heat_weights,
     local_graph,

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland._engines.kernels import kernel_operators as engine
 from lowland._engines.kernels.kernel_operators import (
     DenseKernel,

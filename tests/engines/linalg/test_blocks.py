@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._engines.linalg.products import (
-    contiguous_blocks,
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import contiguous_blocks, row_blocks, rows_within
 
 
 @pytest.mark.parametrize(("n", "step"), [(0, 4), (1, 4), (4, 4), (5, 4), (13, 5), (13, 100)])

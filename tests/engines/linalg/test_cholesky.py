@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._engines.linalg.cholesky import (
-    gaussian_sums,
-    inverse_from,
-    lower_factor,
-    solve_lower,
-)
+from lowland._engines.linalg.cholesky import gaussian_sums, inverse_from, lower_factor, solve_lower
 from support.cases import each
 
 

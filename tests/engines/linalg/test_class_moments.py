@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.class_moments import class_moments
 from support.cases import each
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.column_basis import orthonormal_basis
 
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 from lowland._engines.linalg import eigen
 
 

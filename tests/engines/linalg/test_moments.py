@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.monitor import Monitor
-from lowland._engines.linalg.moments import (
-    Moments,
-    column_moments,
-    known_moments,
-    merge,
-    moments,
-)
+from lowland._base.monitor import Monitor
+from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 from support.cases import each
 
 CHUNK = 512  # rows that the kernel sums together

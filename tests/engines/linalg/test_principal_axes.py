@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lowland._core.errors import ConvergenceWarning
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.errors import ConvergenceWarning
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 from lowland._engines.linalg import principal_axes
 from lowland._engines.linalg.moments import moments
 from support.cases import each

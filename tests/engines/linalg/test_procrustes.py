@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 import scipy.spatial
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland._engines.linalg.procrustes import align
 from support.cases import each
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._core.errors import ConvergenceWarning, MemoryLimitError
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.errors import ConvergenceWarning, MemoryLimitError
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 from lowland._engines.linalg import smallest_solvers as engine
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 from support.strips import rng, strip

@@ -9,7 +9,7 @@ import pytest
 
 import lowland
 from lowland import metrics
-from lowland._core import registry
+from lowland._base import registry
 from lowland.errors import DataError, DataTypeError, LowlandError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
 from support.cases import each

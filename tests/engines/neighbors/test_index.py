@@ -5,9 +5,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 
-from lowland._core.context import FitContext, Prepared
-from lowland._core.errors import DataError, MemoryLimitError, ParameterError
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext, Prepared
+from lowland._base.errors import DataError, MemoryLimitError, ParameterError
+from lowland._base.monitor import Monitor
 from lowland._engines.neighbors import index as engine
 from lowland._engines.neighbors import search as searching
 from lowland._engines.neighbors.cell_index import CellIndex

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import MemoryLimitError, ParameterError
+from lowland._base.errors import MemoryLimitError, ParameterError
 from lowland._engines.distances import distance_rows
 from lowland._engines.neighbors.radius import radius_graph
 from support.graphs import canonical, clusters, to_dense

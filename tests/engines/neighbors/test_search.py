@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError, MemoryLimitError, ParameterError, StoppedError
-from lowland._core.monitor import Monitor
+from lowland._base.errors import DataError, MemoryLimitError, ParameterError, StoppedError
+from lowland._base.monitor import Monitor
 from lowland._engines.neighbors import search
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland.neighbors import knn_graph, knn_query

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError
-from lowland._core.monitor import Monitor
+from lowland._base.errors import DataError
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace
 from lowland._engines.neighbors import block_search as engine
 from lowland._engines.neighbors.block_search import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.network import adam
 from lowland._engines.network.adam import Adam, Plan, mean_loss, rate_at, train
 from lowland._engines.network.layers import Network, apply, first_weights

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.network.quasi_newton import minimize
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.patches.patch_weights import in_chunks
 from support.cases import each
 

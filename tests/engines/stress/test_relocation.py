@@ -7,12 +7,7 @@ from sklearn.datasets import load_digits
 
 from lowland import MDS, Sammon
 from lowland._engines.stress.objective import AllPairs
-from lowland.mds._stress import (
-    SIDES,
-    _grid,
-    can_relocate,
-    relocated,
-)
+from lowland.methods.mds._stress import SIDES, _grid, can_relocate, relocated
 from support.cases import each
 
 

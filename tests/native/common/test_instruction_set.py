@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lowland import _native
-from lowland._core import threads
+from lowland._base import threads
 from lowland.errors import ParameterError
 from support.cases import each
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lowland import _native
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from support.cases import each
 from support.kernels import each_isa, each_kind
 

@@ -9,16 +9,18 @@ from scipy.spatial.distance import cdist
 from scipy.spatial.transform import Rotation
 
 from lowland import PCA, ManifoldAlignment
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.procrustes import align
-from lowland.alignment._joint_graph import connect_tables, joint_graph, matches_of, neighbor_graphs
-from lowland.alignment._maps import (
-    local_patterns,
-    pattern_distances,
-)
 from lowland.datasets import digits
+from lowland.methods.alignment._joint_graph import (
+    connect_tables,
+    joint_graph,
+    matches_of,
+    neighbor_graphs,
+)
+from lowland.methods.alignment._maps import local_patterns, pattern_distances
 from lowland.metrics import match_accuracy
 from lowland.metrics.procrustes import match_ranks
 from reference.chance import not_below_in_pairs

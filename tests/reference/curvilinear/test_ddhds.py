@@ -6,13 +6,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from lowland import DDHDS
 from lowland._engines.local_stress.objective import AllPairs, LocalStress
-from lowland.curvilinear.ddhds import weights
-from reference.curvilinear.naive import (
-    ddhds_rule,
-    ddhds_stress,
-    ddhds_trial,
-    principal_start,
-)
+from lowland.methods.curvilinear.ddhds import weights
+from reference.curvilinear.naive import ddhds_rule, ddhds_stress, ddhds_trial, principal_start
 from reference.plain import FOUR_PLACES, FOUR_ROWS, slope_of
 from support.bent_rows import rows as irregular_rows
 from support.cases import each

@@ -9,14 +9,11 @@ from scipy.spatial.distance import cdist, pdist
 from lowland import MDS, PCA
 from lowland._engines.graphs import multigrid
 from lowland._engines.graphs.multigrid import graph_multigrid
-from lowland.curvilinear import (
-    _local_stress,
-    local_mds,
-)
-from lowland.curvilinear._local_stress import DistanceSums, LocalStress, NeighborOverlap
-from lowland.curvilinear.local_mds import LocalMDS
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
+from lowland.methods.curvilinear import _local_stress, local_mds
+from lowland.methods.curvilinear._local_stress import DistanceSums, LocalStress, NeighborOverlap
+from lowland.methods.curvilinear.local_mds import LocalMDS
 from lowland.metrics import continuity, trustworthiness
 from reference.plain import FOUR_PLACES, FOUR_ROWS
 from support.bent_rows import rows as irregular_rows

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from lowland._core.errors import DataError, ParameterError
-from lowland.curvilinear.rank_visu import RankVisu
+from lowland._base.errors import DataError, ParameterError
+from lowland.methods.curvilinear.rank_visu import RankVisu
 from reference.chance import not_below
 from support.cases import each
 

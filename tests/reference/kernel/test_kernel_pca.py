@@ -14,7 +14,7 @@ import lowland
 from lowland import PCA, KernelPCA
 from lowland._engines.kernels import kernel_operators
 from lowland.errors import ConvergenceWarning, DataError, MemoryLimitError, ParameterError
-from lowland.kernel import _axes
+from lowland.methods.kernel import _axes
 from lowland.metrics import trustworthiness
 from support.cases import each
 from support.oracles.linear import kernel_value
@@ -385,7 +385,7 @@ def test_sparse_rows_are_placed_like_dense_ones(
     X[X < 1], new[new < 1] = 0, 0
     S = scipy.sparse.csr_array(X)
     if not written_out:
-        monkeypatch.setattr("lowland._core.validation.DENSE_NUMBERS", 0)
+        monkeypatch.setattr("lowland._base.validation.DENSE_NUMBERS", 0)
     shared = {"solver": solver, "n_landmarks": 150, "tol": 1e-9, "random_state": 0, **named}
     dense, found = KernelPCA(2, **shared).fit(X), KernelPCA(2, **shared).fit(S)
     assert scipy.sparse.issparse(found.fitted_rows_) != written_out

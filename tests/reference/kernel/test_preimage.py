@@ -6,7 +6,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
 from lowland._engines.kernels.kernel_operators import Kernel
-from lowland.kernel import _base
+from lowland.methods.kernel import _base
 
 
 def test_the_nearest_place_is_found(irregular):

@@ -7,14 +7,14 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from lowland import PCA, BackConstrainedGPLVM
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import log_likelihood
 from lowland._engines.gaussian_processes.sparse import sparse_bound
 from lowland.datasets import digits
-from lowland.latent import back_constrained_gplvm
-from lowland.latent._back_training import (
+from lowland.methods.latent import back_constrained_gplvm
+from lowland.methods.latent._back_training import (
     Parameters,
     Perceptron,
     Problem,

@@ -9,12 +9,9 @@ from lowland import PCA
 from lowland._engines.gaussian_processes import stochastic
 from lowland.datasets import digits, iris, s_curve
 from lowland.errors import DataError
-from lowland.latent import _gplvm_training as training
-from lowland.latent._base import (
-    Process,
-    placed_rows,
-)
-from lowland.latent.gplvm import GPLVM
+from lowland.methods.latent import _gplvm_training
+from lowland.methods.latent._base import Process, placed_rows
+from lowland.methods.latent.gplvm import GPLVM
 from reference.chance import not_below_in_pairs
 from reference.plain import slope_of
 from support.cases import each
@@ -60,7 +57,7 @@ def test_the_loss_never_rises_and_is_the_posterior_density():
 
 @each("inference", ["exact", "sparse"])
 def test_the_slope_of_the_loss_is_its_difference(inference, monkeypatch):
-    module = training if inference == "exact" else stochastic
+    module = _gplvm_training if inference == "exact" else stochastic
     descend, seen = module.minimize, []
 
     def watched(loss, start, **options):
@@ -76,7 +73,7 @@ def test_the_slope_of_the_loss_is_its_difference(inference, monkeypatch):
 
 
 def test_the_first_steps_of_many_rows_are_on_the_bound(monkeypatch):
-    from lowland.latent import gplvm
+    from lowland.methods.latent import gplvm
 
     monkeypatch.setattr(gplvm, "ALL_EXACT_ROWS", 20)
     X = bent(60)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 
-from lowland.linear import _component_count
+from lowland.methods.linear import _component_count
 from support.cases import each
 
 

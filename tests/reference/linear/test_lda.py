@@ -221,8 +221,8 @@ def test_wide_data_with_shrinkage_agree_with_scikit_learn(shrinkage):
 
 
 def test_the_share_of_ledoit_and_wolf_is_scikit_learns():
-    from lowland._core.monitor import Monitor
-    from lowland.linear._discriminant import ledoit_wolf
+    from lowland._base.monitor import Monitor
+    from lowland.methods.linear._discriminant import ledoit_wolf
 
     with Monitor(label="test", verbose=False) as monitor:
         # a few rows of noise have no correlations: their share is 1, the most there can be

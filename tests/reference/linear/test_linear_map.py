@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from lowland.errors import DataError
-from lowland.linear._moments import LinearMap
+from lowland.methods.linear._moments import LinearMap
 
 
 class LocalityPreservingProjections(LinearMap):

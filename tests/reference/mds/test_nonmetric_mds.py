@@ -45,11 +45,7 @@ def test_stress_is_that_of_an_isotonic_regression(irregular, distances):
 
 def test_the_gradient_is_that_of_stress(irregular, distances):
     """A small step along the negative gradient lowers the stress as the gradient predicts."""
-    from lowland._engines.stress.disparities import (
-        Disparities,
-        IntervalCone,
-        MonotoneCone,
-    )
+    from lowland._engines.stress.disparities import Disparities, IntervalCone, MonotoneCone
     from lowland._engines.stress.objective import ListedPairs
 
     rng = np.random.default_rng(0)

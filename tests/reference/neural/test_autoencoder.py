@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from lowland import PCA, datasets
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.network.adam import Plan
 from lowland._engines.network.layers import apply, first_weights
 from lowland.errors import DataError, MemoryLimitError, ParameterError
-from lowland.metrics import trustworthiness
-from lowland.neural._autoencoder_training import (
+from lowland.methods.neural._autoencoder_training import (
     Objective,
     corruption,
     descend,
@@ -24,7 +23,8 @@ from lowland.neural._autoencoder_training import (
     oriented,
     untied,
 )
-from lowland.neural.autoencoder import Autoencoder
+from lowland.methods.neural.autoencoder import Autoencoder
+from lowland.metrics import trustworthiness
 from support.cases import each
 from support.oracles.neural_network import FUNCTIONS
 
@@ -139,7 +139,7 @@ def test_blocks_of_rows_add_up(monkeypatch):
     w = first_weights(network, np.random.default_rng(0))
     objective = Objective(network, X, X, Plan(1, 5, 0.1, sparsity=0.1, code=2), 1)
     loss, slopes = objective(w)
-    monkeypatch.setattr("lowland.neural._autoencoder_training.BLOCK", 7)
+    monkeypatch.setattr("lowland.methods.neural._autoencoder_training.BLOCK", 7)
     in_blocks, slopes_in_blocks = objective(w)
     assert in_blocks == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(slopes_in_blocks, slopes, rtol=1e-9, atol=1e-12)

@@ -10,13 +10,8 @@ from scipy.stats import spearmanr
 from lowland import PCA, NonlinearPCA
 from lowland._engines.network.layers import Network, first_weights
 from lowland.errors import DataError, MemoryLimitError, ParameterError
-from lowland.neural._nlpca_places import Decoder, nearest_places
-from lowland.neural._nlpca_training import (
-    BottleneckLoss,
-    Code,
-    InverseLoss,
-    Rows,
-)
+from lowland.methods.neural._nlpca_places import Decoder, nearest_places
+from lowland.methods.neural._nlpca_training import BottleneckLoss, Code, InverseLoss, Rows
 from reference.plain import slope_of
 from support.bent_rows import rows, with_holes
 from support.cases import each
@@ -443,7 +438,7 @@ def test_parameters_that_cannot_be_are_refused_by_name():
 
 
 def test_many_rows_are_placed_by_a_network_of_some(monkeypatch):
-    monkeypatch.setattr("lowland.neural.nonlinear_pca.LEARNED_ROWS", 120)
+    monkeypatch.setattr("lowland.methods.neural.nonlinear_pca.LEARNED_ROWS", 120)
     X, t = arc(n=400)
     model = NonlinearPCA(1, random_state=0).fit(X)
     assert abs(spearmanr(model.embedding_[:, 0], t)[0]) > 0.99

@@ -9,15 +9,15 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 
 from lowland import TSNE, ParametricTSNE
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.network.layers import Network, first_weights
 from lowland.datasets import digits
 from lowland.errors import DataError, MemoryLimitError, ParameterError
+from lowland.methods.neural import parametric_tsne
+from lowland.methods.neural._divergence_descent import FreeMap, divergence_slope, neighbor_noise
 from lowland.metrics import trustworthiness
-from lowland.neural import parametric_tsne
-from lowland.neural._divergence_descent import FreeMap, divergence_slope, neighbor_noise
 from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each

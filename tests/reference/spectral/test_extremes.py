@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland import (
-    LLE,
-    LTSA,
-    DiffusionMaps,
-    HessianLLE,
-    Isomap,
-    LaplacianEigenmaps,
-    ModifiedLLE,
-)
-from lowland._core.errors import DataError, MemoryLimitError
+from lowland import LLE, LTSA, DiffusionMaps, HessianLLE, Isomap, LaplacianEigenmaps, ModifiedLLE
+from lowland._base.errors import DataError, MemoryLimitError
 from lowland.datasets import s_curve
-from lowland.spectral import diffusion_maps
+from lowland.methods.spectral import diffusion_maps
 from support.cases import each
 
 X = s_curve(150, random_state=0).X

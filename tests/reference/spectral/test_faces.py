@@ -11,7 +11,7 @@ import pytest
 from sklearn import decomposition, manifold
 
 from lowland import LLE, LTSA, HessianLLE, Isomap, ModifiedLLE
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from support.cases import each
 from support.data import stored
 

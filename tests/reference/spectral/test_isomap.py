@@ -10,14 +10,14 @@ from sklearn import manifold
 
 import lowland
 from lowland import PCA, Isomap
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, ParameterError
+from lowland.methods.spectral import _geodesic_axes
 from lowland.neighbors import knn_graph
-from lowland.spectral import _geodesic_axes
 from support.oracles.basics import connected_edges, shortest_paths
 
 
@@ -81,7 +81,7 @@ def test_iteration_and_single_precision_agree_with_the_paper(irregular, monkeypa
     _, _, values, Y, _ = from_the_paper(cdist(X, X), 8, 2)
     model = Isomap(2, n_neighbors=8, random_state=0).fit(X)
     np.testing.assert_allclose(model.embedding_, Y, atol=1e-8 * np.abs(Y).max())
-    monkeypatch.setattr("lowland._bases.graphs.DOUBLE_ROWS", 100)
+    monkeypatch.setattr("lowland.methods._bases.graphs.DOUBLE_ROWS", 100)
     single = Isomap(2, n_neighbors=8, random_state=0).fit(X)
     assert single.edge_lengths_.dtype == np.float32
     np.testing.assert_allclose(single.eigenvalues_, values, rtol=1e-5)
@@ -319,7 +319,7 @@ def test_numbers_that_do_not_fit_together_are_refused(irregular):
 
 
 def test_the_number_of_threads_does_not_change_a_byte_of_large_fits(irregular, monkeypatch):
-    monkeypatch.setattr("lowland._bases.graphs.DOUBLE_ROWS", 100)
+    monkeypatch.setattr("lowland.methods._bases.graphs.DOUBLE_ROWS", 100)
     X = irregular(700, 3)
     for landmarks in (None, 80):
         maps = [

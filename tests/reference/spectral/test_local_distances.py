@@ -9,8 +9,8 @@ from sklearn.utils import get_tags
 
 import lowland
 from lowland import LLE, LTSA, HessianLLE, ModifiedLLE
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland.errors import DataError, DataTypeError, LowlandError
 from lowland.neighbors import knn_graph

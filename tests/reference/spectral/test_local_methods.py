@@ -5,13 +5,13 @@ import pytest
 from sklearn.manifold import locally_linear_embedding
 
 from lowland import LLE, LTSA, HessianLLE, ModifiedLLE
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.patches.patch_sums import PatchRows
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.errors import DataError, ParameterError
-from lowland.spectral._locally_linear import Neighborhoods
+from lowland.methods.spectral._locally_linear import Neighborhoods
 from support.cases import each
 
 METHODS = [LLE, LTSA, ModifiedLLE, HessianLLE]

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from lowland import PCA
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.grids.lattice import Lattice
 from lowland.datasets import digits
 from lowland.errors import LowlandError, ParameterError
-from lowland.topographic._elastic_surface import (
+from lowland.methods.topographic._elastic_surface import (
     Coefficients,
     ElasticGrid,
     coefficients,
     start,
 )
-from lowland.topographic.elastic_map import ElasticMap
+from lowland.methods.topographic.elastic_map import ElasticMap
 from support.cases import each
 
 GRIDS = [

@@ -9,7 +9,7 @@ from scipy.stats import norm, spearmanr
 
 from lowland import GTM, PCA
 from lowland.errors import MemoryLimitError, ParameterError
-from lowland.topographic import _gtm_em
+from lowland.methods.topographic import _gtm_em
 from support.bent_rows import rows, with_holes
 from support.cases import each
 from support.data import stored

@@ -8,9 +8,16 @@ from scipy.optimize import brentq
 
 from lowland.datasets import digits, iris
 from lowland.errors import DataError, ParameterError
-from lowland.topographic._curve import as_curve, on_unit, tube
-from lowland.topographic._smoothers import Kernel, Lowess, Spline, cells_of, control_with, gcv
-from lowland.topographic.principal_curve import PrincipalCurve
+from lowland.methods.topographic._curve import as_curve, on_unit, tube
+from lowland.methods.topographic._smoothers import (
+    Kernel,
+    Lowess,
+    Spline,
+    cells_of,
+    control_with,
+    gcv,
+)
+from lowland.methods.topographic.principal_curve import PrincipalCurve
 from support.cases import each
 
 SMOOTHERS = ("spline", "kernel", "lowess")
@@ -364,7 +371,7 @@ def test_of_several_curves_the_narrowest_tube_for_its_length_wins():
 
 
 def test_the_entropy_of_a_tube_is_that_of_a_uniform_line_with_normal_noise():
-    from lowland.topographic._curve import Projection, Traced
+    from lowland.methods.topographic._curve import Projection, Traced
 
     n, length, s = 4000, 5.0, 0.3
     arcs = np.random.default_rng(0).random(n) * length

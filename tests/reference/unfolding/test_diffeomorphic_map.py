@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from lowland import PCA, DiffeomorphicMap
 from lowland.errors import ParameterError
-from lowland.unfolding._flow_descent import (
+from lowland.methods.unfolding._flow_descent import (
     Flow,
     FlowEnergy,
     backward,
@@ -313,7 +313,7 @@ def test_a_width_that_does_not_fit_the_data_is_refused(width):
 def test_of_many_rows_some_are_learned_from_and_all_flow(monkeypatch):
     X, truth = bent_sheet(400)
     every = DiffeomorphicMap(random_state=0).fit(X)
-    monkeypatch.setattr("lowland.unfolding.diffeomorphic_map.LEARNED_ROWS", 200)
+    monkeypatch.setattr("lowland.methods.unfolding.diffeomorphic_map.LEARNED_ROWS", 200)
     some = DiffeomorphicMap(random_state=0).fit(X)
     np.testing.assert_array_equal(some.transform(X), some.embedding_)
     assert not np.array_equal(some.embedding_, every.embedding_)

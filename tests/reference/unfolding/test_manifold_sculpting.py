@@ -7,7 +7,7 @@ from lowland import LLE, PCA, Isomap, ManifoldSculpting
 from lowland._engines.linalg.procrustes import align
 from lowland.datasets import iris, s_curve
 from lowland.errors import DataError
-from lowland.unfolding import _sculpting
+from lowland.methods.unfolding import _sculpting
 from support.cases import each
 from support.oracles.unfolding_sculpting import angle, neighbors_of, widest
 
@@ -84,8 +84,8 @@ def test_passes_never_raise_what_they_lower(seed):
 
 
 def quiet():
-    from lowland._core.context import FitContext
-    from lowland._core.monitor import Monitor
+    from lowland._base.context import FitContext
+    from lowland._base.monitor import Monitor
 
     return FitContext(np.random.default_rng(0), 1, Monitor())
 

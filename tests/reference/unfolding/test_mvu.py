@@ -8,12 +8,17 @@ import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
 from lowland import MVU, PCA, Isomap
-from lowland._core.context import FitContext
-from lowland._core.monitor import Monitor
+from lowland._base.context import FitContext
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland.datasets import swiss_roll
 from lowland.errors import ConvergenceWarning, DataError, ParameterError
-from lowland.unfolding._variance import KeptPairs, Lagrangian, duality_gap, place_by_lateration
+from lowland.methods.unfolding._variance import (
+    KeptPairs,
+    Lagrangian,
+    duality_gap,
+    place_by_lateration,
+)
 from support.bent_rows import rows as irregular_rows
 from support.cases import each
 

@@ -12,10 +12,10 @@ from scipy.spatial.distance import cdist
 from lowland import MDS, Isomap
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
+from lowland.methods.unfolding import tcie
+from lowland.methods.unfolding._consistent_pairs import half_sphere
+from lowland.methods.unfolding.tcie import TCIE
 from lowland.neighbors import knn_graph
-from lowland.unfolding import tcie
-from lowland.unfolding._consistent_pairs import half_sphere
-from lowland.unfolding.tcie import TCIE
 from support.cases import each
 from support.oracles.mds import guttman
 
@@ -238,7 +238,7 @@ def test_the_stress_never_rises(n, criterion):
 def test_single_precision_gives_the_same_map(monkeypatch):
     X, _ = holed(600, seed=1)
     double = TCIE(random_state=0).fit(X)
-    monkeypatch.setattr("lowland._bases.graphs.DOUBLE_ROWS", 100)
+    monkeypatch.setattr("lowland.methods._bases.graphs.DOUBLE_ROWS", 100)
     single = TCIE(random_state=0).fit(X)
     assert single.edge_lengths_.dtype == np.float32
     assert abs(single.share_kept_ - double.share_kept_) < 1e-3

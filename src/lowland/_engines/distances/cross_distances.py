@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_rows import (
-    BUSY_ROWS,
-    TILE,
-    DistanceTiles,
-    rows_of,
-)
+from lowland._base.validation import is_sparse
+from lowland._engines.distances.distance_rows import BUSY_ROWS, TILE, DistanceTiles, rows_of
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.distances.metrics import (
     canonical,

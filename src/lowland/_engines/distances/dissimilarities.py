@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.validation import as_array, check_matrix, is_sparse
+from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
 from lowland._engines.distances.function_metric import check_symmetric
 from lowland._engines.linalg.products import row_blocks

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import DataError
-from lowland._core.memory import require_memory
-from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
+from lowland._base.units import largest
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.distances.metrics import (
     TREE_COLUMNS,

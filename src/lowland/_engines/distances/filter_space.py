@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments

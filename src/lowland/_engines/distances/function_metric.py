@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import ParameterError
+from lowland._base.errors import ParameterError
 from lowland._engines.linalg.products import row_blocks
 
 CALLS = 1 << 12  # pairs between two looks at the monitor: a call takes some microseconds or more

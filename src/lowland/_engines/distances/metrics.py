@@ -10,14 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Mapping, Null, Real
-from lowland._core.errors import DataError, ParameterError, shown, unknown_name
-from lowland._core.validation import is_sparse
-from lowland._engines.distances.function_metric import (
-    CALLS,
-    check_arguments,
-    function_distances,
-)
+from lowland._base.constraints import Mapping, Null, Real
+from lowland._base.errors import DataError, ParameterError, shown, unknown_name
+from lowland._base.validation import is_sparse
+from lowland._engines.distances.function_metric import CALLS, check_arguments, function_distances
 
 # Up to so many columns a KD tree is faster than all distances of scipy's cdist. Measured with 6 000
 # rows, CPU seconds of tree / cdist: 15 nearest in Manhattan distance 0.8 / 0.8 at 8 columns,
@@ -65,7 +61,7 @@ _TABLE = (
     Metric("correlation", scipy="correlation", products=True, unit_power=0),
     Metric("cosine", scipy="cosine", products=True, sparse=True, unit_power=0),
     Metric("euclidean", ("l2",), "euclidean", products=True, sparse=True, unit_power=1, tree=2.0),
-    # of rows that _core/validation.py has divided by the ranges of their columns
+    # of rows that _base/validation.py has divided by the ranges of their columns
     Metric("gower", scipy="cityblock", tree=1.0),
     Metric("hamming", scipy="hamming"),
     Metric("jaccard", scipy="jaccard", values="boolean"),

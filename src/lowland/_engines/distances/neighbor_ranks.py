@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.distance_rows import DenseRows, DistanceRows, blocks_of
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints
 from lowland._engines.distances.metrics import pair_distances

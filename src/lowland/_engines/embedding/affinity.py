@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.constraints import Real
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.traits import Estimate
+from lowland._base.constraints import Real
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.traits import Estimate
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 
 # Perplexity, the effective number of neighbors: exp(entropy in nats) = 2^(entropy in bits).

@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
 from lowland._engines.embedding.divergence import Forces
 from lowland._engines.embedding.repulsion import repulsion_cost
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.magnitude import near_one

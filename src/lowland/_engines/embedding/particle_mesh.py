@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.memory import require_memory
+from lowland._base.memory import require_memory
 
 # Convolution of charges on a grid with an even kernel K, by Fourier transforms.
 #

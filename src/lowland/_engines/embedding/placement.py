@@ -28,12 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._engines.embedding.particle_mesh import (
-    Field,
-    ParticleMesh,
-    grid_nodes,
-    similarity,
-)
+from lowland._engines.embedding.particle_mesh import Field, ParticleMesh, grid_nodes, similarity
 
 STEPS = 100
 CLOSE = 1e-4  # a row has converged when it moves by less

@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import ParameterError
-from lowland._core.traits import Estimate
+from lowland._base.errors import ParameterError
+from lowland._base.traits import Estimate
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes, similarity
 
 # (Y, potential, forces): fills the last two.

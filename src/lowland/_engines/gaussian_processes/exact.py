@@ -14,16 +14,8 @@ import numpy as np
 
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.linalg import products
-from lowland._engines.linalg.cholesky import (
-    gaussian_sums,
-    inverse_from,
-    lower_factor,
-    solve_lower,
-)
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.cholesky import gaussian_sums, inverse_from, lower_factor, solve_lower
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 # The posterior of a Gaussian process: mean and variance at any place.
 #

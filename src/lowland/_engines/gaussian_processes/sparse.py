@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance, Slopes
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.places import likely_starts, place_rows

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.sparse import (
@@ -33,10 +33,7 @@ from lowland._engines.gaussian_processes.sparse import (
     inverse_factor,
     posterior_from,
 )
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
 BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points

@@ -9,10 +9,10 @@ import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.spatial
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError, ParameterError, unknown_name
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import DistanceTiles
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.graphs.weights import row_numbers

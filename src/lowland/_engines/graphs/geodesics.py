@@ -19,11 +19,11 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from lowland import _native
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.weights import checked_graph, row_numbers
 from lowland._engines.linalg.magnitude import in_units_of

@@ -20,12 +20,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from lowland._core.context import FitContext
-from lowland._core.errors import ParameterError, unknown_name
-from lowland._engines.graphs.weights import (
-    checked_graph,
-    row_numbers,
-)
+from lowland._base.context import FitContext
+from lowland._base.errors import ParameterError, unknown_name
+from lowland._engines.graphs.weights import checked_graph, row_numbers
 from lowland._engines.linalg.eigen import smallest_eigenpairs
 from lowland._engines.linalg.magnitude import in_units_of
 

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from lowland._core.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import DataError, ParameterError, unknown_name
 
 # What every graph is brought to before it is used.
 #

@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from lowland._core.context import FitContext
-from lowland._core.rows.table import Rows
-from lowland._core.validation import is_sparse
+from lowland._base.context import FitContext
+from lowland._base.rows.table import Rows
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg.moments import without_gaps
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, leading_axes
 from lowland._engines.linalg.streamed_moments import Survey, filled_moments

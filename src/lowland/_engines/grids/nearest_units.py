@@ -13,13 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
-from lowland._core.validation import is_sparse
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-    times,
-)
+from lowland._base.monitor import Monitor
+from lowland._base.validation import is_sparse
+from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.neighbors.cell_search import nearest_centers
 
 FEW = 2  # units that the kernel can seek

@@ -18,19 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.errors import DataError
-from lowland._core.memory import available_memory
-from lowland._core.traits import Estimate
-from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.memory import available_memory
+from lowland._base.traits import Estimate
+from lowland._base.units import largest
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
 from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import column_moments
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", "precomputed")
 KINDS = {"linear": 0, "cosine": 0, "rbf": 1, "laplacian": 2, "poly": 3, "sigmoid": 4}

@@ -8,17 +8,11 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
-from lowland._core.errors import DataError, ParameterError, shown
-from lowland._core.validation import is_sparse
-from lowland._engines.distances.distance_rows import (
-    row_squares,
-    unit_rows,
-)
+from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.validation import is_sparse
+from lowland._engines.distances.distance_rows import row_squares, unit_rows
 from lowland._engines.distances.function_metric import check_arguments, number_of
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel

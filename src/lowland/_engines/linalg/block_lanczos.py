@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.linalg.dense_eigen import fix_signs, lapack_pairs
 
 Operator = Callable[[np.ndarray], np.ndarray]

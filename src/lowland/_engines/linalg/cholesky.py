@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from lowland._engines.linalg.products import mirror
 
 

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
-from lowland._core.targets import Labels, check_labels, join_classes
-from lowland._core.threads import limit_blas
-from lowland._core.validation import is_sparse
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.targets import Labels, check_labels, join_classes
+from lowland._base.threads import limit_blas
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg.moments import (
     ColumnSums,
     column_moments,

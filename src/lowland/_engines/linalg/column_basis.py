@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._core.traits import Estimate
-from lowland._core.validation import is_sparse
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Estimate
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.dense_eigen import all_pairs_cost
 from lowland._engines.linalg.eigen import all_eigenpairs, rank_cutoff

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
-from lowland._core.traits import Estimate
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Estimate
 
 # Up to this order all pairs cost less than the import of scipy.
 SMALL_ORDER = 150

@@ -30,16 +30,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import ConvergenceWarning
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.errors import ConvergenceWarning
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 from lowland._engines.linalg import dense_eigen
-from lowland._engines.linalg.block_lanczos import (
-    BLOCK_WIDTH,
-    LargestPairs,
-    Operator,
-    block_lanczos,
-)
+from lowland._engines.linalg.block_lanczos import BLOCK_WIDTH, LargestPairs, Operator, block_lanczos
 from lowland._engines.linalg.dense_eigen import (
     EigenPairs,
     exponent_of,

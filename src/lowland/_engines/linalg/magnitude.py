@@ -1,6 +1,6 @@
 """Units for values whose squares would overflow or underflow, where a table is not scaled at once.
 
-Methods on distances get tables of moderate size (``_core/units.py``). What remains are mergeable
+Methods on distances get tables of moderate size (``_base/units.py``). What remains are mergeable
 sums, whose batches and columns have exponents of their own, new rows that are extreme compared
 with the fitted rows, kernels, and tables that reach an engine without a method.
 """
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.units import MOST, USUAL, exponent_for, in_unit, largest, largest_value
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.units import MOST, USUAL, exponent_for, in_unit, largest, largest_value
+from lowland._base.validation import is_sparse
 
 EXTREME = 1e140  # beyond it, and below its inverse, sums of squares overflow or underflow
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
-from lowland._core.units import in_unit
-from lowland._core.validation import all_finite, canonical, is_sparse
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
+from lowland._base.units import in_unit
+from lowland._base.validation import all_finite, canonical, is_sparse
 from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import (
     BLOCK_ROWS,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
+from lowland._base.errors import DataError
 from lowland._engines.linalg.eigen import thin_svd
 
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._core.traits import Estimate
-from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._base.traits import Estimate
+from lowland._base.units import largest
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg.magnitude import unit_for
 
 # Blocks of rows: how many rows are processed at a time, and in which slices.

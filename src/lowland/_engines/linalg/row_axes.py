@@ -11,20 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
-from lowland._core.threads import limit_blas
-from lowland._core.units import in_unit
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas
+from lowland._base.units import in_unit
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
-from lowland._engines.linalg.magnitude import (
-    EXTREME,
-    check_magnitude,
-    safe_exponent,
-    spread_of,
-)
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, safe_exponent, spread_of
 from lowland._engines.linalg.moments import (
     ColumnSums,
     Moments,

@@ -12,22 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.columns import column_names, refuse_empty_columns
-from lowland._core.context import FitContext
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
-from lowland._core.rows.leaves import Block
-from lowland._core.rows.table import Rows
-from lowland._core.threads import limit_blas, resolve_n_jobs
-from lowland._core.units import fit_leaves_in_unit, in_unit, largest_value
-from lowland._core.validation import all_finite, dense_if_small, is_sparse
-from lowland._engines.linalg.moments import (
-    Moments,
-    column_moments,
-    known_moments,
-    merge,
-    moments,
-)
+from lowland._base.columns import column_names, refuse_empty_columns
+from lowland._base.context import FitContext
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.units import fit_leaves_in_unit, in_unit, largest_value
+from lowland._base.validation import all_finite, dense_if_small, is_sparse
+from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 
 
 class Survey(NamedTuple):
@@ -78,7 +72,7 @@ def fit_surveyed(
 ) -> None:
     """``fit(model, rows, survey)``; rows of extreme values in a unit of about their size.
 
-    Then ``fit`` gets a copy of the model (``_core/units.py``), and rows and a survey in that unit.
+    Then ``fit`` gets a copy of the model (``_base/units.py``), and rows and a survey in that unit.
     """
     shared: dict[str, Any] = {"scatter": scatter, "n_jobs": model.n_jobs, "monitor": run.monitor}
     owner = type(model).__name__

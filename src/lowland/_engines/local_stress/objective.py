@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.stress.majorization import majorize
 
 # How a pair counts in a local stress: by its distance in the map, in the data, or in both.

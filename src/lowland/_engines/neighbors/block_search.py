@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.monitor import Monitor
-from lowland._engines.distances.distance_rows import (
-    row_squares,
-    unit_rows,
-)
+from lowland._base.errors import DataError
+from lowland._base.monitor import Monitor
+from lowland._engines.distances.distance_rows import row_squares, unit_rows
 from lowland._engines.distances.metrics import pair_distances, pairs_at_once
 from lowland._engines.linalg.products import row_blocks
 

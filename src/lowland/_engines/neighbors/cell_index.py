@@ -19,8 +19,8 @@ import math
 import numpy as np
 
 from lowland import _native
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import (
     FILTER_COLUMNS,
     FULL_COLUMNS,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all

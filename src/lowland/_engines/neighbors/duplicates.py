@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.memory import require_memory
-from lowland._core.validation import is_sparse
+from lowland._base.memory import require_memory
+from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.products import row_blocks
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
 from lowland._engines.linalg.products import row_blocks
 

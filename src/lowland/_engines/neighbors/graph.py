@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError, DataTypeError, ParameterError
-from lowland._core.units import unit_powers
+from lowland._base.errors import DataError, DataTypeError, ParameterError
+from lowland._base.units import unit_powers
 from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 # Checks of neighbor lists that somebody made: compiled code follows their indices.
 

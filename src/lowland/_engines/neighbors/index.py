@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.constraints import Integer
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError, ParameterError, check_name, shown
-from lowland._core.monitor import Monitor
-from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._base.constraints import Integer
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, ParameterError, check_name, shown
+from lowland._base.monitor import Monitor
+from lowland._base.units import largest
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import (
     in_type,
     metric_unit,

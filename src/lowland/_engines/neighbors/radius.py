@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 import scipy.spatial
 
-from lowland._core.errors import ParameterError
-from lowland._core.memory import require_memory
-from lowland._core.monitor import Monitor
+from lowland._base.errors import ParameterError
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.distance_rows import DistanceTiles
 from lowland._engines.distances.metrics import canonical, check_metric
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
-from lowland._core.units import largest
-from lowland._core.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
+from lowland._base.units import largest
+from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import (
     check_distances,
     in_type,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
+from lowland._base.monitor import Monitor
 from lowland._engines.distances.metrics import tree_exponent
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import NeighborLists, nearest_in_rows

@@ -18,13 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.traits import Estimate
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.traits import Estimate
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.layers import Network, apply
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # those of the paper; training.cpp has them, too

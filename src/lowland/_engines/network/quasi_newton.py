@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
 
 MEMORY = 20  # pairs of steps and slopes
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lowland._core.threads import limit_blas
-from lowland._core.traits import Estimate
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Estimate
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.network.layers import Network

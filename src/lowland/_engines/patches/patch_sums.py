@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from lowland import _native
-from lowland._core.traits import Estimate
+from lowland._base.traits import Estimate
 from lowland._engines.graphs.components import Edges
 from lowland._engines.linalg.eigen import all_eigenpairs
 

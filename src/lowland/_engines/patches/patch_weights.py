@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.errors import DataError
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._core.traits import Estimate
+from lowland._base.errors import DataError
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Estimate
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.patches.patch_sums import Points

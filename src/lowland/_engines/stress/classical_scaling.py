@@ -15,14 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
-from lowland._core.traits import Estimate
+from lowland._base.monitor import Monitor
+from lowland._base.traits import Estimate
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import CenteredOperator, double_center
-from lowland._engines.linalg.dense_eigen import (
-    all_pairs_cost,
-    operator_pairs_cost,
-)
+from lowland._engines.linalg.dense_eigen import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.eigen import (
     all_eigenpairs,
     eigenvalues,
@@ -32,10 +29,7 @@ from lowland._engines.linalg.eigen import (
     largest_eigenpairs,
 )
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg.products import row_blocks, rows_within
 
 
 class Scaling(NamedTuple):

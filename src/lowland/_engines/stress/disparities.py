@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from lowland import _native
-from lowland._core.threads import limit_blas
+from lowland._base.threads import limit_blas
 from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs
 

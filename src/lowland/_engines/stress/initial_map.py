@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import dijkstra, shortest_path
 
-from lowland._core.context import FitContext
-from lowland._core.errors import DataError
-from lowland._core.sparse_input import compressed_rows
-from lowland._core.validation import is_sparse
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.sparse_input import compressed_rows
+from lowland._base.validation import is_sparse
 from lowland._engines.stress import classical_scaling
 
 ROUGH = 1e-3  # residual of the eigenvectors, enough for a start

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lowland._core.monitor import Monitor
-from lowland._core.threads import limit_blas
-from lowland._core.traits import Estimate
+from lowland._base.monitor import Monitor
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Estimate
 
 MEMORY = 8
 ENOUGH = 1e-4  # least share of the decrease predicted by the slope (Armijo's condition)

@@ -17,11 +17,8 @@ import numpy as np
 import scipy.linalg
 
 from lowland import _native
-from lowland._core.threads import limit_blas
-from lowland._engines.linalg.products import (
-    row_blocks,
-    rows_within,
-)
+from lowland._base.threads import limit_blas
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.stress.majorization import Evaluation
 
 FACTORED_ROWS = 1500

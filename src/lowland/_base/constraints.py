@@ -1,0 +1,274 @@
+"""What a parameter may be: sets of values that describe themselves and read themselves from text.
+
+Messages (``expected an integer >= 1 or None``), documentation and the command line's options are
+all made from these. ``a | b`` allows either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+
+LARGE = 2**63  # integers beyond it do not fit into the kernels' types
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+class Constraint:
+    """A set of allowed values that can describe itself and read a value from text."""
+
+    def allows(self, value: Any) -> bool:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+    def parse(self, text: str) -> Any:
+        """The value that ``text`` spells; ``ValueError`` when it spells none."""
+        raise ValueError(text)
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Either((self, other))
+
+
+@dataclasses.dataclass(frozen=True)
+class Either(Constraint):
+    """Any of several constraints; text is read by the first that can."""
+
+    options: tuple[Constraint, ...]
+
+    def allows(self, value: Any) -> bool:
+        return any(option.allows(value) for option in self.options)
+
+    def describe(self) -> str:
+        *most, last = [option.describe() for option in self.options]
+        return f"{', '.join(most)} or {last}"
+
+    def parse(self, text: str) -> Any:
+        for option in self.options:
+            try:
+                value = option.parse(text)
+            except ValueError:
+                continue
+            if option.allows(value):
+                return value
+        raise ValueError(text)
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Either((*self.options, other))
+
+
+@dataclasses.dataclass(frozen=True)
+class Integer(Constraint):
+    """An integer (never a bool) between ``low`` and ``high``, both included."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def allows(self, value: Any) -> bool:
+        return (
+            isinstance(value, numbers.Integral)
+            and not _is_bool(value)
+            and abs(int(value)) < LARGE
+            and (self.low is None or int(value) >= self.low)
+            and (self.high is None or int(value) <= self.high)
+        )
+
+    def describe(self) -> str:
+        if self.high is not None:
+            return f"an integer from {self.low} to {self.high}"
+        return "an integer" if self.low is None else f"an integer >= {self.low}"
+
+    def parse(self, text: str) -> int:
+        return int(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Real(Constraint):
+    """A finite number in an interval; ``closed`` names the ends that belong to it."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    closed: Literal["neither", "left", "right", "both"] = "neither"
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, numbers.Real) or _is_bool(value):
+            return False
+        try:
+            value = float(value)
+        except (OverflowError, ValueError, TypeError):  # 10**400
+            return False
+        if not np.isfinite(value):
+            return False
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        below = value <= self.high if self.closed in ("right", "both") else value < self.high
+        return bool(above and below)
+
+    def describe(self) -> str:
+        if np.isinf(self.low) and np.isinf(self.high):
+            return "a finite number"
+        if np.isinf(self.high):
+            return f"a number {'>=' if self.closed in ('left', 'both') else '>'} {self.low:g}"
+        left = "[" if self.closed in ("left", "both") else "("
+        right = "]" if self.closed in ("right", "both") else ")"
+        return f"a number in {left}{self.low:g}, {self.high:g}{right}"
+
+    def parse(self, text: str) -> float:
+        return float(text)
+
+
+class OneOf(Constraint):
+    """One of a few names."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.choices
+
+    def describe(self) -> str:
+        return " | ".join(repr(choice) for choice in self.choices)
+
+    def parse(self, text: str) -> str:
+        if text not in self.choices:
+            raise ValueError(text)
+        return text
+
+
+class Boolean(Constraint):
+    """True or False."""
+
+    def allows(self, value: Any) -> bool:
+        return _is_bool(value)
+
+    def describe(self) -> str:
+        return "True or False"
+
+    def parse(self, text: str) -> bool:
+        if text.lower() in ("true", "yes", "1"):
+            return True
+        if text.lower() in ("false", "no", "0"):
+            return False
+        raise ValueError(text)
+
+
+class Null(Constraint):
+    """None: let the method choose."""
+
+    def allows(self, value: Any) -> bool:
+        return value is None
+
+    def describe(self) -> str:
+        return "None"
+
+    def parse(self, text: str) -> None:
+        if text.lower() != "none":
+            raise ValueError(text)
+
+
+class Function(Constraint):
+    """Anything callable."""
+
+    def allows(self, value: Any) -> bool:
+        return callable(value)
+
+    def describe(self) -> str:
+        return "a function"
+
+
+class Having(Function):
+    """An object (not a class) with certain methods, such as an estimator of scikit-learn."""
+
+    def __init__(self, what: str, *methods: str) -> None:
+        self.what, self.methods = what, methods
+
+    def allows(self, value: Any) -> bool:
+        has_all = all(callable(getattr(value, name, None)) for name in self.methods)
+        return has_all and not isinstance(value, type | str)
+
+    def describe(self) -> str:
+        return self.what
+
+
+class Text(Constraint):
+    """A name that somebody else understands."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value)
+
+    def describe(self) -> str:
+        return self.what
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+class Several(Constraint):
+    """A list, tuple or array of at least one value, each of which another constraint allows."""
+
+    def __init__(self, each: Constraint) -> None:
+        self.each = each
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, list | tuple | np.ndarray) or np.ma.is_masked(value):
+            return False
+        if isinstance(value, np.ndarray) and value.ndim != 1:
+            return False
+        return len(value) > 0 and all(self.each.allows(item) for item in value)
+
+    def describe(self) -> str:
+        return f"a list, each {self.each.describe()}"
+
+    def parse(self, text: str) -> list[Any]:
+        if "," not in text:
+            raise ValueError(text)
+        return [self.each.parse(part) for part in text.split(",")]
+
+
+class Array(Constraint):
+    """A two-dimensional array of numbers."""
+
+    def allows(self, value: Any) -> bool:
+        try:
+            array = value if hasattr(value, "dtype") else np.asarray(value)
+            return np.ndim(array) == 2 and array.dtype.kind in "fiub" and not np.ma.is_masked(value)
+        except Exception:  # a ragged list, or an array-like that is none
+            return False
+
+    def describe(self) -> str:
+        return "an array of numbers with two dimensions"
+
+
+class Mapping(Constraint):
+    """A dictionary whose keys are names."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+    def describe(self) -> str:
+        return "a dictionary"
+
+
+class Seed(Constraint):
+    """What a random generator can be made from (see :func:`lowland._base.context.generator`)."""
+
+    def allows(self, value: Any) -> bool:
+        return (
+            value is None
+            or (isinstance(value, numbers.Integral) and int(value) >= 0 and not _is_bool(value))
+            or isinstance(value, np.random.Generator | np.random.RandomState)
+        )
+
+    def describe(self) -> str:
+        return "None, an integer >= 0, a numpy Generator or RandomState"
+
+    def parse(self, text: str) -> int:
+        return int(text)

@@ -1,0 +1,486 @@
+"""Collections of Dask as tables in leaves: each partition is a leaf.
+
+``dask.array``, ``dask.dataframe`` and lists of delayed partitions are recognized by the names of
+their types, so that nobody pays for the import of a library that was not asked for. Partitions are
+computed where the tasks are: by ``dask.compute`` (:mod:`lowland._base.rows.collections`), or by the
+engine of the ``with`` block around.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.columns import column_names
+from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
+from lowland._base.monitor import Monitor
+from lowland._base.rows.engines import Job, naming_source, run_task
+from lowland._base.rows.folding import FAN_IN, TreeFold, merge_all
+from lowland._base.rows.leaves import Block, Task
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_threads
+from lowland._base.validation import FLOATS
+
+NUMBERS = {"float", "int", "uint", "bool"}
+TARGET = "y"  # the name of labels that came beside a collection
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is an array or frame of Dask, or a list of delayed partitions."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(_kind(part) == "Delayed" for part in X)
+    return _kind(X) in ("Array", "DataFrame", "Series")
+
+
+def _kind(X: Any) -> str:
+    """The name of the type of an object of Dask; empty for other objects."""
+    found = type(X)
+    if found.__module__.split(".")[0] not in ("dask", "dask_expr"):
+        return ""
+    return "Delayed" if found.__name__.startswith("Delayed") else found.__name__
+
+
+class Columns(NamedTuple):
+    """The columns of a partition that methods see: names, if they have any, and types."""
+
+    names: tuple[str, ...] | None
+    kinds: tuple[str, ...]  # one for an array
+
+    @classmethod
+    def of(cls, empty: Any) -> Columns:
+        names = column_names(empty)
+        if not hasattr(empty, "dtypes"):
+            return cls(None, (str(empty.dtype),))
+        kinds = [str(getattr(dtype, "numpy_dtype", dtype)) for dtype in empty.dtypes]
+        return cls(None if names is None else tuple(map(str, names)), tuple(kinds))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the numbers; object if some columns are no numbers."""
+        kinds = {*self.kinds}
+        if any(kind.rstrip("0123456789") not in NUMBERS for kind in kinds):
+            return np.dtype(object)
+        return np.dtype(np.float32 if kinds == {"float32"} else np.float64)
+
+    def without(self, name: str) -> Columns:
+        assert self.names is not None
+        kept = [i for i, other in enumerate(self.names) if other != name]
+        names = tuple(self.names[i] for i in kept)
+        return Columns(names, tuple(self.kinds[i] for i in kept))
+
+
+class PartitionLeaf:
+    """One partition, not yet computed, with its labels.
+
+    ``parts`` are the delayed objects that it needs; :meth:`given` makes the leaf that has them.
+    """
+
+    def __init__(self, part: Any, n_rows: int, number: int, columns: Columns) -> None:
+        self.part, self.n_rows, self.number = part, n_rows, number
+        self.columns = columns
+        self.label: str | None = None  # the column of the partition that holds labels
+        self.target: Any = None  # or the labels, in memory or delayed
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        keys = [str(part.key) for part in self.parts]
+        return ("partition", self.number, self.n_rows, *self.columns, self.label, *keys)
+
+    @property
+    def source(self) -> str:
+        return f"partition {self.number}"
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What has to be computed."""
+        return tuple(x for x in (self.part, self.target) if _kind(x) == "Delayed")
+
+    def given(self, values: Iterator[Any]) -> PartitionLeaf:
+        """The leaf with values in place of its delayed parts."""
+        other = copy.copy(self)
+        other.part = next(values) if _is_open(self.part) else self.part
+        other.target = next(values) if _is_open(self.target) else self.target
+        return other
+
+    def without_parts(self) -> PartitionLeaf:
+        """The leaf with places for the values of its parts; it is small and can be pickled."""
+        return self.given(iter([AWAITED] * len(self.parts)))
+
+    def read(self, start: int) -> Block:
+        if self.parts:
+            import dask
+
+            return self.given(iter(dask.compute(*self.parts))).read(start)
+        X = self.part
+        if X.shape[0] != self.n_rows:
+            raise DataError(
+                f"{self.source}: has {X.shape[0]} rows, but had {self.n_rows} when it was counted; "
+                "a partition must be the same each time it is computed, so persist() it."
+            )
+        labels = X[self.label].to_numpy() if self.label is not None else self.target
+        beside = None
+        if labels is not None:
+            import polars as pl
+
+            beside = pl.DataFrame({self.label or TARGET: _column(labels, self.n_rows, self.source)})
+        return Block(self._numbers(X), start, beside, None, self.source)
+
+    def _numbers(self, X: Any) -> Any:
+        """The columns that methods see, as an array, or as a frame of polars if types differ."""
+        dtype = self.columns.dtype
+        if self.columns.names is not None and hasattr(X, "columns"):
+            X = X[list(self.columns.names)]
+        if dtype.hasobject:
+            import polars as pl
+
+            return pl.from_pandas(X)
+        if hasattr(X, "to_numpy"):  # a data frame, perhaps with missing values of pandas
+            return X.to_numpy(dtype=dtype, na_value=np.nan)
+        return X if hasattr(X, "tocsr") else np.asarray(X, dtype=dtype)
+
+
+class _Awaited:
+    """The place of a value that has not been computed."""
+
+
+AWAITED = _Awaited()
+
+
+def _is_open(value: Any) -> bool:
+    return isinstance(value, _Awaited) or _kind(value) == "Delayed"
+
+
+def _column(labels: Any, n: int, source: str) -> np.ndarray:
+    labels = np.asarray(labels)
+    if labels.shape not in ((n,), (n, 1)):
+        raise DataError(
+            f"{source}: y has shape {labels.shape} for {n} rows; give one label for each row, in "
+            "the same partitions as X."
+        )
+    return labels.reshape(n)
+
+
+def split_inputs(task: Task) -> tuple[Task, list[Any]]:
+    """A task that can be pickled, and the delayed parts that it has to be given again."""
+    parts = [part for leaf in task.leaves for part in getattr(leaf, "parts", ())]
+    if not parts:
+        return task, []
+    return task._replace(leaves=tuple(leaf.without_parts() for leaf in task.leaves)), parts  # type: ignore[attr-defined]
+
+
+def with_inputs(task: Task, values: Iterable[Any]) -> Task:
+    """The task of :func:`split_inputs` with the values of its parts."""
+    given = iter(values)
+    leaves = [leaf.given(given) if hasattr(leaf, "given") else leaf for leaf in task.leaves]
+    return task._replace(leaves=tuple(leaves))
+
+
+# --- from a collection ------------------------------------------------------------------------
+
+
+def collection_rows(X: Any) -> Rows:
+    """A collection as a table in leaves. Sizes of partitions that are unknown are computed."""
+
+    parts, sizes, empty = partitions_of(X)
+    columns = Columns.of(empty)
+    if sizes is None:
+        sizes = _counted(parts)
+    leaves = [
+        PartitionLeaf(part, n, number, columns)
+        for number, (part, n) in enumerate(zip(parts, sizes, strict=True))
+        if n  # a filter may leave partitions without rows
+    ]
+    rows = Rows(leaves, empty.shape[1], columns.dtype, names=columns.names)
+    rows.engine = Scheduled()
+    return rows
+
+
+def partitions_of(X: Any) -> tuple[list[Any], list[int] | None, Any]:
+    """The delayed partitions, their numbers of rows if they are known, and an empty one."""
+    kind = _kind(X)
+    if kind == "Series" or getattr(X, "ndim", 2) != 2:
+        raise DataError(
+            f"Expected 2D array, got a {kind} of Dask with {getattr(X, 'ndim', 1)} dimension(s): X "
+            "has rows and columns."
+        )
+    if kind == "Array":
+        if len(X.chunks[1]) > 1:
+            raise DataError(
+                f"X: the columns of the dask array are in {len(X.chunks[1])} chunks, but a method "
+                "needs whole rows; give X.rechunk({1: -1})."
+            )
+        sizes = [-1 if np.isnan(n) else int(n) for n in X.chunks[0]]
+        return (
+            list(X.to_delayed().ravel()),
+            None if -1 in sizes else sizes,
+            np.empty((0, X.shape[1]), X.dtype),
+        )
+    if kind == "DataFrame":
+        return list(X.to_delayed()), None, X._meta
+    import dask
+
+    (first,) = dask.compute(X[0])
+    if getattr(first, "ndim", 0) != 2:
+        raise DataTypeError(
+            f"X: a delayed partition is {shown(first)}; expected an array or a data frame."
+        )
+    return list(X), None, first[:0]
+
+
+def _counted(parts: Sequence[Any]) -> list[int]:
+    """The number of rows of each partition, computed once."""
+    import dask
+
+    count = dask.delayed(_count, pure=True)
+    return [int(n) for n in dask.compute(*[count(part) for part in parts])]
+
+
+def _count(part: Any) -> int:
+    return int(part.shape[0])
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+def with_collected_target(rows: Rows, y: Any) -> Rows | None:
+    """The table of a collection with its labels: a column of it, an array of Dask in the same
+    partitions, or labels in memory. None if y is none of these, or the rows are no collection.
+    """
+    if not _partitions(rows) or rows.steps:
+        return None
+    if isinstance(y, str):
+        return _with_label(rows, y) if rows.names is not None and y in rows.names else None
+    targets = _targets(rows, y)
+    return None if targets is None else _replaced(rows, targets)
+
+
+def _partitions(rows: Rows) -> list[PartitionLeaf]:
+    return [leaf for leaf in rows.leaves if isinstance(leaf, PartitionLeaf)]
+
+
+def _with_label(rows: Rows, name: str) -> Rows:
+    """The column ``name`` goes along as labels, and is no column of the methods any more."""
+    leaves = [copy.copy(leaf) for leaf in _partitions(rows)]
+    for leaf in leaves:
+        leaf.columns, leaf.label = leaf.columns.without(name), name
+    return _labeled(rows, leaves, name)
+
+
+def _targets(rows: Rows, y: Any) -> list[Any] | None:
+    """The labels of each leaf, delayed or in memory."""
+    n, leaves = rows.shape[0], _partitions(rows)
+    if _kind(y):
+        parts = list(np.ravel(y.to_delayed())) if hasattr(y, "to_delayed") else []
+        last = leaves[-1].number
+        if len(parts) <= last:
+            raise DataError(
+                f"y: is in {len(parts)} partitions, but X in at least {last + 1}; give both the "
+                "same partitions, for example y.rechunk(X.chunks[0])."
+            )
+        return [parts[leaf.number] for leaf in leaves]
+    if y is None or not hasattr(y, "__len__"):
+        return None
+    values = np.asarray(y)
+    if values.shape not in ((n,), (n, 1)):
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: y has shape "
+            f"{values.shape}, but X has {n} rows."
+        )
+    stops = np.cumsum([leaf.n_rows for leaf in leaves])[:-1]
+    return np.split(values.reshape(n), stops)
+
+
+def _replaced(rows: Rows, targets: Sequence[Any]) -> Rows:
+    leaves = [copy.copy(leaf) for leaf in _partitions(rows)]
+    for leaf, target in zip(leaves, targets, strict=True):
+        leaf.target = target
+    return _labeled(rows, leaves, TARGET)
+
+
+def _labeled(rows: Rows, leaves: Sequence[PartitionLeaf], name: str) -> Rows:
+    columns = leaves[0].columns
+    p = rows.shape[1] if columns.names is None else len(columns.names)
+    table = Rows(leaves, p, columns.dtype, names=columns.names, beside=(name,))
+    table.engine = rows.engine
+    return table.with_target(name)
+
+
+# Collections of Dask gone through by their own scheduler, and placed as collections.
+#
+# ``dask.compute`` uses the client of the user if there is one, else threads of this process. The
+# tree of merges is that of the other engines, so the bytes are the same.
+
+
+BATCH = 8 * FAN_IN  # tasks that the scheduler gets at once
+Names = Callable[[Any], list[str]]
+
+
+class Scheduled:
+    """The engine of collections outside of a ``with Dask(...)`` block."""
+
+    def run(self, job: Job, monitor: Monitor) -> Iterator[Any]:
+        """The result of each task, in the order of the tasks."""
+        import dask
+
+        with monitor.phase(job.name, total=_rows(job.tasks)) as phase:
+            for places in _batches(len(job.tasks), BATCH):
+                results = dask.compute(*_delayed(job, places))
+                for place, result in zip(places, results, strict=True):
+                    yield result
+                    phase.advance(job.tasks[place].n_rows)
+
+    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+        """The results of all tasks merged; the first level of the tree by the scheduler."""
+        import dask
+
+        merged = dask.delayed(_merged, pure=False)
+        tree = TreeFold(merge)  # the levels above the first
+        with monitor.phase(job.name, total=_rows(job.tasks)) as phase:
+            for places in _batches(len(job.tasks), BATCH):
+                tasks = _delayed(job, places)
+                groups = [tasks[i : i + FAN_IN] for i in range(0, len(tasks), FAN_IN)]
+                for value in dask.compute(*[merged(Plain(merge), *group) for group in groups]):
+                    tree.add(value)
+                phase.advance(_rows([job.tasks[place] for place in places]))
+        return tree.result()
+
+
+class Plain:
+    """An object that Dask takes as it is: it does not look for collections inside."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _rows(tasks: Sequence[Any]) -> int:
+    return sum(task.n_rows for task in tasks)
+
+
+def _batches(n: int, size: int) -> Iterator[Sequence[int]]:
+    for start in range(0, n, size):
+        yield range(start, min(n, start + size))
+
+
+def _delayed(job: Job, places: Sequence[int]) -> list[Any]:
+    """The delayed work on some tasks; what they share is one object in the graph."""
+    import dask
+
+    shared = dask.delayed(Plain((job.work, job.steps)), pure=False, traverse=False)
+    run = dask.delayed(_run, pure=False)
+    found = []
+    for place in places:
+        task, parts = split_inputs(job.tasks[place])
+        found.append(run(shared, Plain((task, job.argument(place))), *parts))
+    return found
+
+
+def _run(shared: Plain, own: Plain, *inputs: Any) -> Any:
+    """One task, with one thread: the scheduler runs as many tasks as it has threads."""
+    work, steps = shared.value
+    task, argument = own.value
+    with limit_threads(1):
+        return run_task(with_inputs(task, inputs), work, argument, *steps)
+
+
+def _merged(merge: Plain, *values: Any) -> Any:
+    return merge_all(values, merge.value)
+
+
+# --- places -----------------------------------------------------------------------------------
+
+
+class PlacedCollection:
+    """The places of the rows of a collection, as a collection with the same partitions.
+
+    The step is one task of the graph, so a large model is in the graph once.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.parts, self.sizes, self.empty = partitions_of(X)
+        self.columns = Columns.of(self.empty)
+
+    def by(self, step: Callable[[Any], np.ndarray], names: Names, output: str | None) -> Any:
+        """The collection after ``step``, an array of Dask, or a data frame if ``output`` asks."""
+        if output == "polars":
+            raise ParameterError(
+                "set_output: transform='polars' has no collection of Dask; choose 'pandas' for a "
+                "data frame of Dask, or 'default' for an array."
+            )
+        columns = names(self.empty)
+        is_frame = output == "pandas"
+        dtype = self.columns.dtype if self.columns.dtype in FLOATS else np.dtype(np.float64)
+        places = Places(self.columns, len(columns), dtype, columns if is_frame else None)
+        blocks = self._blocks(step, places)
+        return self._frame(blocks, places) if is_frame else self._array(blocks, places)
+
+    def _blocks(self, step: Callable[[Any], np.ndarray], places: Places) -> list[Any]:
+        import dask
+
+        name = hashlib.sha256(pickle.dumps((step, places), protocol=5)).hexdigest()[:32]
+        model = f"lowland-model-{name}"
+        shared = dask.delayed(Plain((step, places)), name=model, pure=False, traverse=False)
+        place = dask.delayed(_place, pure=False)
+        return [
+            place(shared, part, number, dask_key_name=key)
+            for number, (part, key) in enumerate(zip(self.parts, self._keys(name), strict=True))
+        ]
+
+    def _keys(self, name: str) -> Iterator[str]:
+        for part in self.parts:
+            token = hashlib.sha256(f"{name} {part.key}".encode()).hexdigest()[:32]
+            yield f"lowland-place-{token}"
+
+    def _array(self, blocks: list[Any], places: Places) -> Any:
+        import dask.array
+
+        sizes = [np.nan] * len(blocks) if self.sizes is None else self.sizes
+        arrays = [
+            dask.array.from_delayed(block, (n, places.n_columns), dtype=places.dtype)
+            for block, n in zip(blocks, sizes, strict=True)
+        ]
+        return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
+
+    def _frame(self, blocks: list[Any], places: Places) -> Any:
+        import dask.dataframe
+        import pandas
+
+        like = np.empty((0, places.n_columns), places.dtype)
+        index = getattr(self.empty, "index", None)
+        meta = pandas.DataFrame(like, index=index, columns=places.names)
+        divisions = getattr(self.X, "divisions", None)
+        return dask.dataframe.from_delayed(
+            blocks, meta=meta, divisions=divisions, verify_meta=False
+        )
+
+
+class Places(NamedTuple):
+    """What the places of a partition look like."""
+
+    columns: Columns  # of the partition
+    n_columns: int
+    dtype: np.dtype
+    names: list[str] | None  # of a data frame
+
+    def of(self, step: Callable[[Any], np.ndarray], part: Any, number: int) -> Any:
+        """The places of the rows of one partition; no method takes one without rows."""
+        leaf = PartitionLeaf(part, part.shape[0], number, self.columns)
+        placed = np.empty((0, self.n_columns), self.dtype)
+        if leaf.n_rows:
+            with limit_threads(1), naming_source(leaf.source):
+                placed = step(leaf.read(0).X)
+        if self.names is None:
+            return placed
+        import pandas
+
+        return pandas.DataFrame(placed, index=getattr(part, "index", None), columns=self.names)
+
+
+def _place(shared: Plain, part: Any, number: int) -> Any:
+    step, places = shared.value
+    return places.of(step, part, number)

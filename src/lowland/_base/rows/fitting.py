@@ -1,0 +1,143 @@
+"""What an estimator does with tables that are read leaf by leaf."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import numpy as np
+
+from lowland._base.columns import check_columns, check_same_columns, column_names
+from lowland._base.errors import DataError, NeedsMemoryError, ParameterError, shown
+from lowland._base.monitor import Monitor
+from lowland._base.rows.collections import (
+    PlacedCollection,
+    collection_rows,
+    is_collection,
+    with_collected_target,
+)
+from lowland._base.rows.table import Rows
+from lowland._base.validation import FLOATS, check_matrix, is_sparse
+
+
+def as_rows(X: Any) -> Rows | None:
+    """X as a table in leaves if it is one, or a collection of Dask; None if it is in memory."""
+    if isinstance(X, Rows):
+        return X
+    return collection_rows(X) if is_collection(X) else None
+
+
+def float_type(dtype: Any) -> np.dtype:
+    """The type that numbers of ``dtype`` have in a method: float32 stays, others are float64."""
+    return np.dtype(dtype) if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
+
+
+class Placing:
+    """The step that places rows by a fitted estimator.
+
+    It keeps a copy of the estimator as it is now: a later fit of the original changes nothing. The
+    names of columns are checked once, for the whole table. Blocks come and go as arrays without
+    names, whatever ``set_output`` says; sparse blocks of kept columns stay sparse.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.named = copy.copy(estimator).set_output(transform="default")
+        self.estimator = copy.copy(self.named)
+        vars(self.estimator).pop("feature_names_in_", None)
+
+    def __call__(self, X: Any) -> Any:
+        if hasattr(X, "columns"):  # a data frame: messages name its columns
+            named = "feature_names_in_" in vars(self.named)
+            placed = self.named.transform(X) if named else self.estimator.transform(X.to_numpy())
+        else:
+            placed = self.estimator.transform(X)
+        return placed if is_sparse(placed) else np.asarray(placed)
+
+
+class Checked:
+    """The step that checks a block as ``fit`` checks a table: numbers, finite unless allowed."""
+
+    def __init__(self, owner: str, accept_sparse: bool, finite: bool, allow_nan: bool) -> None:
+        self.options: dict[str, Any] = {
+            "owner": owner,
+            "accept_sparse": accept_sparse,
+            "finite": finite,
+            "allow_nan": allow_nan,
+        }
+
+    def __call__(self, X: Any) -> Any:
+        return check_matrix(X, **self.options)
+
+
+def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
+    """The table whose blocks are checked for a fit, with the target that the method needs."""
+    owner = type(estimator).__name__
+    n, p = rows.shape
+    if n < estimator.min_rows:
+        raise DataError(
+            f"Found {n} sample(s) while a minimum of {estimator.min_rows} is required by {owner}."
+        )
+    if p < 1:
+        raise DataError(f"Found 0 feature(s) while a minimum of 1 is required by {owner}.")
+    if estimator.needs_target:
+        rows = _with_target(rows, y, owner)
+    finite = not estimator.fit_checks_finite
+    step = Checked(owner, estimator.accepts_sparse, finite, estimator.allows_nan)
+    return rows.map(step, dtype=float_type(rows.dtype))
+
+
+def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
+    """The rows with the labels that ``y`` names; None takes the target they have already."""
+    if y is None and rows.target is not None:
+        return rows
+    collected = with_collected_target(rows, y)
+    if collected is not None:
+        return collected
+    if not isinstance(y, str):
+        raise ParameterError(
+            f"{owner}: y={shown(y)} is not allowed; for rows that are read leaf by leaf, y is the "
+            f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
+        )
+    return rows.with_target(y)
+
+
+def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> Any:
+    """The rows with these numbers, in any order and perhaps repeated: an array or a CSR matrix."""
+    ascending, places = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+    X = rows.take(ascending, monitor).X
+    array = X if isinstance(X, np.ndarray) or is_sparse(X) else X.to_numpy()
+    return array[places]
+
+
+def needs_memory(owner: str, setting: str = "", advice: str = "") -> NeedsMemoryError:
+    """The error of a method, or of a setting of it, that cannot go through rows leaf by leaf."""
+    call = f"{owner}(...)" if setting else f"{owner}()"
+    return NeedsMemoryError(
+        f"{owner}: {setting or 'fit'} needs all rows in memory; {advice}fit a sample, as in "
+        f"{call}.fit(rows.sample(10_000)), and place all rows with transform(rows)."
+    )
+
+
+# Places of tables in leaves and of collections of Dask, computed when they are used.
+
+
+def placed_table(estimator: Any, X: Any) -> Any:
+    """The places of X by a fitted estimator, in a container of the kind of X; None if X is in
+    memory."""
+    if isinstance(X, Rows):
+        names = _names(estimator, X)
+        return X.map(Placing(estimator), len(names), names=names, dtype=float_type(X.dtype))
+    if is_collection(X):
+        names_of = functools.partial(_names, estimator)
+        return PlacedCollection(X).by(Placing(estimator), names_of, estimator._output())
+    return None
+
+
+def _names(estimator: Any, table: Any) -> list[str]:
+    """Names of the columns of the places; the table must have the fitted columns."""
+    estimator._require_fitted()
+    owner, known = type(estimator).__name__, getattr(estimator, "feature_names_in_", None)
+    check_same_columns(column_names(table), known, owner=owner)
+    check_columns(table, estimator.n_features_in_, owner=owner)
+    return [str(name) for name in estimator.get_feature_names_out()]

@@ -1,0 +1,118 @@
+"""The order in which results of tasks are merged: a tree of fixed fan-in over consecutive results.
+
+Rounding depends on the order of a sum. A tree over the numbers of the tasks has one order, whoever
+computes which part when; folding results as they arrive has as many as there are arrivals.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from lowland._base.errors import ParameterError, shown
+
+FAN_IN = 8
+
+
+def merge_all(values: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
+    """``merge`` from the first to the last."""
+    return functools.reduce(merge, values)
+
+
+class TreeFold:
+    """The tree, fed with results in order; it holds one of them per level.
+
+    A group of FAN_IN is merged from the first to the last, so it is merged as its members come.
+
+    >>> tree = TreeFold(lambda a, b: f"({a}{b})")
+    >>> for letter in "abcdefghij":
+    ...     tree.add(letter)
+    >>> tree.result()
+    '((((((((ab)c)d)e)f)g)h)(ij))'
+    """
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self.merge = merge
+        self.levels: list[Any] = []  # what the unfinished group of each level has so far
+        self.counts: list[int] = []  # how many members that are; 0: none
+
+    def add(self, value: Any) -> None:
+        """One more result, the next in order."""
+        level = 0
+        while self._put(level, value):
+            value, self.levels[level], self.counts[level] = self.levels[level], None, 0
+            level += 1
+
+    def _put(self, level: int, value: Any) -> bool:
+        """Add a member to the group of a level; whether the group is complete."""
+        if level == len(self.counts):
+            self.levels.append(None)
+            self.counts.append(0)
+        some = self.counts[level] > 0
+        self.levels[level] = self.merge(self.levels[level], value) if some else value
+        self.counts[level] += 1
+        return self.counts[level] == FAN_IN
+
+    def result(self) -> Any:
+        """All results merged; each level's incomplete last group is merged into the next level."""
+        for level in range(len(self.counts) - 1):
+            if self.counts[level]:
+                self._put(level + 1, self.levels[level])
+        return self.levels[-1]
+
+
+# Samples of rows that depend on the seed and on the numbers of the rows only.
+#
+# Each row has a key, a mixed counter (Steele, Lea & Flood 2014, SplitMix64); a sample of n rows has
+# the n smallest keys. So a sample can be drawn before anything is read, from any part of the table
+# alone, and a smaller sample of the same seed is part of a larger one.
+
+
+STEP = 1 << 22  # keys at a time
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def row_keys(start: int, stop: int, seed: int) -> np.ndarray:
+    """The keys of the rows from ``start`` to ``stop`` - 1."""
+    with np.errstate(over="ignore"):  # arithmetic modulo 2^64
+        offset = _mixed(np.array([seed], np.uint64) + np.uint64(GOLDEN))
+        counters = np.arange(start, stop, dtype=np.uint64) * np.uint64(GOLDEN) + offset
+        return _mixed(counters)
+
+
+def _mixed(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def sampled_rows(n_rows: int, n: int, seed: int) -> np.ndarray:
+    """The numbers of the n rows with the smallest keys, ascending; all rows if there are fewer."""
+    if n >= n_rows:
+        return np.arange(n_rows, dtype=np.int64)
+    kept_keys, kept = np.empty(0, np.uint64), np.empty(0, np.int64)
+    bound = np.iinfo(np.uint64).max
+    for start in range(0, n_rows, STEP):
+        stop = min(n_rows, start + STEP)
+        keys = row_keys(start, stop, seed)
+        near = np.flatnonzero(keys <= bound)
+        kept_keys = np.concatenate([kept_keys, keys[near]])
+        kept = np.concatenate([kept, near + start])
+        if len(kept) > n:  # keys of different rows differ: the mixing is a bijection
+            least = np.argpartition(kept_keys, n - 1)[:n]
+            kept_keys, kept = kept_keys[least], kept[least]
+            bound = kept_keys.max()
+    return np.sort(kept)
+
+
+def check_sample(n: object, seed: object) -> None:
+    """Refuse sizes and seeds that are no whole numbers."""
+    for name, value, least in (("n", n, 1), ("seed", seed, 0)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not least <= int(value) < 2**63:  # type: ignore[call-overload]
+            raise ParameterError(
+                f"sample: {name}={shown(value)} is not allowed; expected an integer >= {least}."
+            )

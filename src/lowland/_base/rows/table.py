@@ -1,0 +1,369 @@
+"""``Rows``: a table in leaves, which methods go through instead of holding it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland._base.errors import DataError, unknown_name
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.engines import Engine, Job, current_engine, naming_source, run_task
+from lowland._base.rows.exchange import exchanged
+from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
+from lowland._base.rows.identity import fingerprint
+from lowland._base.rows.leaves import TASK_ROWS, Block, Leaf, Task, count_rows, tasks_of
+from lowland._base.rows.parts import Parts, write_parts
+from lowland._base.validation import is_sparse
+
+
+class Rows:
+    """A table of n rows and p columns, in leaves that are read when they are needed.
+
+    ``lowland.chunks.open_rows`` makes one of files. Methods take it in place of an array:
+    ``PCA().fit(rows)`` goes through it, and ``model.transform(rows)`` is again a table of rows,
+    which is computed when it is used: :meth:`write` writes it to files, :meth:`sample` takes some
+    rows, ``for block in rows.blocks()`` goes through it.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        Ranges of rows, in order.
+    n_columns : int
+        Number of columns that methods see, after all steps.
+    dtype : dtype
+        Their type: float32 or float64 if all are numbers, object for frames of several types.
+    names : sequence of str or None
+        Their names.
+    beside : sequence of str
+        Names of the columns that go along: row id and labels.
+    id_name : str or None
+        The one of them that names the rows; without one, written rows get their number, ``row``.
+    task_rows : int
+        Rows of a task, at most; part of what fixes the last bits of sums.
+    """
+
+    def __init__(
+        self,
+        leaves: Sequence[Leaf],
+        n_columns: int,
+        dtype: Any = np.float64,
+        *,
+        names: Sequence[str] | None = None,
+        beside: Sequence[str] = (),
+        id_name: str | None = None,
+        task_rows: int = TASK_ROWS,
+    ) -> None:
+        self.leaves = tuple(leaves)
+        self.dtype = np.dtype(dtype)
+        self.names = None if names is None else tuple(names)
+        self.beside = tuple(beside)
+        self.id_name = id_name
+        self.task_rows = task_rows
+        self.steps: tuple[Callable[[Any], Any], ...] = ()
+        self.target: str | None = None
+        self.engine: Engine | None = None  # where there is no ``with`` block around; None: a stream
+        self._n_columns = self._read_columns = n_columns
+        self._n_rows = count_rows(self.leaves)
+
+    # --- what it looks like -----------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._n_rows, self._n_columns
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns; None if they have none."""
+        return self.names
+
+    def __repr__(self) -> str:
+        return f"Rows({self._n_rows} rows x {self._n_columns} columns in {len(self.tasks)} tasks)"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise DataError(
+            "these rows are read leaf by leaf and are no array; take rows.sample(n), or "
+            "rows.to_numpy() if all of them fit in memory."
+        )
+
+    @functools.cached_property
+    def tasks(self) -> list[Task]:
+        """Runs of leaves; they depend on the files and the number of columns read."""
+        return tasks_of(self.leaves, self._read_columns, self.task_rows)
+
+    def digest(self) -> str:
+        """A name for the contents: files, their sizes and times, columns, steps."""
+        found = hashlib.sha256()
+        for leaf in self.leaves:
+            found.update(json.dumps(leaf.identity, default=str).encode())
+        found.update(json.dumps([self.shape, str(self.dtype), self.names, self.task_rows]).encode())
+        for step in self.steps:
+            found.update(fingerprint(step).encode())
+        return found.hexdigest()
+
+    # --- other tables -----------------------------------------------------------------------
+
+    def map(
+        self,
+        step: Callable[[Any], Any],
+        n_columns: int | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        dtype: Any = None,
+    ) -> Rows:
+        """The table of ``step(X)`` for each block X, computed when it is used.
+
+        ``step`` treats each row as if it came alone and can be pickled. Without ``n_columns`` it
+        keeps the columns.
+        """
+        other = copy.copy(self)
+        other.steps = (*self.steps, step)
+        if n_columns is not None:
+            other._n_columns = n_columns
+            other.names = None if names is None else tuple(names)
+        other.dtype = self.dtype if dtype is None else np.dtype(dtype)
+        return other
+
+    def without_names(self) -> Rows:
+        """The same table for a step that was fitted to columns without names."""
+        other = copy.copy(self)
+        other.names = None
+        return other
+
+    def with_leaves(
+        self, leaves: Sequence[Leaf], names: Sequence[str], beside: Sequence[str] = ()
+    ) -> Rows:
+        """The same rows read by other leaves of the same lengths, with other columns."""
+        other = copy.copy(self)
+        vars(other).pop("tasks", None)  # they hold the leaves
+        other.leaves, other.names, other.beside = tuple(leaves), tuple(names), tuple(beside)
+        other._n_columns = len(other.names)
+        return other
+
+    def with_target(self, name: str) -> Rows:
+        """The same table whose blocks have the column ``name``, of those beside, as ``y``."""
+        if name not in self.beside:
+            raise DataError(f"y: {unknown_name('label', name, list(self.beside))}")
+        other = copy.copy(self)
+        other.target = name
+        return other
+
+    # --- going through it -------------------------------------------------------------------
+
+    def total(
+        self,
+        f: Callable[[Block], Any],
+        merge: Callable[[Any, Any], Any],
+        monitor: Monitor | None = None,
+        name: str = "rows",
+    ) -> Any:
+        """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
+        return self._engine().fold(
+            self.job(name, Folded(f, merge), self.tasks), merge, monitor or Monitor()
+        )
+
+    def results(
+        self,
+        work: Callable[[Iterator[Block], Any], Any],
+        monitor: Monitor | None = None,
+        name: str = "rows",
+        *,
+        tasks: Sequence[Task] | None = None,
+        arguments: Sequence[Any] | None = None,
+    ) -> Iterator[Any]:
+        """``work(blocks, argument)`` of every task, or of some, in order."""
+        job = self.job(name, work, self.tasks if tasks is None else tasks, arguments)
+        return self.run(job, monitor or Monitor())
+
+    def run(self, job: Job, monitor: Monitor) -> Iterator[Any]:
+        """The results of a job by the engine of this table, in the order of the tasks."""
+        return self._engine().run(job, monitor)
+
+    def exchange(
+        self,
+        part_of: Callable[[Block], np.ndarray],
+        f: Callable[[int, np.ndarray, np.ndarray], Any],
+        n_parts: int,
+        *,
+        copies: int = 1,
+        folder: str | os.PathLike[str] | None = None,
+        monitor: Monitor | None = None,
+    ) -> Iterator[Any]:
+        """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
+
+        ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
+        shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
+        for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
+        table (int64); a part may be empty. The rows go through files in ``folder``, which all
+        workers must see: by default the temporary folder of the system. The files have ``copies``
+        times the size of the table, and are removed at the end.
+        """
+        return exchanged(self, part_of, f, n_parts, copies=copies, folder=folder, monitor=monitor)
+
+    def job(
+        self,
+        name: str,
+        work: Callable[[Iterator[Block], Any], Any],
+        tasks: Sequence[Task],
+        arguments: Sequence[Any] | None = None,
+    ) -> Job:
+        """The work on tasks of this table, with its steps and its target."""
+        if self.target is not None:
+            work = WithTarget(work, self.target)
+        return Job(name, work, tasks, self.steps, arguments)
+
+    def _engine(self) -> Engine:
+        return current_engine(self.engine)
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks, one after another, in this process."""
+        for task in self.tasks:
+            yield from run_task(task, self.job("rows", _all, [task]).work, None, *self.steps)
+
+    def sample(self, n: int, seed: int = 0) -> Any:
+        """n rows without replacement, in their order: an array, or a data frame if columns have
+        names. All rows if there are no more than n. The rows depend on ``seed`` only.
+        """
+        check_sample(n, seed)
+        return self.take(sampled_rows(self._n_rows, int(n), int(seed))).X
+
+    def take(self, numbers: np.ndarray, monitor: Monitor | None = None) -> Block:
+        """The rows with these numbers, ascending, with what goes along."""
+        numbers = np.asarray(numbers, np.int64)
+        need = 8 * len(numbers) * self._n_columns
+        require_memory(2 * need, task=f"taking {len(numbers)} rows", alternative="take fewer")
+        tasks, wanted = [], []
+        for task in self.tasks:
+            first, last = np.searchsorted(numbers, [task.start, task.start + task.n_rows])
+            if first < last:
+                tasks.append(_needed(task, numbers[first:last]))
+                wanted.append(numbers[first:last])
+        found = self.results(_taken, monitor, "sample", tasks=tasks, arguments=wanted)
+        return self._named(joined([part for part in found if part is not None], self))
+
+    def to_numpy(self) -> np.ndarray:
+        """All rows as one array, if that fits in memory."""
+        n, p = self.shape
+        require_memory(
+            n * p * self.dtype.itemsize,
+            task=f"an array of {n} rows x {p} columns",
+            alternative="go through rows.blocks(), or take rows.sample(n)",
+        )
+        X = np.empty(self.shape, np.float64 if self.dtype == object else self.dtype)
+        for block in self.blocks():
+            X[block.start : block.start + block.n_rows] = block.X
+        return X
+
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        resume: bool = False,
+        monitor: Monitor | None = None,
+    ) -> Parts:
+        """Write the table to Parquet files in ``folder``, one per task, each in one step.
+
+        The row id comes first, then the columns of the table, then those that go along. ``names``
+        are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
+        parts that an earlier run of the same table left in the folder are kept.
+        """
+        if names is None:
+            names = self.names or [f"x{i}" for i in range(1, self._n_columns + 1)]
+        return write_parts(self, folder, list(names), resume=resume, monitor=monitor)
+
+    def _named(self, block: Block) -> Block:
+        """The block with a data frame in place of an array, if columns have names."""
+        if self.names is None or not isinstance(block.X, np.ndarray):
+            return block
+        import polars as pl
+
+        return block._replace(X=pl.from_numpy(block.X, schema=list(self.names), orient="row"))
+
+
+class Folded:
+    """The work of :meth:`Rows.total` on one task: its leaves, merged in order."""
+
+    def __init__(self, f: Callable[[Block], Any], merge: Callable[[Any, Any], Any]) -> None:
+        self.f, self.merge = f, merge
+
+    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
+        return merge_all(map(self._of, blocks), self.merge)
+
+    def _of(self, block: Block) -> Any:
+        with naming_source(block.source):
+            return self.f(block)
+
+
+class WithTarget:
+    """Work on blocks that have one of the columns beside them as ``y``."""
+
+    def __init__(self, work: Callable[[Iterator[Block], Any], Any], name: str) -> None:
+        self.work, self.name = work, name
+
+    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
+        named = (block._replace(y=block.beside[self.name].to_numpy()) for block in blocks)
+        return self.work(named, argument)
+
+
+def joined(blocks: Sequence[Block], rows: Rows) -> Block:
+    """Blocks one below another; ``rows`` tells what they look like if there are none."""
+    if not blocks:
+        return Block(np.empty((0, rows.shape[1]), float if rows.dtype == object else rows.dtype), 0)
+    import polars as pl
+
+    first = blocks[0]
+    parts = [block.X for block in blocks]
+    if is_sparse(first.X):
+        import scipy.sparse
+
+        X = scipy.sparse.vstack(parts, format="csr")
+    else:
+        X = pl.concat(parts) if isinstance(first.X, pl.DataFrame) else np.concatenate(parts)
+    beside = None if first.beside is None else pl.concat([block.beside for block in blocks])
+    y = None if first.y is None else np.concatenate([block.y for block in blocks])
+    return Block(X, first.start, beside, y, first.source)
+
+
+def _all(blocks: Iterator[Block], argument: Any) -> Iterator[Block]:
+    return blocks
+
+
+def _starts(task: Task) -> Iterator[int]:
+    start = task.start
+    for leaf in task.leaves:
+        yield start
+        start += leaf.n_rows
+
+
+def _needed(task: Task, numbers: np.ndarray) -> Task:
+    """The task without leaves before the first and after the last of the rows wanted."""
+    pairs = list(zip(task.leaves, _starts(task), strict=True))
+    kept = [
+        pair for pair in pairs if pair[1] <= numbers[-1] and pair[1] + pair[0].n_rows > numbers[0]
+    ]
+    return Task(task.number, kept[0][1], tuple(leaf for leaf, _ in kept))
+
+
+def _taken(blocks: Iterator[Block], numbers: np.ndarray) -> Block | None:
+    """The rows with these numbers among those of a task."""
+    parts = []
+    for block in blocks:
+        first, last = np.searchsorted(numbers, [block.start, block.start + block.n_rows])
+        places = numbers[first:last] - block.start
+        if len(places):
+            beside = None if block.beside is None else block.beside[places]
+            y = None if block.y is None else block.y[places]
+            parts.append(block._replace(X=block.X[places], beside=beside, y=y))
+    return joined(parts, None) if parts else None  # type: ignore[arg-type]

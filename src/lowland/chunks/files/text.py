@@ -1,0 +1,472 @@
+"""Delimited text in leaves: a range of bytes is parsed in the dialect that opening found out."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError
+from lowland.chunks.files.leaves import SourceFile, unread
+from lowland.tables.contents import unreadable
+from lowland.tables.formats.dialect import BLANKS, split_at_blanks
+from lowland.tables.formats.formulas import unguarded
+from lowland.tables.formats.numerals import EITHER, Numerals, understood, without_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+# Where the rows of a delimited text begin: one pass at the speed of the disk, in little memory.
+
+
+CHUNK = 1 << 24  # bytes that are looked at together
+EVERY = 256  # rows between two marks
+NEWLINE, RETURN, QUOTE = 10, 13, 34
+
+
+class Marks(NamedTuple):
+    """The rows of a text: their number, the bytes at which every 256th begins, and the end."""
+
+    n_rows: int
+    places: np.ndarray
+    end: int
+    is_utf8: bool
+
+    def begin(self, path: str, name: str, row: int) -> int:
+        """The byte at which a row begins."""
+        if row >= self.n_rows:
+            return self.end
+        place, more = divmod(row, EVERY)
+        begin = int(self.places[place])
+        if not more:
+            return begin
+        stop = self.end if place + 1 == len(self.places) else int(self.places[place + 1])
+        return begin + int(record_starts(read_bytes(path, name, begin, stop))[more])
+
+
+class _Scan:
+    """Finds the starts of records in pieces of a text that come one after another.
+
+    A record ends at a line feed outside quotation marks. Blank lines are no records.
+    """
+
+    def __init__(self) -> None:
+        self.inside = False  # a quotation mark is open
+        self.start = 0  # of the current record
+        self.base = 0  # of the next piece
+        self.last = NEWLINE  # byte before it
+
+    def starts(self, piece: bytes) -> np.ndarray:
+        """Starts of the records that end in this piece."""
+        bytes_ = np.frombuffer(piece, np.uint8)
+        quotes = quotes_of(piece)
+        ends = outside(bytes_, NEWLINE, quotes, self.inside)
+        self.inside ^= bool(len(quotes) % 2)
+        starts = np.empty(len(ends), np.int64)
+        if len(ends):
+            starts[0] = self.start
+            np.add(ends[:-1], self.base + 1, out=starts[1:])
+            starts = starts[~self._blank(bytes_, ends, starts)]
+            self.start = self.base + int(ends[-1]) + 1
+        self.base += len(piece)
+        self.last = piece[-1]
+        return starts
+
+    def _blank(self, bytes_: np.ndarray, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        lengths = ends + self.base - starts
+        before = bytes_[ends - 1]
+        if ends[0] == 0:
+            before[0] = self.last
+        return (lengths == 0) | ((lengths == 1) & (before == RETURN))
+
+    def rest(self) -> np.ndarray:
+        """The start of a last record without a line feed, if there is one."""
+        length = self.base - self.start
+        blank = length == 0 or (length == 1 and self.last == RETURN)
+        return np.array([] if blank else [self.start], np.int64)
+
+
+def quotes_of(piece: bytes) -> np.ndarray:
+    """Where quotation marks stand."""
+    if b'"' not in piece:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(np.frombuffer(piece, np.uint8) == QUOTE)
+
+
+def outside(bytes_: np.ndarray, byte: int, quotes: np.ndarray, inside: bool = False) -> np.ndarray:
+    """Where a byte stands outside quotation marks; ``inside``: one is open at the beginning."""
+    places = np.flatnonzero(bytes_ == byte)
+    if not len(quotes):
+        return places[:0] if inside else places
+    return places[np.searchsorted(quotes, places) % 2 == inside]
+
+
+def count_records(path: str, name: str, begin: int) -> Marks:
+    """Count the rows from a byte on; nothing is parsed. O(size) time, O(rows / 256) memory."""
+    scan, n_rows, places = _Scan(), 0, []
+    decoder: Any = codecs.getincrementaldecoder("utf-8")()
+    is_utf8 = True
+    with unread(name), open(path, "rb", buffering=0) as opened:
+        opened.seek(begin)
+        while piece := opened.read(CHUNK):
+            if b"\0" in piece:
+                raise DataError(f"{name}: holds a null byte, so it is no text; save it as UTF-8.")
+            if is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
+                is_utf8 = _decodes(decoder, piece)
+            found = scan.starts(piece)
+            places.append(found[-n_rows % EVERY :: EVERY])
+            n_rows += len(found)
+    if scan.inside:
+        line = line_of(path, name, begin + scan.start)
+        raise DataError(f"{name}, line {line}: a quotation mark is opened and never closed.")
+    found = scan.rest()
+    places.append(found[-n_rows % EVERY :: EVERY])
+    n_rows += len(found)
+    is_utf8 = is_utf8 and not decoder.getstate()[0]
+    return Marks(n_rows, begin + np.concatenate(places), begin + scan.base, is_utf8)
+
+
+def _decodes(decoder: Any, piece: bytes) -> bool:
+    try:
+        decoder.decode(piece)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def record_starts(text: bytes) -> np.ndarray:
+    """Where each record of a whole text begins."""
+    if not text:
+        return np.empty(0, np.int64)
+    scan = _Scan()
+    found = scan.starts(text)
+    return np.concatenate([found, scan.rest()])
+
+
+def read_bytes(path: str, name: str, begin: int, end: int) -> bytes:
+    """Some bytes of a file."""
+    with unread(name), open(path, "rb", buffering=0) as opened:
+        opened.seek(begin)
+        parts, left = [], end - begin
+        while left > 0 and (part := opened.read(left)):
+            parts.append(part)
+            left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def line_of(path: str, name: str, place: int) -> int:
+    """The number of the line that holds a byte; O(size), for messages."""
+    lines = 1
+    with unread(name), open(path, "rb", buffering=0) as opened:
+        while place > 0 and (piece := opened.read(min(CHUNK, place))):
+            lines += piece.count(b"\n")
+            place -= len(piece)
+    return lines
+
+
+# Columns of a text as values: how each column is written is decided once, for all leaves.
+#
+# The house reader of delimited text reads a sample, and here is found out by which rule each of
+# its columns became numbers. Leaves follow the rule. A value that does not fit is an error: a
+# later leaf must not be read in another way than the first one.
+
+
+NUMBER, WHOLE, TRUTH, TEXT = "number", "whole number", "truth value", "text"
+
+
+class Written(NamedTuple):
+    """How a column is written."""
+
+    kind: str  # one of the four above
+    native: bool = True  # whether polars parses it; else as text, by the marks below
+    decimal: str = "."
+    unit: str = ""
+
+    def dtype(self) -> pl.DataType:
+        """The type of its values."""
+        import polars as pl
+
+        types = {NUMBER: pl.Float64(), WHOLE: pl.Int64(), TRUTH: pl.Boolean(), TEXT: pl.String()}
+        return types[self.kind]
+
+
+class MisfitError(Exception):
+    """A value does not fit its column; ``row`` counts from the first row of the leaf."""
+
+    def __init__(self, name: str, row: int, value: str, kind: str) -> None:
+        super().__init__(name, row, value, kind)
+        self.name, self.row, self.value, self.kind = name, row, value, kind
+
+
+def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | None:
+    """How a column is written, given its text and what the reader made of it; None if unclear."""
+    import polars as pl
+
+    if read.dtype == pl.Boolean:
+        return Written(TRUTH)
+    decimal = "," if decimal_comma else "."
+    if read.dtype.is_integer() or (read.dtype.is_float() and read.dtype != pl.Float64):
+        return Written(WHOLE if read.dtype.is_integer() else NUMBER, True, decimal)
+    if read.dtype != pl.Float64:
+        return Written(TEXT)
+    plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
+    if plain.cast(pl.Float64, strict=False).equals(read):
+        return Written(NUMBER, True, decimal)
+    if without_marks(plain).cast(pl.Float64, strict=False).equals(read):
+        return Written(NUMBER, False, decimal)
+    what = understood(text.to_frame(), ())[0].get(text.name)
+    for mark in (".", ","):
+        if what is not None and _fits(what, mark) and what.values(mark).equals(read):
+            return Written(NUMBER, False, mark, what.unit)
+    return None
+
+
+def converted(text: pl.Series, how: Written) -> pl.Series:
+    """The values of a column that was read as text; raises MisfitError for what is none."""
+    import polars as pl
+
+    if how.kind == TEXT:
+        return text
+    bare = without_marks(text)
+    if how.kind == TRUTH:
+        low = bare.str.to_lowercase()
+        _refuse(text, ~low.is_in(["true", "false"]).fill_null(True), how)
+        return low == "true"
+    values: pl.Series | None = _plain(bare, how)
+    if values is None:
+        what = understood(text.to_frame(), ())[0].get(text.name)
+        if what is None or not _fits(what, how.decimal) or what.unit != how.unit:
+            row = _first_misfit(bare, how)
+            raise MisfitError(text.name, row, str(text[row]), how.kind)
+        values = what.values(how.decimal)
+    if how.kind != WHOLE:
+        return values
+    whole = values.cast(pl.Int64, strict=False)
+    _refuse(text, (whole.cast(pl.Float64) != values).fill_null(values.is_not_null()), how)
+    return whole
+
+
+def _plain(bare: pl.Series, how: Written) -> pl.Series | None:
+    """Numbers without units and thousands marks; None if there is something else."""
+    import polars as pl
+
+    if how.unit:
+        return None if bare.count() else bare.cast(pl.Float64)
+    if how.decimal == ",":
+        if bare.str.contains(".", literal=True).any():
+            return None
+        bare = bare.str.replace(",", ".", literal=True)
+    values = bare.cast(pl.Float64, strict=False)
+    return values if values.null_count() == bare.null_count() else None
+
+
+def _fits(what: Numerals, decimal: str) -> bool:
+    return what.decimal in (decimal, EITHER, "")
+
+
+def _first_misfit(bare: pl.Series, how: Written) -> int:
+    """A row whose value is the reason, found by halves; the first row if only all together are."""
+    first, last = 0, len(bare)
+    while last - first > 1:
+        middle = (first + last) // 2
+        if not _readable(bare[first:middle], how):
+            last = middle
+        elif not _readable(bare[middle:last], how):
+            first = middle
+        else:
+            break
+    return first
+
+
+def _readable(bare: pl.Series, how: Written) -> bool:
+    if not bare.count() or _plain(bare, how) is not None:
+        return True
+    what = understood(bare.to_frame(), ())[0].get(bare.name)
+    return what is not None and _fits(what, how.decimal) and what.unit == how.unit
+
+
+def _refuse(text: pl.Series, bad: pl.Series, how: Written) -> None:
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        raise MisfitError(text.name, row, str(text[row]), how.kind)
+
+
+FALLBACK = "cp1252"  # the encoding of text that is no UTF-8
+
+
+class Place(NamedTuple):
+    """Some bytes of a file, for messages."""
+
+    path: str
+    name: str
+    begin: int
+
+    def error(self, body: bytes, row: int, what: str) -> DataError:
+        """The error about a row of these bytes."""
+        starts = record_starts(body)
+        begin = self.begin + int(starts[row]) if row < len(starts) else self.begin
+        return DataError(f"{self.name}, line {line_of(self.path, self.name, begin)}: {what}.")
+
+
+class TextReader(NamedTuple):
+    """Parses ranges of bytes of a text."""
+
+    names: tuple[str, ...]
+    written: tuple[Written, ...]  # how each column is
+    separator: str
+    is_utf8: bool
+    id_name: str | None = None
+
+    @property
+    def together(self) -> bool:
+        return False
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(repr(tuple(self)).encode()).hexdigest()[:24]
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        kinds = [how.dtype() for how in self.written]
+        return dict(zip(self.names, kinds, strict=True))
+
+    def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
+        body = read_bytes(file.path, file.name, *span)
+        place = Place(file.path, file.name, span[0])
+        own = [name for name in file.layout.kept if file.layout.types[name].is_integer()]
+        return self.parse(body, place, n_rows, file.layout.wanted, own)
+
+    def parse(
+        self, raw: bytes, place: Place, n_rows: int, wanted: Sequence[str], whole: Sequence[str]
+    ) -> pl.DataFrame:
+        """The wanted columns of some rows; those in ``whole`` are whole numbers or refused."""
+        import polars as pl
+
+        body = self.plain(raw, place, n_rows)
+        separator = "\t" if self.separator == BLANKS else self.separator
+        places = {name: i for i, name in enumerate(self.names)}
+        chosen = sorted(places[name] for name in wanted)
+        how = {i: self._how(i, whole) for i in chosen}
+        if len(chosen) < len(self.names):  # polars does not look at the other columns
+            self._check_widths(raw, body, separator, place)
+        try:
+            frame = self._parsed(body, separator, how, as_text=False)
+        except pl.exceptions.PolarsError:
+            try:
+                frame = self._parsed(body, separator, how, as_text=True)
+            except pl.exceptions.PolarsError as error:
+                self._check_widths(raw, body, separator, place)
+                reason = "its quotation marks do not pair up" if b'"' in body else error
+                raise unreadable(place.name, "delimited text", reason) from error
+        text = unguarded(frame)
+        try:
+            columns = [
+                converted(text[self.names[i]], how[i]) if _is_text(text[self.names[i]]) else column
+                for i, column in zip(chosen, frame.get_columns(), strict=True)
+            ]
+        except MisfitError as misfit:
+            what = (
+                f"column {misfit.name!r} holds {misfit.value!r}, but a {misfit.kind} in the rows "
+                "by which its type was decided; correct it, or save the table as Parquet"
+            )
+            raise place.error(raw, misfit.row, what) from misfit
+        return pl.DataFrame(columns).select(wanted)
+
+    def _how(self, i: int, whole: Sequence[str]) -> Written:
+        """How a column is read: whole numbers as any numbers, if they become floats anyway."""
+        how = self.written[i]
+        return (
+            how._replace(kind="number") if how.kind == WHOLE and self.names[i] not in whole else how
+        )
+
+    def _parsed(
+        self, body: bytes, separator: str, how: dict[int, Written], *, as_text: bool
+    ) -> pl.DataFrame:
+        import polars as pl
+
+        auto = [f"column_{i + 1}" for i in range(len(self.names))]
+        schema: dict[str, Any] = dict.fromkeys(auto, pl.String)
+        if not as_text:
+            schema |= {auto[i]: each.dtype() for i, each in how.items() if each.native}
+        frame = pl.read_csv(
+            body,
+            has_header=False,
+            schema=schema,
+            columns=[auto[i] for i in how],
+            separator=separator,
+            decimal_comma=any(each.native and each.decimal == "," for each in self.written),
+        )
+        return frame.rename({auto[i]: self.names[i] for i in how})
+
+    def plain(self, raw: bytes, place: Place, n_rows: int) -> bytes:
+        """The bytes in UTF-8, one separator between fields, no blank lines, equally wide rows."""
+        body = raw
+        if not self.is_utf8:
+            try:
+                body = body.decode(FALLBACK).encode()
+            except UnicodeDecodeError as error:
+                line = line_of(place.path, place.name, place.begin + error.start)
+                raise DataError(
+                    f"{place.name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x}); "
+                    "save the file as UTF-8."
+                ) from error
+        if self.separator == BLANKS:
+            return self._split(body, place)
+        if _count(body, "\n") > n_rows - (body[-1:] != b"\n"):
+            body = _without_blank_lines(body)
+        if _count(body, self.separator) != n_rows * (len(self.names) - 1):
+            self._check_widths(raw, body, self.separator, place)
+        return body
+
+    def _split(self, body: bytes, place: Place) -> bytes:
+        """Fields between white space, with tabs between them."""
+        lines: list[str] = []
+        for line in body.decode().split("\n"):
+            fields = split_at_blanks(line) if '"' in line else line.split()
+            if fields and len(fields) != len(self.names):
+                raise place.error(body, len(lines), _width_trouble(len(fields), len(self.names)))
+            if fields:
+                lines.append("\t".join(fields))
+        return "\n".join(lines).encode() + b"\n"
+
+    def _check_widths(self, raw: bytes, body: bytes, separator: str, place: Place) -> None:
+        """Raise for the first row with another number of fields."""
+        width = len(self.names)
+        starts = np.append(record_starts(body), len(body))
+        marks = outside(np.frombuffer(body, np.uint8), ord(separator), quotes_of(body))
+        counts = np.diff(np.searchsorted(marks, starts)) + 1
+        bad = np.flatnonzero(counts != width)
+        if len(bad):
+            raise place.error(raw, int(bad[0]), _width_trouble(int(counts[bad[0]]), width))
+
+
+def _is_text(column: pl.Series) -> bool:
+    import polars as pl
+
+    return column.dtype == pl.String
+
+
+def _width_trouble(found: int, width: int) -> str:
+    return f"{found} fields where the first line has {width}"
+
+
+def _count(body: bytes, mark: str) -> int:
+    """How often a character stands outside quotation marks."""
+    quotes = quotes_of(body)
+    if not len(quotes):
+        return body.count(mark.encode())
+    places = np.flatnonzero(np.frombuffer(body, np.uint8) == ord(mark))
+    within = np.diff(np.searchsorted(places, quotes))[::2].sum()
+    return len(places) - int(within)
+
+
+def _without_blank_lines(body: bytes) -> bytes:
+    starts = record_starts(body)
+    lines = np.append(starts, len(body))
+    parts = [body[i:j].rstrip(b"\r\n") for i, j in itertools.pairwise(lines)]
+    return b"\n".join(parts) + b"\n"

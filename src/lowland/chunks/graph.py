@@ -1,0 +1,359 @@
+"""The neighbor graph of tables larger than memory, from the graphs of overlapping parts.
+
+1. k-means on a sample cuts space into parts; each row goes to its r nearest parts
+   (:mod:`space_parts`, ``Rows.exchange``);
+2. the neighbor join runs within each part, and the lists of a row are merged
+   (:mod:`neighbor_lists`);
+3. the recall is measured on sampled rows, whose exact neighbors among all rows are found in one
+   pass (:mod:`exact_lists`). Before anything is joined, these tell how many of the true neighbors
+   meet in a part for each r, so that r is chosen for the recall asked for.
+
+References: Chen et al. (2021), SPANN: highly-efficient billion-scale approximate nearest neighbor
+search, NeurIPS 34 (rows near a border in several parts).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.constraints import Constraint, Integer, Null, Real
+from lowland._base.errors import ParameterError, shown
+from lowland._base.memory import require_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.fitting import Checked, as_rows, float_type
+from lowland._base.rows.folding import row_keys, sampled_rows
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas, resolve_n_jobs
+from lowland._base.units import largest
+from lowland._engines.distances.distance_rows import metric_unit
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.index import check_k
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
+from lowland.chunks.space_parts import PartLimits, SpaceParts, space_parts
+
+# Neighbor lists that are found part by part, and merged into those of all rows.
+
+
+CELLS_ROWS = 50_000  # from here on, cells take less time than all pairs of a part
+BLOCK_ROWS = 1 << 15  # whose lists are merged at a time
+LARGEST = np.float32(np.finfo(np.float32).max)
+
+
+class PartLists(NamedTuple):
+    """Neighbors within a part: numbers of rows, numbers of their neighbors, nearest first, and
+    distances."""
+
+    rows: np.ndarray
+    ids: np.ndarray
+    distances: np.ndarray
+
+
+class PartJoin:
+    """The work on one part: its neighbor graph, in the numbers of the whole table.
+
+    Distances are multiplied by ``unit`` and stored in float32.
+    """
+
+    def __init__(self, k: int, unit: float, seed: int, n_jobs: int | None) -> None:
+        self.k, self.unit, self.seed, self.n_jobs = k, unit, seed, n_jobs
+
+    def __call__(self, part: int, X: np.ndarray, numbers: np.ndarray) -> PartLists:
+        k = min(self.k, len(X) - 1)
+        if k < 1:
+            none = np.empty((0, 0), np.float32)
+            return PartLists(np.empty(0, np.int64), none.astype(np.int32), none)
+        with limit_blas(1):
+            graph = neighbor_graph(
+                X,
+                k,
+                method="cells" if len(X) >= CELLS_ROWS else "auto",
+                threads=resolve_n_jobs(self.n_jobs),
+                rng=np.random.default_rng([self.seed, part]),
+            )
+        distances = graph.distances if self.unit == 1.0 else graph.distances * self.unit
+        with np.errstate(over="ignore"):
+            distances = np.minimum(distances.astype(np.float32, copy=False), LARGEST)
+        return PartLists(numbers, numbers.astype(np.int32)[graph.indices], distances)
+
+
+class NeighborLists:
+    """The k nearest neighbors of n < 2^31 rows found so far: by distance, ties by row number.
+
+    Missing neighbors have the number -1 and the distance infinity. Memory 8 n k bytes.
+    """
+
+    def __init__(self, n: int, k: int) -> None:
+        self.ids = np.full((n, k), -1, np.int32)
+        self.distances = np.full((n, k), np.inf, np.float32)
+
+    def add(self, found: PartLists) -> None:
+        """Merge lists of some rows, each row once, into those that are there."""
+        for some in row_blocks(len(found.rows), BLOCK_ROWS):
+            rows = found.rows[some]
+            new = _keys(found.ids[some], found.distances[some])
+            old_ids = self.ids[rows]
+            known = np.flatnonzero(old_ids[:, 0] >= 0)
+            again = (found.ids[some][known, :, None] == old_ids[known, None, :]).any(axis=2)
+            new[known] = np.where(again, NOBODY, new[known])
+            keys = np.concatenate([_keys(old_ids, self.distances[rows]), new], axis=1)
+            keys.sort(axis=1)
+            keys = keys[:, : self.ids.shape[1]]
+            self.ids[rows] = (keys & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+            self.distances[rows] = (keys >> 32).astype(np.int32).view(np.float32)
+
+    def incomplete(self) -> np.ndarray:
+        """Numbers of the rows with fewer than k neighbors."""
+        return np.flatnonzero(self.ids[:, -1] < 0)
+
+
+def _keys(ids: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Integers that sort as (distance, number) do: bits of floats >= 0 sort as the floats."""
+    bits = np.ascontiguousarray(distances + np.float32(0)).view(np.int32)  # -0 and 0 are equal
+    return (bits.astype(np.int64) << 32) | ids.astype(np.uint32)
+
+
+NOBODY = int(_keys(np.array([-1], np.int32), np.array([np.inf], np.float32))[0])
+
+
+# Exact neighbors of a few rows among all rows of a table, in one pass.
+
+
+class ExactLists(NamedTuple):
+    """The nearest other rows of some rows: by distance, ties by row number."""
+
+    rows: np.ndarray  # numbers of the rows, ascending
+    X: np.ndarray  # the rows themselves
+    ids: np.ndarray
+    distances: np.ndarray
+
+
+class _Nearest:
+    """The nearest rows of a block to some rows of the table, which are not their own neighbors."""
+
+    def __init__(self, rows: np.ndarray, X: np.ndarray, k: int, n_jobs: int | None) -> None:
+        self.rows, self.X, self.k, self.n_jobs = rows, X, k, n_jobs
+
+    def __call__(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        k = min(self.k + 1, block.n_rows)
+        with limit_blas(1):
+            found = neighbor_query(block.X, self.X, k, threads=resolve_n_jobs(self.n_jobs))
+        ids = found.indices.astype(np.int64) + block.start
+        distances = found.distances.astype(np.float64)
+        own = ids == self.rows[:, None]
+        ids[own], distances[own] = np.iinfo(np.int64).max, np.inf
+        return self._first(ids, distances)
+
+    def merge(
+        self, a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest of both."""
+        return self._first(np.hstack([a[0], b[0]]), np.hstack([a[1], b[1]]))
+
+    def _first(self, ids: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        order = np.lexsort((ids, distances))[:, : self.k]
+        return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)
+
+
+def exact_lists(
+    rows: Rows, numbers: np.ndarray, k: int, *, n_jobs: int | None, monitor: Monitor
+) -> ExactLists:
+    """The k nearest other rows of the rows with these numbers, ascending. O(m n p), two passes."""
+    X = np.asarray(rows.take(numbers, monitor).X, rows.dtype)
+    nearest = _Nearest(numbers, X, k, n_jobs)
+    ids, distances = rows.total(nearest, nearest.merge, monitor, "exact neighbors")
+    return ExactLists(numbers, X, ids, distances)
+
+
+PART_ROWS = 250_000  # of a part, with the copies
+PART_BYTES = 1 << 30
+MOST_COPIES = 8
+MOST_ROWS = 2**31 - 1
+RECALL_ROWS = 1000
+COMPLETED_ROWS = 20_000  # rows with too few neighbors that are searched for among all rows
+
+
+def knn_graph(
+    rows: Rows,
+    k: int,
+    *,
+    metric: str = "euclidean",
+    n_parts: int | None = None,
+    copies: int = 2,
+    target_recall: float = 0.985,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    monitor: Monitor | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> NeighborGraph:
+    """The k nearest other rows of every row of a table, approximately, with measured recall.
+
+    The same files and seed give the same graph on any engine, for any ``n_jobs``. Cost about
+    O(copies n), beside four passes over the table; memory 8 n k bytes for the graph, and one part;
+    disk ``copies`` times the table while it runs.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table: dense, finite, less than 2^31 rows.
+    k : int
+        Number of neighbors, at most n - 1.
+    metric : "euclidean"
+        No other is possible: parts are cut by means.
+    n_parts : int or None
+        Number of parts; None takes as many as give parts of 250 000 rows, with copies. One part
+        makes the search that of ``lowland.neighbors.knn_graph``.
+    copies : int
+        Number of parts r that each row goes to, at least. It is raised, up to 8, until sampled rows
+        show the recall asked for.
+    target_recall : float
+        Share of the true neighbors that are to be found.
+    seed : int
+        Decides about the samples and the centers of the parts.
+    n_jobs : int or None
+        Threads within a part; the result does not depend on it.
+    folder : path or None
+        Where the parts are written, see :meth:`Rows.exchange`.
+
+    Returns
+    -------
+    NeighborGraph
+        With int32 indices, float32 distances and the recall that was reached in ``recall_``, which
+        may be below the target. Distances that agree in float32 count as ties. Rows in parts with
+        too few rows may have less than k neighbors, with the index -1, if there are more than
+        20 000 such rows.
+    """
+    monitor = monitor or Monitor()
+    table = _checked(rows, k, metric, n_parts, copies, target_recall, seed)
+    resolve_n_jobs(n_jobs)
+    n, p = table.shape
+    limits = _limits(p)
+    wanted = (
+        (1 if n <= limits.wanted else math.ceil(n * copies / limits.wanted))
+        if (n_parts is None)
+        else int(n_parts)
+    )
+    _require(n, p, k, limits)
+    parts = space_parts(table, wanted, copies, limits, seed=seed, n_jobs=n_jobs, monitor=monitor)
+    truth = exact_lists(
+        table, sampled_rows(n, RECALL_ROWS, seed + 1), k, n_jobs=n_jobs, monitor=monitor
+    )
+    unit = metric_unit(max(largest(parts.centers), largest(truth.X)), "euclidean")
+    parts = parts.with_copies(_enough_copies(table, parts, truth, target_recall, monitor))
+    if 1 < parts.copies == len(parts.centers) and n <= 2 * limits.most:
+        parts = parts.as_one()  # every part would hold all rows
+    lists = NeighborLists(n, k)
+    join = PartJoin(k, unit, seed, n_jobs)
+    while True:
+        for found in table.exchange(
+            parts, join, parts.n_parts, copies=parts.width, folder=folder, monitor=monitor
+        ):
+            lists.add(found)
+        _complete(table, lists, k, unit, n_jobs, monitor)
+        recall = _recall(lists, truth, unit)
+        if recall >= target_recall or parts.copies >= min(MOST_COPIES, len(parts.centers)):
+            break
+        parts = parts.with_copies(parts.copies + 1)
+    distances = lists.distances if unit == 1.0 else lists.distances.astype(np.float64) / unit
+    return NeighborGraph(lists.ids, distances, n, "euclidean", recall, len(truth.rows))
+
+
+def _limits(p: int) -> PartLimits:
+    wanted = max(1000, min(PART_ROWS, PART_BYTES // (8 * p)))
+    return PartLimits(wanted, 2 * wanted)
+
+
+def _enough_copies(
+    rows: Rows, parts: SpaceParts, truth: ExactLists, target: float, monitor: Monitor
+) -> int:
+    """The number of parts per row with which enough true neighbors of sampled rows meet.
+
+    The join within a part may miss some of them: a third of what may be missed is left to it.
+    """
+    most = min(MOST_COPIES, len(parts.centers))
+    if parts.copies >= most:
+        return parts.copies
+    every = parts.with_copies(most)
+    there = np.unique(truth.ids)
+    near = np.asarray(rows.take(there, monitor).X, rows.dtype)
+    theirs = every.of(near, _keys_of(there, parts.seed))[np.searchsorted(there, truth.ids)]
+    mine = every.of(truth.X, _keys_of(truth.rows, parts.seed))
+    spare = every.width - every.copies  # the column of heavy rows comes first
+    for copies in range(parts.copies, most):
+        a, b = mine[:, None, : spare + copies, None], theirs[:, :, None, : spare + copies]
+        met = ((a == b) & (a >= 0)).any(axis=(2, 3)) | (truth.distances == 0)
+        if met.mean() >= target + (1 - target) / 3:
+            return copies
+    return most
+
+
+def _keys_of(numbers: np.ndarray, seed: int) -> np.ndarray:
+    return np.array([row_keys(i, i + 1, seed)[0] for i in numbers.tolist()], np.uint64)
+
+
+def _recall(lists: NeighborLists, truth: ExactLists, unit: float) -> float:
+    """Share of true neighbors found; ties with the last of them count."""
+    farthest = (truth.distances[:, -1:] * unit).astype(np.float32)
+    return float((lists.distances[truth.rows] <= farthest).mean())
+
+
+def _complete(
+    rows: Rows, lists: NeighborLists, k: int, unit: float, n_jobs: int | None, monitor: Monitor
+) -> None:
+    """Search all rows for the neighbors of rows whose parts had too few."""
+    short = lists.incomplete()[:COMPLETED_ROWS]
+    if len(short):
+        found = exact_lists(rows, short, k, n_jobs=n_jobs, monitor=monitor)
+        distances = (found.distances * unit).astype(np.float32)
+        lists.add(PartLists(short, found.ids.astype(np.int32), distances))
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def _checked(
+    rows: Any, k: Any, metric: Any, n_parts: Any, copies: Any, target: Any, seed: Any
+) -> Rows:
+    """The table whose blocks are checked, if all parameters make sense."""
+    table = as_rows(rows)
+    if table is None:
+        raise ParameterError(
+            "knn_graph: rows is no table of rows; open one with lowland.chunks.open_rows, or "
+            "use lowland.neighbors.knn_graph for data in memory."
+        )
+    n = table.shape[0]
+    if metric not in ("euclidean", "l2"):
+        raise ParameterError(
+            f"knn_graph: metric={shown(metric)} is not possible across parts; only 'euclidean' is."
+        )
+    if n > MOST_ROWS:
+        raise ParameterError(f"knn_graph: {n} rows are more than a graph may have, {MOST_ROWS}.")
+    check_k(k, n - 1, n)
+    rules: list[tuple[str, Any, Constraint]] = [
+        ("n_parts", n_parts, Null() | Integer(1, max(1, n // (k + 1)))),
+        ("copies", copies, Integer(1, MOST_COPIES)),
+        ("target_recall", target, Real(0, 1, closed="both")),
+        ("seed", seed, Integer(0, 2**62)),
+    ]
+    for name, value, rule in rules:
+        if not rule.allows(value):
+            raise ParameterError(
+                f"knn_graph: {name}={shown(value)} is not allowed; expected {rule.describe()}."
+            )
+    step = Checked("knn_graph", False, True, False)
+    return table.map(step, dtype=float_type(table.dtype))
+
+
+def _require(n: int, p: int, k: int, limits: PartLimits) -> None:
+    part = min(n, limits.most)
+    need = 8 * n * k + part * (8 * p + 8) + neighbor_graph_cost(part, p, k).n_bytes
+    require_memory(
+        int(need),
+        task=f"the graph of {k} neighbors of {n} rows",
+        alternative="ask for fewer neighbors, or take rows.sample(n)",
+    )

@@ -1,1 +1,0 @@
-"""Delimited text: separator, header, encoding, and numbers as people write them."""

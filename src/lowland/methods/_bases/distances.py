@@ -1,0 +1,172 @@
+"""The base of methods that start from distances: given ones, or those between rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowland._base.base import Reducer
+from lowland._base.constraints import Function, Mapping, Null, OneOf
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.models.meanings import at_least
+from lowland._base.params import fitted, param
+from lowland._base.traits import Estimate, Reading
+from lowland._base.units import largest, unit_powers
+from lowland._base.validation import dense_if_small
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.dissimilarities import (
+    check_new_distances,
+    distance_matrix,
+    given_dissimilarities,
+)
+from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
+from lowland._engines.linalg.magnitude import EXTREME, check_magnitude
+from lowland._engines.linalg.products import row_blocks, rows_within
+
+FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
+
+
+class DistanceReducer(Reducer):
+    """A map of rows with a metric, or of distances that are given.
+
+    A method writes ``_fit``, which gets the matrix of all distances from ``_distances``, and
+    ``_transform``, which gets the distances of new rows from ``_distances_to_fitted``.
+
+    Parameters
+    ----------
+    metric : str or function, default="euclidean"
+        Distance between rows: a name, a function of two rows, or "precomputed". With
+        "precomputed", X holds the distances of the fitted rows, n x n or condensed, and new rows
+        are given by their distances to the fitted rows.
+
+    Attributes
+    ----------
+    stress_per_point_ : ndarray of shape (n_samples,)
+        Relative stress of each row, sqrt(sum_j w (delta - d)^2 / sum_j w delta^2).
+    fitted_rows_ : ndarray or sparse matrix of shape (n_samples, n_features), or None
+        Rows that new rows are compared with. None if distances were given, or if new rows are
+        placed by a product.
+    """
+
+    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+
+    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
+    stress_per_point_: np.ndarray = fitted("n_samples", meaning=at_least(0))
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
+
+    accepts_sparse = True
+    accepts_distances = True
+    reading = Reading(
+        axes="The axes have no meaning of their own. Only distances can be read.",
+        distances="The map keeps distances as well as it can: near and far can be read, within the "
+        "stress reported. Large distances are kept better than small ones.",
+        gaps="A gap between groups is a gap in the data, as far as the stress is small.",
+        sizes="The size of a group is its size in the data, as far as the stress is small. Do not "
+        "read the order of neighbors inside a dense group.",
+        scale="The axes have the unit of the distances.",
+    )
+    uses_order_only: ClassVar[bool] = False  # only the order of the distances matters
+
+    @classmethod
+    def _distances_cost(cls, n: int, p: int) -> Estimate:
+        """Cost of the matrix of all Euclidean distances."""
+        return Estimate(n * n * (1e-9 + 1e-10 * p), (8 if n <= FLOAT64_ROWS else 4) * n * n)
+
+    @property
+    def _has_distances(self) -> bool:
+        """Whether X holds distances."""
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: given distances stand in place of rows."""
+        if self._compares_rows() != (self.fitted_rows_ is not None):
+            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
+            return f"{has} with metric={self.metric!r}"
+        if (self.embedding_ is None) != (self.stress_per_point_ is None):
+            return "only one of 'embedding_' and 'stress_per_point_'"
+        p = self.n_features_in_
+        if self._has_distances and (self.embedding_ is None or len(self.embedding_) != p):
+            n = 0 if self.embedding_ is None else len(self.embedding_)
+            return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
+        return super().inconsistency()
+
+    def _compares_rows(self) -> bool:
+        """Whether new rows are compared with ``fitted_rows_``."""
+        return not self._has_distances
+
+    # --- fitted rows --------------------------------------------------------------------------
+
+    def _check_training_rows(self, X: Any) -> Any:
+        name = type(self).__name__
+        if self._has_distances:
+            X = given_dissimilarities(X, owner=name, allow_missing=self.accepts_missing)
+        else:
+            X = dense_if_small(super()._check_training_rows(X))
+        self._check_not_beyond_rows(X.shape[0])
+        return X
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        power = None if has_directions(self.metric) else unit_power(self.metric)
+        return None if power is None else unit_powers(power)
+
+    def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
+        """The matrix of all distances: given, or those of the rows of X.
+
+        ``advice`` tells what to do if there is too little memory for it.
+        """
+        if self._has_distances:
+            return X
+        function = callable(self.metric)  # its values may be of any size
+        D = distance_matrix(
+            X,
+            self.metric,
+            self.metric_params,
+            np.float32 if X.shape[0] > FLOAT64_ROWS and not function else np.float64,
+            owner=type(self).__name__,
+            advice=advice,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+        if function and not self.uses_order_only:
+            check_magnitude(largest(D), type(self).__name__)
+        return D
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _check_new_rows(self, X: Any) -> Any:
+        if not self._has_distances:
+            return super()._check_new_rows(X)
+        self._require_fitted()
+        owner, n = type(self).__name__, self.n_features_in_
+        return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
+
+    def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of new rows, with their distances to the fitted rows."""
+        for rows, D in self._unchecked_distances(X, run):
+            if not (self.uses_order_only or np.fmax.reduce(D, axis=None) <= EXTREME):
+                unknown = np.isnan(D)  # all of them, if the fitted rows overflow
+                far = np.where(unknown, np.inf if unknown.all() else -1.0, D)
+                row, column = np.unravel_index(far.argmax(), D.shape)
+                raise DataError(
+                    f"{type(self).__name__}: new row {rows.start + row} is at distance "
+                    f"{far[row, column]:g} from a fitted row, too far to be squared; leave it "
+                    "out, or divide X by a large number before fitting."
+                )
+            yield rows, D
+
+    def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
+        if self._has_distances:
+            for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
+                yield rows, np.ascontiguousarray(X[rows], np.float64)
+            return
+        cross = CrossDistances(self.fitted_rows_, self.metric, self.metric_params, run.threads)
+        yield from cross.blocks(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._has_distances
+        return tags

@@ -1,0 +1,240 @@
+"""The base of neighbor embeddings: affinities, initial layout, descent, out-of-sample placement.
+
+A method chooses the similarity in the map (``_dof``), how Q is normalized (``by_rows``), which
+pairs have an affinity (``all_pairs``) and how the repulsion is computed (``_repulsion``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowland._base.constraints import Array, Integer, Null, OneOf, Real, Several
+from lowland._base.context import FitContext
+from lowland._base.models.meanings import at_least, count
+from lowland._base.params import fitted, param
+from lowland._base.traits import Reading
+from lowland._base.validation import dense_if_small
+from lowland._engines.embedding import initial_layout
+from lowland._engines.embedding.affinity import (
+    check_perplexity,
+    conditional_affinities,
+    default_neighbors,
+    joint_affinities,
+    symmetrize_affinities,
+)
+from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
+from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
+from lowland.methods.embedding._neighbor_map import NeighborMap
+
+MOMENTUM = 0.8
+
+
+class NeighborEmbedding(NeighborMap):
+    """Minimize KL(P || Q); Q has Gaussian similarities of all pairs unless a method differs.
+
+    Parameters
+    ----------
+    perplexity : float or list of float, default=30.0
+        Effective number of neighbors of each row, between 1 and n - 1. Larger values show coarser
+        structure. The affinities of several values are averaged.
+    n_neighbors : int or None, default=None
+        Number of neighbors that get an affinity. None takes all rows.
+    early_exaggeration : float, default=1.0
+        Factor on the attraction in the first steps.
+    early_exaggeration_iter : int, default=0
+        Number of steps with the early exaggeration. It is 0 if ``init`` is a map, whose clusters
+        these steps would undo.
+    learning_rate : float or "auto", default="auto"
+        Step length of the descent. "auto" is n / exaggeration.
+    max_iter : int, default=750
+        Largest number of steps. 0 returns the initial layout.
+    init : {"pca", "spectral", "random"} or array of shape (n, n_components), default="pca"
+        Initial layout. An array continues from an earlier map. If X holds distances or is a graph,
+        "pca" means "spectral".
+    tol : float, default=1e-5
+        Stop when a step lowers the divergence by less than this share of it. 0 never stops early.
+
+    Attributes
+    ----------
+    kl_divergence_ : float
+        Divergence of the map from the data at the end.
+    loss_history_ : ndarray of shape (n_looks,)
+        Divergence every 50 steps and at the end.
+    n_neighbors_ : int
+        Number of neighbors that got an affinity.
+    mean_potential_ : float
+        Mean over the rows of their sum of similarities in the map. It scales the repulsion of new
+        rows.
+    """
+
+    perplexity: float | Sequence[float] = param(
+        Real(0) | Several(Real(0)),  # the engine, which knows the data, asks for at least 1
+        default=30.0,
+    )
+    n_neighbors: int | None = param(Null() | Integer(1), default=None)
+    early_exaggeration: float = param(Real(1, 1e6, closed="both"), default=1.0)
+    early_exaggeration_iter: int = param(Integer(0), default=0)
+    learning_rate: float | str = param(
+        OneOf("auto") | Real(0, 1e12, closed="right"), default="auto"
+    )
+    max_iter: int = param(Integer(0), default=750)
+    init: Any = param(OneOf("pca", "spectral", "random") | Array(), default="pca")
+    tol: float = param(Real(0, closed="left"), default=1e-5)
+
+    kl_divergence_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_looks")
+    n_iter_: int = fitted(type=int, meaning=count())
+    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
+    mean_potential_: float = fitted(meaning=at_least(0))
+
+    reading = Reading(
+        axes="The axes have no meaning. Only who is near whom can be read.",
+        distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
+        "between groups mean little, and so does the arrangement of the groups: two groups side by "
+        "side need not be more alike than two at opposite ends.",
+        gaps="Groups that stand apart are groups of mutual neighbors. Small groups may be noise, "
+        "and one group may be torn in two: run another seed and another perplexity and trust what "
+        "stays.",
+        sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
+        "ones until they look alike. A point far outside is not an outlier for that reason.",
+        scale="The scale of the axes has no meaning.",
+    )
+    all_pairs: ClassVar[bool] = True  # every row is a neighbor unless n_neighbors is given
+    by_rows: ClassVar[bool] = False  # Q is normalized row by row
+
+    # --- what a method may override -------------------------------------------------------------
+
+    def _dof(self) -> float:
+        """Degrees of freedom of the similarity in the map; infinity is the Gaussian."""
+        return math.inf
+
+    def _repulsion(self, n: int, d: int, run: FitContext) -> Repulsion:
+        return pairwise_repulsion(self._dof(), run.threads)
+
+    def _final_exaggeration(self) -> float:
+        return 1.0
+
+    def _momentum(self) -> float:
+        """Momentum of the steps after the early exaggeration."""
+        return MOMENTUM
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`."""
+        if self.mean_potential_ == 0 and not self.by_rows:  # the repulsion is divided by it
+            return "'mean_potential_' = 0"
+        return super().inconsistency()
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        given_graph = isinstance(X, NeighborGraph)
+        as_it_is = given_graph or self.metric == "precomputed"
+        rows = X if as_it_is else dense_if_small(X)
+        graph = rows if given_graph else self._neighbors_of(rows, run)
+        n, d = len(graph), int(self.n_components)
+        self._check_graph(graph)
+        if run.shared is not None:
+            run.shared.graph = graph
+        Y = self._start(None if given_graph else rows, graph, run).astype(np.float32)
+        equal = equal_in_graph(graph)
+        Y = at_common_place(Y, equal)
+        divergence = self._divergence(graph, n, d, run)
+        found = descend(
+            divergence,
+            np.ascontiguousarray(Y),
+            self._stages(),
+            learning_rate=None if self.learning_rate == "auto" else float(self.learning_rate),
+            tol=self.tol,
+            monitor=run.monitor,
+        )
+        Y = at_common_place(found.Y, equal)
+        if Y is not found.Y:
+            found.losses[-1] = divergence.loss(np.ascontiguousarray(Y[found.rows]))
+        kept = None if given_graph or self.metric == "precomputed" else rows
+        self.embedding_ = Y.astype(np.promote_types(graph.distances.dtype, np.float32))
+        self.loss_history_, self.kl_divergence_ = found.losses, float(found.losses[-1])
+        self.n_iter_, self.n_neighbors_ = found.n_iter, graph.n_neighbors
+        self.mean_potential_ = divergence.mean_potential(np.ascontiguousarray(Y))
+        self.fitted_rows_ = None if kept is None else kept.copy()
+        return self.embedding_.copy()
+
+    def _stages(self) -> list[Stage]:
+        given = not isinstance(self.init, str)  # exaggeration would undo the clusters of a map
+        early = 0 if given else min(self.early_exaggeration_iter, self.max_iter)
+        late, may_stop = self.max_iter - early, self.tol > 0
+        return [
+            Stage(early, self.early_exaggeration, MOMENTUM, False),
+            Stage(late, self._final_exaggeration(), self._momentum(), may_stop),
+        ]
+
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
+        n = rows.shape[0]
+        k = default_neighbors(self.perplexity, n)
+        if self.all_pairs:
+            k = n - 1
+        if self.n_neighbors is not None:
+            k = min(self.n_neighbors, n - 1)
+            check_perplexity(self.perplexity, n, k)
+        return self._nearest_rows(rows, k, run)
+
+    def _check_graph(self, graph: NeighborGraph) -> None:
+        check_fitted_rows(graph, type(self).__name__)
+        check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
+
+    def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
+        if not self.by_rows:
+            P = joint_affinities(graph, self.perplexity, threads=run.threads, dtype=np.float32)
+            entropy = entropy_of(P.weights)
+        else:
+            p, _ = conditional_affinities(
+                graph, self.perplexity, threads=run.threads, dtype=np.float32
+            )
+            starts = np.arange(n + 1, dtype=np.int64) * graph.n_neighbors
+            P = symmetrize_affinities(starts, graph.indices.ravel(), p.ravel(), run.threads)
+            entropy = entropy_of(p)
+        repulsion = self._repulsion(n, d, run)
+        return Divergence(P, self._dof(), repulsion, entropy, run.threads, by_rows=self.by_rows)
+
+    def _start(self, rows: Any, graph: NeighborGraph, run: FitContext) -> np.ndarray:
+        """The initial layout; without rows of features, the graph replaces PCA."""
+        n, d = len(graph), int(self.n_components)
+        if not isinstance(self.init, str):
+            return initial_layout.given_layout(self.init, n, d)
+        if self.init == "random":
+            return initial_layout.random_layout(n, d, run)
+        if self.init == "spectral" or rows is None or self.metric == "precomputed":
+            P = joint_affinities(graph, self.perplexity, threads=run.threads)
+            return initial_layout.spectral_layout(P.to_csr(), d, run)
+        return initial_layout.principal_layout(rows, d, run)
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _known_neighbors(self) -> int:
+        return self.n_neighbors_
+
+    def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
+        p, _ = conditional_affinities(
+            near, self._new_perplexity(near.n_neighbors), threads=run.threads
+        )
+        mean = None if self.by_rows else self.mean_potential_
+        frozen = FrozenMap(self.embedding_, self._dof(), mean)
+        field = run.prepared(
+            "field",
+            (frozen.Y,),
+            frozen.dof,
+            lambda: map_field(frozen.Y, frozen.dof, run.threads),
+        )
+        return place_rows(frozen, near.indices, p, run.threads, field)
+
+    def _new_perplexity(self, k: int) -> Any:
+        several = isinstance(self.perplexity, Sequence | np.ndarray)
+        wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
+        return [min(float(value), float(k)) for value in wanted]

@@ -1,0 +1,317 @@
+"""Probabilistic principal component analysis (Tipping & Bishop 1999)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowland._base.base import Invertible
+from lowland._base.columns import column_label
+from lowland._base.constraints import Integer, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
+from lowland._base.models.meanings import above, count, share
+from lowland._base.params import fitted, param
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Card, Estimate, Reading
+from lowland._base.units import in_unit, unit_powers
+from lowland._base.validation import all_finite, as_dense, is_sparse
+from lowland._engines.linalg import products
+from lowland._engines.linalg.eigen import fix_signs, thin_svd
+from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.products import row_blocks, rows_within, times_cost
+from lowland.methods.latent._ppca_em import Gaussian, Table, closed_form, maximized, of_leaves
+
+
+class PPCA(Invertible):
+    """x = mean + W z + e, z ~ N(0, I), e ~ N(0, s^2 I): principal components with a likelihood.
+
+    PCA as a model of the data: rows are points of a plane plus noise that is equal in all
+    directions. It takes missing values (NaN) as they are: a row is placed by the values that are
+    known, ``impute`` estimates the others, and ``score_samples`` tells how well a row fits. Use it
+    for tables with gaps, up to ratings that are mostly gaps. Do not use it when columns have
+    different units (scale them first, because the noise is the same in all), or when values are
+    missing because of what they are. Cost: that of PCA without gaps; with them O(n p q) and O(q^2)
+    per missing value for each of some 10 to 50 steps.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+        Maximum number of steps of EM. Tables without gaps need none.
+    tol : float, default=0.00000001
+        The fit ends when two steps lower the loss, in nats per value of the table, by less.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Places of the fitted rows; None after a fit to a table that is read leaf by leaf.
+    components_ : ndarray of shape (n_components, n_features)
+        Principal axes in rows, of unit length, in the order of their variance.
+    mean_ : ndarray of shape (n_features,)
+        Means of the columns in the model. They are not the means of the known values, if these are
+        another sample than the missing ones.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance l_k of the model along each axis, its noise included, largest first, with divisor
+        n.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Share of each axis in the total variance of the model, largest first.
+    noise_variance_ : float
+        Variance s^2 of the noise: the mean variance of the p - q directions left out.
+    size_ : float
+        Root mean squared deviation of a value from the mean of its column.
+    n_known_ : int
+        Number of values of the fitted table that are not missing.
+    mean_log_likelihood_ : float
+        Log-likelihood per value of the table in units of ``size_``.
+    loss_history_ : ndarray of shape (n_losses,)
+        Minus the log-likelihood per value, in units of ``size_``, at the start and after each step.
+        It never rises. The closed form of tables without gaps counts as one step.
+
+    Notes
+    -----
+    The map of a row is y = diag(w) E[z | known values] along the axes, where W = U diag(w) and
+    w_k^2 = l_k - s^2. So it has the units of the columns, and ``inverse_transform`` is mean + U y,
+    the expected row. For a row without gaps y_k is the coordinate on axis k, as in PCA, times
+    (l_k - s^2) / l_k. The fewer values are known, the nearer to 0 a row is placed: what is not
+    known is expected to be average.
+
+    Without gaps the maximum of the likelihood has a closed form: the axes are those of PCA,
+    with the eigenvalues l_k of the covariance (divisor n), and s^2 is the mean of the others. With
+    gaps, EM maximizes the likelihood of the known values over W, mean and s^2. Its expectations are
+    exact, for each row those of its known columns. Deviations from the paper: the mean is maximized
+    in the same step as W; places may have any mean and covariance within a step (parameter
+    expansion, Liu, Rubin & Wu 1998); steps are extrapolated (Anderson 1965), where that does not
+    lower the likelihood. On digits with a tenth missing and 10 axes this takes 7 steps to 1e-8 nats
+    per value, where EM takes 71; with 60 % missing 17 instead of several hundred.
+
+    The noise variance is at least 1e-8 of the mean variance of a column, without gaps of the least
+    one: the likelihood of rows in a plane has no bound. If there are as many axes as columns,
+    nothing but this is left to it. A row should have several times as many known values as there
+    are axes: with fewer, the likelihood prefers planes that fit the known values without noise, and
+    what is imputed is worse than means.
+
+    References
+    ----------
+    Tipping & Bishop (1999), Probabilistic principal component analysis, J. Royal Statistical
+    Society B 61, 611-622. Liu, Rubin & Wu (1998), Parameter expansion to accelerate EM, Biometrika
+    85, 755-770. Anderson (1965), Iterative procedures for nonlinear integral equations, J. ACM 12,
+    547-560; Walker & Ni (2011), SIAM J. Numerical Analysis 49, 1715-1735.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowland.datasets import iris
+    >>> X = iris().X.copy()
+    >>> X[::5, 2] = np.nan
+    >>> plane = PPCA(2).fit(X)
+    >>> errors = plane.impute(X)[::5, 2] - iris().X[::5, 2]
+    >>> bool(errors.std() < 0.3 * iris().X[:, 2].std())
+    True
+    """
+
+    max_iter: int = param(Integer(0), default=200)
+    tol: float = param(Real(0, closed="left"), default=1e-8)
+
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    components_: np.ndarray = fitted("n_components", "n_features")
+    mean_: np.ndarray = fitted("n_features", unit="x")
+    explained_variance_: np.ndarray = fitted("n_components", unit="d^2", meaning=above(0))
+    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
+    noise_variance_: float = fitted(unit="d^2", meaning=above(0))
+    size_: float = fitted(unit="d", meaning=above(0))
+    n_known_: int = fitted(type=int, meaning=count())
+    mean_log_likelihood_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_losses")
+    n_iter_: int = fitted(type=int, meaning=count())
+
+    card = Card(
+        keeps="the largest share of the variance that a plane can keep, from known values only",
+        use="for tables with gaps, to fill them, and to tell how well a new row fits",
+        avoid="when columns have different units, when structure is curved",
+        cost="that of PCA without gaps; with gaps O(n p q) time per step, O(n p + p q^2) memory",
+    )
+    reference = "Tipping & Bishop (1999)"
+    aliases = ("probabilistic_pca",)
+    accepts_sparse = True
+    allows_nan = True
+    fits_rows = True
+    components_limit = "rank"
+    reading = Reading(
+        axes="Each axis is a weighted sum of the columns, so a position along an axis has a "
+        "meaning.",
+        distances="Rows that are far apart in the map are far apart in the data. Rows that "
+        "coincide in the map may differ in the directions that are not shown, and rows of which "
+        "little is known are drawn to the middle.",
+        gaps="A gap in the map is a gap in the data along these axes.",
+        sizes="The spread of a group is its spread in the data along these axes, without the "
+        "noise.",
+        scale="The axes have the units of the columns.",
+    )
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`: of a table without gaps."""
+        return Estimate(0.005, 0) + principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: the noise is part of the variance on each axis."""
+        if float(self.explained_variance_.min()) < self.noise_variance_ * (1 - 1e-6):
+            return "'explained_variance_' below 'noise_variance_'"
+        return super().inconsistency()
+
+    def _unit_powers(self, X: Any) -> dict[str, int] | None:
+        return unit_powers(1)
+
+    # --- fit ------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        q = self._check_components(*X.shape)
+        if is_sparse(X) or all_finite(X, run.threads):
+            found = closed_form(X, q, run)
+            self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+            self.n_iter_ = 1
+        else:
+            self._require_room(X.shape[1], q)
+            with limit_blas(1):  # the map must not depend on the number of threads
+                table = Table.of(X)
+                best = maximized(table, q, int(self.max_iter), float(self.tol), run)
+            self._keep(best.model, table.size, table.n_known, best.losses)
+            self.n_iter_ = len(best.losses) - 1
+        self.embedding_ = self._transform(X, run)
+        return self.embedding_.copy()
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        q = self._check_components(*rows.shape)
+        rows = rows.map(Whole(getattr(self, "feature_names_in_", None)))
+        found = of_leaves(rows, q, run)
+        self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+        self.embedding_, self.n_iter_ = None, 1
+
+    def _require_room(self, p: int, q: int) -> None:
+        require_memory(
+            8 * p * (3 * (q + 1) ** 2 + 40 * (q + 1)),
+            task=f"PPCA with {q} axes for {p} columns with missing values",
+            alternative="fewer axes",
+        )
+
+    def _keep(self, model: Gaussian, size: float, n_known: int, losses: np.ndarray) -> None:
+        """The fitted attributes, with W = U diag(w) R turned to its principal axes U."""
+        p, q = model.W.shape
+        turned = thin_svd(model.W)
+        self.mean_, self.noise_variance_ = model.mean, model.noise
+        self.components_ = np.ascontiguousarray(fix_signs(turned.left).T)
+        self.explained_variance_ = turned.lengths**2 + model.noise
+        total = float(self.explained_variance_.sum()) + (p - q) * model.noise
+        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.size_, self.n_known_ = size, n_known
+        self.loss_history_ = losses
+        self.mean_log_likelihood_ = -float(losses[-1])
+
+    # --- the model ------------------------------------------------------------------------------
+
+    def _weights(self) -> np.ndarray:
+        """The lengths w of the columns of W."""
+        return np.sqrt(np.maximum(self.explained_variance_ - self.noise_variance_, 0))
+
+    def _model(self) -> Gaussian:
+        W = self.components_.T * self._weights()
+        return Gaussian(self.mean_, np.ascontiguousarray(W), float(self.noise_variance_))
+
+    def _in_unit_of_fit(self) -> tuple[Gaussian, int]:
+        """The model for rows times 2^e, and e."""
+        e = int(getattr(self, "unit_exponent_", 0))
+        mean, W, noise = self._model()
+        return Gaussian(in_unit(mean, e), in_unit(W, e), float(in_unit(noise, 2 * e))), e
+
+    @property
+    def log_likelihood_(self) -> float:
+        """log p of the known values of the fitted table, the sum over its rows."""
+        self._require_fitted()
+        return self.n_known_ * float(self.mean_log_likelihood_ - np.log(self.size_))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """log p(x) of each row, over its known values."""
+        rows = self._check_new_rows(X)
+        logs = np.empty(rows.shape[0])
+        model, e = self._in_unit_of_fit()
+        with self._running() as run:
+            for at in row_blocks(len(logs), rows_within(16 * rows.shape[1])):
+                block = as_dense(rows[at], type(self).__name__)
+                n_known = np.sum(~np.isnan(block), axis=1)
+                found = model.posteriors(in_unit(block, e), run.threads)[1]
+                logs[at] = found + e * np.log(2) * n_known
+        return np.where(np.isnan(logs), -np.inf, logs)  # of rows whose squares overflow
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of log p(x) over the rows."""
+        return float(np.mean(self.score_samples(X)))
+
+    def impute(self, X: Any, *, return_std: bool = False) -> Any:
+        """X with ``inverse_transform(transform(X))`` in place of NaN; known values are kept.
+
+        These are the expected values, given the known values of the row. With ``return_std`` their
+        standard deviations are returned as well, the noise included; those of known values are 0.
+        """
+        rows = as_dense(self._check_new_rows(X), type(self).__name__)
+        gaps = np.isnan(rows)
+        with self._running() as run:
+            Y = self._placed(rows, run, inverse=False)
+            filled = np.where(gaps, self._placed(Y, run, inverse=True), rows)
+            return (filled, self._deviations(rows, gaps, run)) if return_std else filled
+
+    def _deviations(self, X: np.ndarray, gaps: np.ndarray, run: FitContext) -> np.ndarray:
+        """sqrt(w_j^T C_i w_j + s^2) where x_ij is missing, with C_i the covariance of z_i."""
+        model, e = self._in_unit_of_fit()
+        found, q = np.zeros(X.shape), model.W.shape[1]
+        a, b = np.tril_indices(q)
+        twice = np.where(a == b, 1.0, 2.0)
+        outer = np.ascontiguousarray((model.W[:, a] * model.W[:, b] * twice).T)
+        for at in row_blocks(len(X), rows_within(8 * (X.shape[1] + len(a)))):
+            C = model.posteriors(in_unit(X[at], e), run.threads, covariances=True)[2]
+            variances = products.times(C, np.zeros(len(a)), outer, run.threads) + model.noise
+            found[at] = np.where(gaps[at], in_unit(np.sqrt(variances), -e), 0.0)
+        return found.astype(X.dtype)
+
+    # --- rows to the map and back ---------------------------------------------------------------
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        if is_sparse(X) or all_finite(X, run.threads):
+            return self._whole_rows(X, run)
+        Y = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
+        model, w = self._model(), self._weights()
+        for at in row_blocks(len(X), rows_within(16 * X.shape[1])):
+            block = X[at]
+            gaps = np.isnan(block).any(axis=1)
+            places = np.empty((len(block), len(w)), dtype=X.dtype)
+            places[~gaps] = self._whole_rows(block[~gaps], run)
+            places[gaps] = w * model.posteriors(block[gaps], run.threads)[0]
+            Y[at] = places
+        return Y
+
+    def _whole_rows(self, X: Any, run: FitContext) -> np.ndarray:
+        """Principal coordinates times (l - s^2) / l."""
+        shrunk = self._weights() ** 2 / self.explained_variance_
+        return products.times(X, self.mean_, self.components_.T * shrunk, run.threads)
+
+    def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
+        zero = np.zeros(len(self.components_))
+        return products.times(Y, zero, self.components_, run.threads) + self.mean_.astype(Y.dtype)
+
+
+class Whole:
+    """The step that refuses rows with gaps, whose likelihood has no closed form."""
+
+    def __init__(self, names: np.ndarray | None) -> None:
+        self.names = names
+
+    def __call__(self, X: Any) -> Any:
+        if not is_sparse(X) and not all_finite(X):
+            column = int(np.isnan(X).any(axis=0).argmax())
+            raise DataError(
+                f"PPCA: {column_label(self.names, column)} has missing values, and a fit to gaps "
+                "needs all rows in memory; fit a sample, rows.sample(10_000), or fill the gaps."
+            )
+        return X

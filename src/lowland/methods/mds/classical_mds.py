@@ -1,0 +1,294 @@
+"""Classical multidimensional scaling (Torgerson 1952; Gower 1966)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.constraints import Boolean, OneOf
+from lowland._base.context import FitContext
+from lowland._base.errors import shown
+from lowland._base.memory import require_memory
+from lowland._base.models.meanings import at_least, share
+from lowland._base.monitor import Monitor
+from lowland._base.params import fitted, param
+from lowland._base.rows.fitting import needs_memory
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.traits import Card, Estimate
+from lowland._base.validation import is_sparse
+from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.metrics import canonical
+from lowland._engines.linalg import products
+from lowland._engines.linalg.magnitude import check_magnitude
+from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
+from lowland._engines.linalg.products import times_cost
+from lowland._engines.linalg.streamed_moments import survey
+from lowland._engines.stress.classical_scaling import (
+    Scaling,
+    additive_constant,
+    gower_duals,
+    gower_placement,
+    of_axes,
+    of_distances,
+    of_rows,
+)
+from lowland._engines.stress.objective import chosen_partners, relative_stress
+from lowland.methods._bases.distances import DistanceReducer
+
+# The signs of the axes of a map whose rows are read leaf by leaf.
+
+
+def map_signs(rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor) -> np.ndarray:
+    """1 or -1 for each axis, so that the largest coordinate of the map is positive: one pass."""
+    assert found.axes is not None
+    assert found.mean is not None
+    total: Farthest = rows.total(Projected(found.axes, found.mean, n_jobs), farther, monitor, "map")
+    return np.where(total.coordinates < 0, -1.0, 1.0)
+
+
+class Farthest(NamedTuple):
+    """The coordinate that is largest in absolute value, on each axis; the first of equal ones."""
+
+    coordinates: np.ndarray
+
+
+class Projected:
+    """The farthest coordinates of one block."""
+
+    def __init__(self, axes: np.ndarray, mean: np.ndarray, n_jobs: int | None) -> None:
+        self.axes, self.mean, self.n_jobs = axes, mean, n_jobs
+
+    def __call__(self, block: Block) -> Farthest:
+        Y = products.times(block.X, self.mean, self.axes.T, resolve_n_jobs(self.n_jobs))
+        first = np.abs(Y).argmax(axis=0)
+        return Farthest(Y[first, np.arange(Y.shape[1])].astype(np.float64))
+
+
+def farther(a: Farthest, b: Farthest) -> Farthest:
+    """The farthest coordinates of both sets of rows."""
+    ahead = np.abs(b.coordinates) > np.abs(a.coordinates)
+    return Farthest(np.where(ahead, b.coordinates, a.coordinates))
+
+
+SPECTRUM_ROWS = 1000  # all eigenvalues of so many rows take about a tenth of a second
+
+
+class ClassicalMDS(DistanceReducer):
+    """min |B - Y Y^T|_F with B = -1/2 H D^2 H: inner products, and so distances, from distances.
+
+    The closed-form map of distances: one eigenproblem, no starts, and the axes of a smaller map are
+    those of a larger one. Euclidean distances of rows give PCA, without a matrix of distances.
+    Large distances dominate; use MDS or Sammon if small ones matter. Cost: O(n^2 q) per product
+    with D, about ten products; for Euclidean rows O(n p min(n, p)). Euclidean rows may be read leaf
+    by leaf: two passes over them, and O(p^2) memory.
+
+    Parameters
+    ----------
+    additive_constant : bool, default=False
+        Add the smallest constant to all distances that makes them Euclidean (Cailliez 1983). Then
+        no eigenvalue is negative. It costs O(n^3).
+    spectrum : {"auto", "all", "top"}, default="auto"
+        Which eigenvalues are computed: all, in O(n^3), or only those of the map ("top"). "auto" is
+        "all" for up to 1000 rows with distances, else "top".
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components) or None
+        Map of the fitted rows, centered, with orthogonal columns. A column without a positive
+        eigenvalue is 0. None if the rows were read leaf by leaf.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of B, largest first: all, or those of the map, which are the sum of squares of
+        each coordinate. Distances with negative eigenvalues are not Euclidean. Of rows that were
+        read leaf by leaf, "all" are one for each column; the others are 0.
+    goodness_of_fit_ : ndarray of shape (2,) or None
+        Sum of the map's eigenvalues over the sum of all absolute and of all positive eigenvalues.
+        None if not all eigenvalues are known, except for Euclidean rows, where the sums are known
+        without them.
+    additive_constant_ : float
+        What was added to the distances.
+    stress_per_point_ : ndarray of shape (n_samples,) or None
+        Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2). For more
+        than 2000 rows, the sums are over 1000 partners j. None if the rows were read leaf by leaf.
+    components_ : ndarray of shape (n_components, n_features) or None
+        Axes in the space of the rows, if the map is that of PCA.
+    mean_ : ndarray of shape (n_features,) or None
+        Mean of the rows, if the map is that of PCA.
+    mean_squares_ : ndarray of shape (n_samples,) or None
+        Mean squared distance of each row to all rows, by which new rows are placed. None if the
+        map is that of PCA.
+
+    Notes
+    -----
+    The largest entry of each column of the map is positive. A new row is placed by its squared
+    distances to the fitted rows (Gower 1968).
+
+    References
+    ----------
+    Torgerson (1952), Multidimensional scaling: I. Theory and method, Psychometrika 17; Gower
+    (1966), Biometrika 53; Gower (1968), Biometrika 55, on new rows; Cailliez (1983),
+    Psychometrika 48.
+
+    Examples
+    --------
+    >>> triangle = [[0, 3, 4], [3, 0, 5], [4, 5, 0]]
+    >>> model = ClassicalMDS(metric="precomputed").fit(triangle)
+    >>> model.eigenvalues_.round(3) + 0.0
+    array([12.964,  3.703,  0.   ])
+    """
+
+    additive_constant: bool = param(Boolean(), default=False)
+    spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
+
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
+    goodness_of_fit_: np.ndarray | None = fitted("2", optional=True, meaning=share())
+    additive_constant_: float = fitted(unit="d", meaning=at_least(0))
+    mean_squares_: np.ndarray | None = fitted(
+        "n_samples", optional=True, unit="d^2", meaning=at_least(0)
+    )
+    components_: np.ndarray | None = fitted("n_components", "n_features", optional=True)
+    mean_: np.ndarray | None = fitted("n_features", optional=True, unit="x")
+
+    card = Card(
+        keeps="distances as inner products, large ones best",
+        use="when only distances are known; as a fast first map of them",
+        avoid="when neighborhoods matter more than large distances, or distances are ordinal",
+        cost="O(n^2) per product with the distances; O(n p min(n, p)) for Euclidean rows",
+    )
+    reading = DistanceReducer.reading._replace(
+        axes="For Euclidean distances the axes are principal components. For other distances only "
+        "their order has a meaning: the first one explains most."
+    )
+    reference = "Torgerson (1952); Gower (1966)"
+    fits_rows = True
+    aliases = ("cmds", "pcoa", "torgerson")
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`: PCA, for Euclidean rows."""
+        axes = principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+        stress = Estimate(n * len(chosen_partners(n)) * (8e-9 + 5e-11 * p), 2**24)
+        return (Estimate(0.02, 0) + axes + stress).holding(8 * n * p)
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        if canonical(self.metric) == "euclidean" and not self.additive_constant:
+            return self._fit_euclidean(X, run)
+        n, q, constant = X.shape[0], int(self.n_components), 0.0
+        D = self._distances(X, run, "use LandmarkMDS")
+        if self.additive_constant:
+            _require_constant(n)
+            constant = additive_constant(D)
+            D = D + constant * (1 - np.eye(n))
+        everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
+        found = of_distances(D, q, all_values=everything, **_shared(run))
+        partners = chosen_partners(n)
+        stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
+        return self._keep(found, X, constant, stress)
+
+    def _fit_euclidean(self, X: Any, run: FitContext) -> np.ndarray:
+        """Euclidean distances of rows: the map is that of PCA, and D is not needed."""
+        n, p = X.shape
+        size = min(n, p)  # inner products of columns or rows, and their eigenvectors
+        require_memory(
+            8 * (3 * size**2 + (0 if is_sparse(X) else n * p)),
+            task=f"ClassicalMDS of {n} rows and {p} columns",
+            alternative="use LandmarkMDS",
+        )
+        everything = self.spectrum == "all"
+        found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
+        partners = chosen_partners(X.shape[0])
+        cross = CrossDistances(X[partners], "euclidean", None, run.threads)
+
+        def distances(rows: slice) -> np.ndarray:
+            return np.vstack([part for _, part in cross.blocks(X[rows])])
+
+        stress = relative_stress(found.Y, partners, distances, run.threads)
+        return self._keep(found, X, 0.0, stress)
+
+    def _fit_rows(self, rows: Rows, run: FitContext) -> None:
+        """Euclidean rows, in two passes: their moments, then the signs of the axes."""
+        if canonical(self.metric) != "euclidean":
+            advice = "" if self._has_distances else "use LandmarkMDS, or "
+            raise needs_memory(type(self).__name__, f"metric={shown(self.metric)}", advice)
+        if self.additive_constant:
+            raise needs_memory(type(self).__name__, "additive_constant=True")
+        (n, p), q, owner = rows.shape, int(self.n_components), type(self).__name__
+        self._check_not_beyond_rows(n)
+        found = survey(rows, owner, scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)
+        assert found.moments is not None
+        check_magnitude(found.greatest, owner, "value")
+        k = min(n, p) if self.spectrum == "all" else min(q, n, p)
+        principal = by_covariance(found.moments, k, scaled=False)
+        scaling = of_axes(principal, q, min(n, p) if self.spectrum == "all" else q)
+        signs = map_signs(rows, scaling, n_jobs=self.n_jobs, monitor=run.monitor)
+        assert scaling.axes is not None
+        self._keep_solution(scaling._replace(axes=scaling.axes * signs[:, None]), 0.0)
+        self.embedding_ = self.stress_per_point_ = self.fitted_rows_ = None
+
+    def _keep(self, found: Scaling, X: Any, constant: float, stress: np.ndarray) -> np.ndarray:
+        """Set the fitted attributes; returns the map."""
+        Y = self.embedding_ = found.Y.astype(X.dtype)
+        self.stress_per_point_ = stress
+        self._keep_solution(found, constant)
+        compares = not self._has_distances and found.axes is None
+        self.fitted_rows_ = X.copy() if compares else None
+        return Y.copy()
+
+    def _keep_solution(self, found: Scaling, constant: float) -> None:
+        """Set the fitted attributes that have no entry for each row."""
+        self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
+        self.goodness_of_fit_ = None
+        if found.absolute is not None and found.positive is not None:
+            top = np.maximum(found.eigenvalues[: int(self.n_components)], 0.0).sum()
+            sums = np.array([found.absolute, found.positive])
+            self.goodness_of_fit_ = top / np.where(sums > 0, sums, 1.0)
+        self.mean_squares_ = found.mean_squares
+        self.components_, self.mean_ = found.axes, found.mean
+
+    def _compares_rows(self) -> bool:
+        return not self._has_distances and self.components_ is None
+
+    def inconsistency(self) -> str | None:
+        """See :meth:`Declared.inconsistency`: rows are placed by a product, or by distances."""
+        parts = {"components_": self.components_, "mean_": self.mean_}
+        absent = [name for name, value in parts.items() if value is None]
+        if len(absent) == 1:
+            return f"no {absent[0]!r}"
+        if absent and self.mean_squares_ is None:
+            return "neither 'components_' nor 'mean_squares_'"
+        if absent and self.embedding_ is None:
+            return "neither 'components_' nor 'embedding_'"
+        if not absent and self._has_distances:
+            return "'components_' with metric='precomputed'"
+        return super().inconsistency()
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        if self.components_ is not None:
+            return products.times(X, self.mean_, self.components_.T, run.threads)
+        assert self.embedding_ is not None
+        Y = self.embedding_.astype(np.float64)
+        duals = gower_duals(Y, self.eigenvalues_)
+        Z = np.empty((X.shape[0], Y.shape[1]))
+        for rows, D in self._distances_to_fitted(X, run):
+            squares = (D + self.additive_constant_) ** 2
+            Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
+            if self.additive_constant_:  # the constant is not added to the distance to itself
+                is_fitted = D.min(axis=1) == 0
+                Z[rows][is_fitted] = Y[D[is_fitted].argmin(axis=1)]
+        return Z.astype(X.dtype)
+
+
+def _shared(run: FitContext) -> dict[str, Any]:
+    return {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
+
+
+def _require_constant(n: int) -> None:
+    require_memory(
+        8 * 3 * (2 * n) ** 2,
+        task=f"the additive constant of {n} rows",
+        alternative="set additive_constant=False",
+    )

@@ -1,0 +1,528 @@
+"""How the units of a self-organizing map learn: neighborhoods, the batch and the online rule."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lowland import _native
+from lowland._base.context import FitContext
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.monitor import Monitor
+from lowland._base.rows.fitting import rows_at
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import resolve_n_jobs
+from lowland._base.validation import dense_if_small, is_sparse
+from lowland._engines.grids.lattice import (
+    Lattice,
+    PrincipalPlane,
+    plane_of_leaves,
+    principal_plane,
+    sides_for,
+)
+from lowland._engines.grids.nearest_units import (
+    nearest_units,
+    nearest_with_squares,
+    squares_to_units,
+    unit_sums,
+)
+from lowland._engines.linalg.products import row_blocks, rows_within, times
+from lowland._engines.linalg.streamed_moments import Survey
+
+# Where rows lie on the grid of a self-organizing map, and what its units tell of each other.
+
+
+REACH = 2.0  # steps from the nearest unit: the units that have a part in a row's place
+BLOCK_ROWS = 2**14  # rows that are placed at a time
+SHARPNESS = 2.0  # a unit as far as a neighbor of the nearest one has the weight exp(-2)
+
+
+class UnitLabels(NamedTuple):
+    """The most frequent label of each unit's rows (None: no rows), and its share of them."""
+
+    labels: np.ndarray
+    shares: np.ndarray
+
+
+class UnitCounts(NamedTuple):
+    """Rows of each unit, and rows whose two nearest units are neighbors on the grid.
+
+    ``nearest`` is the nearest unit of each row, if the rows are in memory.
+    """
+
+    hits: np.ndarray
+    in_order: int
+    nearest: np.ndarray | None
+
+    @property
+    def topographic_error(self) -> float:
+        """Share of the rows whose two nearest units are no neighbors."""
+        return float(1 - self.in_order / self.hits.sum())
+
+
+def smooth_places(
+    X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+) -> np.ndarray:
+    """r_c + sum_j w_j (r_j - r_c), w_j ~ exp(-2 (|x - m_j|^2 - min) / s_c), j near the unit c.
+
+    s_c is the mean squared distance of unit c to its neighbors. With missing values, sums over the
+    known columns stand for all of them.
+    """
+    near, own = lattice.within(_reach(lattice)), lattice.places()
+    scales = neighbor_distances(codebook, lattice, power=2) / SHARPNESS
+    found = np.empty((X.shape[0], own.shape[1]))
+    for rows in row_blocks(X.shape[0], BLOCK_ROWS):
+        some, units = X[rows], nearest[rows]
+        squares = squares_to_units(some, codebook, units, near.units, threads)
+        scale = scales[units]
+        if not is_sparse(X):
+            scale *= 1 - np.isnan(some).mean(axis=1)
+        with np.errstate(under="ignore", over="ignore"):
+            gaps = squares - squares.min(axis=1, keepdims=True)
+            weights = np.exp(-gaps / np.maximum(scale, np.finfo(np.float64).tiny)[:, None])
+        weights /= weights.sum(axis=1, keepdims=True)
+        found[rows] = own[units] + np.einsum("ij,ijk->ik", weights, near.ways[units])
+    return _wrapped(found, lattice)
+
+
+def _reach(lattice: Lattice) -> float:
+    """Two steps, but less than half of a closed axis: a unit must not pull from both sides."""
+    closed = lattice.periods()[lattice.periods() > 0]
+    return max(1.0, min([REACH, *(0.49 * closed)]))
+
+
+def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:
+    """Places with closed axes from 0 to their length."""
+    periods = lattice.periods()
+    return np.where(periods > 0, np.mod(P, np.where(periods > 0, periods, 1.0)), P)
+
+
+def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -> np.ndarray:
+    """Mean distance in the data, to a power, of each unit to its neighbors on the grid."""
+    a, b = lattice.edges().T
+    lengths = np.empty(len(a))
+    for some in row_blocks(len(a), rows_within(8 * codebook.shape[1])):
+        lengths[some] = np.square(codebook[a[some]] - codebook[b[some]]).sum(axis=1)
+    lengths **= power / 2
+    total = np.bincount(a, lengths, lattice.n_units) + np.bincount(b, lengths, lattice.n_units)
+    number = np.bincount(a, minlength=lattice.n_units) + np.bincount(b, minlength=lattice.n_units)
+    return total / np.maximum(number, 1)
+
+
+def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Whether units are neighbors, on a rectangular grid also across a corner."""
+    near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
+    return (near[first] == second[:, None]).any(axis=1)
+
+
+def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
+    """Of the rows of each unit; of equally frequent labels the first in order."""
+    # pairs that occur, because a table of all units and labels may be too large
+    k = len(classes)
+    pairs, counts = np.unique(nearest * k + codes, return_counts=True)
+    order = np.lexsort((pairs, -counts, pairs // k))
+    filled, first = np.unique(pairs[order] // k, return_index=True)
+    best = order[first]
+    labels, shares = np.full(m, None, dtype=object), np.zeros(m)
+    labels[filled] = classes[pairs[best] % k].astype(object)
+    shares[filled] = counts[best] / np.bincount(nearest, minlength=m)[filled]
+    return UnitLabels(labels, shares)
+
+
+def unit_counts(
+    X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
+) -> UnitCounts:
+    """The rows of each unit, and how many rows have two nearest units that are neighbors."""
+    few = lattice.n_units < 3  # any two are neighbors
+    found = nearest_units(X, codebook, threads, 1 if few else 2, missing)
+    nearest = found[:, 0]
+    in_order = len(found) if few else int(_are_neighbors(lattice, *found.T).sum())
+    return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)
+
+
+# What the batch rule of a self-organizing map needs of all rows, in memory or leaf by leaf.
+#
+# Both kinds of table sum by the same function of a block of rows; leaves are merged.
+
+
+class EpochSums(NamedTuple):
+    """Sums by the nearest unit of each row, and the summed distance of rows to it.
+
+    ``winners`` is a digest of the nearest units of all rows: equal if and only if all are.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    n_rows: int
+    distance: float
+    winners: bytes
+
+    @property
+    def mean_distance(self) -> float:
+        return self.distance / self.n_rows
+
+
+def epoch_sums(X: Any, codebook: np.ndarray, missing: bool, threads: int) -> EpochSums:
+    """Of a block of rows."""
+    nearest = nearest_with_squares(X, codebook, threads, 1, missing)
+    ids = nearest.ids[:, 0]
+    counts, sums = unit_sums(X, ids, len(codebook), threads, missing)
+    distance = float(np.sqrt(nearest.squares[:, 0]).sum())
+    return EpochSums(counts, sums, len(ids), distance, _digest(ids.tobytes()))
+
+
+def merged_sums(a: EpochSums, b: EpochSums) -> EpochSums:
+    """Of both sets of rows."""
+    return EpochSums(
+        a.counts + b.counts,
+        a.sums + b.sums,
+        a.n_rows + b.n_rows,
+        a.distance + b.distance,
+        _digest(a.winners + b.winners),
+    )
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+class Table(Protocol):
+    """Rows that units are laid through."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        """The plane of the first principal axes."""
+        ...
+
+    def at(self, numbers: np.ndarray) -> Any:
+        """The rows with these numbers."""
+        ...
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        """The sums over all rows."""
+        ...
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        """The rows of each unit, and how many have two nearest units that are neighbors."""
+        ...
+
+
+class InMemory(NamedTuple):
+    """Dense or sparse rows."""
+
+    X: Any
+    missing: bool
+    threads: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        return principal_plane(self.X, n_axes, run)
+
+    def at(self, numbers: np.ndarray) -> Any:
+        return self.X[numbers]
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        return epoch_sums(self.X, codebook, self.missing, self.threads)
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        return unit_counts(self.X, codebook, lattice, self.threads, self.missing)
+
+
+class InLeaves(NamedTuple):
+    """Rows that are read leaf by leaf: a pass for each call."""
+
+    rows: Rows
+    found: Survey
+    n_jobs: int | None
+    monitor: Monitor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape
+
+    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        return plane_of_leaves(self.rows, self.found, n_axes, self.n_jobs, run)
+
+    def at(self, numbers: np.ndarray) -> Any:
+        return rows_at(self.rows, numbers, self.monitor)
+
+    def epoch(self, codebook: np.ndarray) -> EpochSums:
+        f = BlockSums(codebook, self.found.missing, self.n_jobs)
+        total: EpochSums = self.rows.total(f, merged_sums, self.monitor, "epoch")
+        return total
+
+    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+        f = BlockCounts(codebook, lattice, self.found.missing, self.n_jobs)
+        total: UnitCounts = self.rows.total(f, merged_counts, self.monitor, "places")
+        return total
+
+
+class BlockSums:
+    """:func:`epoch_sums` of one block."""
+
+    def __init__(self, codebook: np.ndarray, missing: bool, n_jobs: int | None) -> None:
+        self.codebook, self.missing, self.n_jobs = codebook, missing, n_jobs
+
+    def __call__(self, block: Block) -> EpochSums:
+        X = dense_if_small(block.X)
+        return epoch_sums(X, self.codebook, self.missing, resolve_n_jobs(self.n_jobs))
+
+
+class BlockCounts:
+    """:func:`unit_counts` of one block."""
+
+    def __init__(
+        self, codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None
+    ) -> None:
+        self.codebook, self.lattice = codebook, lattice
+        self.missing, self.n_jobs = missing, n_jobs
+
+    def __call__(self, block: Block) -> UnitCounts:
+        X, threads = dense_if_small(block.X), resolve_n_jobs(self.n_jobs)
+        found = unit_counts(X, self.codebook, self.lattice, threads, self.missing)
+        return found._replace(nearest=None)
+
+
+def merged_counts(a: UnitCounts, b: UnitCounts) -> UnitCounts:
+    """Of both sets of rows."""
+    return UnitCounts(a.hits + b.hits, a.in_order + b.in_order, None)
+
+
+# How large the grid of a self-organizing map is, and where its units start.
+
+
+MOST_UNITS = 1000
+NO_SPREAD = 1e-7  # share of the first deviation, or of the mean, below which one is rounding
+START_WIDTH = 2.0  # standard deviations from the mean to the border of the first plane
+
+
+def number_of_units(n: int) -> int:
+    """About 5 sqrt(n), at most n and 1 000."""
+    return max(1, min(round(5 * math.sqrt(n)), n, MOST_UNITS))
+
+
+def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) -> tuple[int, ...]:
+    """Sides as the deviations of the data; the second one is ``even`` if it must be."""
+    first, size, wanted = plane.deviations[0], np.abs(plane.mean).max(), number_of_units(n)
+    if first <= NO_SPREAD * size:
+        sides = [1] * q  # equal rows need one unit
+    elif q == 2 and plane.deviations[1] <= NO_SPREAD * first:
+        sides = [wanted, 1]  # rows on a line
+    else:
+        kind = grid if q == 2 else "rectangle"
+        sides = list(sides_for(wanted, plane.deviations[:q], kind))
+    while math.prod(sides) > n:  # rounding of the sides of a few units
+        sides[int(np.argmax(sides))] -= 1
+    return (sides[0], sides[1] + sides[1] % 2) if even else tuple(sides)
+
+
+def given_sides(sides: Any, q: int, even: bool) -> tuple[int, ...]:
+    """The parameter ``sides`` as one number for each of q axes."""
+    given = [sides] * q if np.ndim(sides) == 0 else list(sides)
+    if len(given) != q:
+        raise ParameterError(
+            f"SOM: sides={sides!r} has {len(given)} numbers, but n_components={q}; give "
+            "one for each axis."
+        )
+    if even and given[1] % 2:
+        raise ParameterError(
+            f"SOM: sides={sides!r}; a closed hexagonal grid needs an even number of units "
+            'along the second axis. Add one, or use grid="rectangle".'
+        )
+    return tuple(int(side) for side in given)
+
+
+def given_units(init: Any, lattice: Lattice, p: int) -> np.ndarray:
+    """The parameter ``init`` as units of p columns."""
+    given, m = np.array(init, np.float64), lattice.n_units
+    if given.shape != (m, p) or not np.isfinite(given).all():
+        raise DataError(
+            f"SOM: init has shape {given.shape}; the grid with sides {lattice.sides} needs "
+            f"finite numbers of shape {(m, p)}."
+        )
+    return given
+
+
+def random_rows(table: Table, m: int, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random rows of a table, none twice if there are enough; missing values are the mean."""
+    n = table.shape[0]
+    rows = table.at(rng.choice(n, m, replace=m > n))
+    rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, np.float64)
+    return np.where(np.isnan(rows), mean, rows)
+
+
+def units_on_plane(lattice: Lattice, plane: PrincipalPlane) -> np.ndarray:
+    """An open axis of the grid lies along a principal axis, a closed one on a circle of two."""
+    P, Z = lattice.places(), np.zeros((lattice.n_units, len(plane.axes)))
+    for axis, period in enumerate(lattice.periods()):
+        along = P[:, axis]
+        if period:
+            turn = 2 * np.pi * along / period
+            Z[:, 2 * axis] = START_WIDTH * np.cos(turn)
+            Z[:, 2 * axis + 1] = START_WIDTH * np.sin(turn)
+        else:
+            middle, half = (along.max() + along.min()) / 2, max(np.ptp(along) / 2, 1e-9)
+            Z[:, axis] = START_WIDTH * (along - middle) / half
+    return plane.points(Z)
+
+
+AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side to this
+DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays
+ONLINE_ROWS = 2**12  # rows that are gathered at a time
+TOUCHING = 1 + 1e-9  # distances on a grid are rounded
+
+
+class Trained(NamedTuple):
+    """The codebook, and the mean distance of rows to their units at the start and per epoch."""
+
+    codebook: np.ndarray
+    losses: list[float]
+
+
+def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
+    """The first and the last radius that the parameter means for this grid."""
+    if isinstance(radius, str):
+        unit = NEIGHBORHOODS[kind][1]
+        return unit * max(max(lattice.sides) / 2, AUTO_END), unit * AUTO_END
+    if np.ndim(radius) == 0:
+        return float(radius), float(radius)
+    if len(radius) != 2:
+        raise ParameterError(
+            f"SOM: radius={radius!r} has {len(radius)} numbers; give the first and the last "
+            "radius, or one number."
+        )
+    return float(radius[0]), float(radius[1])
+
+
+def _gaussian(D2: np.ndarray, square: float) -> np.ndarray:
+    return np.exp(-D2 / (2 * square))
+
+
+def _bubble(D2: np.ndarray, square: float) -> np.ndarray:
+    return (square * TOUCHING >= D2).astype(np.float64)
+
+
+def _epanechnikov(D2: np.ndarray, square: float) -> np.ndarray:
+    return np.maximum(0.0, 1 - D2 / square)
+
+
+# Each as a function of squared distances and the squared radius, and its radius in units of the
+# standard deviation along an axis: an automatic radius is as wide for all of them.
+NEIGHBORHOODS: dict[str, tuple[Callable[[np.ndarray, float], np.ndarray], float]] = {
+    "gaussian": (_gaussian, 1.0),
+    "bubble": (_bubble, 2.0),
+    "epanechnikov": (_epanechnikov, float(np.sqrt(6))),
+}
+
+
+def neighborhood(kind: str, D2: np.ndarray, radius: float) -> np.ndarray:
+    """h of squared distances on the grid; a radius of 0 leaves each unit alone."""
+    with np.errstate(under="ignore", over="ignore"):
+        square = np.float64(radius) ** 2
+        if square < np.finfo(np.float64).tiny:
+            return (D2 == 0).astype(np.float64)
+        return NEIGHBORHOODS[kind][0](D2, square)
+
+
+class Schedule(NamedTuple):
+    """The radius falls by the same factor each epoch, then stays at its end."""
+
+    start: float
+    end: float
+    n_epochs: int
+
+    def radius(self, epoch: int) -> float:
+        falling = max(1, round(DECLINE * self.n_epochs) - 1)
+        if epoch >= falling or self.start == self.end:
+            return self.end
+        return float(np.exp(np.interp(epoch / falling, [0, 1], np.log([self.start, self.end]))))
+
+
+class Task(NamedTuple):
+    """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop."""
+
+    table: Table
+    lattice: Lattice
+    kind: str
+    schedule: Schedule
+    threads: int
+    report: Callable[[int, np.ndarray, float], bool]
+
+
+# --- batch --------------------------------------------------------------------------------------
+
+
+def batch(task: Task, codebook: np.ndarray) -> Trained:
+    """m_j = sum_c h_cj s_c / sum_c h_cj n_c, with the sum s_c and the number n_c of c's rows.
+
+    Ends when a constant radius finds the same winners again.
+    """
+    D2, found = task.lattice.squared_distances(), task.table.epoch(codebook)
+    losses, last, H = [found.mean_distance], -1.0, D2
+    for epoch in range(task.schedule.n_epochs):
+        radius, winners = task.schedule.radius(epoch), found.winners
+        if radius != last:
+            H = neighborhood(task.kind, D2, radius)
+        codebook = _means(H, found.counts, found.sums, codebook, task.threads)
+        found = task.table.epoch(codebook)
+        losses.append(found.mean_distance)
+        stopped = task.report(epoch + 1, codebook, losses[-1])
+        settled = radius == task.schedule.radius(epoch + 1)
+        if stopped or (settled and winners == found.winners):
+            break
+        last = radius
+    return Trained(codebook, losses)
+
+
+def _means(
+    H: np.ndarray, counts: np.ndarray, sums: np.ndarray, old: np.ndarray, threads: int
+) -> np.ndarray:
+    """Weighted means; a unit that no row reaches stays where it is.
+
+    Weights are divided by their sum first: units that only one winner reaches are then exactly
+    equal, and not by chance the one or the other is nearer to a row.
+    """
+    least, zero = np.finfo(np.float64).tiny / np.finfo(np.float64).eps, np.zeros(len(H))
+    if counts.ndim == 2:  # with missing values each column has weights of its own
+        totals, weights = (times(H, zero, table, threads) for table in (sums, counts))
+        reached = weights > least
+        return np.where(reached, totals / np.where(reached, weights, 1.0), old)
+    shares = H * counts
+    weights = shares.sum(axis=1)
+    reached = weights > least
+    shares /= np.where(reached, weights, 1.0)[:, None]
+    means = times(shares, zero, sums / np.maximum(counts, 1.0)[:, None], threads)
+    return np.where(reached[:, None], means, old)
+
+
+# --- online -------------------------------------------------------------------------------------
+
+
+def online(
+    task: Task, X: Any, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
+) -> Trained:
+    """m_j += a_t h_cj (x_t - m_j), the rows X of an epoch in random order; a_t falls to 0."""
+    n, codebook = X.shape[0], codebook.copy()
+    D2, losses = task.lattice.squared_distances(), [task.table.epoch(codebook).mean_distance]
+    for epoch in range(task.schedule.n_epochs):
+        H = neighborhood(task.kind, D2, task.schedule.radius(epoch))
+        order = rng.permutation(n)
+        for rows in row_blocks(n, ONLINE_ROWS):
+            some = X[order[rows]]
+            block = np.ascontiguousarray(some.toarray() if is_sparse(X) else some)
+            done = (epoch + np.arange(rows.start, rows.stop) / n) / task.schedule.n_epochs
+            _native.som_steps(block, learning_rate * (1 - done), H, codebook)
+        losses.append(task.table.epoch(codebook).mean_distance)
+        if task.report(epoch + 1, codebook, losses[-1]):
+            break
+    return Trained(codebook, losses)

@@ -1,0 +1,315 @@
+"""Maximum variance unfolding (Weinberger & Saul 2004)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lowland._base.constraints import Function, Integer, Null, OneOf, Real
+from lowland._base.context import FitContext
+from lowland._base.errors import ConvergenceWarning, ParameterError
+from lowland._base.models.meanings import Interval, KnownOutside, above, at_least, count
+from lowland._base.params import fitted, param
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Card, Estimate
+from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost, without_copies
+from lowland._engines.linalg.eigen import fix_signs, thin_svd
+from lowland._engines.linalg.magnitude import in_units_of
+from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
+from lowland._engines.neighbors.search import neighbor_graph_cost
+from lowland._engines.stress.initial_map import landmark_map, separated
+from lowland.methods._bases.graphs import GraphEmbedding
+from lowland.methods.unfolding._variance import (
+    KeptPairs,
+    Unfolded,
+    duality_gap,
+    maximize_variance,
+    place_by_lateration,
+)
+
+ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
+NEAR_COPY = 1e-3  # of the median edge: nearer rows share a place
+PATHS = 500  # rows that the distances of the start are measured from
+MANY_STEPS = 1000  # who allows fewer knows that they may not be enough
+WRONG = 0.1  # a larger error of a kept distance can be seen in the map
+FARTHEST = 1e9  # mean edges: farther points are those of no real map
+
+
+class MVU(GraphEmbedding):
+    """max tr K such that K_ii - 2 K_ij + K_jj = d_ij^2 for neighbors: the rows pulled apart.
+
+    Maximum variance unfolding keeps the distances of neighbors and makes all others as large as
+    possible, as if the rows were beads joined by rods: K = Y Y^T is the matrix of inner products.
+    A bent sheet becomes flat, with its true lengths; holes become wider. Use it for poses,
+    rotations and other smooth factors, closed curves too. Not for clusters, which are only pushed
+    apart. The fit tells how well it converged: see ``violation_max_``, ``kkt_residual_`` and
+    ``duality_gap_``.
+    Cost: O(n k r) per step with r axes, some thousands of steps.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=6
+        Number of neighbors whose distances are kept. Two rows are neighbors if either is one of
+        the other. Many neighbors make the graph too rigid to be unfolded.
+    slack : float, default=0.01
+        A kept distance may become shorter by this share; it never becomes longer. 0 keeps the
+        distances exactly, which leaves little to unfold if they are noisy. 1 is an upper bound
+        only.
+    rank : int or None, default=None
+        Number r of axes of the factor Y that is optimized, at least ``n_components``. None takes
+        a few more than the number of kept distances per row, which make local maxima unlikely.
+    landmarks : int, "auto" or None, default="auto"
+        Number of random rows that are unfolded. The other rows are placed like new rows. None takes
+        all rows. "auto" takes all up to 10 000 rows, and 10 000 of more.
+    max_iter : int, default=10000
+        Maximum number of steps. 0 keeps the start, which is that of Isomap.
+    tol : float, default=1e-5
+        The fit stops when 200 steps change the variance by less than this share.
+
+    Attributes
+    ----------
+    variance_ : float
+        tr K: the sum of squared distances from the mean, in all axes.
+    eigenvalues_ : ndarray of shape (rank,)
+        Eigenvalues of K, largest first, the parts of ``variance_``: the sum of squares of each
+        coordinate of Y, of which the map shows the first.
+    rank_ : int
+        Number of axes that K uses, with more than a millionth of the largest eigenvalue.
+    violation_max_ : float
+        Largest relative error of a kept distance beyond its slack. A distance below 3 % of the root
+        mean square of all is compared with these 3 %.
+    violation_mean_ : float
+        Mean of these errors.
+    kkt_residual_ : float
+        How far the pulls at the rows are from balance, relative to the pulls: 0 at a maximum.
+    duality_gap_ : float or None
+        Bound: no map that keeps the distances has more than ``1 + duality_gap_`` times the
+        variance. None beyond 1500 rows, for which it would cost more than the map.
+    variance_history_ : ndarray of shape (n_rounds,)
+        Variance at the start and after each round of steps. The start violates the distances.
+    excluded_ : ndarray of shape (n_excluded,)
+        Rows that were placed like new ones: those that are no landmarks, and those outside of the
+        largest component with ``on_disconnected="largest"``.
+    factor_ : ndarray of shape (n_kept, rank)
+        Y in units of ``edge_unit_``, with the axes in the order of their variance.
+    edge_unit_ : float
+        Root mean square of the kept distances.
+
+    Notes
+    -----
+    K = Y Y^T with a few axes more than the map is found by an augmented Lagrangian; the papers
+    solve a semidefinite program, which is limited to some hundred rows. The papers keep distances
+    exactly, or penalize errors; here they have bounds. The strict version of the paper also keeps
+    the distances of rows that share a neighbor, which is not offered. Rows that are equal, or
+    nearer than a thousandth of the median edge, have one place, and count as many.
+
+    A new row is placed by its distances to its nearest rows in all axes of Y, of which the map
+    shows the first.
+
+    References
+    ----------
+    Weinberger & Saul (2006), Unsupervised learning of image manifolds by semidefinite programming,
+    International Journal of Computer Vision 70, doi:10.1007/s11263-005-4939-z; Weinberger, Sha &
+    Saul (2004), Learning a kernel matrix for nonlinear dimensionality reduction, ICML.
+
+    Examples
+    --------
+    >>> from lowland.datasets import swiss_roll
+    >>> MVU(random_state=0).fit_transform(swiss_roll(300, random_state=0).X).shape
+    (300, 2)
+    """
+
+    n_neighbors: Any = param(Integer(1), default=6)
+    slack: float = param(Real(0, 1, closed="both"), default=0.01)
+    rank: int | None = param(Null() | Integer(1), default=None)
+    landmarks: Any = param(Null() | OneOf("auto") | Integer(2), default="auto")
+    max_iter: int = param(Integer(0), default=10_000)
+    tol: float = param(Real(0, closed="left"), default=1e-5)
+    callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
+
+    embedding_: np.ndarray = fitted(
+        "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
+    )
+    variance_: float = fitted(unit="d^2", meaning=at_least(0))
+    eigenvalues_: np.ndarray = fitted("rank", unit="d^2", meaning=at_least(0))
+    rank_: int = fitted(type=int, meaning=count())
+    violation_max_: float = fitted(meaning=at_least(0))
+    violation_mean_: float = fitted(meaning=at_least(0))
+    kkt_residual_: float = fitted(meaning=at_least(0))
+    duality_gap_: float | None = fitted(optional=True, meaning=at_least(0))
+    variance_history_: np.ndarray = fitted("n_rounds", unit="d^2", meaning=at_least(0))
+    n_iter_: int = fitted(type=int, meaning=count())
+    factor_: np.ndarray = fitted("n_kept", "rank", meaning=Interval(-FARTHEST, FARTHEST))
+    edge_unit_: float = fitted(unit="d", meaning=above(0))
+
+    card = Card(
+        keeps="distances of neighbors, exactly or within a slack; all others as large as possible",
+        use="to lay a bent sheet or a closed curve flat with its true lengths: poses, rotations",
+        avoid="for clusters, which are pushed apart, and for noise that makes the graph rigid",
+        cost="O(n k r) per step, thousands of steps; O(n (k + r)) memory",
+    )
+    reference = "Weinberger & Saul (2004)"
+    aliases = ("maximum_variance_unfolding",)
+    reading = GraphEmbedding.reading._replace(
+        distances="Distances of neighbors are those of the data. Longer distances are as large as "
+        "these allow: about the lengths of paths along the surface.",
+        gaps="A hole in the data becomes a wider hole. Groups that are joined by few edges are "
+        "pushed apart as far as these edges are long.",
+        sizes="The size of a group is its size along the surface.",
+        scale="The axes have the unit of the distances in the data.",
+    )
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        m = min(n, ALL_ROWS)
+        start = neighbor_graph_cost(m, p, 6) + shortest_paths_cost(min(m, PATHS), m, 6)
+        steps = Estimate(5000 * (5e-4 + 4e-7 * m), 2500 * m)
+        place = Estimate(1e-4 * (n - m) + 2e-10 * p * m * (n - m), 1e8 if n > m else 0)
+        return (start + steps + place).holding(16 * n * p)
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
+        chosen = self._choose_landmarks(X, run)
+        if chosen.size == X.shape[0]:
+            return super()._fit(X, y, run)
+        A = X[np.ix_(chosen, chosen)] if self._has_distances else X[chosen]
+        connected = self._connected_graph(A, run)
+        self._keep_rows(X, chosen[connected.kept])
+        return self._with_excluded(self._embed(connected.graph, run), X, run)
+
+    def _choose_landmarks(self, X: Any, run: FitContext) -> np.ndarray:
+        n, m = X.shape[0], self.landmarks
+        if m == "auto":
+            m = n if n <= ALL_ROWS or self._is_graph(X) else ALL_ROWS
+        if m is None or m == n:
+            return np.arange(n)
+        if m > n or self._is_graph(X):
+            reason = f"is more than n_samples={n}" if m > n else "needs rows or all distances"
+            raise ParameterError(
+                f"MVU: landmarks={m} {reason}; set landmarks=None to use all rows."
+            )
+        return np.sort(run.rng.choice(n, int(m), replace=False))
+
+    def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
+        n = graph.shape[0]
+        q = self._check_axes(n, n)
+        graph = _with_near_copies(graph)
+        equal = equal_in_graph(graph) or EqualRows(np.arange(n), np.arange(n))
+        graph = without_copies(graph, equal).astype(np.float64)
+        self.edge_unit_ = float(np.sqrt(np.mean(np.square(graph.data)))) if graph.nnz else 1.0
+        graph = graph / self.edge_unit_
+        pairs = KeptPairs(graph, np.bincount(equal.group), float(self.slack), run.threads)
+        found = self._unfold(pairs, graph, equal, q, run)
+        self.factor_ = _principal(found.Y, pairs)[equal.group]
+        self._keep(found, pairs, run)
+        return _leading(self.factor_, q) * self.edge_unit_
+
+    def _unfold(
+        self,
+        pairs: KeptPairs,
+        graph: scipy.sparse.csr_matrix,
+        equal: EqualRows,
+        q: int,
+        run: FitContext,
+    ) -> Unfolded:
+        """The factor of all different rows, from the start of Isomap."""
+        if pairs.n == 1:
+            return Unfolded(np.zeros((1, 1)), np.empty(0), np.zeros(1), 0.0, 0, True)
+        unit, start = self.edge_unit_, _geodesic_start(graph, self._rank(pairs, q), run)
+        if self.max_iter > 0:
+            start = separated(start, run.rng)
+        return maximize_variance(
+            pairs,
+            start,
+            float(self.slack),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            run=run,
+            shown=lambda Y: _leading(_principal(Y, pairs), q)[equal.group] * unit,
+            told=lambda loss: loss * unit**2,
+        )
+
+    def _rank(self, pairs: KeptPairs, q: int) -> int:
+        most = max(1, pairs.n - 1)
+        if self.rank is None:
+            return min(most, max(q + 3, len(pairs.lengths) // pairs.n + 3))
+        if self.rank < q:
+            raise ParameterError(
+                f"MVU: rank={self.rank} is less than n_components={q}; give at least {q}, or None."
+            )
+        return min(most, int(self.rank))
+
+    def _keep(self, found: Unfolded, pairs: KeptPairs, run: FitContext) -> None:
+        """Set the fitted attributes, in the units of the data."""
+        square = self.edge_unit_ * self.edge_unit_
+        parts = np.einsum("ij,ij->j", self.factor_, self.factor_)
+        self.eigenvalues_ = parts * square
+        self.variance_ = float(parts.sum()) * square
+        self.rank_ = int(np.sum(parts > 1e-6 * parts.max(initial=0.0)))
+        violations = pairs.violations(found.Y)
+        self.violation_max_ = float(violations.max(initial=0.0))
+        self.violation_mean_ = float(violations.mean()) if violations.size else 0.0
+        self.kkt_residual_, self.n_iter_ = found.residual, found.n_iter
+        self.duality_gap_ = duality_gap(pairs, found.Y, found.tensions, float(self.slack), run)
+        self.variance_history_ = found.variances * square
+        stopped = run.monitor.stopped or self.max_iter < MANY_STEPS
+        if self.violation_max_ > WRONG and not (found.converged or stopped):
+            self._tell_failure()
+
+    def _tell_failure(self) -> None:
+        warnings.warn(
+            f"MVU has not converged in {self.n_iter_} steps: a kept distance is wrong by "
+            f"{self.violation_max_:.2g} of its length beyond the slack. Increase max_iter, or "
+            "allow more slack.",
+            ConvergenceWarning,
+            stacklevel=10,
+        )
+
+    # --- new rows -----------------------------------------------------------------------------
+
+    def _place(self, links: Any, run: FitContext) -> np.ndarray:
+        q = self.embedding_.shape[1]
+        known = links.indices >= 0
+        lengths = np.where(known, links.distances, 0.0)
+        d = in_units_of(self.edge_unit_, lengths, FARTHEST, "MVU")
+        Z = place_by_lateration(self.factor_, links.indices, d)
+        return _leading(Z, q) * self.edge_unit_
+
+
+def _with_near_copies(graph: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+    """The graph with length 0 for edges of a thousandth of the median: a rod of no length has no
+    direction in which it could pull.
+    """
+    median = float(np.median(graph.data)) if graph.nnz else 0.0
+    lengths = np.where(graph.data < NEAR_COPY * median, 0.0, graph.data)
+    return scipy.sparse.csr_matrix((lengths, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def _geodesic_start(graph: scipy.sparse.csr_matrix, r: int, run: FitContext) -> np.ndarray:
+    """The map of Isomap with landmarks."""
+    n = graph.shape[0]
+    chosen = np.sort(run.rng.choice(n, min(n, PATHS), replace=False))
+    paths = shortest_paths(graph, chosen, threads=run.threads, monitor=run.monitor)
+    with limit_blas(1):
+        return landmark_map(paths, chosen, r, run)
+
+
+def _principal(Y: np.ndarray, pairs: KeptPairs) -> np.ndarray:
+    """Y turned to its principal axes, every row counted as often as it occurs."""
+    Z = pairs.centered(Y)
+    axes = thin_svd(np.sqrt(pairs.masses)[:, None] * Z).right
+    with limit_blas(1):
+        return fix_signs(Z @ axes.T)
+
+
+def _leading(Y: np.ndarray, q: int) -> np.ndarray:
+    """The first q columns; zeros where there are fewer."""
+    out = np.zeros((len(Y), q))
+    out[:, : Y.shape[1]] = Y[:, :q]
+    return out

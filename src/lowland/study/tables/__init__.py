@@ -1,1 +1,0 @@
-"""From a table to the numbers that a method gets: options, roles, preparation, cautions."""

@@ -1,0 +1,386 @@
+"""Columns of whole numbers that are no measurements: ids of the rows, and classes.
+
+Only whole numbers (or text, for an id) are looked at: a column with fractions is a feature.
+
+| a column is | by its name (``name_rules``) | if its values are |
+| --- | --- | --- |
+| an id | article_id, barcode, zip | any |
+| an id | index, case, event, oil_no | all different |
+| an id | any but of time, place, grids | a sequence over 30 rows or more: see ``_order`` |
+| a class | class, label, cluster, leiden | any |
+| a class | type, region, target, y without x | at most sqrt(rows) and 30, and recurring |
+| perhaps a class | any other but a quantity | 3 to 10 codes, from 0 or 1 without a gap |
+
+Measurements come first in doubt: several columns in sequence are ranks, and stay features.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import PYTHON, Spelling
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# What the name of a column says about it: the words of ids, of classes and of measurements.
+#
+# A name is split into words at underscores, blanks, dots, digits and capitals: ``articleId``,
+# ``article_id`` and ``Article ID`` are the words article and id.
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
+
+# The last word of an id, whatever the values are, as long as they are whole numbers or text.
+ID_WORDS = _words(
+    "id uuid guid barcode isbn ean ssn zip zipcode postcode plz rownames rowname rowid userid "
+    "patientid customerid sampleid cellid recordid caseid subjectid studentid orderid "
+    "productid itemid eventid passengerid"
+)
+ID_PAIRS = frozenset(
+    [("zip", "code"), ("postal", "code"), ("post", "code"), ("row", "names"), ("row", "name")]
+)
+# Names that are those of an id only if no value occurs twice.
+COUNTER_NAMES = _words(
+    "index idx row case event sample record observation obs key number no nr num phone "
+    "telephone ticket serial rownumber"
+)
+COUNTER_ENDS = frozenset(["no", "nr", "idx", "key"])  # oil_no, house nr
+NUMBER_ENDS = frozenset(["number", "num"])  # case_number, but not Reynolds number
+NUMBERED = _words(
+    "row case event sample record serial account order ticket invoice customer patient "
+    "student phone line item subject respondent participant"
+)
+UNNAMED = "unnamed"  # pandas writes an index without a name as "Unnamed: 0"
+
+# The last word of a class, whatever the values are, as long as they are whole numbers.
+CLASS_WORDS = frozenset(["class", "label", "cluster"])
+CLUSTERINGS = frozenset(["leiden", "louvain", "snn"])  # leiden_0.5, RNA_snn_res.0.8
+# The last word of a class if the column has few values.
+FEW_VALUED = _words(
+    "classes labels clusters species type region area target group grp category outcome "
+    "diagnosis code gender sex kind "
+    "variety cultivar strain batch digit fold split stratum country district zone sector race "
+    "ethnicity nationality religion"
+)
+# Of several labels, the one that colors a map.
+THE_CLASS = _words("class classes label labels cluster clusters target species diagnosis type y")
+CODES = frozenset(["id", "code", "no", "nr", "number", "index", "idx", "num"])  # after such a word
+
+# Variables of time, place or a grid: they may run in sequence and are measured all the same.
+MEASURED = _words(
+    "time t timestamp ts date year yr years quarter month week day days hour hours minute "
+    "minutes second seconds sec s ms age depth height altitude elevation distance dist "
+    "position pos x y z lat latitude lon lng longitude angle deg degree degrees "
+    "temperature temp pressure dose concentration conc wavelength wavenumber nm mz frequency "
+    "freq hz energy voltage volt current step epoch iteration iter generation cycle lag "
+    "length width size weight mass speed count level atomic n k jahr monat woche tag tage "
+    "stunde stunden zeit alter tiefe annee mois jour heure temps ano mes dia hora tiempo"
+)
+# Whole numbers of few values that are quantities, not codes.
+QUANTITIES = _words(
+    "num number rating score grade rank quality stars points children kids rooms bedrooms "
+    "bathrooms floors doors weekday stage severity degree pain satisfaction frequency persons "
+    "people household dependents siblings parity visits items pieces"
+)
+COUNTING = frozenset(["n", "num", "number", "count", "has", "is"])  # n_id, has_id, n_clusters
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name, in lower case.
+
+    >>> words_of("PassengerId"), words_of("oil_no"), words_of("UMAP 1")
+    (('passenger', 'id'), ('oil', 'no'), ('umap', '1'))
+    """
+    return tuple(word.lower() for word in WORD.findall(name))
+
+
+def names_an_id(words: tuple[str, ...]) -> bool:
+    """Whether the name alone says that the column identifies something."""
+    if not words or _is_counted(words):
+        return False
+    if words[-1] in ID_WORDS or words[-2:] in ID_PAIRS:
+        return True
+    return words[0] == "id" and not words[1].isdecimal()  # id_patient; id_01 may be anything
+
+
+def may_be_id(words: tuple[str, ...]) -> bool:
+    """Whether the name is that of an id if no value occurs twice."""
+    if not words:
+        return False
+    if len(words) == 1:
+        return words[0] in COUNTER_NAMES
+    if words[0] == UNNAMED and words[-1].isdecimal():
+        return True
+    numbered = words[-1] in NUMBER_ENDS and words[-2] in NUMBERED
+    return numbered or (words[-1] in COUNTER_ENDS and MEASURED.isdisjoint(words))
+
+
+def names_a_class(words: tuple[str, ...]) -> bool:
+    """Whether whole numbers under this name are classes."""
+    if not words or _is_counted(words):
+        return False
+    return _main_word(words) in CLASS_WORDS or not CLUSTERINGS.isdisjoint(words)
+
+
+def codes_a_class(words: tuple[str, ...]) -> bool:
+    """Whether few whole numbers under this name are classes."""
+    return bool(words) and not _is_counted(words) and _main_word(words) in FEW_VALUED
+
+
+def _is_counted(words: tuple[str, ...]) -> bool:
+    """Whether the column says how many there are, or whether there is one."""
+    return len(words) > 1 and words[0] in COUNTING
+
+
+def _main_word(words: tuple[str, ...]) -> str:
+    """The last word, or the one before ``id`` or ``code``: cell_type, cluster_id."""
+    coded = len(words) > 1 and words[-1] in CODES
+    known = coded and words[-2] in CLASS_WORDS | FEW_VALUED
+    return words[-2] if known else words[-1]
+
+
+def is_measured(words: tuple[str, ...]) -> bool:
+    """Whether the name is that of a variable that may run in sequence, such as a year."""
+    return not MEASURED.isdisjoint(words)
+
+
+def counts_or_rates(words: tuple[str, ...]) -> bool:
+    """Whether few whole numbers under this name are a quantity."""
+    return not (MEASURED.isdisjoint(words) and QUANTITIES.isdisjoint(words))
+
+
+def is_the_class(name: str) -> bool:
+    """Whether a label of this name is what the rows are about."""
+    words = words_of(name)
+    return bool(words) and (_main_word(words) in THE_CLASS or not CLUSTERINGS.isdisjoint(words))
+
+
+def speaks_of_a_role(name: str) -> bool:
+    """Whether the values of a column should be looked at because of its name."""
+    words = words_of(name)
+    return (
+        names_an_id(words)
+        or may_be_id(words)
+        or names_a_class(words)
+        or codes_a_class(words)
+        or words == ("y",)
+    )
+
+
+SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
+FEWEST_ROWS = 30  # of a sequence that no name confirms
+SHUFFLED_ROWS = 50  # of a sequence whose rows are not in order
+SORTED_SHARE, SHUFFLED_SHARE = 0.5, 0.9  # of the numbers between the least and the greatest
+FEWEST_IDS = 3  # of two rows, values that differ tell nothing
+MOST_CLASSES = 30
+MOST_NAMED = 20  # if more columns are called so, the names tell nothing
+HINTED_COUNTS = range(3, 11)  # numbers of values that get a hint
+NO_NAMES = ("column",)  # of columns that the reader has numbered
+WIDEST_HINT, MOST_HINTS, HINT_ROWS = 64, 3, 30
+
+
+class Guess(NamedTuple):
+    """A column that is set aside although nobody asked for it."""
+
+    name: str
+    role: str  # "id", "identifier" (an id, but not that of the rows) or "class"
+    reason: str
+    is_text: bool = False
+
+    def note(self, spelling: Spelling = PYTHON) -> str:
+        """The guess for a person, with the option that takes it back."""
+        role = {"id": "the row id", "identifier": "a label", "class": "a label"}[self.role]
+        back = f"; {spelling.columns('use', [self.name])} maps it"
+        return f"column {self.name!r} is taken as {role}: {self.reason}{back}"
+
+
+def guess_roles(
+    frame: pl.DataFrame, candidates: Sequence[str], *, needs_id: bool, names_only: bool = False
+) -> list[Guess]:
+    """Which of the candidates are no features; the row id, if one is needed, comes first.
+
+    ``names_only`` leaves out the columns of which only the values tell that they are ids.
+    """
+    import polars as pl
+
+    schema = frame.schema  # made anew by every call
+    spoken = {name: words_of(name) for name in candidates}
+    texts = {name for name in candidates if schema[name] == pl.String}
+    numbers = [name for name in candidates if schema[name].is_integer() or schema[name].is_float()]
+    flags = [name for name in candidates if schema[name] == pl.Boolean]
+    guesses = _classes(frame, [*numbers, *flags], spoken)
+    apart = {guess.name for guess in guesses}
+    ids: list[tuple[int, Guess]] = []
+    for name in [*numbers, *texts]:
+        words = spoken[name]
+        if name in apart or not (names_an_id(words) or may_be_id(words)):
+            continue
+        found = _named_id(frame[name], words, name in texts)
+        if found is not None:
+            ids.append((found[0], Guess(name, "identifier", found[1], name in texts)))
+    place = {name: i for i, name in enumerate(candidates)}
+    ids.sort(key=lambda pair: place[pair[1].name])
+    apart |= {guess.name for _, guess in ids}
+    left = [name for name in numbers if name not in apart]
+    if not names_only:
+        counted = [name for name in _sequences(frame, left) if not is_measured(spoken[name])]
+        # a map of one column says less than the sequence may mean; text may be mapped instead
+        if counted and (len(left) - len(counted) >= 2 or _has_categories(frame)):
+            reason = "its values are unique whole numbers in sequence"
+            ids += [(3, Guess(name, "identifier", reason)) for name in counted]
+    return [*_with_row_id(frame, ids, needs_id), *guesses]
+
+
+def _has_categories(frame: pl.DataFrame) -> bool:
+    """Whether two columns of text have values that recur, and may be mapped instead of numbers."""
+    import polars as pl
+
+    texts = (column for column in frame.iter_columns() if column.dtype == pl.String)
+    recurring = (column for column in texts if column.n_unique() <= max(2, len(column) // 2))
+    return next(recurring, None) is not None and next(recurring, None) is not None
+
+
+def _with_row_id(frame: pl.DataFrame, ids: list[tuple[int, Guess]], needs_id: bool) -> list[Guess]:
+    """All ids; of those with one value per row, the one whose name says most is the row id."""
+    if not needs_id:
+        return [guess for _, guess in ids if not guess.is_text]
+    found = None
+    for _, guess in sorted(ids, key=lambda pair: pair[0]):
+        column = frame[guess.name]
+        if not column.has_nulls() and column.n_unique() == len(column):
+            found = guess
+            break
+    rest = [guess for _, guess in ids if guess is not found and not guess.is_text]
+    return ([] if found is None else [found._replace(role="id")]) + rest
+
+
+def _named_id(column: pl.Series, words: tuple[str, ...], text: bool) -> tuple[int, str] | None:
+    """How sure the name is, the surest first, and the reason; None for no id."""
+    sure = names_an_id(words)
+    if text:  # a label at any rate; the row id if it has one value per row
+        return (0, "its name says so, and no value occurs twice")
+    if not _is_whole(column):
+        return None
+    different = column.null_count() == 0 and column.n_unique() == len(column)
+    if sure:
+        reason = "its name is that of an id"
+        return (0, f"{reason}, and no value occurs twice" if different else reason)
+    if not different or len(column) < FEWEST_IDS:
+        return None
+    sure_of_rows = words[0] not in (UNNAMED, "index", "row")
+    return (1 if sure_of_rows else 2, "its name may be that of an id, and no value occurs twice")
+
+
+def _classes(
+    frame: pl.DataFrame, names: list[str], spoken: dict[str, tuple[str, ...]]
+) -> list[Guess]:
+    beside_x = ("x",) in spoken.values()
+    found = []
+    for name in names:
+        words = spoken[name]
+        sure = names_a_class(words)
+        target = words == ("y",) and not beside_x  # beside x it is a coordinate
+        if not sure and not target and not codes_a_class(words):
+            continue
+        column = frame[name]
+        if not _is_whole(column):
+            continue
+        if sure or _has_few_values(column):
+            reason = "its name is that of a class, and its values are whole numbers"
+            found.append(Guess(name, "class", reason))
+    return found if len(found) <= MOST_NAMED else []
+
+
+def _has_few_values(column: pl.Series) -> bool:
+    """Whether there are at most sqrt(rows) values (2 in small tables), and some recur."""
+    known = column.drop_nulls()
+    most = min(MOST_CLASSES, max(2, int(len(known) ** 0.5)))
+    return known.n_unique() <= most and known.n_unique() < len(known)
+
+
+def _is_whole(column: pl.Series) -> bool:
+    """Whether the known values are whole numbers, in any type; NaN is not known."""
+    import polars as pl
+
+    if column.dtype.is_integer() or column.dtype == pl.Boolean:
+        return column.null_count() < len(column)
+    known = column.drop_nulls().drop_nans()
+    return len(known) > 0 and bool((known.is_finite() & (known == known.round())).all())
+
+
+def _sequences(frame: pl.DataFrame, names: list[str]) -> list[str]:
+    """Columns that count the rows; none if several do so in different orders, as ranks do."""
+    if frame.height < FEWEST_ROWS or not names:
+        return []
+    # Most columns of a wide table repeat a value, or have fractions, within a few rows.
+    head = frame.head(SCREENED)[names].to_numpy().astype(np.float64, copy=False)
+    ordered = np.sort(head, axis=0)  # NaN comes last
+    with np.errstate(invalid="ignore"):
+        whole = (np.isfinite(head) & (head == np.floor(head))).all(axis=0)
+        unique = (ordered[1:] != ordered[:-1]).all(axis=0)
+    orders = {names[i]: _order(frame[names[i]]) for i in np.flatnonzero(whole & unique)}
+    found = [name for name, order in orders.items() if order]
+    shuffled = [name for name in found if orders[name] == "shuffled"]
+    return found if not shuffled or len(found) == 1 else []
+
+
+def _order(column: pl.Series) -> str:
+    """``sorted`` or ``shuffled`` if the values are a sequence with few gaps, else nothing."""
+    if column.null_count() or not _is_whole(column):
+        return ""
+    n, low, high = len(column), int(column.min()), int(column.max())  # type: ignore[arg-type]
+    span = high - low + 1
+    if low < 0 or high > 2**53 or span > n / SORTED_SHARE:  # ids are never negative
+        return ""
+    places = (column.to_numpy().astype(np.float64) - low).astype(np.int64)
+    seen = np.zeros(span, bool)
+    seen[places] = True
+    if seen.sum() < n:
+        return ""
+    steps = np.diff(places)
+    if (steps > 0).all() or (steps < 0).all():
+        return "sorted"
+    return "shuffled" if n >= SHUFFLED_ROWS and n >= SHUFFLED_SHARE * span else ""
+
+
+def _stem(name: str) -> tuple[str, ...]:
+    """The words of a name without its numbers: pixel_0_1 and pixel_4_6 have the same."""
+    return tuple(word for word in words_of(name) if not word.isdecimal())
+
+
+def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[str, int]]:
+    """Features that may be classes, with their numbers of values, for a hint.
+
+    Nothing where the hint would be wrong more often than right: in wide tables, in small ones, and
+    if many columns are like that, as in a survey.
+    """
+    if not frame.height >= HINT_ROWS or len(features) > WIDEST_HINT:
+        return []
+    alike = Counter(map(_stem, features))
+    found = []
+    for name in features:
+        column = frame[name]
+        if not column.dtype.is_integer() or counts_or_rates(words_of(name)):
+            continue
+        if alike[_stem(name)] > 1 and _stem(name) != NO_NAMES:  # one of many, such as pixels
+            continue
+        low, high = column.min(), column.max()
+        if low not in (0, 1) or high - low + 1 not in HINTED_COUNTS:  # type: ignore[operator]
+            continue
+        counts = column.drop_nulls().value_counts()["count"]
+        values = len(counts)
+        # of rounded measurements, some values are rare
+        if values == high - low + 1 and counts.min() * 10 * values >= len(column):  # type: ignore[operator]
+            found.append((name, values))
+    few = len(found) <= MOST_HINTS and len(found) < len(features) / 2
+    return found if few else []

@@ -1,0 +1,360 @@
+"""Missing values of a table: empty columns are left out, rows dropped, or values refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError, count, listing
+from lowland._base.units import largest
+from lowland._base.validation import all_finite, is_sparse
+from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland.tables import Table
+from lowland.tables.columns.categories import TakingPart, missing_in
+from lowland.tables.columns.coded import numbers_in_text
+from lowland.tables.options import TableOptions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def without_missing(
+    table: Table, part: TakingPart, options: TableOptions, log: list[str]
+) -> tuple[Table, list[Any]]:
+    """The table without rows that have missing values, if that was asked for; and their ids.
+
+    A column without any value is left out. Missing values are refused, with their columns and what
+    each option would do, if nothing was said about them. A missing category is a category.
+    """
+    coded = missing_in(table, part, options)
+    finite = is_sparse(table.features) or all_finite(np.asarray(table.features))
+    if finite and not coded:
+        return table, []
+    missing, names = np.zeros((table.shape[0], 0), bool), [*map(repr, coded)]
+    if not finite:
+        table = _without_empty_columns(table, options, log)
+        missing = np.isnan(np.asarray(table.features))
+        names = [*(_name(table, i) for i in range(table.shape[1])), *map(repr, coded)]
+    missing = np.column_stack([missing, *coded.values()])
+    if not missing.any():
+        return table, []
+    unusable = options.missing == "keep" and not options.missing_values_taken
+    if options.missing == "refuse" or unusable:
+        raise DataError(_refusal(table, missing, names, options))
+    if options.missing != "drop":
+        return table, []
+    bad = missing.any(axis=1)
+    say = options.spelling.option
+    if bad.all():
+        raise DataError(
+            f"{table.source}: every row has a missing value, so {say('missing', 'drop')} "
+            f"leaves none; use {say('missing', 'mean')}, {say('missing', 'median')} or "
+            f"{say('missing', 'neighbors')}, or leave the emptiest columns out with {say('drop')}."
+        )
+    dropped = table.ids.filter(bad).to_list()
+    log.append(
+        f"dropped {count(len(dropped), 'row')} with missing values: "
+        f"{listing([str(row) for row in dropped], quote=False)}"
+    )
+    return table.with_rows(~bad), dropped
+
+
+def _without_empty_columns(table: Table, options: TableOptions, log: list[str]) -> Table:
+    """The table without the columns that have no value at all.
+
+    A column of a bare array cannot be left out: new rows could not be told apart from the old ones.
+    """
+    values = np.asarray(table.features)
+    empty = np.flatnonzero(np.isnan(values).all(axis=0))
+    if not len(empty):
+        return table
+    say, names = options.spelling.option, table.feature_names
+    if names is None or len(empty) == values.shape[1]:
+        shown = [_name(table, i) for i in empty]
+        raise DataError(
+            f"{table.source}: all values are missing in {listing(shown, quote=False)}; leave "
+            "such columns out of the data."
+        )
+    left = [names[i] for i in empty]
+    log.append(f"left out {count(len(left), 'column')} without any value: {listing(left)}")
+    kept = table.features.drop(left)
+    unused = (*table.unused, *left)
+    asked = [name for name in left if name in options.columns]
+    if asked:
+        raise DataError(
+            f"{table.source}: all values are missing in {asked[0]!r}; leave it out of "
+            f"{say('columns')}."
+        )
+    return dataclasses.replace(table, features=kept, unused=unused, image_shape=None)
+
+
+def _refusal(table: Table, missing: np.ndarray, names: list[str], options: TableOptions) -> str:
+    """Where values are missing, and what each option would do about them."""
+    say = options.spelling.option
+    counts = missing.sum(axis=0)
+    shown = [f"{names[i]} ({counts[i]})" for i in np.flatnonzero(counts)]
+    rows, lost = len(missing), int(missing.any(axis=1).sum())
+    drop = f"{say('missing', 'drop')} (loses {lost} of {count(rows, 'row')}, {lost / rows:.1%})"
+    if lost == rows:
+        drop = f"not {say('missing', 'drop')}, which would leave no row"
+    before = after = ""
+    if options.missing_values_taken:
+        after = f"{say('missing', 'keep')} to have the other values of their rows used, "
+    elif options.missing == "keep":
+        before = f"{say('missing', 'keep')} is only for methods that take them; "
+    return (
+        f"{table.source}: {count(int(counts.sum()), 'missing value')} in "
+        f"{count(len(shown), 'column')}: {listing(shown, quote=False)}; {before}choose {after}"
+        f"{say('missing', 'mean')}, {say('missing', 'median')} or {say('missing', 'neighbors')} "
+        f"to fill them, {drop}, or leave columns out with {say('drop')}."
+    )
+
+
+def _name(table: Table, column: int) -> str:
+    names = table.feature_names
+    return f"column {column}" if names is None else repr(names[column])
+
+
+# Values that probably mean "missing", such as -999 or "unknown": pointed out, never changed.
+
+
+# Numbers that people write where a value is missing: below all others, or above all others.
+LOW = (-99999.0, -9999.0, -999.0, -999.9, -999.99, -200.0, -99.0, -99.9, -1.0)
+HIGH = (9999999.0, 999999.0, 99999.0, 9999.0, 999.9, 999.0, 99.9, 99.0)
+CERTAIN = 200.0  # a value this large, below numbers that are not negative, needs no gap
+FEWEST, FEWEST_SMALL = 2, 3  # occurrences in the table; of values such as -1 and 99, in the column
+DISTINCT = 3  # other values; a column of -1 and 1 is a column of two classes
+WIDE = 100.0  # a range of whole numbers from 0, beside which -1 is no step of the scale
+# Words for a missing value that readers leave as they are, because they may be categories.
+WORDS = {
+    *("missing", "unknown", "n.a.", "n.a", "n. a.", "na.", "n/d", "n.d.", "nd", "nil", "void"),
+    *("not available", "not applicable", "not known", "no data", "none given", "undefined"),
+    *("unspecified", "k.a.", "--", "---", "*", "**", "..", "...", "#value!", "#ref!", "#div/0!"),
+    *("inf?", "tbd", "<na>", "#na", "not measured", "below detection", "empty", "blank", "x"),
+}
+MOSTLY = 0.5  # share of numbers among the values of a column of text that may be one of numbers
+
+
+class Found(NamedTuple):
+    """A value in a column that looks as if it meant a missing one."""
+
+    text: str
+    column: str
+    n: int
+    low: float  # range of the other values
+    high: float
+
+
+def sentinel_notes(table: Table, options: TableOptions) -> list[str]:
+    """One line for each value that recurs far outside of the others, with the option that helps."""
+    say = options.spelling.option
+    found = [*_in_numbers(table)]
+    notes = []
+    for text in dict.fromkeys(each.text for each in found):
+        here = [each for each in found if each.text == text]
+        total = sum(each.n for each in here)
+        if total < FEWEST:
+            continue
+        columns = [each.column for each in here]
+        where = f"column {here[0].column!r}"
+        others = f" (the others are {here[0].low:g} to {here[0].high:g})"
+        if len(here) > 1:
+            where, others = f"{len(here)} columns ({listing(columns)})", ""
+        general = abs(float(text)) > CERTAIN or table.feature_names is None
+        code = text if general else ",".join(f"{name}={text}" for name in columns[:4])
+        notes.append(
+            f"{text} occurs {count(total, 'time')} in {where}, far from the other values{others}; "
+            f"if it means a missing value: {say('missing_values', code)}"
+        )
+    for each in _in_text(table):
+        notes.append(
+            f"column {each.column!r} is text because of {each.text!r} ({count(each.n, 'value')}); "
+            f"if that means a missing value: {say('missing_values', each.text)}"
+        )
+    return notes
+
+
+def _in_numbers(table: Table) -> Iterator[Found]:
+    """Suspicious numbers; only columns whose extreme value is one are looked at closely."""
+    if is_sparse(table.features):
+        return
+    X = np.asarray(table.features)
+    if len(X) < FEWEST or table.image_shape is not None:
+        return
+    least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    extreme = np.isin(least, np.array(LOW, X.dtype)) | np.isin(most, np.array(HIGH, X.dtype))
+    names = table.feature_names
+    for place in np.flatnonzero(extreme):
+        name = str(place) if names is None else names[place]
+        values, counts = np.unique(X[:, place], return_counts=True)
+        known = ~np.isnan(values)
+        yield from _peeled(name, values[known].astype(np.float64), counts[known], X.dtype)
+
+
+def _peeled(name: str, values: np.ndarray, counts: np.ndarray, dtype: np.dtype) -> Iterator[Found]:
+    """Sentinels at both ends of the sorted values, from the outermost inward."""
+    low = {float(dtype.type(v)): v for v in LOW}
+    high = {float(dtype.type(v)): v for v in HIGH}
+    suspects = []
+    while len(values) and values[0] in low:
+        suspects.append((low[values[0]], int(counts[0])))
+        values, counts = values[1:], counts[1:]
+    while len(values) and values[-1] in high:
+        suspects.append((high[values[-1]], int(counts[-1])))
+        values, counts = values[:-1], counts[:-1]
+    if len(values) < DISTINCT:
+        return
+    for value, n in suspects:
+        if _stands_apart(value, n, values):
+            yield Found(f"{value:.10g}", name, n, float(values[0]), float(values[-1]))
+
+
+def _stands_apart(value: float, n: int, others: np.ndarray) -> bool:
+    """Whether a value cannot be one of the scale of the other ones, which are sorted."""
+    least, most = float(others[0]), float(others[-1])
+    extent = most - least
+    if abs(value) < CERTAIN and n < FEWEST_SMALL:
+        return False
+    if value > 0:
+        gap = value - most
+        return gap > (2 * extent if value < CERTAIN else extent)
+    if value == -1.0:
+        if least < 0:
+            return False
+        whole = bool((others == np.floor(others)).all())
+        # whole numbers that begin at 0 may go on to -1, as temperatures do
+        return least >= 1 or extent >= WIDE if whole else True
+    if value <= -CERTAIN and least >= 0:
+        return True
+    return least - value > (2 * extent if value > -CERTAIN else extent)
+
+
+def _in_text(table: Table) -> Iterator[Found]:
+    """Columns of text that would be numbers without one or a few words for missing values."""
+    import polars as pl
+
+    for column in table.labels.iter_columns():
+        if column.dtype == pl.String:
+            yield from _words_in(column)
+
+
+def _words_in(column: pl.Series) -> Iterator[Found]:
+    text = column.str.strip_chars().str.to_lowercase()
+    coded = text.is_in(list(WORDS)).fill_null(False)
+    n_coded = int(coded.sum())
+    if not n_coded:
+        return
+    numbers = numbers_in_text(column.set(coded, None))
+    if numbers is None or numbers.count() < MOSTLY * len(column):
+        return
+    counted = column.filter(coded).str.strip_chars().value_counts(sort=True)
+    for word, n in counted.rows():
+        yield Found(str(word), column.name, int(n), 0.0, 0.0)
+
+
+# Counts whose rows differ much in their sums, as those of cells or texts: a suggestion.
+
+
+ZEROS = 0.5  # share of zeros from which a table is one of sparse counts
+UNEQUAL = 3.0  # ratio of large to small sums of rows
+FEWEST_COUNTED = 20  # rows and columns
+ROWS_LOOKED_AT = 2000
+BYTE = 255  # the largest value of pixels, which are no counts
+
+
+def count_notes(table: Table, options: TableOptions) -> list[str]:
+    """The suggestion to normalize rows of a sparse matrix of counts, unless the user said so."""
+    X = table.features
+    if options.normalize or not is_sparse(X) or min(X.shape) < FEWEST_COUNTED:
+        return []
+    some = X[:: max(1, X.shape[0] // ROWS_LOOKED_AT)]
+    values = some.data
+    if not values.size or some.nnz > (1 - ZEROS) * some.shape[0] * some.shape[1]:
+        return []
+    whole = values.min() >= 0 and (values == np.floor(values)).all()
+    if not whole or values.max() in (1, BYTE):
+        return []
+    sums = np.asarray(some.sum(axis=1)).ravel()
+    low, high = np.quantile(sums[sums > 0], [0.05, 0.95])
+    if high < UNEQUAL * low:
+        return []
+    advice = options.spelling.option("normalize", "cpm,log1p")
+    return [
+        f"these look like counts whose rows have very different sums ({low:g} to {high:g} for most "
+        f"rows), which a map would show first; {advice} makes rows comparable"
+    ]
+
+
+# One column or one row that carries nearly all variance of a table: the map shows little else.
+
+
+NEARLY_ALL = 0.9
+FEWEST_ROWS = 20  # of fewer rows, one that is alone has a large share anyhow
+
+
+class Dominant(NamedTuple):
+    """A column or a row, and its share of the variance."""
+
+    kind: str  # "column" or "row"
+    name: str
+    share: float
+
+
+def dominating(X: Any, names: Sequence[str] | None, ids: Sequence[Any]) -> list[Dominant]:
+    """The column and the row that carry nearly all variance of the prepared rows, if there are any.
+
+    Two passes over the rows, in blocks.
+    """
+    n, p = X.shape
+    if n < 2 or p < 2:
+        return []
+    columns, rows = _squares(X if is_sparse(X) else np.asarray(X))
+    total = float(columns.sum())
+    if not np.isfinite(total) or total <= 0:
+        return []
+    found = []
+    place = int(np.argmax(columns))
+    if columns[place] > NEARLY_ALL * total:
+        name = f"column {place}" if names is None else str(names[place])
+        found.append(Dominant("column", name, float(columns[place]) / total))
+    row = int(np.argmax(rows))
+    if n >= FEWEST_ROWS and rows[row] > NEARLY_ALL * total:
+        found.append(Dominant("row", str(ids[row]), float(rows[row]) / total))
+    return found
+
+
+def _squares(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of squared deviations from the column means, of each column and of each row."""
+    n, p = X.shape
+    values = X.data if is_sparse(X) else X
+    size = largest(values)
+    unit = 1.0 / size if np.isfinite(size) and size > 0 else 1.0  # squares stay in range
+    if is_sparse(X):
+        Z = X.astype(np.float64) * unit
+        mean = np.asarray(Z.mean(axis=0)).ravel()
+        squares = Z.multiply(Z)
+        columns = np.asarray(squares.sum(axis=0)).ravel() - n * mean**2
+        rows = np.asarray(squares.sum(axis=1)).ravel() - 2.0 * (Z @ mean) + float(mean @ mean)
+        return np.maximum(columns, 0.0), np.maximum(rows, 0.0)
+    mean = X.mean(axis=0, dtype=np.float64)
+    columns, rows = np.zeros(p), np.empty(n)
+    for block in row_blocks(n, rows_within(8 * p, 2**21)):
+        Z = (X[block] - mean) * unit
+        np.square(Z, out=Z)
+        columns += Z.sum(axis=0)
+        rows[block] = Z.sum(axis=1)
+    return columns, rows
+
+
+def dominating_note(found: Dominant, scaled: bool, say: Any) -> str:
+    """The caution for a person, with what to do; ``say`` spells an option."""
+    what = found.name if found.name.startswith("column ") else f"{found.kind} {found.name!r}"
+    text = f"{what} carries {found.share:.1%} of the variance: the map shows little else"
+    if found.kind == "row":
+        return f"{text}; if it is an error or an outlier, leave this row out"
+    drop = f", {say('drop', found.name)} leaves it out" if what != found.name else ""
+    equal = "" if scaled else f"; {say('scale', 'standard')} gives all columns the same weight"
+    return f"{text}{equal}{drop}" if equal else f"{text}{drop}"

@@ -1,0 +1,278 @@
+"""Columns that hold one vector per row, such as the embeddings of texts or images.
+
+A column of lists, arrays or structs of numbers becomes one column per number: ``embedding_0``,
+``embedding_1``, ..., or ``place.x``, ``place.y`` for the fields of a struct. If a table has one
+column of lists, its numbers are the features, and other columns of numbers beside it are labels. A
+struct is the features alone if it has at least as many numbers as stand beside it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._base.errors import DataError, count, listing
+from lowland.tables.budget import require_for_table
+from lowland.tables.columns.guessing import guess_roles
+from lowland.tables.contents import Contents, Request
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BLOCK = 1 << 20  # numbers that are copied at a time, so that both orders stay in the cache
+
+
+def is_vector(dtype: pl.DataType) -> bool:
+    """Whether each value of a column is a list, an array or a struct of numbers."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Struct):
+        return bool(dtype.fields) and all(_is_number(field.dtype) for field in dtype.fields)
+    if isinstance(dtype, pl.List):
+        return _is_number(dtype.inner) or dtype.inner == pl.Null
+    return isinstance(dtype, pl.Array) and _is_number(_innermost(dtype))
+
+
+def _is_number(dtype: Any) -> bool:
+    import polars as pl
+
+    return dtype.is_numeric() and not isinstance(dtype, pl.Decimal)
+
+
+def _innermost(dtype: Any) -> Any:
+    import polars as pl
+
+    while isinstance(dtype, pl.Array):
+        dtype = dtype.inner
+    return dtype
+
+
+def needed_vectors(schema: Mapping[str, pl.DataType], request: Request) -> list[str]:
+    """The columns of vectors that the request is about; their order is that of the table."""
+    import polars as pl
+
+    found = [name for name, dtype in schema.items() if is_vector(dtype)]
+    if request.vector is not None:
+        return [request.vector]
+    if request.columns is not None:
+        missing = [name for name in request.columns if name not in schema]
+        return [
+            name
+            for name in found
+            if name in request.columns or any(map(_names_of(name, schema[name]), missing))
+        ]
+    apart = {*request.labels, *request.drop, request.id_column}
+    found = [name for name in found if name not in apart]
+    lists = [name for name in found if not isinstance(schema[name], pl.Struct)]
+    return lists or found
+
+
+def _names_of(vector: str, dtype: pl.DataType) -> Any:
+    """Whether a name is that of a number of a vector."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Struct):
+        return {f"{vector}.{field.name}" for field in dtype.fields}.__contains__
+    start = f"{vector}_"
+    return lambda name: name.startswith(start) and name[len(start) :].isdecimal()
+
+
+def vector_bytes(dtype: pl.DataType, first: pl.Series) -> int:
+    """Bytes of one vector, judged from the type or the first rows of its column."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Struct):
+        return 8 * len(dtype.fields)
+    if isinstance(dtype, pl.List):
+        size = int(first.list.len().max() or 0) if len(first) else 0
+    else:
+        size = math.prod(_shape(dtype))
+    inner = _innermost(dtype.inner if isinstance(dtype, pl.List) else dtype)
+    return size * (4 if inner == pl.Float32 else 8)
+
+
+def _shape(dtype: Any) -> tuple[int, ...]:
+    return tuple(dtype.shape)
+
+
+def expanded(source: str, contents: Contents, request: Request) -> tuple[Contents, Request]:
+    """The same contents with a column for each number of the vectors that are features.
+
+    A vector that the request names among its columns stands for its numbers.
+    """
+    schema = contents.frame.schema
+    if contents.matrix is not None:
+        return contents, request
+    names = check_choice(source, schema, request)
+    if not names:
+        return contents, request
+    frame, made = contents.frame, {}
+    for name in names:
+        block = _expanded_column(source, frame[name])
+        _refuse_taken(source, name, block.columns, frame.columns)
+        frame = frame.drop(name).hstack(block)
+        made[name] = block.columns
+    contents = dataclasses.replace(contents, frame=frame)
+    if request.columns is None:
+        return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
+    columns = [number for name in request.columns for number in made.get(name, [name])]
+    if contents.id_name is None and request.id_column is None:
+        rest = [name for name in schema if name not in {*columns, *request.labels}]
+        contents = dataclasses.replace(contents, id_name=_row_id(frame, rest))
+    return contents, request._replace(columns=tuple(columns))
+
+
+def _set_apart(
+    contents: Contents,
+    schema: Mapping[str, pl.DataType],
+    vector: str,
+    width: int,
+    request: Request,
+) -> Contents:
+    """The numbers beside a vector become labels, and a column called id the row id."""
+    import polars as pl
+
+    id_name = contents.id_name
+    notes = [*contents.notes, f"column {vector!r} is read as a vector of {count(width, 'number')}"]
+    given = {*contents.labels, *request.labels, *request.use, id_name, request.id_column}
+    beside = [name for name, dtype in schema.items() if dtype.is_numeric() and name not in given]
+    if isinstance(schema[vector], pl.Struct) and width < len(beside):
+        return dataclasses.replace(contents, notes=tuple(notes))
+    if id_name is None and request.id_column is None:
+        id_name = _row_id(contents.frame, [name for name in schema if name not in given])
+        beside = [name for name in beside if name != id_name]
+    if beside:
+        shown = listing(beside, 4, quote=False)
+        notes.append(f"numbers beside the vector are labels: {shown} (--use takes them back)")
+    labels = (*contents.labels, *beside)
+    return dataclasses.replace(contents, labels=labels, id_name=id_name, notes=tuple(notes))
+
+
+def _row_id(frame: pl.DataFrame, names: Collection[str]) -> str | None:
+    """The column whose name is that of an id and whose values all differ, if there is one."""
+    known = {*frame.columns}
+    free = [name for name in names if name in known]
+    guesses = guess_roles(frame, free, needs_id=True, names_only=True)
+    return next((guess.name for guess in guesses if guess.role == "id"), None)
+
+
+def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Request) -> list[str]:
+    """The columns of vectors that become features; several are refused if none was chosen."""
+    if request.vector is not None:
+        _check_vector(source, schema, request.vector)
+    names = needed_vectors(schema, request)
+    if request.columns is None and len(names) > 1:
+        shown = [f"{name!r} ({schema[name]})" for name in names]
+        raise DataError(
+            f"{source}: {len(names)} columns hold vectors: {listing(shown, quote=False)}; "
+            f"choose one of them with vector={names[0]!r} (--vector {names[0]})."
+        )
+    return names
+
+
+def _check_vector(source: object, schema: Mapping[str, pl.DataType], name: str) -> None:
+    known = [found for found, dtype in schema.items() if is_vector(dtype)]
+    if name in known:
+        return
+    if name in schema and _is_nested_list(schema[name]):
+        raise DataError(
+            f"{source}: column {name!r} holds lists of lists ({schema[name]}), expected one list "
+            "of numbers per row; write the numbers of each row one after another."
+        )
+    there = f"its type is {schema[name]}" if name in schema else "there is no such column"
+    shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
+    raise DataError(f"{source}: {name!r} is no column of lists of numbers, {there}; {shown}.")
+
+
+def _is_nested_list(dtype: Any) -> bool:
+    return bool(getattr(dtype, "inner", None)) and dtype.inner.is_nested()
+
+
+def _refuse_taken(source: str, vector: str, names: list[str], taken: list[str]) -> None:
+    both = set(names) & set(taken)
+    if both:
+        raise DataError(
+            f"{source}: the vector {vector!r} would make a column {min(both)!r}, which there is "
+            "already; rename one of them."
+        )
+
+
+def _expanded_column(source: str, column: pl.Series) -> pl.DataFrame:
+    """One column per number, contiguous in memory one after another."""
+    import polars as pl
+
+    if isinstance(column.dtype, pl.Struct):
+        fields = column.struct.unnest()
+        return fields.rename({name: f"{column.name}.{name}" for name in fields.columns})
+    width = _checked_width(source, column)
+    inner = _innermost(column.dtype.inner)
+    dtype = np.float32 if inner == pl.Float32 else np.float64
+    require_for_table(
+        f"{source}: column {column.name!r}", len(column), width, width * np.dtype(dtype).itemsize
+    )
+    block = np.empty((len(column), width), dtype, order="F")
+    step, start = max(1, BLOCK // max(width, 1)), 0
+    for chunk in column.get_chunks():
+        for begin in range(0, len(chunk), step):
+            some = chunk.slice(begin, step)
+            block[start : start + len(some)] = _rows(some, width)
+            start += len(some)
+    names = [f"{column.name}_{i}" for i in range(width)]
+    return pl.from_numpy(block, schema=names, orient="row")
+
+
+def _rows(column: pl.Series, width: int) -> np.ndarray:
+    """The vectors as rows of an array; NaN where a vector or a number is missing."""
+    import polars as pl
+
+    known = column.is_not_null().to_numpy()
+    if not known.all():
+        block = np.full((len(column), width), np.nan)
+        if known.any():
+            block[known] = _rows(column.drop_nulls(), width)
+        return block
+    while column.dtype.is_nested():
+        column = (
+            column.explode(empty_as_null=False, keep_nulls=False)
+            if isinstance(column.dtype, pl.List)
+            else column.explode()
+        )
+    if column.has_nulls():
+        column = column.cast(pl.Float64).fill_null(np.nan)
+    return column.to_numpy().reshape(-1, width)
+
+
+def _checked_width(source: str, column: pl.Series) -> int:
+    """How many numbers each vector has; vectors of different lengths are refused."""
+    import polars as pl
+
+    where = f"{source}: column {column.name!r}"
+    if isinstance(column.dtype, pl.Array):
+        width = math.prod(_shape(column.dtype))
+        lengths = None
+    else:
+        lengths = column.list.len()
+        known = lengths.drop_nulls()
+        width = int(known[0]) if len(known) else 0
+        empty = (lengths == 0).fill_null(False)
+        if empty.any():
+            row = int(empty.arg_true()[0])
+            raise DataError(
+                f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
+                f"aside as a label (--label {column.name})."
+            )
+        other = (lengths != width).fill_null(False)
+        if other.any():
+            row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
+            raise DataError(
+                f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
+                f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
+                f"a label (--label {column.name})."
+            )
+    if width == 0:
+        raise DataError(f"{where} holds no numbers, only empty lists.")
+    return width

@@ -1,0 +1,463 @@
+"""Matrices of distances in files: with or without names, square or condensed."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError
+from lowland._base.validation import is_sparse
+from lowland.tables.budget import require_for_table
+from lowland.tables.contents import Contents, Request
+from lowland.tables.finite import as_floats
+from lowland.tables.formats.anndata_object import DISTANCES
+from lowland.tables.formats.arrays import load_npy, load_npz
+from lowland.tables.formats.columnar import read_arrow, read_parquet
+from lowland.tables.formats.delimited import UNNAMED, read_delimited, split_text
+from lowland.tables.formats.dialect import MISSING, looks_numeric, records
+from lowland.tables.formats.h5ad import read_h5ad
+from lowland.tables.formats.ndjson import read_ndjson
+from lowland.tables.formats.numerals import without_marks
+from lowland.tables.formats.sparse import read_matrix_market
+from lowland.tables.formats.workbooks import read_workbook
+from lowland.tables.opening import File
+from lowland.tables.sources import bundled, recognized, refuse_address
+from lowland.tables.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lowland.datasets import Dataset
+
+# Checks of a matrix of distances; an error names the first entry that fails.
+
+
+# d_ij and d_ji may differ by rounding, for example in files with six digits or from float32.
+SAME = 1e-5
+SELF = (
+    "but a row is at distance 0 from itself; if these are similarities, say so "
+    "(similarities=True, --similarities)"
+)
+BLOCK = 1 << 22  # numbers compared at a time: 32 MB
+
+
+def checked_dense(
+    source: str, D: np.ndarray, names: Sequence[str] | None, *, allow_missing: bool
+) -> tuple[np.ndarray, int]:
+    """The distances, and how many were filled in from the other side of the diagonal."""
+    if D.ndim != 2 or D.shape[0] != D.shape[1] or D.shape[0] == 0:
+        raise _not_square(source, D.shape)
+    place = _Places(source, names)
+    D, mirrored = _mirrored(D)
+    if not allow_missing:
+        place.refuse_first(
+            np.isnan(D),
+            D,
+            "is not known; fill it in, or allow missing distances (mds, nonmetric_mds, sammon)",
+        )
+    place.refuse_first(np.isinf(D), D, "is infinite")
+    place.refuse_first(D < 0, D, "is negative")
+    largest = float(np.nanmax(D, initial=0.0))
+    diagonal = np.diagonal(D)
+    bad = np.flatnonzero(diagonal > SAME * largest)
+    if bad.size:
+        i = int(bad[0])
+        raise place.error(i, i, f"is {diagonal[i]:g}, {SELF}")
+    step = max(1, BLOCK // D.shape[0])
+    for start in range(0, D.shape[0], step):
+        rows = slice(start, start + step)
+        here, there = D[rows], D[:, rows].T
+        unequal = np.abs(here - there) > SAME * np.maximum(here, there)
+        if unequal.any():
+            i, j = (int(k[0]) for k in np.nonzero(unequal))
+            raise place.unequal(start + i, j, here[i, j], there[i, j])
+    return D, mirrored
+
+
+def _mirrored(D: np.ndarray) -> tuple[np.ndarray, int]:
+    """Distances given on one side of the diagonal are copied to the other; the diagonal is 0."""
+    missing = np.isnan(D)
+    if not missing.any():
+        return D, 0
+    D = np.where(missing, D.T, D)
+    diagonal = np.diagonal(missing).copy()
+    D[diagonal, diagonal] = 0.0
+    known = ~np.isnan(D) & missing
+    return D, int(known.sum() - diagonal.sum())
+
+
+def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_missing: bool) -> Any:
+    """Checked distances; a pair stored twice has equal values. Dense if every pair is stored."""
+    n = D.shape[0]
+    if n != D.shape[1]:
+        raise _not_square(source, D.shape)
+    place = _Places(source, names)
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(D.indptr))
+    columns = D.indices.astype(np.int64)
+    for bad, what in (
+        (np.isnan(D.data) & (not allow_missing), "is not known; leave it out"),
+        (np.isinf(D.data), "is infinite"),
+        (D.data < 0, "is negative"),
+    ):
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise place.error(int(rows[k]), int(columns[k]), f"{what} ({D.data[k]:g})")
+    diagonal = np.flatnonzero(D.diagonal() > SAME * D.data.max(initial=0.0))
+    if diagonal.size:
+        i = int(diagonal[0])
+        raise place.error(i, i, f"is {D[i, i]:g}, {SELF}")
+    keys, mirror = rows * n + columns, columns * n + rows  # keys ascend: CSR is sorted
+    there = np.minimum(np.searchsorted(keys, mirror), max(keys.size - 1, 0))
+    both = keys[there] == mirror
+    here, back = D.data[both], D.data[there[both]]
+    unequal = np.flatnonzero(np.abs(here - back) > SAME * np.maximum(here, back))
+    if unequal.size:
+        k = np.flatnonzero(both)[unequal[0]]
+        raise place.unequal(int(rows[k]), int(columns[k]), D.data[k], D.data[there[k]])
+    complete = int((rows != columns).sum()) == n * (n - 1)
+    return D.toarray() if complete else D
+
+
+class _Places:
+    """Names of entries in messages."""
+
+    def __init__(self, source: str, names: Sequence[str] | None) -> None:
+        self.source, self.names = source, names
+
+    def name(self, i: int) -> str:
+        return str(i) if self.names is None else repr(self.names[i])
+
+    def error(self, i: int, j: int, what: str) -> DataError:
+        return DataError(
+            f"{self.source}: the distance in row {self.name(i)}, column {self.name(j)} {what}."
+        )
+
+    def unequal(self, i: int, j: int, here: float, there: float) -> DataError:
+        return self.error(
+            i, j, f"is {here:g}, but {there:g} the other way round; distances are symmetric"
+        )
+
+    def refuse_first(self, bad: np.ndarray, D: np.ndarray, what: str) -> None:
+        if bad.any():
+            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            count = int(bad.sum())
+            more = f" (the first of {count} such places)" if count > 1 else ""
+            value = "" if np.isnan(D[i, j]) else f" ({D[i, j]:g})"
+            raise self.error(i, j, f"{what}{value}{more}")
+
+
+def _not_square(source: str, shape: tuple[int, ...]) -> DataError:
+    if len(shape) != 2:
+        return DataError(f"{source}: the array has shape {shape}, expected a square of distances.")
+    return DataError(
+        f"{source}: {shape[0]} rows and {shape[1]} columns; a matrix of distances is square."
+    )
+
+
+# Similarities between rows as distances: d_ij = sqrt(s_ii + s_jj - 2 s_ij).
+#
+# This is the distance between two points whose inner products are the similarities (Gower 1966).
+# For correlations, whose diagonal is 1, it is sqrt(2 (1 - r)). Tables of judged similarities
+# often leave the diagonal empty or 0; if all similarities are at most 1, it is taken to be 1.
+
+
+def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.ndarray, list[str]]:
+    """The distances of a square matrix of similarities, and what is to be said about it.
+
+    In a sparse matrix, absent pairs have the similarity 0.
+    """
+    if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
+        shape = " x ".join(map(str, S.shape))
+        raise DataError(f"{source}: is {shape}; a matrix of similarities is square.")
+    n = S.shape[0]
+    require_for_table(source, n, n, 3 * 8 * n)
+    if is_sparse(S):
+        S = S.toarray()
+    if S.dtype.kind not in "biuf":
+        raise DataError(f"{source}: holds {S.dtype}, expected real numbers.")
+    S = np.where(np.isnan(S), S.T, S) if S.dtype.kind == "f" else S
+    S = S.astype(np.float64)
+    notes = ["similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)"]
+    diagonal = np.diagonal(S)
+    empty = np.isnan(diagonal).all() or not diagonal.any()
+    others = np.abs(S[~np.eye(n, dtype=bool)])
+    if empty and others.any() and others.max() <= 1:
+        np.fill_diagonal(S, 1.0)
+        notes.append("the diagonal is empty: the similarity of a row with itself is taken to be 1")
+
+    def refuse(bad: np.ndarray, what: str) -> None:
+        if bad.any():
+            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            row, column = (str(k) if names is None else repr(names[k]) for k in (i, j))
+            more = f"; this is the first of {int(bad.sum())} such places" if bad.sum() > 1 else ""
+            place = f"{source}: the similarity in row {row}, column {column} ({S[i, j]:g})"
+            raise DataError(f"{place} {what}{more}.")
+
+    refuse(~np.isfinite(S), "is missing or infinite")
+    greatest = float(np.abs(S).max())
+    refuse(np.abs(S - S.T) > SAME * greatest, "is another one the other way round")
+    diagonal = np.diagonal(S)
+    squares = diagonal[:, None] + diagonal - 2.0 * S
+    refuse(
+        squares < -4.0 * SAME * greatest,
+        "is larger than those of the two rows with themselves; distances need no conversion",
+    )
+    np.maximum(squares, 0.0, out=squares)
+    squares = np.maximum(squares, squares.T)  # of two that differ by rounding
+    np.fill_diagonal(squares, 0.0)
+    return np.sqrt(squares, out=squares), notes
+
+
+class RawDistances(NamedTuple):
+    """Distances in any shape, and names and labels of the rows if there are any."""
+
+    values: Any
+    names: list[str] | None = None
+    labels: dict[str, np.ndarray] | pl.DataFrame = {}
+    notes: tuple[str, ...] = ()
+
+
+def read_distances(
+    source: str | os.PathLike[str],
+    *,
+    part: str | None = None,
+    allow_missing: bool = False,
+    similarities: bool = False,
+) -> Table:
+    """Read a matrix of distances, for ``metric="precomputed"``.
+
+    CSV and TSV with or without a header and a first column of names, which become the row ids;
+    NPY and NPZ; Parquet, Arrow and NDJSON tables; sparse matrices (NPZ of SciPy, MatrixMarket,
+    H5AD), in which a pair that is not stored is not known. One row or column of n (n - 1) / 2
+    numbers is a condensed matrix in SciPy's order. A distance given on one side of the diagonal
+    only counts for both.
+
+    Parameters
+    ----------
+    source : str or path
+        The name of a bundled table of distances such as ``eurodist``, or a file, which may be
+        compressed by gzip.
+    part : str, optional
+        The array of an NPZ file; the part of an H5AD file, by default ``obsp/distances``.
+    allow_missing : bool, default=False
+        Whether distances may be unknown; they are NaN then.
+    similarities : bool, default=False
+        Whether the numbers are similarities, such as correlations or inner products, which become
+        the distances d_ij = sqrt(s_ii + s_jj - 2 s_ij); that is sqrt(2 (1 - r)) for correlations.
+
+    Returns
+    -------
+    Table
+        Its features are the distances: an array, or a CSR matrix where they are sparse.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not square, or a distance is negative, infinite, unknown, unequal to its
+        mirror image, or not zero on the diagonal; the first such place is named.
+
+    Examples
+    --------
+    >>> table = read_distances("eurodist")
+    >>> table.shape, table.ids[0]
+    ((21, 21), 'Athens')
+    """
+    name, path = os.fspath(source), Path(source)
+    refuse_address(name)
+    data = bundled(source)
+    if data is not None:
+        found = bundled_distances(data)
+        return distance_table(name, found, allow_missing, similarities=similarities)
+    if path.is_dir():
+        raise DataError(f"{name}: is a folder; distances are read from a file.")
+    with recognized(path, LOADERS, part) as (file, suffix, notes):
+        found = LOADERS[suffix](file, Request(part=part))
+        part = part or (DISTANCES if suffix == ".h5ad" else None)
+    found = found._replace(notes=(*notes, *found.notes))
+    table = distance_table(name, found, allow_missing, similarities=similarities)
+    return dataclasses.replace(table, part=part)
+
+
+def distance_table(
+    source: str, found: RawDistances, allow_missing: bool, *, similarities: bool = False
+) -> Table:
+    """The table of a matrix of distances, once they are checked."""
+    import polars as pl
+
+    D, notes = found.values, list(found.notes)
+    if similarities:
+        D, notes = distances_of(source, D, found.names)
+    if is_sparse(D):
+        D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
+    else:
+        if D.dtype.kind not in "biuf":
+            raise DataError(f"{source}: holds {D.dtype}, expected real numbers.")
+        D = as_floats(D)
+        if D.ndim == 1 or (D.ndim == 2 and 1 in D.shape and D.size > 1):
+            D = _expanded(source, D.reshape(-1))
+            notes.append(f"{D.shape[0]} rows from a condensed matrix of distances")
+        D, mirrored = checked_dense(source, D, found.names, allow_missing=allow_missing)
+        if mirrored:
+            notes.append(f"{mirrored} distances are given on one side of the diagonal only")
+    ids = pl.Series("row", np.arange(D.shape[0]) if found.names is None else found.names)
+    labels = pl.DataFrame(found.labels)
+    return Table(source, D, labels, ids, notes=tuple(notes), has_ids=found.names is not None)
+
+
+def bundled_distances(data: Dataset) -> RawDistances:
+    """The distances of a bundled data set; true coordinates become labels."""
+    if not data.distances:
+        raise DataError(
+            f"{data.name}: holds columns, no distances between rows; read it as a table."
+        )
+    truth = {} if data.truth is None else {f"truth_{i + 1}": t for i, t in enumerate(data.truth.T)}
+    labels = {name: np.ascontiguousarray(column) for name, column in truth.items()}
+    return RawDistances(data.X, list(data.feature_names), labels)
+
+
+def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
+    """The square matrix of a condensed one."""
+    from scipy.spatial.distance import squareform
+
+    n = (1 + math.isqrt(1 + 8 * condensed.size)) // 2
+    if n * (n - 1) // 2 != condensed.size:
+        raise DataError(
+            f"{source}: {condensed.size} numbers are no condensed matrix of distances, which has "
+            f"n (n - 1) / 2: {n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}."
+        )
+    require_for_table(source, n, n, n * (condensed.itemsize + 2))  # 2 for the masks of the checks
+    return squareform(condensed, checks=False)
+
+
+def _load_text(file: File, request: Request) -> RawDistances:
+    """Find out from the shape whether the first line is a header and the first column has names.
+
+    There are n distances per line on n lines; one more line is a header, one more field a name.
+    """
+    with split_text(file, headed=False) as (text, dialect):
+        first = next(
+            fields for _, fields in records(text, dialect.separator, dialect.skipped) if fields
+        )
+        width, lines = len(first), _line_count(text, dialect.skipped)
+        named = not all(_is_distance(field) for field in first[1:])
+        if lines == width - 1:
+            headed = False
+        elif lines == width:  # a square of numbers, or header and names around a smaller one
+            headed = named or not (first[0].strip() and _is_distance(first[0]))
+        else:
+            headed = named or lines == width + 1 or not looks_numeric(first[0])
+    with split_text(file, headed=headed) as (text, dialect):
+        contents = read_delimited(text, dialect, Request())
+    return distances_in_frame(file, contents, headed=headed)
+
+
+def _is_distance(field: str) -> bool:
+    return looks_numeric(field) or field.strip().lower() in MISSING
+
+
+def _load_frame(
+    reader: Callable[[File, Request], Contents],
+) -> Callable[[File, Request], RawDistances]:
+    return lambda file, request: distances_in_frame(file, reader(file, request), headed=True)
+
+
+def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
+    """The columns of numbers, without the column of names if there is one."""
+    import polars as pl
+
+    frame, names = contents.frame, None
+    first = contents.id_name or (frame.columns[0] if frame.width else "")
+    is_name = first == contents.id_name or frame.width == frame.height + 1
+    if first and is_name and frame.width > 1:
+        names = [str(name) for name in frame[first]]
+        frame = frame.drop(first)
+    columns = [_numbers(file, column) for column in frame.iter_columns()]
+    values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
+    if headed and frame.width == frame.height:
+        header = frame.columns
+        if names is None:
+            names = header
+        for place, (row, column) in enumerate(zip(names, header, strict=True)):
+            if row.strip() != column.strip():
+                raise DataError(
+                    f"{file}: row {place} is called {row!r}, but column {place} is called "
+                    f"{column!r}; rows and columns of distances have the same order."
+                )
+    notes = tuple(note for note in contents.notes if note != UNNAMED)
+    return RawDistances(values, names, pl.DataFrame(), notes)
+
+
+def _numbers(file: object, column: pl.Series) -> np.ndarray:
+    import polars as pl
+
+    if column.dtype == pl.String:
+        text = without_marks(column)
+        column = text.cast(pl.Float64, strict=False)
+        odd = text.is_not_null() & column.is_null()
+        if odd.any():
+            row = int(odd.arg_true()[0])
+            raise DataError(
+                f"{file}: row {row}, column {column.name!r} holds {text[row]!r}, "
+                "expected a distance."
+            )
+    elif not (column.dtype.is_numeric() or column.dtype == pl.Null):
+        raise DataError(
+            f"{file}: column {column.name!r} must hold distances, but its type is {column.dtype}."
+        )
+    return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _line_count(file: File, skipped: int) -> int:
+    """Lines that are not blank, after those that are skipped."""
+    with file.path.open("rb") as lines:
+        return sum(not line.isspace() for line in itertools.islice(lines, skipped, None))
+
+
+def _load_npz(file: File, request: Request) -> RawDistances:
+    archive = load_npz(file, request.part, ndim=(2, 1))
+    names = archive.beside.pop("feature_names", None)
+    return RawDistances(archive.matrix, None if names is None else names.tolist(), archive.beside)
+
+
+def _load_h5ad(file: File, request: Request) -> RawDistances:
+    return distances_in_contents(file, read_h5ad(file, Request(part=request.part or DISTANCES)))
+
+
+def distances_in_contents(file: object, contents: Contents) -> RawDistances:
+    """The distances of a part of an AnnData, with names and labels of its rows."""
+    if contents.matrix is None or contents.matrix_names is not None:
+        raise DataError(f"{file}: distances are in a part such as 'obsp/distances'.")
+    names, labels = None, contents.frame
+    if contents.id_name is not None:
+        names = labels[contents.id_name].to_list()
+        labels = labels.drop(contents.id_name)
+    return RawDistances(contents.matrix, names, labels)
+
+
+LOADERS: dict[str, Callable[[File, Request], Any]] = {
+    ".arrow": _load_frame(read_arrow),
+    ".csv": _load_text,
+    ".dat": _load_text,
+    ".data": _load_text,
+    ".feather": _load_frame(read_arrow),
+    ".h5ad": _load_h5ad,
+    ".ipc": _load_frame(read_arrow),
+    ".jsonl": _load_frame(read_ndjson),
+    ".mtx": lambda file, request: RawDistances(read_matrix_market(file, request).matrix),
+    ".ndjson": _load_frame(read_ndjson),
+    ".npy": lambda file, request: RawDistances(load_npy(file)),
+    ".npz": _load_npz,
+    ".parquet": _load_frame(read_parquet),
+    ".tab": _load_text,
+    ".tsv": _load_text,
+    ".txt": _load_text,
+    ".xlsm": _load_frame(read_workbook),
+    ".xlsx": _load_frame(read_workbook),
+}

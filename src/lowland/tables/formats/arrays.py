@@ -1,0 +1,243 @@
+"""NPY and NPZ: plain arrays only; pickled objects are never loaded."""
+
+from __future__ import annotations
+
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable
+from itertools import chain
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError, unknown_name
+from lowland.tables.budget import refuse_bomb, refuse_emptiness, require_for_table
+from lowland.tables.contents import Contents, Request, named_matrix, unreadable
+from lowland.tables.finite import as_floats
+from lowland.tables.formats.sparse import SPARSE_MEMBERS, from_members
+from lowland.tables.opening import File
+
+# Errors that numpy and zipfile raise on truncated, damaged and forged files.
+BROKEN = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+LABEL_KINDS = "biufUM"
+SPARSE_NAMES = {"_is_array", "format", "shape", *chain(*SPARSE_MEMBERS.values())}
+
+
+class Header(NamedTuple):
+    """Shape and type of an array that is still on disk."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def is_pickled(self) -> bool:
+        return self.dtype.hasobject
+
+    @property
+    def n_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return "(pickled objects, never loaded)" if self.is_pickled else str(self.shape)
+
+
+class Archive(NamedTuple):
+    """The array asked for, and the other arrays of the archive."""
+
+    matrix: Any
+    where: str
+    beside: dict[str, np.ndarray]
+    unused: list[str]
+
+
+def read_npy(file: File, request: Request) -> Contents:
+    """One two-dimensional array of numbers, rows by columns."""
+    return named_matrix(checked_matrix(load_npy(file), str(file)), None, {})
+
+
+def load_npy(file: File) -> np.ndarray:
+    """The array, whatever its shape."""
+    try:
+        with file.path.open("rb") as opened:
+            header = _header(opened)
+            _require(file, header, file.size)
+            opened.seek(0)
+            return np.lib.format.read_array(opened, allow_pickle=False)
+    except DataError:
+        raise
+    except BROKEN as error:
+        raise _broken(file, "NPY", error) from error
+
+
+def read_npz(file: File, request: Request) -> Contents:
+    """The array ``X``, the only two-dimensional one, or the ``part`` asked for.
+
+    1-D arrays of its length are labels. What ``scipy.sparse.save_npz`` wrote is a sparse matrix.
+    """
+    archive = load_npz(file, request.part)
+    matrix, beside = archive.matrix, dict(archive.beside)
+    if isinstance(matrix, np.ndarray):
+        matrix = checked_matrix(matrix, archive.where)
+    names = beside.pop("feature_names", None)
+    if names is not None and (names.dtype.kind != "U" or names.shape != matrix.shape[1:]):
+        names = None
+    unused = sorted(archive.unused)
+    notes = [f"arrays that are not used: {', '.join(unused)}"] if unused else []
+    return named_matrix(matrix, None if names is None else names.tolist(), beside, notes)
+
+
+def load_npz(file: File, part: str | None, *, ndim: tuple[int, ...] = (2,)) -> Archive:
+    """The chosen array of an archive with its labels; other arrays are not unpacked."""
+    if not zipfile.is_zipfile(file.path):
+        raise unreadable(file, "NPZ", "it is not a zip archive, or it is cut short")
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            return _chosen(file, archive, part, ndim)
+    except DataError:
+        raise
+    except BROKEN as error:
+        raise _broken(file, "NPZ", error) from error
+
+
+def _chosen(
+    file: File, archive: zipfile.ZipFile, part: str | None, ndim: tuple[int, ...]
+) -> Archive:
+    headers: dict[str, Header] = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as member:
+                headers[name.removesuffix(".npy")] = _header(member)
+
+    loaded: set[str] = set()
+
+    def load(names: Iterable[str]) -> dict[str, np.ndarray]:
+        names = list(names)
+        loaded.update(names)
+        # Summed up, because members may share the same few bytes.
+        refuse_bomb(file, sum(headers[name].n_bytes for name in loaded), file.size)
+        return {name: _load(file, archive, name, headers[name]) for name in names}
+
+    where = str(file)
+    if part is None and {"format", "shape", "data"} <= headers.keys():
+        taken = SPARSE_NAMES & headers.keys()
+        _check_emptiness(file, load({"shape"})["shape"], headers["data"])
+        matrix: Any = from_members(file, load(taken))
+    else:
+        key = _matrix_key(file, headers, part, ndim)
+        taken, where = {key}, f"{file}, array {key!r}"
+        matrix = load(taken)[key]
+    beside = load(
+        name
+        for name, header in headers.items()
+        if name not in taken and _goes_beside(name, header, matrix.shape)
+    )
+    unused = [name for name in headers if name not in taken and name not in beside]
+    return Archive(matrix, where, beside, unused)
+
+
+def _check_emptiness(file: File, shape: np.ndarray, data: Header) -> None:
+    """Refuse a sparse matrix of nearly empty rows, before its other arrays are unpacked."""
+    if shape.size == 2 and shape.dtype.kind in "iu":
+        rows, columns = (int(size) for size in shape.ravel())
+        refuse_emptiness(file, rows, columns, math.prod(data.shape))
+
+
+def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
+    """Whether an array labels the rows or holds the names of the columns."""
+    if name == "feature_names" and header.dtype.kind == "U" and header.shape == shape[1:]:
+        return True
+    return header.shape == shape[:1] and header.dtype.kind in LABEL_KINDS
+
+
+def _load(file: File, archive: zipfile.ZipFile, name: str, header: Header) -> np.ndarray:
+    _require(file, header, archive.getinfo(f"{name}.npy").file_size)
+    with archive.open(f"{name}.npy") as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
+
+
+def _header(opened: IO[bytes]) -> Header:
+    version = np.lib.format.read_magic(opened)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(opened)
+    return Header(shape, dtype)
+
+
+def _require(file: File, header: Header, size: int) -> None:
+    """Refuse a file that is cut short, or an array that does not fit with its copy as floats."""
+    if header.is_pickled:
+        return  # refused later, before it is read
+    if header.n_bytes > size:
+        raise ValueError(f"it is cut short: {size} bytes cannot hold an array {header.shape}")
+    rows = header.shape[0] if header.shape else 1
+    width = math.prod(header.shape[1:])
+    floats = 0 if header.dtype.kind == "f" and header.dtype.itemsize >= 4 else 8
+    require_for_table(file, rows, width, width * (header.dtype.itemsize + floats))
+
+
+def _matrix_key(
+    file: File, headers: dict[str, Header], part: str | None, ndim: tuple[int, ...]
+) -> str:
+    if part is not None:
+        if part not in headers:
+            raise DataError(f"{file}: {unknown_name('array', part, list(headers))}")
+        return part
+    if "X" in headers and not headers["X"].is_pickled:
+        return "X"
+    for wanted in ndim:
+        matrices = [
+            name
+            for name, header in headers.items()
+            if len(header.shape) == wanted and header.dtype.kind in "biuf"
+        ]
+        if len(matrices) == 1 and "X" not in headers:
+            return matrices[0]
+        if matrices:
+            break
+    found = [f"{name} {header}" for name, header in headers.items()]
+    raise DataError(
+        f"{file}: needs an array 'X' or exactly one two-dimensional array; "
+        f"found {', '.join(found) or 'none'}; name one as the part to read."
+    )
+
+
+def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
+    """Rows by columns of float32 or float64, not empty."""
+    if matrix.dtype.kind not in "biuf":
+        raise DataError(f"{where}: holds {matrix.dtype}, expected real numbers.")
+    if matrix.ndim != 2:
+        raise DataError(
+            f"{where}: the array has shape {matrix.shape}, expected two dimensions: rows, columns."
+        )
+    if 0 in matrix.shape:
+        raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
+    return as_floats(matrix)
+
+
+def _broken(file: File, kind: str, error: BaseException) -> Exception:
+    if isinstance(error, OSError) and error.filename is not None:  # could not be opened
+        return error
+    if "allow_pickle" in str(error) or "pickle" in str(error):
+        return DataError(
+            f"{file}: holds pickled objects, which are never loaded because they can run code; "
+            "save a plain array of numbers."
+        )
+    return unreadable(file, kind, error)

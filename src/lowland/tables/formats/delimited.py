@@ -1,0 +1,337 @@
+"""Delimited text (CSV and its relatives): header, types, blank lines, line numbers of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lowland._base.errors import DataError, listing
+from lowland.tables.budget import column_bytes, require_for_table
+from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.formats.dialect import (
+    BLANKS,
+    Dialect,
+    check_widths,
+    dialect_of,
+    records,
+    split_at_blanks,
+    utf8,
+)
+from lowland.tables.formats.formulas import unguarded, unguarded_name
+from lowland.tables.formats.numerals import EITHER, SHOWN, Numerals, understood
+from lowland.tables.formats.vector_text import with_vectors
+from lowland.tables.opening import File
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Columns of text that become numbers, and the note that says so.
+#
+# What each column means is decided from all of its values; a column such as ``1,234 5,678`` that
+# can be read in two ways is decided by the other columns of the file, then by the separator.
+
+
+def numbers_in_text(
+    frame: pl.DataFrame,
+    skip: Sequence[str] = (),
+    *,
+    separator: str = ",",
+    decimal_comma: bool = False,
+    as_text: Callable[[list[str]], pl.DataFrame] | None = None,
+) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with numbers in the place of text, and notes about what was converted.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        As the parser returned it: columns of numbers, and columns of text.
+    skip : sequence of str
+        Columns that stay text.
+    separator, decimal_comma
+        Of the file, for columns that can be read in two ways.
+    as_text : function, optional
+        Reads columns again as text. If columns of text have decimal commas, then numbers such as
+        1.234 in other columns may be thousands.
+    """
+    native = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    found, notes = understood(frame, skip)
+    has_commas = any(what.decimal == "," for what in found.values())
+    if has_commas and not decimal_comma and native and as_text is not None:
+        frame, native = frame.with_columns(as_text(native)), []
+        found, notes = understood(frame, skip)
+    if not found and not (decimal_comma and native):
+        return frame, notes
+    votes = len(native) * (1 if decimal_comma else -1)
+    votes += sum({",": 1, ".": -1}.get(what.decimal, 0) for what in found.values())
+    if votes == 0:
+        votes = 1 if separator == ";" else -1
+    usual = "," if votes > 0 else "."
+    marks = {
+        name: what.decimal if what.decimal in (".", ",") else usual for name, what in found.items()
+    }
+    numbers = {name: what.values(marks[name]) for name, what in found.items()}
+    frame = frame.with_columns(list(numbers.values()))
+    commas = native if decimal_comma else []
+    said = _conversions(found, marks, numbers, commas)
+    return frame, [f"numbers in text: {'; '.join(said)}", *notes] if said else notes
+
+
+def _conversions(
+    found: dict[str, Numerals],
+    marks: dict[str, str],
+    numbers: dict[str, pl.Series],
+    commas: list[str],
+) -> list[str]:
+    """What was converted, in short: decimal commas, thousands marks, units."""
+
+    def columns(names: list[str]) -> str:
+        return listing(names, SHOWN, quote=False)
+
+    commas = [*commas, *(name for name in found if marks[name] == "," in found[name].marks)]
+    said = [f"decimal commas in {columns(commas)}"] if commas else []
+    grouped = [name for name in found if found[name].grouping(marks[name])]
+    if grouped:
+        first = found[grouped[0]]
+        mark = first.grouping(marks[grouped[0]])[0]
+        row = int(first.text.str.contains(mark, literal=True).fill_null(False).arg_true()[0])
+        example = f"{first.text[row]!r} is {numbers[grouped[0]][row]:.15g}"
+        said.append(f"thousands marks removed in {columns(grouped)} ({example})")
+    # A point in a file of decimal points is no matter of doubt.
+    doubtful = [
+        name
+        for name, what in found.items()
+        if what.decimal == EITHER and (marks[name] == "," or "," in what.marks)
+    ]
+    if doubtful:
+        kind = "a decimal comma" if marks[doubtful[0]] == "," else "a decimal point"
+        said.append(f"{columns(doubtful)} can be read in two ways, and the file has {kind}")
+    units: dict[str, list[str]] = {}
+    for name, what in found.items():
+        units.setdefault(what.unit, []).append(name)
+    for unit, names in units.items():
+        if unit:
+            said.append(f"unit {unit} removed from {columns(names)}")
+    return said
+
+
+# Types are inferred from the first rows; if a later value does not fit, from all rows.
+GUESS_ROWS = 10_000
+GUESS_FIELDS = 1_000_000  # fewer rows of a wide table: inference is slower than reading
+LARGE = 4_000_000  # bytes; types of larger files are inferred before the file is read
+UNNAMED = "the first column has no name and is taken as the row id"
+NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", BLANKS: "white space"}
+EXPECTED = {".csv": (",", ";"), ".tsv": ("\t",)}  # separators that need no note, by suffix
+
+
+def read_text(file: File, request: Request) -> Contents:
+    """Text whose separator, header and decimal mark are found out."""
+    with split_text(file) as (text, dialect):
+        return read_delimited(text, dialect, request)
+
+
+@contextlib.contextmanager
+def split_text(file: File, *, headed: bool | None = None) -> Iterator[tuple[File, Dialect]]:
+    """The text in UTF-8, split by a separator of one character, and its dialect."""
+    with utf8(file) as (text, notes):
+        dialect = dialect_of(text, headed=headed)
+        dialect = dialect._replace(notes=(*notes, *dialect.notes, *_separator_note(file, dialect)))
+        if dialect.separator != BLANKS:
+            yield text, dialect
+            return
+        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+            copy = Path(folder) / f"split{file.suffix}"
+            _split_at_blanks(text, copy)
+            yield File(copy, file.name), dialect._replace(separator="\t")
+
+
+def _separator_note(file: File, dialect: Dialect) -> list[str]:
+    separator, expected = dialect.separator, EXPECTED.get(file.suffix)
+    if expected is None or separator in expected or dialect.width < 2:
+        return []
+    return [f"the fields of this {file.suffix} file are separated by {NAMED[separator]}"]
+
+
+def _split_at_blanks(file: File, copy: Path) -> None:
+    """Write a copy with one tab between fields."""
+    with (
+        file.path.open(encoding="utf-8-sig") as lines,
+        copy.open("w", encoding="utf-8", newline="") as out,
+    ):
+        for line in lines:
+            fields = split_at_blanks(line) if '"' in line else line.split()
+            out.write("\t".join(fields) + "\n")
+
+
+def read_delimited(file: File, dialect: Dialect, request: Request) -> Contents:
+    """The table of a text in UTF-8 whose dialect is known."""
+    notes, id_name, names = list(dialect.notes), None, _names(dialect)
+    header = dialect.names
+    if header is not None:
+        unnamed = dialect.row_names or (not header[0].strip() and len(header) > 1)
+        if unnamed:  # as pandas and R write names of rows
+            id_name = names[0] = "index" if "row" in names else "row"
+        if unnamed and not dialect.row_names:
+            notes.append(UNNAMED)
+        _refuse_duplicates(file, names)
+    frame = _parse(file, dialect, names)
+    frame = _without_blank_lines(file, dialect, frame)
+    frame = _with_codes(file, dialect, frame)
+    frame = with_vectors(file, unguarded(frame), request)
+
+    def as_text(chosen: list[str]) -> pl.DataFrame:
+        again = _parse(file, dialect, names, as_text=chosen)
+        return _without_blank_lines(file, dialect, again).select(chosen)
+
+    frame, said = numbers_in_text(
+        frame,
+        [] if id_name is None else [id_name],
+        separator=dialect.separator,
+        decimal_comma=dialect.decimal_comma,
+        as_text=as_text,
+    )
+    return Contents(frame, id_name=id_name, notes=(*notes, *said))
+
+
+def _names(dialect: Dialect) -> list[str]:
+    if dialect.names is None:
+        return [f"column_{i}" for i in range(dialect.width)]
+    header = ["", *dialect.names] if dialect.row_names else dialect.names
+    return [unguarded_name(name.strip()) or f"column_{i}" for i, name in enumerate(header)]
+
+
+def _parse(
+    file: File, dialect: Dialect, names: list[str], *, as_text: list[str] | None = None
+) -> pl.DataFrame:
+    """The columns in the types that polars infers; codes, and those in ``as_text``, are text."""
+    import polars as pl
+
+    plain = dialect.names is not None and dialect.in_rows and not dialect.row_names
+    skipped = dialect.skipped
+    if dialect.names is not None and dialect.in_rows and dialect.row_names:
+        skipped += 1
+    how: dict[str, Any] = {
+        "separator": dialect.separator,
+        "has_header": plain,
+        "skip_lines": skipped,
+        "decimal_comma": dialect.decimal_comma,
+    }
+    if as_text is not None:
+        places = [names.index(name) for name in as_text]
+        how["infer_schema"] = False
+        how["columns"] = places
+        kept = [names[i] for i in sorted(places)]
+        frame = pl.read_csv(file.path, **how)
+        return frame.rename(dict(zip(frame.columns, kept, strict=True)))
+    width = len(names)
+    rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // width))
+    for guess in (True, False):
+        try:
+            if dialect.padded and guess:
+                first = pl.read_csv(file.path, n_rows=0, infer_schema=False, **how).columns
+                how["schema_overrides"] = {
+                    first[i]: pl.String for i in dialect.padded if i < len(first)
+                }
+            schema = _inferred_types(file, rows, how) if guess and file.size >= LARGE else None
+            told = {**how, "schema_overrides": None} if schema is not None else how
+            frame = pl.read_csv(
+                file.path, schema=schema, infer_schema_length=rows if guess else None, **told
+            )
+            break
+        except pl.exceptions.PolarsError as error:
+            reason = error
+    else:
+        check_widths(file, dialect.separator, width, skipped)
+        raise unreadable(file, "CSV", reason)
+    if frame.width != width or (frame.width > 1 and frame[:, -1].has_nulls()):
+        # A short line looks like a missing last value.
+        check_widths(file, dialect.separator, width, skipped)
+    if frame.width != width:
+        raise unreadable(file, "CSV", "its lines do not end in a line feed")
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def _inferred_types(file: File, rows: int, how: dict[str, Any]) -> dict[str, pl.DataType]:
+    """Types inferred from the first rows; a table that does not fit into memory is refused.
+
+    Small whole numbers get a narrow type, so that a pixel takes 2 bytes instead of 8. If a later
+    value does not fit its type, reading fails, and the caller reads again with types inferred from
+    all rows.
+    """
+    import polars as pl
+
+    sample = pl.read_csv(file.path, n_rows=rows, infer_schema_length=rows, **how)
+    schema = {column.name: _narrow_type(column) for column in sample.iter_columns()}
+    with file.path.open("rb") as lines:
+        lengths = [len(line) for line in itertools.islice(lines, how["skip_lines"] + 1, rows)]
+    estimate = round(file.size * len(lengths) / max(sum(lengths), 1))
+    numbers = [dtype for dtype in schema.values() if dtype.is_numeric()]
+    small = all(dtype in (pl.Int16, pl.UInt16) for dtype in numbers)
+    row_bytes = column_bytes(schema.values()) + len(numbers) * (4 if small else 8)
+    require_for_table(
+        file,
+        estimate,
+        sample.width,
+        row_bytes,
+        advice="save it as Parquet and choose columns",
+        estimated=True,
+    )
+    return schema
+
+
+def _narrow_type(column: pl.Series) -> pl.DataType:
+    import polars as pl
+
+    if not column.dtype.is_integer() or column.count() == 0:
+        return column.dtype
+    if column.min() >= 0:
+        return pl.UInt16() if column.max() < 2**16 else column.dtype
+    return pl.Int16() if column.min() >= -(2**15) and column.max() < 2**15 else column.dtype
+
+
+def _without_blank_lines(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFrame:
+    """Remove blank lines. A line of empty fields is a row with all values missing, and stays."""
+    import polars as pl
+
+    if not frame[:, 0].has_nulls():
+        return frame
+    empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    if not empty.any():
+        return frame
+    found = records(file, dialect.separator, dialect.skipped)
+    blank = sum(not fields for _, fields in found)
+    return frame.filter(~empty) if blank == empty.sum() else frame
+
+
+def _with_codes(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFrame:
+    """Keep codes such as 01234 as text where the first rows did not show a leading zero.
+
+    Where all of the first numbers have five digits, a smaller one may have begun with 0.
+    """
+    import polars as pl
+
+    names = frame.columns
+    some = [
+        names[i]
+        for i, digits in dialect.digits.items()
+        if frame.schema[names[i]].is_integer() and (frame[names[i]].min() or 0) < 10 ** (digits - 1)
+    ]
+    if not some:
+        return frame
+    text = _parse(file, dialect, names, as_text=some)
+    if text.height != frame.height:  # blank lines
+        text = _without_blank_lines(file, dialect, text)
+    padded = text.select(pl.all().str.contains(r"^\s*[+-]?0\d").any()).row(0)
+    codes = [name for name, is_code in zip(text.columns, padded, strict=True) if is_code]
+    return frame.with_columns(text.select(codes)) if codes else frame
+
+
+def _refuse_duplicates(file: File, names: list[str]) -> None:
+    if len(set(names)) == len(names):
+        return
+    twice = sorted({name for name in names if names.count(name) > 1})
+    listed = ", ".join(repr(name) for name in twice[:5])
+    raise DataError(f"{file}: several columns are called {listed}; rename all but one.")

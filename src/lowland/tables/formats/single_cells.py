@@ -1,0 +1,118 @@
+"""Folders of 10x Genomics: a sparse matrix with its genes and barcodes in files beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError, listing
+from lowland.tables.budget import require_for_sparse
+from lowland.tables.contents import Contents, Request, named_matrix
+from lowland.tables.formats.columnar import polars_reading
+from lowland.tables.formats.sparse import compressed_rows, read_matrix_market
+from lowland.tables.opening import opened
+
+MATRIX = "matrix.mtx"
+GENES = ("features.tsv", "genes.tsv")
+EXPRESSION = "Gene Expression"  # the kind of features that is taken unless another one is named
+
+
+class CellFiles(NamedTuple):
+    """The three files of one experiment."""
+
+    matrix: Path
+    barcodes: Path
+    genes: Path
+
+
+def cell_files(path: Path) -> CellFiles | None:
+    """The files in a folder, or those beside a matrix; None if they are not there.
+
+    They may have a common beginning, such as ``GSM1_matrix.mtx.gz`` and ``GSM1_barcodes.tsv.gz``.
+    """
+    if path.is_dir():
+        found = [_beside(each) for each in sorted(path.iterdir()) if _bare(each).endswith(MATRIX)]
+        complete = [files for files in found if files is not None]
+        if len(complete) > 1:
+            names = listing([files.matrix.name for files in complete])
+            raise DataError(f"{path}: holds several matrices: {names}; give the path of one.")
+        return complete[0] if complete else None
+    if path.suffix.lower() in (".mtx", ".gz") and _bare(path).endswith(".mtx") and path.is_file():
+        return _beside(path)
+    return None
+
+
+def _bare(path: Path) -> str:
+    return path.name.lower().removesuffix(".gz")
+
+
+def _beside(matrix: Path) -> CellFiles | None:
+    bare = _bare(matrix)
+    start = matrix.name[: len(bare) - len(MATRIX)] if bare.endswith(MATRIX) else ""
+    barcodes = _either(matrix.parent, [f"{start}barcodes.tsv"])
+    genes = _either(matrix.parent, [f"{start}{name}" for name in GENES])
+    return CellFiles(matrix, barcodes, genes) if barcodes and genes else None
+
+
+def _either(folder: Path, names: list[str]) -> Path | None:
+    paths = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def read_cells(source: str, files: CellFiles, request: Request) -> Contents:
+    """Cells in rows, genes in columns; the barcodes name the rows."""
+    with opened(files.matrix) as file:
+        matrix = read_matrix_market(file, request).matrix
+    if isinstance(matrix, np.ndarray):
+        import scipy.sparse
+
+        matrix = scipy.sparse.csr_matrix(matrix)
+    genes, barcodes = _columns(files.genes), _columns(files.barcodes)
+    sizes = len(genes[0]), len(barcodes[0])
+    if matrix.shape == sizes:
+        require_for_sparse(source, *matrix.shape, matrix.nnz)
+        matrix = compressed_rows(matrix.T, source)
+    elif matrix.shape != sizes[::-1]:
+        raise DataError(
+            f"{source}: {files.matrix.name} has {matrix.shape[0]} rows and {matrix.shape[1]} "
+            f"columns, but there are {sizes[0]} lines in {files.genes.name} and {sizes[1]} in "
+            f"{files.barcodes.name}."
+        )
+    names = np.array(genes[1] if len(genes) > 1 else genes[0], dtype=object)
+    notes = [f"{files.matrix.name} with {files.genes.name} and {files.barcodes.name}"]
+    if len(genes) > 2:
+        kept, said = _of_one_kind(source, np.array(genes[2], dtype=object), request.part)
+        matrix, names, notes = matrix[:, kept], names[kept], [*notes, *said]
+    elif request.part is not None:
+        raise DataError(f"{source}: {files.genes.name} has no kinds of features to choose from.")
+    return named_matrix(matrix, names.tolist(), {"barcode": barcodes[0]}, notes, "barcode")
+
+
+def _of_one_kind(source: str, kinds: np.ndarray, part: str | None) -> tuple[np.ndarray, list[str]]:
+    """Places of the features of one kind; a note if there are others."""
+    found = sorted(set(kinds.tolist()))
+    chosen = part or (EXPRESSION if EXPRESSION in found and len(found) > 1 else None)
+    if chosen is None:
+        return np.arange(len(kinds)), []
+    if chosen not in found:
+        raise DataError(f"{source}: has no features of kind {chosen!r}; found {listing(found)}.")
+    others = [kind for kind in found if kind != chosen]
+    said = [f"features of kind {chosen!r} only; --part takes {listing(others)}"] if others else []
+    return np.flatnonzero(kinds == chosen), said
+
+
+def _columns(path: Path) -> list[list[str]]:
+    """The columns of a small file of names, without a header."""
+    import polars as pl
+
+    with opened(path) as file, polars_reading(file, "text"):
+        frame = pl.read_csv(
+            file.path,
+            separator="\t",
+            has_header=False,
+            infer_schema=False,
+            quote_char=None,
+        )
+    return [column.fill_null("").to_list() for column in frame.iter_columns()]

@@ -1,0 +1,370 @@
+"""The result of an alignment: one map of several tables, what it is worth, and its files."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import count
+from lowland._base.joint import JointModel
+from lowland.metrics import Quality
+from lowland.report.measures import Measures
+from lowland.tables import Table, check_free, coordinate_names, map_frame
+from lowland.workflow._display import picture_html
+from lowland.workflow._keeping import STAGES, Keeper, Stages
+from lowland.workflow.aligning.pairs import HeldOut, Pairs
+from lowland.workflow.aligning.sets import TableSet, without_row_names
+from lowland.workflow.fitting import Fit
+from lowland.workflow.outputs import MapFiles, Writing
+from lowland.workflow.pictures.maps import picture_of_map
+from lowland.workflow.summary import fit_entry, plain_value, table_facts
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+# What an alignment has to tell: the dictionary that its report is made of.
+
+
+def summary_of(
+    sets: Sequence[TableSet],
+    joint: Table,
+    pairs: Pairs,
+    fit: Fit,
+    measures: Sequence[Measures],
+    *,
+    held_out: HeldOut | None,
+    reason: str,
+    title: str,
+    log: list[str],
+    command: str,
+    color: str,
+    pictures: Mapping[str, bytes],
+) -> Any:
+    """The summary of one alignment, as :func:`lowland.report.write_report` takes it."""
+    from lowland import __version__
+
+    return {
+        "title": title,
+        "version": __version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "input": {
+            "source": joint.source,
+            "rows": sum(one.prepared.rows_read for one in sets),
+            "columns": sum(one.table.shape[1] for one in sets),
+            "features": None,
+            "dominant": [tuple(found) for one in sets for found in one.prepared.dominant],
+        },
+        "preparation": log,
+        "dropped_rows": [row for one in sets for row in one.prepared.dropped],
+        "ids": joint.ids.to_list(),
+        "labels": {name: joint.labels[name].to_list() for name in joint.labels.columns},
+        "color": color,
+        "maps": [_entry(fit, measures, pictures)],
+        "alignment": {
+            "sets": [
+                {
+                    "name": one.name,
+                    "rows": one.table.shape[0],
+                    "columns": one.numbers.shape[1],
+                    "partners": pairs.partners(place),
+                    "quality": joint_quality(measures[place]),
+                }
+                for place, one in enumerate(sets)
+            ],
+            "how": pairs.how,
+            "objects": pairs.n_objects,
+            "held_out": None if held_out is None else held_out.to_dict(),
+            "reason": reason,
+        },
+    }
+
+
+def joint_quality(measures: Measures) -> dict[str, Any]:
+    """The quality table of one set as plain values; empty if it was not measured."""
+    return {} if measures.table is None else measures.table.to_dict()
+
+
+def _entry(fit: Fit, measures: Sequence[Measures], pictures: Mapping[str, bytes]) -> dict[str, Any]:
+    """The entry of the one map; its quality is that of each set."""
+    shared = [name for name in measures[0].per_point if all(name in m.per_point for m in measures)]
+    return {
+        **fit_entry(fit),
+        "quality": {},
+        "per_point": {
+            name: np.concatenate([each.per_point[name] for each in measures]) for name in shared
+        },
+        "loss_history": None,
+        "pictures": dict(pictures),
+    }
+
+
+PICTURES = ("labels",)  # files beside the picture of the sets
+DPI = 110  # of pictures inside the report
+
+
+class Trial(NamedTuple):
+    """What held-out pairs tell, or why there are none."""
+
+    held_out: HeldOut | None
+    reason: str = ""
+
+
+class AlignedTables:
+    """Several tables in one map; :func:`align_tables` returns one.
+
+    Attributes
+    ----------
+    map : polars.DataFrame
+        One row per row of each table, table after table: the name of its set, its id, its
+        coordinates and its labels, as in ``map.csv``.
+    coordinates : list of ndarray of shape (n_rows, n_components)
+        The coordinates alone, one array per table.
+    correspondence : ndarray of shape (n_objects, n_tables) or None
+        The row of each object in each table, -1 where a table lacks it. Rows are counted after
+        rows with missing values were dropped, if any.
+    estimator : ManifoldAlignment
+        The fitted method.
+    model : JointModel
+        What places new rows: ``model.transform(X, domain)`` takes the columns of the original
+        table; ``domain`` is the name of the set or its number.
+    quality : dict of str to Quality
+        The quality table of each set; empty if the map was not measured.
+    held_out : HeldOut or None
+        How well partners were found that a trial fit did not know; None if none were held out.
+    log : list of str
+        Every decision about the data, in order.
+    color : str or None
+        The label that colors the second picture.
+    stopped_early : bool
+        Whether Ctrl-C stopped the optimization.
+    not_made : dict of str to str
+        Parts that could not be made after the map was finished, and why.
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[TableSet],
+        joint: Table,
+        pairs: Pairs,
+        fit: Fit,
+        measures: Sequence[Measures],
+        trial: Trial,
+        *,
+        label_of_set: str,
+        color: str | None,
+        command: str,
+        stages: Stages,
+        keeper: Keeper,
+        sources: Sequence[str] = (),
+    ) -> None:
+        self._sets, self._joint, self._pairs, self._fit = list(sets), joint, pairs, fit
+        self._measures, self._trial = list(measures), trial
+        self._label_of_set, self._command = label_of_set, command
+        self._stages, self._keeper, self._sources = stages, keeper, list(sources)
+        self.color = color
+
+    @functools.cached_property
+    def map(self) -> pl.DataFrame:
+        frame = map_frame(self._joint, self._fit.Y)
+        return frame.select(
+            self._label_of_set, *[n for n in frame.columns if n != self._label_of_set]
+        )
+
+    @property
+    def coordinates(self) -> list[np.ndarray]:
+        ends = np.cumsum([one.table.shape[0] for one in self._sets])
+        return np.split(self._fit.Y, ends[:-1])
+
+    @property
+    def correspondence(self) -> np.ndarray | None:
+        return self._pairs.rows
+
+    @property
+    def estimator(self) -> Any:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> JointModel:
+        return self._fit.model
+
+    @property
+    def quality(self) -> dict[str, Quality]:
+        found = zip(self._sets, self._measures, strict=True)
+        return {one.name: each.table for one, each in found if each.table is not None}
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        return self._trial.held_out
+
+    @property
+    def log(self) -> list[str]:
+        lines = []
+        for one in self._sets:
+            said = (*one.table.notes, *one.prepared.log, *one.prepared.cautions)
+            lines += [f"{one.name}: {line}" for line in said]
+        matched = self._pairs.how
+        if self._pairs.rows is not None:
+            matched = f"{count(self._pairs.n_objects, 'object')} in several tables: {matched}"
+        return [*lines, matched, *self._pairs.notes, *self._fit.log, *self._keeper.log()]
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        return dict(self._keeper.lost)
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage."""
+        return self._stages.seconds
+
+    def picture(self) -> Figure:
+        """All sets in one map, a color for each, as a matplotlib figure."""
+        from lowland.plot import alignment_map
+
+        return alignment_map(
+            self.coordinates,
+            [one.name for one in self._sets],
+            correspondence=self._pairs.rows,
+            title=self._title(),
+            axis_names=coordinate_names(self._fit.Y.shape[1]),
+        )
+
+    def label_picture(self) -> Figure | None:
+        """The same map colored by a label; None if there is no label."""
+        if self.color is None:
+            return None
+        axes = coordinate_names(self._fit.Y.shape[1])
+        return picture_of_map(
+            without_row_names(self._joint), self._fit.Y, self.color, self._title(), axes
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one HTML file; an existing file is replaced."""
+        from lowland.report import write_report
+
+        summary = self.summary()
+        with self._stages.timed("writing"):
+            write_report(summary, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model; :func:`lowland.load` reads it."""
+        with self._stages.timed("writing"):
+            self.model.save(Path(path))
+
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        file_format: str = "csv",
+        report: bool = True,
+        force: bool = False,
+        raw_text: bool = False,
+    ) -> MapFiles:
+        """Write map, model, pictures and report into a folder in one step.
+
+        Parameters and result are those of :meth:`MapResult.write`; ``labels.png`` is the map
+        colored by a label, if there is one.
+        """
+        files = MapFiles.in_folder(
+            Path(folder), file_format=file_format, report=report, pictures=PICTURES
+        )
+        check_free(files.paths(), force=force, sources=self._sources)
+        return self.write_files(files, force=force, raw_text=raw_text)
+
+    def write_files(
+        self, files: MapFiles, *, force: bool = False, raw_text: bool = False
+    ) -> MapFiles:
+        """Write the given files, which lie in one folder; the result has those written."""
+        writers: dict[str, Callable[[Path], None]] = {
+            "model": self.save,
+            "picture": functools.partial(self._draw, self.picture),
+            "report": self.report,
+        }
+        how = Writing(self._keeper, self._stages, force, raw_text)
+        return how.write(files, self.map, writers, self._draw_labels)
+
+    def _draw_labels(self, name: str, path: Path) -> None:
+        if self.color is not None:
+            work = functools.partial(self._draw, self.label_picture, path)
+            self._keeper.attempt(name, work, None, path=path)
+
+    def _draw(self, picture: Callable[[], Any], path: Path) -> None:
+        from lowland.plot import save_figure
+
+        with self._stages.timed("drawing"):
+            save_figure(picture(), path)
+
+    def _title(self) -> str:
+        early = ", stopped early" if self.stopped_early else ""
+        rows = count(self._joint.shape[0], "row")
+        return f"{self._joint.source}: {rows} in one map{early}"
+
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        from lowland.plot._figure import png_bytes
+
+        with self._stages.timed("drawing"):
+            pictures = {"Lines join rows that are the same object.": self.picture()}
+            shown = {caption: png_bytes(one, dpi=DPI) for caption, one in pictures.items()}
+        return summary_of(
+            *(self._sets, self._joint, self._pairs, self._fit, self._measures),
+            held_out=self._trial.held_out,
+            reason=self._trial.reason,
+            title=self._title(),
+            log=self.log,
+            command=self._command,
+            color=self._label_of_set,
+            pictures=shown if self._pairs.rows is not None else {},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        fit, parameters = self._fit, self._fit.estimator.get_params().items()
+        return {
+            "sets": [
+                {
+                    "set": one.name,
+                    **table_facts(one.table),
+                    "with_partner": self._pairs.partners(place),
+                    "preparation": one.prepared.log,
+                    "dropped_rows": one.prepared.dropped,
+                    "notes": [*one.table.notes, *one.prepared.cautions],
+                    "quality": joint_quality(self._measures[place]) or None,
+                }
+                for place, one in enumerate(self._sets)
+            ],
+            "rows": self._joint.shape[0],
+            "matched_by": self._pairs.how,
+            "objects": self._pairs.n_objects,
+            "held_out": None if self.held_out is None else self.held_out.to_dict(),
+            "not_held_out": self._trial.reason or None,
+            "color": self.color,
+            "method": fit.name,
+            "parameters": {name: plain_value(value) for name, value in parameters},
+            "dimensions": fit.Y.shape[1],
+            "stopped_early": fit.stopped,
+            "seconds": fit.seconds,
+            "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
+            "preparation": self._fit.log,
+            "notes": self._pairs.notes,
+            "not_made": self.not_made,
+        }
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{one.name} {count(one.table.shape[0], 'row')}" for one in self._sets)
+        return f"AlignedTables({sizes}; {count(self._pairs.n_objects, 'object')} in several)"
+
+    def _repr_html_(self) -> str:
+        """The picture, for notebooks."""
+        return picture_html(self.picture(), repr(self))

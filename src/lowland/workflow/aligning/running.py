@@ -1,0 +1,296 @@
+"""``align_tables``: several tables in one map, in one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland._base import registry
+from lowland._base.errors import ParameterError, StoppedError, count, unknown_name
+from lowland._base.joint import JointModel
+from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.tables.options import TableOptions, takes_table_options
+from lowland.workflow._keeping import Keeper, Stages, peak_memory, stopped_by_interrupt
+from lowland.workflow._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
+from lowland.workflow.aligning.pairs import (
+    FEWEST,
+    HeldOut,
+    Pairs,
+    held_out_rows,
+    match_columns,
+    measure_held_out,
+    paired_rows,
+)
+from lowland.workflow.aligning.result import AlignedTables, Trial
+from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
+from lowland.workflow.fitting import Fit, FitOptions
+from lowland.workflow.run import RunOptions, classes_in
+from lowland.workflow.targets import first_class
+
+# Options about a table that make sense for each of several.
+ALIGNING = (
+    *("columns", "use", "drop", "labels", "categories", "one_hot", "order", "cyclic", "id_column"),
+    *("scale", "missing", "missing_values", "normalize", "transpose", "part", "vector"),
+)
+
+
+def alignment_class() -> Any:
+    """The method that aligns tables."""
+    return registry.get_alignment("manifold_alignment")
+
+
+@dataclasses.dataclass(frozen=True)
+class Matching:
+    """How the rows of the tables belong together, and how many pairs are held out."""
+
+    match: str | Sequence[str] | None = None
+    same_order: bool = False
+    hold_out: float = 0.2
+    names: Sequence[str] | None = None
+
+
+@takes_table_options(ALIGNING)
+def align_tables(
+    data: Sequence[Any],
+    *,
+    match: str | Sequence[str] | None = None,
+    same_order: bool = False,
+    method: str = "laplacian",
+    hold_out: float = 0.2,
+    names: Sequence[str] | None = None,
+    color: str | None = None,
+    table: TableOptions,
+    measure: bool = True,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **parameters: Any,
+) -> AlignedTables:
+    """Put two or more tables into one map, so that rows of the same object lie together.
+
+    This is what ``lowland align`` does. Each table is read and prepared as :func:`make_map` does
+    it, by itself: the tables may have different rows and columns. Which rows belong together is
+    told by a column of ids (``match``) or by their order (``same_order``); without either, the map
+    rests on local patterns alone. Some pairs are held out of a second fit, which tells how well
+    partners are found that were not known; the map itself is made with all pairs.
+
+    Parameters
+    ----------
+    data : sequence of paths, data frames, arrays, sparse matrices or Datasets
+        The tables, each as in :func:`make_map`. Options about a table hold for all of them; one
+        that names a column holds for the tables that have it.
+    match : str or sequence of str, optional
+        The column of ids that all tables have; one name per table, or "left=right", if the columns
+        have different names. 7, 7.0 and " 7" are the same id. Rows whose id occurs twice in their
+        table, or in no other table, take part without a partner.
+    same_order : bool, default=False
+        Whether row i of each table is the same object.
+    method : {"laplacian", "procrustes"}, default="laplacian"
+        As in :class:`lowland.ManifoldAlignment`.
+    hold_out : float, default=0.2
+        Share of the pairs that are held out to measure the alignment, at most 2000 of them; 0 holds
+        none out.
+    names : sequence of str, optional
+        What the tables are called; by default as their files.
+    color : str, optional
+        The label that colors the second picture; by default one called class, target, species or
+        the like, or the first label whose values recur.
+    measure : bool, default=True
+        Whether to measure the map, which includes the second fit.
+    seed, n_jobs, verbose
+        As in :func:`make_map`.
+    **parameters
+        Parameters of :class:`lowland.ManifoldAlignment`, such as ``n_neighbors=20``.
+
+    Returns
+    -------
+    AlignedTables
+        The map, the model, what the held-out pairs tell, and methods that write them.
+
+    Examples
+    --------
+    >>> from lowland.datasets import iris
+    >>> from lowland.workflow import align_tables
+    >>> X = iris().X
+    >>> found = align_tables([X[:, :2], X[:, 2:]], same_order=True, names=["sepals", "petals"])
+    >>> found.map.columns
+    ['set', 'row', 'x', 'y']
+    >>> [Y.shape for Y in found.coordinates]
+    [(150, 2), (150, 2)]
+    """
+    cls = alignment_class()
+    if renamed := set(parameters) & {*RENAMED.values()}:
+        known = [name for name in cls.parameters() if name not in RUN_PARAMETERS]
+        raise ParameterError(unknown_name("parameter", renamed.pop(), known))
+    given = {**method_parameters(cls, parameters), "method": method}
+    fit = FitOptions(seed, n_jobs, verbose, "none")
+    command = f"lowland.workflow.align_tables([...], match={match!r}, same_order={same_order})"
+    options = RunOptions(table, fit, color, measure, command)
+    return run_alignment(data, given, Matching(match, same_order, hold_out, names), options)
+
+
+def run_alignment(
+    data: Sequence[Any], given: dict[str, Any], matching: Matching, options: RunOptions
+) -> AlignedTables:
+    """Read, prepare, match, fit, measure."""
+    cls, stages = alignment_class(), Stages()
+    columns = _check(data, matching, options)
+    names = set_names(data, matching.names)
+    how = dataclasses.replace(options.table, missing_values_taken=cls.allows_nan)
+    if options.color is not None:
+        how = dataclasses.replace(how, kept=(options.color,))
+    with stages.timed("reading"):
+        sets = prepared_sets(data, names, how, columns, options.note)
+        joint, label_of_set = joint_table(sets, options.color)
+        pairs = paired_rows(sets, columns, matching.same_order, options.fit.spelling)
+    for note in pairs.notes:
+        options.note(note)
+    color = options.color or _first_label(joint)
+    parameters = {**MAP_DEFAULTS, **given}
+    fit, maps = _fitted(sets, pairs, parameters, options.fit, stages)
+    if fit.stopped:
+        options.note("stopped; the map computed so far is kept")
+    keeper, trial = Keeper(), Trial(None, "it was not asked for")
+    measures = [NOT_MEASURED for _ in sets]
+    if options.measure:
+        with stages.timed("measuring"):
+            measures = keeper.attempt(
+                "measures", lambda: _measured(sets, maps, options.fit.n_jobs), measures
+            )
+            trial = _trial(sets, pairs, matching, fit, keeper)
+            told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
+            if trial.held_out is None and not told:
+                options.note(f"no pairs were held out: {trial.reason}")
+    model = JointModel(names, [one.preparation for one in sets], fit.estimator)
+    return AlignedTables(
+        *(sets, joint, pairs, fit._replace(model=model), measures, trial),
+        label_of_set=label_of_set,
+        color=color,
+        command=options.command,
+        stages=stages,
+        keeper=keeper,
+        sources=_sources(data),
+    )
+
+
+def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list[str] | None:
+    """Refuse what does not go together, before anything is read."""
+    say = options.fit.spelling.option
+    if isinstance(data, str) or not isinstance(data, list | tuple) or len(data) < 2:
+        n = len(data) if isinstance(data, list | tuple) else 1
+        raise ParameterError(
+            f"an alignment puts several tables into one map, and {count(n, 'table')} "
+            f"{'was' if n == 1 else 'were'} given; give two or more."
+        )
+    share = matching.hold_out
+    number = isinstance(share, int | float | np.integer | np.floating)
+    if not number or isinstance(share, bool) or not 0 <= share <= 0.9:
+        raise ParameterError(
+            f"{say('hold_out')}: {share!r} is not allowed; expected a share of the pairs from 0 to "
+            "0.9."
+        )
+    if matching.match is not None and matching.same_order:
+        raise ParameterError(
+            f"{say('match')} and {say('same_order')} were given; rows are matched by ids or by "
+            "their order."
+        )
+    if matching.match is not None and options.table.id_column is not None:
+        raise ParameterError(
+            f"{say('match')} names the column of ids; leave {say('id_column')} out."
+        )
+    return match_columns(matching.match, len(data), say("match"))
+
+
+def _first_label(joint: Any) -> str | None:
+    """The label that is most likely the classes; not the name of the set, which comes first."""
+    return first_class(dataclasses.replace(joint, labels=joint.labels[:, 1:]))
+
+
+def _fitted(
+    sets: Sequence[TableSet],
+    pairs: Pairs,
+    parameters: dict[str, Any],
+    options: FitOptions,
+    stages: Stages,
+) -> tuple[Fit, list[np.ndarray]]:
+    cls, log = alignment_class(), []
+    few = min(sets, key=lambda one: one.numbers.shape[0])
+    most = few.numbers.shape[0] - 1  # neighbors that a row of the smallest table has
+    if "n_neighbors" not in parameters and 0 < most < cls.parameters()["n_neighbors"].default:
+        parameters = {**parameters, "n_neighbors": most}
+        rows = count(most + 1, "row")
+        log.append(f"{count(most, 'neighbor')} of each row, because {few.name} has only {rows}")
+    estimator = cls(
+        **parameters, random_state=options.seed, n_jobs=options.n_jobs, verbose=options.verbose
+    )
+    with peak_memory() as peak:
+        start = time.perf_counter()
+        with stages.timed("fitting"), stopped_by_interrupt(estimator) as stop:
+            maps = estimator.fit_transform([one.numbers for one in sets], correspondence=pairs.rows)
+        seconds = time.perf_counter() - start
+    estimator.set_params(verbose=False)  # progress bars are a matter of this run only
+    maps = [np.asarray(Y) for Y in maps]
+    name = registry.snake_case(cls.__name__)
+    joint = np.vstack(maps)
+    return Fit(name, estimator, None, joint, seconds, peak.n_bytes, stop.asked, log), maps
+
+
+def _measured(
+    sets: Sequence[TableSet], maps: Sequence[np.ndarray], n_jobs: int | None
+) -> list[Measures]:
+    """Each set's part of the map against the prepared rows of that set."""
+    cls, found = alignment_class(), []
+    for one, Y in zip(sets, maps, strict=True):
+        label = first_class(one.table)
+        found.append(
+            measure_map(
+                one.prepared.measured_rows,
+                Y,
+                labels=classes_in(one.table, label),
+                metric=one.prepared.metric,
+                map_seconds=cls.estimate(*one.numbers.shape).seconds,
+                n_jobs=n_jobs,
+            )
+        )
+    return found
+
+
+def _trial(
+    sets: Sequence[TableSet], pairs: Pairs, matching: Matching, fit: Fit, keeper: Keeper
+) -> Trial:
+    """What held-out pairs tell, or why none were held out."""
+    if pairs.rows is None:
+        return Trial(None, "no pairs are known")
+    if not matching.hold_out:
+        return Trial(None, "it was not asked for")
+    chosen = held_out_rows(len(pairs.rows), matching.hold_out, fit.estimator.random_state)
+    if not chosen.any():
+        few = count(len(pairs.rows), "object")
+        return Trial(None, f"only {few} are known in several tables; {FEWEST} are needed")
+    Xs, rows = [one.numbers for one in sets], pairs.rows
+
+    def fitted(known: np.ndarray) -> list[np.ndarray]:
+        trial = type(fit.estimator)(**fit.estimator.get_params())
+        try:
+            with stopped_by_interrupt(trial) as stop:
+                maps = trial.fit_transform(Xs, correspondence=known)
+        except StoppedError as error:
+            raise KeyboardInterrupt from error  # ends this stage, and no other
+        if stop.asked:
+            raise KeyboardInterrupt
+        return [np.asarray(Y) for Y in maps]
+
+    def measured() -> HeldOut | None:
+        return measure_held_out(Xs, rows, chosen, fitted)
+
+    found = keeper.attempt("held_out", measured, None)
+    return Trial(found, keeper.lost.get("held_out", ""))
+
+
+def _sources(data: Sequence[Any]) -> list[str]:
+    return [os.fspath(each) for each in data if isinstance(each, str | os.PathLike)]

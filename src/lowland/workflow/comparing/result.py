@@ -1,0 +1,322 @@
+"""The result of a comparison: several maps of the same rows, and its files."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._engines.linalg.procrustes import align, turned_like
+from lowland.report.measures import Measures
+from lowland.tables import map_frame, staged_outputs, write_frame
+from lowland.tables.preparing import Prepared
+from lowland.trust import Trust
+from lowland.workflow._display import ShownComparison
+from lowland.workflow._keeping import Keeper
+from lowland.workflow.comparing.entries import Entry
+from lowland.workflow.fitting import Fit
+from lowland.workflow.summary import map_entry, plain_value, sides_of, summarize
+
+# What is known of a map, after the map was turned.
+
+
+def moved(trust: Trust, coordinates: np.ndarray) -> Trust:
+    """The same for a map that was rotated, reflected, scaled and moved to other coordinates."""
+    before = trust.coordinates
+    with_one = np.column_stack([before, np.ones(len(before))])
+    affine = np.linalg.lstsq(with_one, coordinates, rcond=None)[0]
+
+    def placed(points: np.ndarray) -> np.ndarray:
+        return np.column_stack([points, np.ones(len(points))]) @ affine
+
+    sizes = [float(np.linalg.norm(Y - Y.mean(axis=0))) for Y in (before, coordinates)]
+    scale = sizes[1] / sizes[0] if sizes[0] > 0 else 1.0
+    points = trust.points._replace(
+        home=placed(trust.points.home), spread=trust.points.spread * scale
+    )
+    islands = [each._replace(center=placed(each.center[None])[0]) for each in trust.islands]
+    return dataclasses.replace(trust, coordinates=coordinates, points=points, islands=islands)
+
+
+SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
+TURNED = (
+    "picture and report show every map rotated, reflected and scaled to resemble the first; the "
+    "files of the maps have them as the methods made them"
+)
+
+
+class Attempt(NamedTuple):
+    """One entry: its fit and measures, or the reason why it failed."""
+
+    entry: Entry
+    fit: Fit | None
+    measures: Measures
+    reason: str = ""
+    not_measured: str = ""  # why a map that was made has no measures
+    trust: Trust | None = None
+    not_judged: str = ""  # what failed, if something did
+
+    @property
+    def name(self) -> str:
+        """The entry as it is typed."""
+        return self.entry.name
+
+
+class ComparisonFiles(NamedTuple):
+    """The files of a comparison; None for those that could not be made."""
+
+    table: Path
+    picture: Path | None
+    report: Path | None
+    maps: dict[str, Path]
+
+    @classmethod
+    def in_folder(cls, folder: Path, entries: Sequence[Entry]) -> ComparisonFiles:
+        """All files in one folder."""
+        maps = {entry.name: folder / f"map-{entry.stem}.csv" for entry in entries}
+        return cls(folder / "comparison.csv", folder / "maps.png", folder / "report.html", maps)
+
+    def paths(self) -> list[Path]:
+        """All files that may be written."""
+        found = (self.table, self.picture, self.report, *self.maps.values())
+        return [path for path in found if path is not None]
+
+
+class MapComparison(ShownComparison):
+    """Maps of the same rows by several methods; :func:`compare_methods` returns one.
+
+    An entry is a method with its parameters, and is called as it is typed: ``pca``,
+    ``tsne:perplexity=5``.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per entry: seconds, peak memory and the most telling measures.
+    maps : dict of str to polars.DataFrame
+        The maps by entry, as the methods made them; picture and report show every map rotated,
+        reflected and scaled to resemble the first.
+    disparities : polars.DataFrame
+        How much the maps differ from one another, whatever their turn, size and place
+        (:func:`lowland.procrustes`): 0 for the same map, 1 for unrelated ones. One row and one
+        column per map; a torus, whose edges meet, has no value.
+    models : dict of str to model
+        What places new rows, by entry.
+    failures : dict of str to str
+        Entries that could not map the table, and why.
+    not_made : dict of str to str
+        Other parts that could not be made (the measures of a map, "picture", "report"), and why.
+    stopped_early : bool
+        Whether Ctrl-C stopped one of the optimizations.
+    log : list of str
+        Every decision about the data.
+    """
+
+    def __init__(
+        self, prepared: Prepared, attempts: Sequence[Attempt], *, color: str | None, command: str
+    ) -> None:
+        self._prepared, self._attempts = prepared, list(attempts)
+        self._color, self._command = color, command
+        self._keeper = Keeper()
+
+    @property
+    def table(self) -> Any:
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    @property
+    def maps(self) -> dict[str, Any]:
+        table = self._prepared.table
+        return {a.name: map_frame(table, fit.Y) for a, fit in self._made()}
+
+    @functools.cached_property
+    def disparities(self) -> Any:
+        import polars as pl
+
+        made = {a.name: None if sides_of(fit) else fit.Y for a, fit in self._made()}
+        columns = {
+            name: [_disparity(Y, other) for other in made.values()] for name, Y in made.items()
+        }
+        return pl.DataFrame({"method": list(made), **columns}, infer_schema_length=None)
+
+    @property
+    def models(self) -> dict[str, Any]:
+        return {a.name: fit.model for a, fit in self._made()}
+
+    @property
+    def failures(self) -> dict[str, str]:
+        return {attempt.name: attempt.reason for attempt in self._attempts if attempt.fit is None}
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        lost = {f"measures of {a.name}": a.not_measured for a in self._attempts}
+        lost |= {f"trust of {a.name}": a.not_judged for a in self._attempts}
+        return {**{key: why for key, why in lost.items() if why}, **self._keeper.lost}
+
+    @property
+    def stopped_early(self) -> bool:
+        return any(fit.stopped for _, fit in self._made())
+
+    @property
+    def log(self) -> list[str]:
+        prepared = self._prepared
+        return [*prepared.table.notes, *prepared.log, *prepared.cautions]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table as plain values."""
+        return [_row(attempt) for attempt in self._attempts]
+
+    def write(
+        self, folder: str | Path, *, force: bool = False, raw_text: bool = False
+    ) -> ComparisonFiles:
+        """Write table, maps, picture and report into a folder in one step.
+
+        If the table or a map cannot be written, nothing is. If the picture or the report cannot be
+        made, a warning says so. Parameters are those of :meth:`MapResult.write`.
+        """
+        entries = [attempt.entry for attempt in self._attempts]
+        files = ComparisonFiles.in_folder(Path(folder), entries)
+        return self.write_files(files, force=force, raw_text=raw_text)
+
+    def write_files(
+        self, files: ComparisonFiles, *, force: bool = False, raw_text: bool = False
+    ) -> ComparisonFiles:
+        """Write the given files, which lie in one folder; the result has those written."""
+        keeper, maps = self._keeper, self.maps
+        stages: dict[str, Callable[[list[Any], Path], None]] = {
+            "picture": self._draw,
+            "report": self._report,
+        }
+        files = files._replace(maps={name: files.maps[name] for name in maps})
+        paths = files.paths()
+        optional = [path for path in (files.picture, files.report) if path is not None]
+        with (
+            keeper.patience(),
+            staged_outputs(paths, force=force, optional=optional) as staged,
+        ):
+            by_name = {path.name: path for path in staged}
+            write_frame(self.table, by_name[files.table.name])
+            for name, frame in maps.items():
+                write_frame(frame, by_name[files.maps[name].name], raw_text=raw_text)
+            entries = self._entries()
+            for kind, write in stages.items():
+                keeper.lost.pop(kind, None)  # of an earlier attempt
+                path: Path | None = getattr(files, kind)
+                if path is not None:
+                    place = by_name[path.name]
+                    work = functools.partial(write, entries, place)
+                    keeper.attempt(kind, work, None, path=place)
+        return files._replace(**dict.fromkeys(kind for kind in stages if kind in keeper.lost))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the maps, in plain values that JSON can hold."""
+        table = self._prepared.table
+        return {
+            "input": table.source,
+            "rows": table.shape[0],
+            "columns": table.shape[1],
+            "preparation": self._prepared.log,
+            "dropped_rows": self._prepared.dropped,
+            "methods": [
+                {
+                    **_row(attempt),
+                    "parameters": {
+                        name: plain_value(value) for name, value in attempt.entry.parameters.items()
+                    },
+                    "learned_from": attempt.fit and attempt.fit.learned_from,
+                    "stopped_early": attempt.fit is not None and attempt.fit.stopped,
+                    "failed": attempt.reason or None,
+                    "not_measured": attempt.not_measured or None,
+                    "quality": attempt.measures.table and attempt.measures.table.to_dict(),
+                    "trust": attempt.trust and attempt.trust.to_dict(),
+                }
+                for attempt in self._attempts
+            ],
+            "disparities": self.disparities.to_dicts(),
+            "not_made": self.not_made,
+        }
+
+    def _draw(self, entries: list[dict[str, Any]], path: Path) -> None:
+        from lowland.plot import save_figure
+
+        save_figure(self._figure(entries), path)
+
+    def _report(self, entries: list[dict[str, Any]], path: Path) -> None:
+        from lowland.report import write_report
+
+        summary = summarize(self._prepared, entries, self._fit_log(), self._command, self._color)
+        write_report(summary, path)
+
+    def _made(self) -> list[tuple[Attempt, Fit]]:
+        return [(a, a.fit) for a in self._attempts if a.fit is not None]
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Entries of the summary; every map is rotated and scaled to resemble the first.
+
+        A torus is not: its edges meet along its own axes only.
+        """
+        reference: np.ndarray | None = None
+        entries = []
+        for attempt, fit in self._made():
+            trust = attempt.trust
+            entry = {**map_entry(fit, attempt.measures, trust), "title": attempt.entry.title}
+            if reference is None:
+                reference = fit.Y
+            elif fit.estimator._torus_sides() is None:
+                entry["coordinates"] = turned_like(reference, fit.Y)
+                entry["trust"] = None if trust is None else moved(trust, entry["coordinates"])
+            entries.append(entry)
+        return entries
+
+    def _fit_log(self) -> list[str]:
+        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
+        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
+        log += [
+            f"{a.name}: not measured: {a.not_measured}" for a, _ in self._made() if a.not_measured
+        ]
+        log += [f"{a.name}: not judged: {a.not_judged}" for a, _ in self._made() if a.not_judged]
+        return [*log, TURNED, *alike(self.disparities.to_dicts())] if len(self._made()) > 1 else log
+
+
+def alike(disparities: Sequence[dict[str, Any]]) -> list[str]:
+    """How much each map differs from the first, in one line; nothing if there is no other."""
+    if len(disparities) < 2:
+        return []
+    first = disparities[0]
+    others = [f"{name} {value:.2f}" for name, value in list(first.items())[2:] if value is not None]
+    if not others:
+        return []
+    return [
+        f"Procrustes disparity from {first['method']} (0: the same map, 1: unrelated): "
+        f"{', '.join(others)}"
+    ]
+
+
+def _disparity(one: np.ndarray | None, other: np.ndarray | None) -> float | None:
+    if one is None or other is None:
+        return None
+    return 0.0 if one is other else align(one, other).disparity
+
+
+def _row(attempt: Attempt) -> dict[str, Any]:
+    fit, table = attempt.fit, attempt.measures.table
+    found: dict[str, Any] = {
+        "method": attempt.name,
+        "seconds": None if fit is None else round(fit.seconds, 3),
+        "peak_mb": None if fit is None or fit.peak_bytes is None else fit.peak_bytes // 10**6,
+    }
+    measured = {} if table is None else {line.name: line.value for line in table}
+    found["gaps"] = found["gaps_not_in_data"] = None
+    if attempt.trust is not None:
+        gaps = attempt.trust.gaps
+        found["gaps"] = len(gaps)
+        found["gaps_not_in_data"] = sum(gap.verdict == "not in the data" for gap in gaps)
+    for name in SHOWN:
+        value = measured.get(name)
+        found[name] = None if value is None else float(value)
+        found[f"{name}_error"] = None if value is None else value.standard_error
+    return found

@@ -1,0 +1,260 @@
+"""What a table is like, before anything is made of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowland._base import registry
+from lowland._base.errors import DataError, ParameterError, count
+from lowland._base.memory import available_memory
+from lowland._base.validation import is_sparse
+from lowland.methods.linear.pca import PCA
+from lowland.metrics import distance_concentration, intrinsic_dimension
+from lowland.preparation.preparation import Preparation
+from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.tables import Table
+from lowland.tables.columns.categories import frame_of, take_part
+from lowland.tables.columns.refusal import why_refused
+from lowland.tables.options import READING, TableOptions, takes_table_options
+from lowland.tables.preparing import read
+from lowland.workflow.summary import table_facts
+
+# Which perplexities of t-SNE show the same of a table, as plain values.
+
+
+def perplexities_of(
+    X: Any, filled: bool, seed: int, n_jobs: int | None, verbose: bool
+) -> dict[str, Any]:
+    """The plateau of the perplexity on prepared rows; only a sentence if there are too few.
+
+    ``filled`` tells that the means of columns stand for missing values, which is said.
+    """
+    # here: it needs t-SNE and the measures, which a description alone does not
+    from lowland.trust.plateau import FEWEST_ROWS, perplexity_plateau
+
+    if X.shape[0] < FEWEST_ROWS:
+        return without_perplexities(
+            f"Perplexities cannot be compared on {count(X.shape[0], 'row')}: two halves of fewer "
+            f"than {FEWEST_ROWS} rows have too little in common."
+        )
+    try:
+        found = perplexity_plateau(X, seed=seed, n_jobs=n_jobs, verbose=verbose)
+    except (DataError, ParameterError) as error:  # such as rows that are all equal
+        return without_perplexities(f"Perplexities cannot be compared: {error}")
+    tried = zip(found.values, found.excess, found.overlap, found.on_plateau, strict=True)
+    means = " Missing values were filled with the means of their columns." if filled else ""
+    return {
+        "values": [
+            {"perplexity": value, "excess": excess, "overlap": overlap, "on_plateau": on}
+            for value, excess, overlap, on in tried
+        ],
+        "rows_mapped": len(found.maps[0].rows),
+        "default": found.default,
+        "recommended": found.recommended,
+        "sentence": found.sentence + means,
+    }
+
+
+def without_perplexities(why: str) -> dict[str, Any]:
+    """The same for a table that perplexities cannot be compared on."""
+    return {"values": [], "rows_mapped": 0, "default": None, "recommended": None, "sentence": why}
+
+
+SHARES = (0.9, 0.95, 0.99)
+UNKNOWN: dict[str, Any] = {"intrinsic_dimension": None, "concentration": None, "components": {}}
+TIED = 4  # times the number of columns: an estimate beyond it comes from tied distances
+ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
+
+
+@takes_table_options((*READING, "categories"))
+def describe_table(
+    data: Any,
+    *,
+    table: TableOptions,
+    perplexity: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Size, missing values, dimensions of a table, and which methods fit and how long they take.
+
+    Times and memory are estimates from the cost model of each method, for two cores. Methods that
+    do not take sparse data or distances are left out for such data. A matrix of distances has no
+    columns: their number is None.
+
+    Parameters
+    ----------
+    data : path, data frame, array, sparse matrix or Dataset
+        The table, as in :func:`make_map`.
+    perplexity : bool, default=False
+        Compare perplexities of t-SNE on at most 5 000 rows, by
+        :func:`lowland.trust.perplexity_plateau`; takes about 20 times as long as one such map. The
+        result has the key ``perplexity``: for each value how many neighbors are kept beyond chance
+        (``excess``) and how well maps of two halves agree (``overlap``), and a ``sentence``.
+    seed : int, default=0
+        Seed of the sample of rows, and of the maps for ``perplexity``.
+    n_jobs : int or None, default=None
+        Threads; None uses all cores.
+    verbose : bool, default=False
+        Show the progress of the maps for ``perplexity``.
+
+    Examples
+    --------
+    >>> found = describe_table("iris")
+    >>> found["rows"], found["components"]
+    (150, {'90%': 1, '95%': 2, '99%': 3})
+    """
+    options = dataclasses.replace(table, missing_distances=True).for_data(data)
+    found = read(data, options)
+    return description_of(found, options, seed, n_jobs, perplexity=perplexity, verbose=verbose)
+
+
+def description_of(
+    table: Table,
+    options: TableOptions,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    perplexity: bool = False,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """The description of a table that has been read, as plain values."""
+    facts = {
+        **table_facts(table),
+        "roles": _roles(table),
+        "notes": list(table.notes),
+        "distances": options.distances,
+        "sparse": is_sparse(table.features),
+    }
+    if options.distances:
+        nothing = {"taking_part": [], "choices": [], "refused": None}
+        if perplexity:
+            facts["perplexity"] = without_perplexities(
+                "Perplexities are not compared on distances: data without structure, which they "
+                "are compared with, are made from the columns of a table."
+            )
+        return {**facts, **nothing, **_of_distances(table, seed, n_jobs)}
+    part = take_part(table, options)
+    facts["refused"] = why_refused(table, options, part.names)
+    features, names = table.features, table.feature_names
+    missing = np.zeros(table.shape[1], int)
+    if not is_sparse(features):
+        missing = np.isnan(np.asarray(features)).sum(axis=0)
+    named = names or [f"column {i}" for i in range(table.shape[1])]
+    holes = {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)}
+    empty = [named[i] for i in np.flatnonzero(missing == table.shape[0])]
+    if empty and names:  # a column without any value is left out
+        part = part._replace(table=dataclasses.replace(table, features=features.drop(empty)))
+    frame = frame_of(part.table, part.names, part.dates)
+    preparation = Preparation(
+        missing="mean" if missing.any() else "refuse", dates=part.dates or None
+    )
+    X = preparation.fit_transform(frame)
+    if perplexity:
+        facts["perplexity"] = perplexities_of(X, bool(missing.any()), seed, n_jobs, verbose)
+    return {
+        **facts,
+        "labels": [name for name in part.table.labels.columns if name not in part.names],
+        "taking_part": part.names,
+        "choices": part.log,
+        "missing": holes,
+        "constant": _constant_columns(X, preparation.column_names_out() or named),
+        "scale": preparation.chosen_,
+        "scale_reason": preparation.reason_,
+        **_dimensions(X, seed, n_jobs),
+        "methods": _estimates(*X.shape, "sparse" if is_sparse(X) else ""),
+    }
+
+
+def _roles(table: Table) -> dict[str, Any]:
+    """What every column is taken for; ``set_aside`` are those that only look like that."""
+    names = table.feature_names
+    return {
+        "features": None if names is None else list(names),
+        "labels": table.labels.columns,
+        "id": table.ids.name if table.has_ids else None,
+        "set_aside": [
+            {"column": guess.name, "role": guess.role, "reason": guess.reason}
+            for guess in table.guesses
+        ],
+        "not_used": list(table.unused),
+        "left_out": list(table.left_out),
+    }
+
+
+def _of_distances(table: Table, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    """What can be told about a matrix of distances, which has no columns to choose or scale."""
+    D = table.features
+    stored = D.nnz if is_sparse(D) else D.size - int(np.isnan(D).sum())
+    # Pairs that are not known have no neighbors to measure.
+    complete = not is_sparse(D) and stored == D.size
+    return {
+        "columns": None,
+        "missing": {} if complete else {"distances": (D.shape[0] ** 2 - stored) // 2},
+        "constant": [],
+        "scale": "none",
+        "scale_reason": "distances have one unit",
+        **(_dimensions(D, seed, n_jobs, "precomputed") if complete else UNKNOWN),
+        "methods": _estimates(D.shape[0], 1, "distances"),
+    }
+
+
+def _constant_columns(X: Any, names: Sequence[str]) -> list[str]:
+    if is_sparse(X):
+        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
+    else:
+        spread = X.max(axis=0) - X.min(axis=0)
+    return [str(names[i]) for i in np.flatnonzero(spread == 0)]
+
+
+def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean") -> dict[str, Any]:
+    """Intrinsic dimension, concentration of distances, components for shares of the variance."""
+    if X.shape[0] < FEWEST_ROWS or X.shape[1] < 2:
+        return UNKNOWN
+    rows = np.arange(X.shape[0])
+    if len(rows) > ROWS_MEASURED:
+        chosen = np.random.default_rng(seed).choice(rows, ROWS_MEASURED, replace=False)
+        rows = np.sort(chosen)
+    some = X[np.ix_(rows, rows)] if metric == "precomputed" else X[rows]
+    k = min(NEIGHBORHOOD, len(rows) - 1)
+    try:
+        dimension = intrinsic_dimension(some, metric=metric, n_jobs=n_jobs)
+        concentration = distance_concentration(some, k, metric=metric, n_jobs=n_jobs)
+    except DataError:  # all rows are equal, or so many that no neighbors are left
+        return UNKNOWN
+    return {
+        "intrinsic_dimension": float(dimension) if dimension <= TIED * X.shape[1] else None,
+        "concentration": float(concentration.relative_contrast),
+        "components": {} if metric == "precomputed" else _components(some, seed, n_jobs),
+        "rows_measured": len(rows),
+    }
+
+
+def _components(X: Any, seed: int, n_jobs: int | None) -> dict[str, int]:
+    """How many principal components have certain shares of the variance."""
+    pca = PCA(None, n_jobs=n_jobs, random_state=seed).fit(X)
+    shares = np.cumsum(pca.explained_variance_ratio_)
+    return {f"{share:.0%}": int(np.searchsorted(shares, share - 1e-12) + 1) for share in SHARES}
+
+
+def _estimates(n: int, p: int, kind: str) -> list[dict[str, Any]]:
+    """Time and memory that each method would need that takes this kind of data."""
+    free = available_memory()
+    found = []
+    for cls in registry.all_methods():
+        if kind and not getattr(cls, f"accepts_{kind}"):
+            continue
+        need = cls.estimate(n, p)
+        found.append(
+            {
+                "method": registry.snake_case(cls.__name__),
+                "estimated_seconds": float(f"{need.seconds:.2g}"),
+                "estimated_bytes": int(need.n_bytes),
+                "fits": need.n_bytes <= free,
+            }
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Maps that another tool has made: read, scored, judged."""

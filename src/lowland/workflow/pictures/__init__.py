@@ -1,0 +1,1 @@
+"""The pictures that a run writes: of the map, of the method, of a network."""

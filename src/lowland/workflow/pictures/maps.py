@@ -1,0 +1,137 @@
+"""The picture of a map, chosen by its dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland.tables import Table, coordinate_names
+from lowland.tables.preparing import Prepared
+from lowland.workflow._own_units import places_of_method
+from lowland.workflow.fitting import Fit
+from lowland.workflow.summary import axis_shares, sides_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What pictures of a method are drawn of, what they are, and when a method has one.
+
+
+class Scene(NamedTuple):
+    """What a picture is drawn of."""
+
+    prepared: Prepared
+    fit: Fit
+    color: str | None
+
+    @property
+    def source(self) -> str:
+        return Path(self.prepared.table.source).name
+
+    @property
+    def maker(self) -> str:
+        """What makes rows of places, for captions."""
+        return "model" if hasattr(self.fit.estimator, "uncertainty") else "network"
+
+    @property
+    def grid(self) -> tuple[np.ndarray, str]:
+        """Places of the units, and the shape of their cells."""
+        estimator: Any = self.fit.estimator
+        return np.asarray(estimator.unit_places_), getattr(estimator, "grid", "rectangle")
+
+    def labels(self) -> np.ndarray | None:
+        """The label of each row that colors the map."""
+        return None if self.color is None else self.prepared.table.column(self.color).to_numpy()
+
+
+class Drawn(NamedTuple):
+    """A picture, and how to read it in one or two sentences."""
+
+    figure: Figure
+    caption: str
+
+
+class Kind(NamedTuple):
+    """A kind of picture: its name, what a method must have for it, and how it is drawn.
+
+    ``needs`` are alternatives: all attributes of one of them are enough. ``draw`` may find that
+    there is nothing to draw, such as labels of a table without labels. Without ``own_file`` it is
+    in the report only.
+    """
+
+    name: str  # of the file, without its suffix
+    needs: tuple[tuple[str, ...], ...]
+    draw: Callable[[Scene], Drawn | None]
+    own_file: bool = True
+
+
+NAMED_ROWS = 60  # with more rows, their names would cover the map
+
+
+def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = None) -> Figure:
+    """A matplotlib figure of the map, colored by a column of the table.
+
+    ``rows`` says which rows it shows, if they are not all rows of the data.
+    """
+    Y = fit.Y
+    shares = None if fit.is_turned else axis_shares(fit.estimator)
+    axes = coordinate_names(Y.shape[1])
+    if shares is not None and len(shares) == len(axes):
+        axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]
+    method = type(fit.estimator).__name__
+    early = ", stopped early" if fit.stopped else ""
+    title = f"{Path(table.source).name}: {method} of {rows or f'{table.shape[0]} rows'}{early}"
+    sides = sides_of(fit)
+    if sides is not None and len(sides) == 2:
+        from lowland.plot import tiled_map
+
+        labels = None if color is None else table.column(color).to_numpy()
+        said = {"title": title, "label_name": color, "axis_names": axes}
+        return tiled_map(Y, sides, labels, **said, names=_row_names(table))
+    return picture_of_map(table, Y, color, title, axes, uncertainty_of(fit))
+
+
+def uncertainty_of(fit: Fit) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The uncertainty of the method at places of the map; None if it knows none."""
+    estimator: Any = fit.estimator
+    if not hasattr(estimator, "uncertainty"):
+        return None
+    return lambda places: estimator.uncertainty(places_of_method(places, fit))
+
+
+def picture_of_map(
+    table: Table,
+    Y: np.ndarray,
+    color: str | None,
+    title: str,
+    axes: Sequence[str],
+    background: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Figure:
+    """A matplotlib figure of any coordinates of the rows of a table."""
+    from lowland.plot import scatter_map, scatter_map_3d
+
+    labels = None if color is None else table.column(color).to_numpy()
+    if Y.shape[1] == 3:
+        return scatter_map_3d(Y, labels, title=title, label_name=color, axis_names=axes)
+    names = _row_names(table)
+    return scatter_map(
+        *(Y, labels),
+        title=title,
+        label_name=color,
+        axis_names=axes,
+        names=names,
+        background=background,
+        background_name="standard deviation of a row there",
+    )
+
+
+def _row_names(table: Table) -> list[str] | None:
+    """The names of the rows, if they have names and are few enough to write them all."""
+    import polars as pl
+
+    if table.ids.dtype != pl.String or len(table.ids) > NAMED_ROWS:
+        return None
+    return [name or "" for name in table.ids.to_list()]

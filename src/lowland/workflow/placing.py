@@ -1,0 +1,170 @@
+"""New rows in a map that was made before."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.chain import Chain
+from lowland._base.errors import DataError, count, listing
+from lowland._base.html import html_lines
+from lowland._base.joint import DomainStep, domain_model
+from lowland._base.models.loading import load
+from lowland.tables import Table, map_frame
+from lowland.tables.in_memory import NAME
+from lowland.tables.options import TableOptions, takes_table_options
+from lowland.tables.preparing import read
+from lowland.workflow._display import frame_html
+
+# The model decides which columns are read and how they are prepared.
+PLACING = ("labels", "label_file", "id_column", "part", "vector", "transpose")
+
+
+class PlacedRows(NamedTuple):
+    """New rows, their coordinates in the map, and the seconds that placing them took."""
+
+    table: Table
+    coordinates: np.ndarray
+    seconds: float
+    method: str  # the class of the method that made the map
+
+    @property
+    def map(self) -> Any:
+        """A polars data frame: id, coordinates and labels of each row."""
+        return map_frame(self.table, self.coordinates)
+
+    @property
+    def notes(self) -> list[str]:
+        """What happened to columns that a person may miss."""
+        notes, unused = list(self.table.notes), list(self.table.unused)
+        if unused:
+            left = listing(unused, 4, quote=False)
+            notes.append(f"columns that the model does not know are left out: {left}")
+        return notes
+
+    def __repr__(self) -> str:
+        rows, dimensions = self.coordinates.shape
+        where = f"a map of {self.method} with {count(dimensions, 'dimension')}"
+        return f"PlacedRows({count(rows, 'row')} in {where})"
+
+    def _repr_html_(self) -> str:
+        """The first rows of the map, for notebooks."""
+        return frame_html(self.map, repr(self)) + (html_lines(self.notes) if self.notes else "")
+
+
+@takes_table_options(PLACING)
+def place_rows(
+    model: Any,
+    data: Any,
+    *,
+    domain: int | str | None = None,
+    table: TableOptions,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> PlacedRows:
+    """Place the rows of a table in a map that was made before.
+
+    Columns are found by name, in any order, if the model knows their names; else there must be as
+    many as the model was fitted with.
+
+    Parameters
+    ----------
+    model : path or fitted model
+        A model file, or what :func:`lowland.load` returned.
+    data : path, data frame, array or sparse matrix
+        The new rows, as in :func:`make_map`.
+    domain : int or str, optional
+        For a model of several sets (:func:`align_tables`): the set that the rows belong to, by its
+        name or its number from 0.
+    n_jobs, verbose
+        As in :func:`make_map`.
+
+    Examples
+    --------
+    >>> from lowland.workflow import make_map, place_rows
+    >>> made = make_map("iris", "pca")
+    >>> place_rows(made.model, "iris").map.equals(made.map)
+    True
+    """
+    return run_placement(model, data, table, n_jobs, verbose, domain)
+
+
+def run_placement(
+    model: Any,
+    data: Any,
+    options: TableOptions,
+    n_jobs: int | None,
+    verbose: bool,
+    domain: int | str | None = None,
+) -> PlacedRows:
+    """Read the rows as the model wants them, and place them."""
+    model, method = model_for(model, options, n_jobs, verbose, domain)
+    table = read_for_model(model, data, options)
+    if getattr(model, "feature_names_in_", None) is None:
+        table = table.without_names()
+    start = time.perf_counter()
+    Y = model.transform(table.features)
+    return PlacedRows(table, Y, time.perf_counter() - start, method)
+
+
+def model_for(
+    model: Any,
+    options: TableOptions,
+    n_jobs: int | None,
+    verbose: bool,
+    domain: int | str | None = None,
+) -> tuple[Any, str]:
+    """The model, loaded if a file is given, and the class of the method that made the map."""
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    model = domain_model(model, domain, options.spelling.option("domain"))
+    model.set_params(n_jobs=n_jobs, verbose=verbose)
+    last = model.last if isinstance(model, Chain) else model
+    return model, type(last.alignment if isinstance(last, DomainStep) else last).__name__
+
+
+def read_for_model(model: Any, data: Any, options: TableOptions, name: str = NAME) -> Table:
+    """The table with the columns of the model as features, or one with as many columns.
+
+    The latter has names of its own, if any, which the model does not know.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    first = model.steps[0] if isinstance(model, Chain) else model
+    fills = getattr(first, "fill_", None) is not None
+    precomputed = getattr(first, "metric", "") == "precomputed"
+    allow_missing = fills or (precomputed and type(first).accepts_missing)
+    codes = getattr(first, "missing_values", None)
+    options = dataclasses.replace(options, missing_values=tuple(codes or ()))
+    if names is not None:
+        texts = list(getattr(first, "text_columns", ()))
+        chosen = dataclasses.replace(options, columns=tuple(names))
+        # a missing category is a category; the preparation refuses other missing values
+        may_miss = allow_missing or bool(texts)
+        table = read(data, chosen, allow_missing=may_miss, allow_text=bool(texts), name=name)
+        return _with_texts(table, list(names)) if texts else table
+    how: dict[str, Any] = {"allow_missing": allow_missing, "allow_text": False, "name": name}
+    table = read(data, options, **how)
+    if table.shape[1] < model.n_features_in_ and table.guesses:
+        table = read(data, options, **how, guess=False)
+    if table.shape[1] != model.n_features_in_:
+        raise DataError(
+            f"{table.source}: has {count(table.shape[1], 'column')} of numbers, but the model was "
+            f"fitted with {model.n_features_in_}; {options.spelling.option('labels')} takes a "
+            "column out."
+        )
+    return table
+
+
+def _with_texts(table: Table, names: list[str]) -> Table:
+    """The table with the columns of text that the model turns into numbers among its features."""
+    import polars as pl
+
+    known = {column.name: column for column in (table.ids, *table.labels.get_columns())}
+    taken = {*(table.feature_names or ())}
+    columns = [known[name] for name in names if name not in taken]
+    features = table.features.hstack(columns) if table.shape[1] else pl.DataFrame(columns)
+    return dataclasses.replace(table, features=features.select(names))

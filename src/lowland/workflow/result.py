@@ -1,0 +1,353 @@
+"""The result of a run: a map, the model that made it, how far to believe it, and its files."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowland._base.base import Reducer
+from lowland._base.errors import DataError, ParameterError
+from lowland.metrics import Quality
+from lowland.report.measures import Measures
+from lowland.tables import check_free, map_frame, staged_outputs, write_frame
+from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
+from lowland.tables.preparing import Prepared
+from lowland.trust import Trust
+from lowland.workflow._display import picture_html, sentences_html
+from lowland.workflow._keeping import STAGES, Keeper, Stages
+from lowland.workflow.fitting import Fit
+from lowland.workflow.outputs import MapFiles, Writing
+from lowland.workflow.pictures.maps import picture_of
+from lowland.workflow.pictures.methods import MethodPictures
+from lowland.workflow.summary import map_entry, plain_value, summarize, table_facts, variance_shares
+from lowland.workflow.trusting import NOT_JUDGED, Judged, trust_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+# A map in an AnnData: in a copy of the H5AD file that it was made of, or in the object itself.
+
+
+def rows_of_source(prepared: Prepared, Y: np.ndarray) -> np.ndarray:
+    """One row for each row that was read; NaN where a row was left out of the map."""
+    places = prepared.table.source_rows
+    if places is None:
+        return Y
+    everywhere = np.full((prepared.rows_read, Y.shape[1]), np.nan, Y.dtype)
+    everywhere[places] = Y
+    return everywhere
+
+
+def write_copy(result: MapResult, prepared: Prepared, path: Path, *, force: bool) -> None:
+    """Write the H5AD file that the map was made of, with the map, to a path that is free."""
+    source = prepared.table.source
+    if not Path(source).exists():
+        raise DataError(
+            f"{source}: the map was not made of a file, so there is none to copy; "
+            "result.add_to(adata) adds it to an AnnData object."
+        )
+    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
+    write_h5ad(source, path, found["method"], Y, _params(found, prepared), force=force)
+
+
+def add_to_anndata(result: MapResult, prepared: Prepared, data: Any, *, force: bool) -> None:
+    """Add the map to an AnnData object with the rows that the map was made of."""
+    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
+    if not (hasattr(data, "obsm") and hasattr(data, "uns")):
+        raise DataError(f"{type(data).__name__} has no obsm and uns; give an AnnData object.")
+    if len(data) != len(Y):
+        raise DataError(f"the AnnData has {len(data)} rows, but the map was made of {len(Y)}.")
+    name = found["method"]
+    key = map_key(name)
+    taken = [f"obsm[{key!r}]"] if key in data.obsm else []
+    taken += [f"uns[{name!r}]"] if name in data.uns else []
+    if taken and not force:
+        raise DataError(
+            f"the AnnData has {' and '.join(taken)} already; replace it with force=True."
+        )
+    data.obsm[key] = Y.copy() if Y is result.coordinates else Y
+    data.uns[name] = {"params": plain(_params(found, prepared))}
+
+
+def _params(found: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
+    from lowland import __version__
+
+    return uns_params(found, __version__, prepared.table.part)
+
+
+class MapResult:
+    """A map with everything that is known about it; :func:`make_map` returns one.
+
+    Shown in a notebook as the picture and the quality table.
+
+    Attributes
+    ----------
+    map : polars.DataFrame
+        One row per row of the data: its id, its coordinates and its labels, as in ``map.csv``.
+    coordinates : ndarray of shape (n_rows, n_components)
+        The coordinates alone.
+    estimator : Reducer
+        The fitted method.
+    model : Reducer or Chain
+        What places new rows: the estimator, after the preparation and the reduction by PCA where
+        there were any. ``model.transform`` takes the columns of the original table.
+    quality : Quality or None
+        The quality table; None if the map was not measured or could not be.
+    trust : lowland.trust.Trust or None
+        Where the map can be believed, point by point and island by island; None if the map was not
+        measured or could not be judged, such as one of fewer than 10 rows.
+    log : list of str
+        Every decision about the data, in order.
+    dropped_rows : list
+        Ids of the rows that were dropped because of missing values.
+    color : str or None
+        The column that colors the picture.
+    stopped_early : bool
+        Whether Ctrl-C stopped the optimization.
+    seconds : dict
+        Seconds by stage: reading, preparing, fitting, measuring, judging, checking, drawing,
+        writing. A stage that has not run yet is left out.
+    not_made : dict of str to str
+        Parts that could not be made after the map was finished ("measures", "points", "check",
+        "picture", "report", "trust", "model"), and why. The map itself is never lost.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        fit: Fit,
+        measures: Measures,
+        *,
+        judged: Judged = NOT_JUDGED,
+        color: str | None,
+        command: str,
+        stages: Stages,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self._prepared, self._fit, self._measures = prepared, fit, measures
+        self._judged = judged
+        self._command, self._stages = command, stages
+        self._keeper = keeper or Keeper()
+        self._pictures = MethodPictures(prepared, fit, color, self._keeper)
+        self.color = color
+
+    @functools.cached_property
+    def map(self) -> pl.DataFrame:
+        return map_frame(self._prepared.table, self._fit.Y)
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return self._fit.Y
+
+    @property
+    def estimator(self) -> Reducer:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> Any:
+        return self._fit.model
+
+    @property
+    def quality(self) -> Quality | None:
+        return self._measures.table
+
+    @property
+    def trust(self) -> Trust | None:
+        return self._judged.trust
+
+    @property
+    def log(self) -> list[str]:
+        prepared = self._prepared
+        return [*prepared.table.notes, *prepared.log, *prepared.cautions, *self._later_log()]
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        return dict(self._keeper.lost)
+
+    @property
+    def dropped_rows(self) -> list[Any]:
+        return list(self._prepared.dropped)
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return self._stages.seconds
+
+    def picture(self) -> Figure:
+        """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
+        with self._stages.timed("drawing"):
+            return picture_of(self._prepared.table, self._fit, self.color)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one HTML file; an existing file is replaced."""
+        from lowland.report import write_report
+
+        summary = self.summary()
+        with self._stages.timed("writing"):
+            write_report(summary, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model; :func:`lowland.load` reads it."""
+        with self._stages.timed("writing"):
+            self.model.save(path)
+
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        file_format: str = "csv",
+        report: bool = True,
+        force: bool = False,
+        raw_text: bool = False,
+        into: str | None = None,
+    ) -> MapFiles:
+        """Write map, model, pictures and report into a folder in one step.
+
+        If the map cannot be written, nothing is. If one of the others cannot be made, a warning
+        says so, and the rest is written.
+
+        Parameters
+        ----------
+        folder : path
+            Made if there is none.
+        file_format : {"csv", "parquet"}, default="csv"
+            Format of the map.
+        report : bool, default=True
+            Whether to write the report.
+        force : bool, default=False
+            Whether existing files may be replaced.
+        raw_text : bool, default=False
+            Whether text that a spreadsheet would run as a formula is written to a CSV file as it
+            is; by default it gets an apostrophe, which reading removes.
+        into : {"obsm"}, optional
+            Write a copy of the H5AD file, too, with the map; see :meth:`write_h5ad`.
+
+        Returns
+        -------
+        MapFiles
+            The paths that were written: ``map``, ``picture``, ``report``, ``model``, ``trust`` (a
+            table with one row per point) and ``h5ad``; None for a file that was not. ``pictures``
+            are those that only some methods have, such as the U-matrix of a self-organizing map.
+        """
+        if into not in (None, "obsm"):
+            raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
+        source = self._prepared.table.source
+        files = MapFiles.in_folder(
+            Path(folder),
+            file_format=file_format,
+            report=report,
+            trust=True,
+            copy_of=source if into else "",
+            pictures=self._pictures.names,
+        )
+        check_free(files.paths(), force=force, sources=[source])
+        return self.write_files(files, force=force, raw_text=raw_text)
+
+    def write_files(
+        self, files: MapFiles, *, force: bool = False, raw_text: bool = False
+    ) -> MapFiles:
+        """Write the given files, which lie in one folder; the result has those written."""
+        writers: dict[str, Callable[[Path], None]] = {
+            "model": self.save,
+            "picture": self._draw,
+            "report": self.report,
+            "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
+            "trust": functools.partial(self._write_trust, raw_text=raw_text),
+        }
+        how = Writing(self._keeper, self._stages, force, raw_text)
+        return how.write(files, self.map, writers, self._pictures.write)
+
+    def _draw(self, path: Path) -> None:
+        from lowland.plot import save_figure
+
+        figure = self.picture()
+        with self._stages.timed("drawing"):
+            save_figure(figure, path)
+
+    def _write_trust(self, path: Path, raw_text: bool) -> None:
+        if self.trust is not None:
+            with self._stages.timed("writing"):
+                write_frame(trust_frame(self._prepared.table, self.trust), path, raw_text=raw_text)
+
+    def _later_log(self) -> list[str]:
+        """What was decided after the preparation, and what could not be made."""
+        judged = self._judged if "points" not in self._keeper.lost else NOT_JUDGED
+        return [*self._fit.log, *judged.lines(), *self._keeper.log()]
+
+    def write_h5ad(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a copy of the H5AD file that the map was made of, with the map in it.
+
+        ``obsm["X_<method>"]`` holds the coordinates, with NaN for rows that were dropped, and
+        ``uns["<method>"]["params"]`` tells how they were made. Nothing else is changed.
+
+        Parameters
+        ----------
+        path : path
+            Where the copy goes.
+        force : bool, default=False
+            Whether an existing file, and an older map of this method, may be replaced.
+        """
+        target = Path(path)
+        check_free([target], force=force, sources=[self._prepared.table.source])
+        with staged_outputs([target], force=force) as [staged]:
+            write_copy(self, self._prepared, staged, force=force)
+
+    def add_to(self, adata: Any, *, force: bool = False) -> None:
+        """Add the map to an AnnData object in memory, as :meth:`write_h5ad` does to a file."""
+        add_to_anndata(self, self._prepared, adata, force=force)
+
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        entry = map_entry(self._fit, self._measures, self.trust)
+        if self._pictures:
+            with self._stages.timed("drawing"):
+                entry["pictures"] = self._pictures.for_report()
+        return summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        table, fit = self._prepared.table, self._fit
+        parameters = fit.estimator.get_params().items()
+        return {
+            **table_facts(table),
+            "color": self.color,
+            "preparation": [*self._prepared.log, *self._later_log()],
+            "dropped_rows": self._prepared.dropped,
+            "method": fit.name,
+            "learned_from": fit.learned_from,
+            "parameters": {name: plain_value(value) for name, value in parameters},
+            "dimensions": fit.Y.shape[1],
+            "explained_variance_ratio": variance_shares(fit.estimator),
+            "stopped_early": fit.stopped,
+            "seconds": fit.seconds,
+            "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
+            "quality": None if self.quality is None else self.quality.to_dict(),
+            "trust": None if self.trust is None else self.trust.to_dict(),
+            "not_judged": self._judged.reason or None,
+            "notes": [*table.notes, *self._prepared.cautions],
+            "not_made": self.not_made,
+        }
+
+    def __repr__(self) -> str:
+        rows, dimensions = self._fit.Y.shape
+        text = f"{type(self.estimator).__name__} of {rows} rows, {dimensions} dimensions"
+        if self.quality is not None and "trustworthiness" in self.quality.to_dict():
+            text += f", trustworthiness {self.quality['trustworthiness'].value:.3f}"
+        return f"MapResult({text})"
+
+    def _repr_html_(self) -> str:
+        """The picture, where it can be believed, and the quality table, for notebooks."""
+        figure = self.picture()
+        with self._stages.timed("drawing"):
+            shown = picture_html(figure, repr(self))
+        shown += "" if self.trust is None else sentences_html(self.trust)
+        return shown + ("" if self.quality is None else self.quality._repr_html_())

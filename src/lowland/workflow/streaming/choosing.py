@@ -1,0 +1,276 @@
+"""Whether a table is read as a whole or leaf by leaf."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.base import Reducer
+from lowland._base.errors import (
+    PYTHON,
+    DataError,
+    MemoryLimitError,
+    ParameterError,
+    Spelling,
+    shown,
+)
+from lowland._base.memory import available_memory, format_bytes
+from lowland.chunks.files.columnar import is_address
+from lowland.chunks.files.looking import STREAMED, may_be_streamed
+from lowland.tables import holds_distances
+from lowland.tables.in_memory import is_path
+from lowland.tables.options import TableOptions
+from lowland.tables.several import listed_sources
+
+if TYPE_CHECKING:
+    from lowland.workflow.result import MapResult
+    from lowland.workflow.run import RunOptions
+    from lowland.workflow.streaming.result import Home
+
+# Options about how the rows of a table are gone through: in memory, leaf by leaf, on a cluster.
+
+
+ENGINES = ("auto", "memory", "stream", "dask")
+MOST = 2**63  # rows
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamOptions:
+    """How rows are gone through.
+
+    Parameters
+    ----------
+    engine : {"auto", "memory", "stream", "dask"}, default="auto"
+        "memory" reads the whole table. "stream" reads it leaf by leaf, and "dask" lets workers do
+        so. "auto" is "memory" if the table and the fit fit in memory, else "stream".
+    scheduler : str, optional
+        For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
+        processes on this machine.
+    sample : int, optional
+        Rows that a method is fitted to, where rows are read leaf by leaf; by default all rows, or
+        as many as a method takes that needs its rows in memory.
+    resume : bool, default=False
+        Whether to go on with a run that was stopped.
+    refine : int, optional
+        Steps that move all rows after they are placed.
+    """
+
+    engine: str = "auto"
+    scheduler: str | None = None
+    sample: int | None = None
+    resume: bool = False
+    refine: int | None = None
+    spelling: Spelling = PYTHON
+
+    def __post_init__(self) -> None:
+        say = self.spelling.option
+        if self.engine not in ENGINES:
+            raise ParameterError(
+                f"{say('engine')}: {shown(self.engine)} is not allowed; expected "
+                f"{', '.join(ENGINES)}."
+            )
+        for name in ("sample", "refine"):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and not (whole and 1 <= value < MOST):
+                raise ParameterError(
+                    f"{say(name)}: {shown(value)} is not allowed; expected an integer >= 1."
+                )
+            if value is not None and self.engine == "memory":
+                raise ParameterError(
+                    f"{say(name)}: is for rows that are read leaf by leaf; leave it out, or "
+                    f"{say('engine', 'memory')}."
+                )
+        if self.resume and self.engine == "memory":
+            raise ParameterError(
+                f"{say('resume')}: is for rows that are read leaf by leaf; leave it out, or "
+                f"{say('engine', 'memory')}."
+            )
+        if self.scheduler is not None and self.engine != "dask":
+            raise ParameterError(
+                f"{say('scheduler')}: is for {say('engine', 'dask')}; leave it out, or choose that "
+                "engine."
+            )
+        if self.engine == "dask" and not self.scheduler:
+            raise ParameterError(
+                f"{say('engine', 'dask')} needs a scheduler: {say('scheduler', 'local:4')} starts "
+                f"four processes here, {say('scheduler', 'tcp://HOST:8786')} uses a cluster."
+            )
+
+    @property
+    def asked(self) -> bool:
+        """Whether the user asked for rows to be read leaf by leaf."""
+        return self.engine in ("stream", "dask") or self.sample is not None
+
+    @property
+    def streamed_by(self) -> str:
+        """The engine that goes through rows leaf by leaf."""
+        return "dask" if self.engine == "dask" else "stream"
+
+    def running(self) -> contextlib.AbstractContextManager[Any]:
+        """The engine, for a ``with`` block around everything that goes through rows."""
+        if self.engine != "dask":
+            return contextlib.nullcontext()
+        try:
+            from lowland.chunks import Dask  # type: ignore[attr-defined, unused-ignore]
+        except ImportError as error:
+            raise ParameterError(
+                f"{self.spelling.option('engine', 'dask')}: distributed is not installed; "
+                "pip install 'lowland[dask]'."
+            ) from error
+        return Dask(self.scheduler)
+
+
+def grouped(number: int) -> str:
+    """A number of rows for people.
+
+    >>> grouped(950), grouped(10_000_000)
+    ('950', '10 000 000')
+    """
+    return f"{number:,}".replace(",", " ") if number >= 10_000 else str(number)
+
+
+# What cannot be read leaf by leaf, and why.
+
+
+def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
+    """Why the rows cannot be read leaf by leaf, as the end of a sentence; None if they can."""
+    say = table.spelling.option
+    if not is_path(data):
+        return "data in memory are not read leaf by leaf"
+    paths = listed_sources(data)
+    other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
+    if other is not None:
+        return f"{other} is no file"
+    if table.distances or holds_distances(data):
+        return "a matrix of distances is needed as a whole"
+    given = {
+        "similarities": table.similarities,
+        "transpose": table.transpose,
+        "label_file": table.label_file,
+        "vector": table.vector,
+        "part": table.part,
+        "labels": table.beside,
+        "orient": orient,
+    }
+    for name, value in given.items():
+        given_nothing = (
+            value is None or value is False or (isinstance(value, Mapping) and not value)
+        )
+        if not given_nothing:
+            return f"{say(name)} needs the whole table"
+    if table.missing == "drop":
+        return (
+            f"{say('missing', 'drop')} needs the whole table; fill missing values, such as with "
+            f"{say('missing', 'mean')}, or leave their rows out of the files"
+        )
+    other = next((path for path in paths if not may_be_streamed(path)), None)
+    return None if other is None else f"{other} is none of {STREAMED}"
+
+
+INFLATION = 20  # bytes in memory that a byte of a file rarely exceeds
+SHARE = 8  # a table below 1 / SHARE of the memory is read as a whole
+VALUE = 8.8  # bytes of a value, and a tenth for what is beside
+
+
+class Choice(NamedTuple):
+    """How a table is read."""
+
+    streamed: bool
+    unable: str | None = None  # why it cannot be read leaf by leaf
+    note: str | None = None  # why it is, unless the user asked for it
+
+
+def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOptions) -> Choice:
+    """The engine that was asked for, or that the size of the table calls for."""
+    unable = why_not_streamed(data, options.table, options.orient)
+    if stream.asked:
+        if unable is not None:
+            raise DataError(f"{_asked(stream)}: rows cannot be read leaf by leaf: {unable}.")
+        return Choice(True)
+    if stream.engine == "auto" and unable is None:
+        note = memory_note(listed_sources(data), cls, stream)
+        if note is not None:
+            return Choice(True, None, note)
+    for name in ("resume", "refine"):
+        if getattr(stream, name):
+            say = stream.spelling.option
+            raise ParameterError(
+                f"{say(name)}: is for rows that are read leaf by leaf; add "
+                f"{say('engine', 'stream')}."
+            )
+    return Choice(False, unable)
+
+
+def _asked(stream: StreamOptions) -> str:
+    """The option that asks for rows to be read leaf by leaf."""
+    by_engine = stream.engine in ("stream", "dask")
+    return stream.spelling.option(*(("engine", stream.engine) if by_engine else ("sample",)))
+
+
+def make_by_choice(
+    choice: Choice,
+    data: Any,
+    cls: type[Reducer],
+    parameters: dict[str, Any],
+    options: RunOptions,
+    stream: StreamOptions,
+    home: Home | None = None,
+) -> MapResult:
+    """One map. A run in memory that is refused for lack of it goes on leaf by leaf, if it can."""
+    # Imported here: who only asks how a table is read needs neither measures nor a report.
+    from lowland.workflow.run import run_map
+    from lowland.workflow.streaming.running import stream_map
+
+    note = choice.note
+    if not choice.streamed:
+        try:
+            return run_map(data, cls, parameters, options)
+        except MemoryLimitError as error:
+            if stream.engine == "memory":
+                raise
+            if choice.unable is not None:
+                if not is_path(data) or not all(map(os.path.exists, listed_sources(data))):
+                    raise  # it is no file: nobody expects it to be read leaf by leaf
+                raise MemoryLimitError(
+                    f"{str(error).rstrip('.')}; rows cannot be read leaf by leaf: {choice.unable}."
+                ) from error
+            option = stream.spelling.option("engine", "stream")
+            note = f"{str(error).partition(';')[0]}: rows are read leaf by leaf ({option})"
+    if note is not None:
+        options.note(note)
+    return stream_map(listed_sources(data), cls, parameters, options, stream, home)
+
+
+def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptions) -> str | None:
+    """Why a table is not read as a whole, in a note for a person; None if it is.
+
+    The table is held against the memory first, which its files tell without being read. Where it
+    takes a large part of it, the estimate of the method counts, too.
+    """
+    if any(map(is_address, paths)):
+        option = stream.spelling.option("engine", "stream")
+        return f"rows at an address are read leaf by leaf ({option})"
+    have = available_memory()
+    if sum(os.path.getsize(path) for path in paths) * INFLATION * SHARE < have:
+        return None
+    from lowland.chunks.opening import open_rows
+
+    n, p = open_rows(paths, frames=True).shape
+    table = int(VALUE * n * p)
+    need = table
+    if cls is not None and table * SHARE > have:
+        need += int(cls.estimate(n, p).n_bytes)
+    if need <= have:
+        return None
+    what = "the table needs" if table > have else "the table and its map need"
+    option = stream.spelling.option("engine", "stream")
+    return (
+        f"{what} about {format_bytes(table if table > have else need)}, the process may use "
+        f"{format_bytes(have)}: rows are read leaf by leaf ({option})"
+    )

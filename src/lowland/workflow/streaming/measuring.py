@@ -1,0 +1,480 @@
+"""The quality of a map on some rows against all rows of a table that is read leaf by leaf.
+
+The definitions are those of :mod:`lowland.metrics`: its measures take a :class:`SeenRows` in place
+of a comparison in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.chain import Chain
+from lowland._base.memory import available_memory
+from lowland._base.monitor import Monitor
+from lowland._base.rows.fitting import Placing
+from lowland._base.rows.folding import sampled_rows
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import resolve_n_jobs
+from lowland._engines.distances.metrics import pair_distances
+from lowland._engines.distances.neighbor_ranks import nearer_in_block, square_distances
+from lowland._engines.linalg.products import row_blocks
+from lowland._engines.neighbors.block_search import nearest_in_rows
+from lowland._engines.neighbors.exact_search import exact_query
+from lowland.methods.linear.pca import PCA
+from lowland.metrics import (
+    Quality,
+    continuity,
+    mean_relative_rank_errors,
+    neighbor_recall,
+    trustworthiness,
+)
+from lowland.metrics._comparison import Comparison, DataPairs, Pairs
+from lowland.metrics._measured import Measured, QualityRow
+from lowland.metrics._options import Options
+from lowland.metrics._views import COUNT, FEWEST
+from lowland.metrics.coranking import point_scores
+from lowland.metrics.stress import spearman
+from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.tables.preparing import Prepared
+from lowland.workflow._keeping import Keeper, Stages
+from lowland.workflow.fitting import Fit
+from lowland.workflow.run import RunOptions
+from lowland.workflow.streaming.choosing import grouped
+from lowland.workflow.streaming.roles import LOOK_SEED
+from lowland.workflow.trusting import Judged, Source, check_fit, judge_fit
+
+# The nearest rows of some queries among all rows of a table, leaf by leaf, and exact ranks.
+#
+# Two passes over the table: the first merges the k nearest of each leaf, the second adds up how
+# many rows are nearer than given ones. Ties are ordered by row number, as in
+# :mod:`lowland.metrics`.
+
+
+TILE = 1 << 22  # distances per block: 32 MB
+
+
+class Queries(NamedTuple):
+    """Some rows of a table and their numbers; ``view`` makes them of the blocks of the table."""
+
+    points: np.ndarray  # (m, d)
+    numbers: np.ndarray  # (m,), ascending
+    metric: str = "euclidean"
+    view: Any = None  # a step, such as the projection of a PCA; None: the columns as they are
+
+    def seen(self, X: Any) -> np.ndarray:
+        """The block as the queries see it."""
+        found = X if self.view is None else self.view(X)
+        return np.ascontiguousarray(found, self.points.dtype)
+
+
+class Asked(NamedTuple):
+    """Queries, rows (m, k) whose ranks are asked for, and their distances."""
+
+    queries: Queries
+    partners: np.ndarray
+    heights: np.ndarray
+
+
+class Lists(NamedTuple):
+    """Numbers (m, k) and distances of the nearest rows so far; -1 and infinity: there is none."""
+
+    ids: np.ndarray
+    heights: np.ndarray
+
+
+def nearest_rows(
+    rows: Rows, several: list[Queries], k: int, n_jobs: int | None, monitor: Monitor | None = None
+) -> list[np.ndarray]:
+    """The k nearest other rows (m, k) of several sets of queries, in one pass over the table."""
+    found = rows.total(Search(several, k, n_jobs), merged_lists, monitor, "neighbors")
+    return [lists.ids for lists in found]
+
+
+def nearer_rows(
+    rows: Rows, several: list[Asked], n_jobs: int | None, monitor: Monitor | None = None
+) -> list[np.ndarray]:
+    """The ranks (m, k) of all partners, 1 for the nearest, in one pass over the table."""
+    found = rows.total(Count(several, n_jobs), added, monitor, "ranks")
+    return [counts + 1 for counts in found]
+
+
+def partner_heights(queries: Queries, partners: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Distances (m, k) of queries to partners (m k, d), squared if they are Euclidean."""
+    m = len(queries.points)
+    k = len(partners) // m
+    if queries.metric == "euclidean":
+        own = np.repeat(queries.points, k, axis=0)
+        return square_distances(own, partners, resolve_n_jobs(n_jobs)).reshape(m, k)
+    parts = partners.reshape(m, k, -1)
+    return np.concatenate(
+        [
+            pair_distances(queries.points[i : i + 1], parts[i], queries.metric, None)
+            for i in range(m)
+        ]
+    )
+
+
+class Search:
+    """The k nearest rows of a block, for several sets of queries."""
+
+    def __init__(self, several: list[Queries], k: int, n_jobs: int | None) -> None:
+        self.several, self.k, self.n_jobs = several, k, n_jobs
+
+    def __call__(self, block: Block) -> list[Lists]:
+        return [self._of(queries, block) for queries in self.several]
+
+    def _of(self, queries: Queries, block: Block) -> Lists:
+        X = queries.seen(block.X)
+        wanted = min(self.k + 1, len(X))  # each row finds itself
+        if queries.metric == "euclidean":
+            threads = resolve_n_jobs(self.n_jobs)
+            ids, heights = exact_query(X, queries.points, wanted, threads, Monitor())
+        else:
+            ids, heights = _in_tiles(X, queries, wanted)
+        numbers = ids.astype(np.int64) + block.start
+        heights = np.where(numbers == queries.numbers[:, None], np.inf, heights)
+        return _first(numbers, heights, self.k)
+
+
+def _in_tiles(X: np.ndarray, queries: Queries, k: int) -> tuple[np.ndarray, np.ndarray]:
+    m = len(queries.points)
+    ids, heights = np.empty((m, k), np.int64), np.empty((m, k))
+    for part in row_blocks(m, max(1, TILE // len(X))):
+        D = pair_distances(queries.points[part], X, queries.metric, None)
+        ids[part], heights[part] = nearest_in_rows(D, k)
+    return ids, heights
+
+
+def _first(ids: np.ndarray, heights: np.ndarray, k: int) -> Lists:
+    """The k entries of each row that come first by distance, then by number; filled up to k."""
+    ids = np.where(np.isinf(heights), np.int64(-1), ids)
+    if ids.shape[1] < k:
+        more = ((0, 0), (0, k - ids.shape[1]))
+        ids = np.pad(ids, more, constant_values=-1)
+        heights = np.pad(heights, more, constant_values=np.inf)
+    order = np.lexsort((ids, heights))[:, :k]
+    return Lists(np.take_along_axis(ids, order, 1), np.take_along_axis(heights, order, 1))
+
+
+def merged_lists(a: list[Lists], b: list[Lists]) -> list[Lists]:
+    """The nearest of two sets of rows together."""
+    return [
+        _first(np.hstack([x.ids, y.ids]), np.hstack([x.heights, y.heights]), x.ids.shape[1])
+        for x, y in zip(a, b, strict=True)
+    ]
+
+
+class Count:
+    """How many rows of a block are nearer than the partners, for several sets of queries."""
+
+    def __init__(self, several: list[Asked], n_jobs: int | None) -> None:
+        self.several, self.n_jobs = several, n_jobs
+
+    def __call__(self, block: Block) -> list[np.ndarray]:
+        threads = resolve_n_jobs(self.n_jobs)
+        return [
+            nearer_in_block(
+                asked.queries.seen(block.X),
+                block.start,
+                asked.queries.points,
+                asked.queries.numbers,
+                asked.partners,
+                asked.heights,
+                asked.queries.metric,
+                threads,
+            )
+            for asked in self.several
+        ]
+
+
+def added(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
+    """Counts of two sets of rows together."""
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+# Where a map of rows that were read leaf by leaf can be believed: the sample that is shown.
+
+
+def judge_sample(
+    prepared: Prepared,
+    fit: Fit,
+    n: int,
+    given: dict[str, Any],
+    y: np.ndarray | None,
+    options: RunOptions,
+    keeper: Keeper,
+    stages: Stages,
+) -> Judged:
+    """Judge the rows that are in memory by their neighbors among one another.
+
+    ``fit.Y`` has their places in the map of all n rows; ``y`` what the method learns from.
+    """
+    reducing = [step for step in _steps(fit.model)[:-1] if type(step) is PCA]
+    seen = np.asarray(reducing[0].transform(prepared.X)) if reducing else prepared.X
+    source = Source.of(seen, None, prepared, fit)
+    if len(fit.Y) < n:
+        line = f"the {grouped(len(fit.Y))} rows of the sample are judged among one another"
+        source = dataclasses.replace(source, log=(line, *source.log))
+    # to place a row takes about as long as its share of the fit
+    seconds = type(fit.estimator).estimate(len(fit.Y), seen.shape[1]).seconds
+    with stages.timed("judging"):
+        judged = judge_fit(source, fit, options.fit, seconds, keeper)
+    if options.check:
+        judged = check_fit(judged, source, seen, fit, given, y, options.fit, keeper, stages)
+    return judged
+
+
+def _steps(model: Any) -> list[Any]:
+    return list(model.steps) if isinstance(model, Chain) else [model]
+
+
+MOST_MEASURED = 10_000  # rows
+MOST_SECONDS = 600.0  # of one core
+PARTNER_BYTES = 1 << 28  # of the rows whose ranks are asked for
+BASELINE_SHARE = 5  # of the measured rows, one in so many is measured in the PCA map, too
+PCA_COLUMNS = 5000  # of wider tables no PCA map is made for comparison
+PAIR_ROWS = 1000  # whose pairs are ranked for the correlation of distances
+
+
+class SeenRows(Comparison):
+    """Measured rows whose neighbors and ranks among all n rows are known."""
+
+    def __init__(
+        self,
+        n: int,
+        numbers: np.ndarray,
+        near: tuple[np.ndarray, np.ndarray],
+        ranks: tuple[np.ndarray, np.ndarray],
+        points: tuple[np.ndarray, np.ndarray],
+        metric: str,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n, self.rows, self._metric = n, numbers, metric
+        self.options = Options(metric, None, None, 0, n_jobs, False, None)
+        self._near, self._ranks, self._points = near, ranks, points
+
+    def data_neighbors(self, k: int) -> np.ndarray:
+        return self._near[0][:, :k]
+
+    def map_neighbors(self, k: int) -> np.ndarray:
+        return self._near[1][:, :k]
+
+    def data_ranks(self, k: int) -> np.ndarray:
+        return self._ranks[0][:, :k]
+
+    def map_ranks(self, k: int) -> np.ndarray:
+        return self._ranks[1][:, :k]
+
+    def pairs(self, most: int = PAIR_ROWS) -> Pairs:
+        """All pairs of at most ``most`` of the measured rows."""
+        from scipy.spatial.distance import pdist
+
+        some = slice(None, None, -(-len(self.rows) // most))
+        metric = {"manhattan": "cityblock"}.get(self._metric, self._metric)
+        X, Y = (np.asarray(points[some], np.float64) for points in self._points)
+        return Pairs(DataPairs(self.rows[some], pdist(X, metric)), pdist(Y))
+
+
+class MeasuredRows(NamedTuple):
+    """The quality table, the numbers of the measured rows, and values for each of them."""
+
+    table: Quality
+    numbers: np.ndarray
+    per_point: dict[str, np.ndarray]
+
+
+def measured_numbers(
+    n: int, p: int, map_seconds: float, seed: int, most: int = MOST_MEASURED
+) -> np.ndarray:
+    """The rows that are measured: as many as about half of the time of the map pays for.
+
+    They are the first of those that :func:`look_at` takes, of which there are ``most``.
+    """
+    k = _neighborhood(n)
+    pair = 2 * (COUNT + 3e-11 * p) + 2 * COUNT
+    budget = min(map_seconds / 2 + 1, MOST_SECONDS)
+    affordable = max(FEWEST, int(budget / (n * pair)))
+    held = max(FEWEST, min(PARTNER_BYTES, available_memory() // 8) // (8 * p * max(1, k)))
+    return sampled_rows(
+        n, min(n, MOST_MEASURED, most, affordable, held), (seed + LOOK_SEED) % 2**63
+    )
+
+
+def measure_rows(
+    data: Rows,
+    map_rows: Rows,
+    numbers: np.ndarray,
+    *,
+    metric: str = "euclidean",
+    pca: Any = None,
+    points: tuple[np.ndarray, np.ndarray] | None = None,
+    n_jobs: int | None = None,
+    monitor: Monitor | None = None,
+) -> MeasuredRows | None:
+    """Measure some rows of a map against all rows; a map of very few rows is not measured.
+
+    Parameters
+    ----------
+    data, map_rows : Rows
+        The rows that the map was made of, and their coordinates in it, in the same order.
+    numbers : array of int
+        Numbers of the rows to measure, ascending.
+    metric : str, default="euclidean"
+        Distance between rows of the data.
+    pca : PCA, optional
+        Principal axes of the data, whose map is measured, too, on fewer rows.
+    points : pair of arrays, optional
+        The measured rows in the data and in the map, if they are known already.
+
+    Notes
+    -----
+    Three passes over the data (neighbors, the rows that are neighbors in the maps, ranks) and three
+    over the coordinates. Cost O(m n p) for m measured rows; memory O(m k p) and that of a leaf.
+    """
+    n = len(data)
+    if n < FEWEST_ROWS:
+        return None
+    k = _neighborhood(n)
+    X, Y = points or (_points(data, numbers), _points(map_rows, numbers))
+    sides = [Queries(X, numbers, metric)]
+    if pca is not None and data.shape[1] <= PCA_COLUMNS:
+        some = numbers[::BASELINE_SHARE] if len(numbers) > BASELINE_SHARE * FEWEST else numbers
+        view = Projection(pca, Y.shape[1])
+        sides.append(Queries(view(X[np.searchsorted(numbers, some)]), some, view=view))
+    in_map = Queries(Y, numbers)
+    (near_map,) = nearest_rows(map_rows, [in_map], k, n_jobs, monitor)
+    near_data, *near_pca = nearest_rows(data, sides, k, n_jobs, monitor)
+
+    # ranks in the data of what is near in the maps, and in the maps of what is near in the data
+    pairs = [(sides[0], near_map)]
+    for side, near in zip(sides[1:], near_pca, strict=True):
+        places = np.searchsorted(numbers, side.numbers)
+        pairs.append((sides[0]._replace(points=X[places], numbers=side.numbers), near))
+        pairs.append((side, near_data[places]))
+    data_ranks, *pca_ranks = nearer_rows(data, _asked(pairs, data, n_jobs), n_jobs, monitor)
+    asked = _asked([(in_map, near_data)], map_rows, n_jobs)
+    (map_ranks,) = nearer_rows(map_rows, asked, n_jobs, monitor)
+
+    near, ranks = (near_data, near_map), (data_ranks, map_ranks)
+    seen = SeenRows(n, numbers, near, ranks, (X, Y), metric, n_jobs)
+    beside = None
+    if near_pca:
+        side = sides[1]
+        places = np.searchsorted(numbers, side.numbers)
+        beside = SeenRows(
+            *(n, side.numbers),
+            *((near_data[places], near_pca[0]), (pca_ranks[0], pca_ranks[1])),
+            *((X[places], side.points), metric, n_jobs),
+        )
+    per_point = {
+        "trustworthiness": point_scores(data_ranks, k, n),
+        "continuity": point_scores(map_ranks, k, n),
+    }
+    return MeasuredRows(_table(seen, beside, k), numbers, per_point)
+
+
+class Projection:
+    """The step to the first coordinates on principal axes."""
+
+    def __init__(self, pca: PCA, n_components: int) -> None:
+        self.place, self.n_components = Placing(pca), n_components
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return self.place(np.asarray(X))[:, : self.n_components]
+
+
+def _points(rows: Rows, numbers: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(rows.take(numbers).X)
+
+
+def _asked(pairs: list[tuple[Queries, np.ndarray]], rows: Rows, n_jobs: int | None) -> list[Asked]:
+    """The ranks of rows near to queries, whose distances are computed here; one pass over them."""
+    wanted = np.unique(np.concatenate([near.ravel() for _, near in pairs]))
+    taken = _points(rows, wanted)
+    found = []
+    for queries, near in pairs:
+        points = queries.seen(taken[np.searchsorted(wanted, near.ravel())])
+        found.append(Asked(queries, near, partner_heights(queries, points, n_jobs)))
+    return found
+
+
+def _neighborhood(n: int) -> int:
+    return min(NEIGHBORHOOD, (n - 1) // 2)
+
+
+def _table(seen: SeenRows, pca: SeenRows | None, k: int) -> Quality:
+    n = seen.n
+    maps = [seen] if pca is None else [seen, pca]
+    rank_errors = [mean_relative_rank_errors(one, None, k) for one in maps]
+    chance = chance_values(n, k)
+    entries: list[tuple[str, Any, str, str]] = [
+        (
+            "trustworthiness",
+            lambda one: trustworthiness(one, None, k),
+            "higher",
+            f"are a point's {k} neighbors in the map also near it in the data? 1 is best",
+        ),
+        (
+            "continuity",
+            lambda one: continuity(one, None, k),
+            "higher",
+            f"are a point's {k} neighbors in the data also near it in the map? 1 is best",
+        ),
+        (
+            "neighbor_recall",
+            lambda one: neighbor_recall(one, None, k),
+            "higher",
+            f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
+        ),
+        (
+            "false_rank_error",
+            lambda one: rank_errors[one is pca].false,  # type: ignore[union-attr]
+            "lower",
+            f"how far ranks of a point's {k} neighbors in the map moved, relative to them: 0 is "
+            "best",
+        ),
+        (
+            "missing_rank_error",
+            lambda one: rank_errors[one is pca].missing,  # type: ignore[union-attr]
+            "lower",
+            f"how far ranks of a point's {k} neighbors in the data moved, relative to them: 0 is "
+            "best",
+        ),
+        (
+            "shepard_correlation",
+            lambda one: spearman(one, one.pairs(PAIR_ROWS)),
+            "higher",
+            "are rows that are far apart in the data far apart in the map? 1 is best",
+        ),
+    ]
+    rows = []
+    for name, measure, better, meaning in entries:
+        beside = None if pca is None else measure(pca)
+        rows.append(QualityRow(name, measure(seen), beside, chance[name], better, meaning))
+    return Quality(rows, n, len(seen.rows), k)
+
+
+def chance_values(n: int, k: int) -> dict[str, Measured]:
+    """What the measures are on average for a map that has nothing to do with the data.
+
+    The rank of a neighbor is then uniform among 1 .. n - 1.
+    """
+    beyond = (n - 1 - k) * (n - k) / (2 * (n - 1))  # the mean of max(0, rank - k)
+    trust = 1 - 2 * beyond / (2 * n - 3 * k - 1)
+    own = np.arange(1.0, k + 1)
+    # the mean of |rank - own|
+    moves = (own * (own - 1) + (n - 1 - own) * (n - own)) / (2 * (n - 1))
+    error = float((moves / own).sum() / (np.abs(n - 2 * own + 1) / own).sum())
+    values = {
+        "trustworthiness": trust,
+        "continuity": trust,
+        "neighbor_recall": k / (n - 1),
+        "false_rank_error": error,
+        "missing_rank_error": error,
+        "shepard_correlation": 0.0,
+    }
+    return {name: Measured(value) for name, value in values.items()}

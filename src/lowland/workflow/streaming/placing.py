@@ -1,0 +1,115 @@
+"""New rows that are read leaf by leaf, placed in a map that was made before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lowland._base.chain import Chain
+from lowland._base.errors import DataError, count, listing
+from lowland._base.monitor import Monitor
+from lowland._base.rows.leaves import TASK_ROWS
+from lowland._base.rows.parts import MANIFEST, Parts
+from lowland.chunks.opening import open_rows
+from lowland.tables import coordinate_names
+from lowland.tables.options import TableOptions
+from lowland.workflow.placing import model_for, read_for_model
+from lowland.workflow.streaming.choosing import StreamOptions
+from lowland.workflow.streaming.roles import Columns, Place, column_frames, look_at, written_names
+
+
+class PlacedParts(NamedTuple):
+    """The files of new rows in a map, and how they were made."""
+
+    parts: Parts
+    source: str
+    columns: int
+    labels: list[str]
+    unused: list[str]
+    id_name: str
+    dimensions: int
+    seconds: float
+    method: str
+    notes: list[str]
+    engine: str
+
+    def __repr__(self) -> str:
+        files, rows = count(len(self.parts.files), "file"), count(self.parts.n_rows, "row")
+        where = f"a map of {self.method} with {count(self.dimensions, 'dimension')}"
+        return f"PlacedParts({rows} in {where}, {files} in {self.parts.folder})"
+
+
+def stream_placement(
+    model: Any,
+    paths: Sequence[str],
+    folder: Path,
+    options: TableOptions,
+    stream: StreamOptions,
+    *,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    domain: int | str | None = None,
+    force: bool = False,
+    task_rows: int = TASK_ROWS,
+) -> PlacedParts:
+    """Place the rows of files, leaf by leaf, and write them to part files in ``folder``."""
+    model, method = model_for(model, options, n_jobs, False, domain)
+    if force and not stream.resume and (folder / MANIFEST).exists():
+        for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
+            part.unlink()
+    with stream.running():
+        looked = look_at(open_rows(paths, frames=True, task_rows=task_rows), paths, options, 0)
+        table = read_for_model(model, looked.frame, looked.options, looked.source)
+        named = getattr(model, "feature_names_in_", None) is not None
+        columns = _columns(model, table, looked)
+        probe = Place(columns, model, named=named)(looked.frame[:1])
+        names = coordinate_names(probe.shape[1])
+        beside, id_name = written_names(table, names)
+        frames = column_frames(looked.rows, columns.names, beside, id_name)
+        step = Place(columns, model, named=named)
+        placed = frames.map(step, len(names), names=names, dtype=probe.dtype)
+        start = time.perf_counter()
+        monitor = Monitor(method, verbose=verbose)
+        with monitor:
+            parts = placed.write(folder, resume=stream.resume, monitor=monitor)
+    unused = list(table.unused)
+    notes = list(table.notes)
+    if looked.files is not None:
+        notes.insert(0, looked.files[1])
+    if unused:
+        left = listing(unused, 4, quote=False)
+        notes.append(f"columns that the model does not know are left out: {left}")
+    return PlacedParts(
+        parts,
+        looked.source,
+        len(columns.names),
+        table.labels.columns,
+        unused,
+        table.ids.name,
+        len(names),
+        time.perf_counter() - start,
+        method,
+        notes,
+        stream.streamed_by,
+    )
+
+
+def _columns(model: Any, table: Any, looked: Any) -> Columns:
+    """The columns that the model takes, by their names in the files."""
+    first = model.steps[0] if isinstance(model, Chain) else model
+    texts = list(getattr(first, "text_columns", ()))
+    names = list(table.feature_names or ())
+    if not names:
+        raise DataError(f"{looked.source}: has no columns with names.")
+    features = [name for name in names if name not in texts]
+    fills = getattr(first, "fill_", None) is not None or getattr(first, "allows_nan", False)
+    advice = "the model was fitted without missing values; fill them, or drop these rows"
+    return Columns(
+        *(features, [name for name in names if name in texts], getattr(first, "dates", None) or ()),
+        single=looked.is_single(features),
+        codes=getattr(first, "missing_values", None) or (),
+        missing=None if fills else advice,
+        order=names,
+    )

@@ -1,0 +1,307 @@
+"""Which columns of a table in leaves are features, labels and row id: decided on a sample of rows.
+
+The sample becomes a :class:`lowland.tables.Table`, which is read and prepared as any table is. What
+was decided then holds for all rows: the blocks of the table get the columns of the sample, in its
+types and in its order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.errors import DataError, count, listing
+from lowland._base.memory import available_memory
+from lowland._base.rows.folding import sampled_rows
+from lowland._base.rows.leaves import Block
+from lowland._base.rows.table import Rows
+from lowland._base.validation import all_finite
+from lowland.tables import Table, as_table
+from lowland.tables.columns.categories import frame_of
+from lowland.tables.contents import free_name
+from lowland.tables.finite import fits_float32
+from lowland.tables.options import TableOptions
+from lowland.tables.preparing import Prepared, prepare, read
+from lowland.tables.several import LABEL, shown_name
+from lowland.workflow.streaming.choosing import grouped
+
+LOOKED_AT, FEWEST = 100_000, 1000  # rows
+NUMBERS = 1 << 23  # of the sample, at most: 67 MB
+LOOK_SEED = 1 << 40  # added to the seed, so that rows looked at and rows fitted are other rows
+
+
+class Looked(NamedTuple):
+    """A table in leaves, and what a sample of its rows tells about it."""
+
+    rows: Rows  # blocks are data frames with all columns
+    numbers: np.ndarray  # of the sampled rows
+    frame: Any  # the sampled rows
+    source: str
+    options: TableOptions
+    files: tuple[str, str] | None  # the label that names files, and what its note says
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample has all rows."""
+        return len(self.numbers) == len(self.rows)
+
+    def is_single(self, features: Sequence[str]) -> bool:
+        """Whether the features of the whole table are float32 in memory."""
+        chosen = self.frame.select(features)
+        return bool(features) and fits_float32(chosen, len(self.rows))
+
+
+def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) -> Looked:
+    """Take a sample of rows, which the roles of columns are decided on."""
+    n, p = rows.shape
+    label = None
+    if len(paths) > 1:
+        label = free_name(LABEL, list(rows.names or ()))
+        rows = _with_files(rows, label, paths)
+    numbers = min(NUMBERS, available_memory() // 64)
+    m = min(LOOKED_AT, max(FEWEST, numbers // max(1, p)))
+    chosen = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)
+    frame = rows.take(chosen).X
+    note = f"rows of {len(paths)} files; the label {label!r} names them"
+    named = None if label is None else (label, note)
+    return Looked(rows, chosen, frame, shown_name(paths), options, named)
+
+
+def prepared_sample(looked: Looked) -> Prepared:
+    """The sample, read and prepared; the log says that it was one."""
+    options = looked.options
+    table = read(looked.frame, options, name=looked.source)
+    if looked.files is not None:
+        table = dataclasses.replace(table, notes=(looked.files[1], *table.notes))
+    if not table.has_ids:
+        table = dataclasses.replace(table, ids=_numbered(table, looked.numbers))
+    prepared = prepare(table, options)
+    if looked.is_whole:
+        return prepared
+    m, n = grouped(len(looked.numbers)), len(looked.rows)
+    first, *others = prepared.log
+    first = first.replace(count(len(looked.numbers), "row"), f"{grouped(n)} rows", 1)
+    log = [first, f"prepared as a sample of {m} of {grouped(n)} rows suggests", *others]
+    return prepared._replace(log=log, rows_read=n)
+
+
+def _numbered(table: Table, numbers: np.ndarray) -> Any:
+    import polars as pl
+
+    return pl.Series(table.ids.name, numbers)
+
+
+class Columns:
+    """The step from a block with all columns to the features of the sample, as a data frame.
+
+    ``texts`` are label columns that take part in the map; ``dates`` those of them that hold dates.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str],
+        texts: Sequence[str],
+        dates: Sequence[str],
+        *,
+        single: bool,
+        codes: Sequence[str],
+        missing: str | None,
+        order: Sequence[str] = (),
+    ) -> None:
+        self.features, self.texts, self.dates = tuple(features), tuple(texts), tuple(dates)
+        self.names = tuple(order) or (*self.features, *self.texts)
+        self.single, self.codes = single, tuple(codes)
+        self.missing = missing  # what to do about missing values, in words; None: they are allowed
+
+    @classmethod
+    def of(cls, looked: Looked, prepared: Prepared) -> Columns:
+        """The columns of a sample that was prepared."""
+        options, preparation = looked.options, prepared.preparation
+        say = options.spelling.option
+        features = list(prepared.table.feature_names or ())
+        texts: list[str] = []
+        if preparation is not None:
+            texts = [str(name) for name in preparation.feature_names_in_[len(features) :]]
+        advice = (
+            f"choose {say('missing', 'mean')}, {say('missing', 'median')} or "
+            f"{say('missing', 'neighbors')} to fill them, or leave columns out with {say('drop')}"
+        )
+        return cls(
+            *(features, texts, (preparation and preparation.dates) or ()),
+            single=looked.is_single(features),
+            codes=options.missing_values,
+            missing=advice if options.missing == "refuse" else None,
+        )
+
+    def __call__(self, frame: Any) -> Any:
+        frame = frame.select(self.names)
+        self._check_finite(frame)
+        table = as_table(
+            frame,
+            columns=self.features or None,
+            labels=self.texts,
+            missing_values=self.codes,
+            guess=False,
+            allow_missing=True,
+            allow_text=True,
+            name="a block of rows",
+        )
+        features = table.features
+        if self.features:
+            import polars as pl
+
+            features = features.cast(pl.Float32 if self.single else pl.Float64)
+            if self.missing is not None:
+                self._check_missing(features.to_numpy())
+        found = frame_of(dataclasses.replace(table, features=features), self.texts, self.dates)
+        return found.select(self.names) if self.texts else found
+
+    def _check_finite(self, frame: Any) -> None:
+        """Refuse infinite values; the caller names the file."""
+        import polars as pl
+
+        flags = frame.select(pl.selectors.float().is_infinite().sum())
+        bad = [f"{column.name!r} ({column[0]})" for column in flags if column[0]]
+        if bad:
+            raise DataError(
+                f"infinite values in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
+                "drop these rows or columns."
+            )
+
+    def _check_missing(self, values: np.ndarray) -> None:
+        """Refuse missing values; the caller names the file."""
+        if all_finite(values):
+            return
+        counts = np.isnan(values).sum(axis=0)
+        shown = [f"{self.features[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
+        raise DataError(
+            f"{count(int(counts.sum()), 'missing value')} in {count(len(shown), 'column')}: "
+            f"{listing(shown, quote=False)}; {self.missing}."
+        )
+
+
+class Ready:
+    """The step from the features of a block to the numbers that a method gets."""
+
+    def __init__(self, columns: Columns, preparation: Any) -> None:
+        self.columns, self.preparation = columns, preparation
+
+    def __call__(self, frame: Any) -> np.ndarray:
+        features = self.columns(frame)
+        X = features if self.preparation is None else self.preparation.transform(features)
+        return np.ascontiguousarray(X)
+
+
+class Place:
+    """The step from the features of a block to places in the map of a model."""
+
+    def __init__(self, columns: Columns, model: Any, *, named: bool = True) -> None:
+        self.columns, self.model, self.named = columns, model, named
+
+    def __call__(self, frame: Any) -> np.ndarray:
+        features = self.columns(frame)
+        X = features if self.named else np.asarray(features)
+        return np.asarray(self.model.transform(X))
+
+
+class Wrapped(NamedTuple):
+    """A leaf whose blocks are changed by ``f``, a small object with a ``key``."""
+
+    leaf: Any
+    f: Any
+
+    @property
+    def n_rows(self) -> int:
+        return self.leaf.n_rows
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return (*self.leaf.identity, *self.f.key)
+
+    @property
+    def source(self) -> str:
+        return self.leaf.source
+
+    @property
+    def run(self) -> Any:
+        """Leaves that are read in one go still are."""
+        return getattr(self.leaf, "run", None)
+
+    def read(self, start: int) -> Block:
+        return self.f(self.leaf.read(start))
+
+    @staticmethod
+    def read_run(leaves: Sequence[Wrapped], start: int) -> Iterator[Block]:
+        """The blocks of leaves with one run."""
+        inner = leaves[0].leaf.read_run([each.leaf for each in leaves], start)
+        for each, block in zip(leaves, inner, strict=True):
+            yield each.f(block)
+
+
+class InRoles:
+    """A block with features in X and its id and labels beside, under the names that they get."""
+
+    def __init__(self, columns: Sequence[str], beside: Mapping[str, str]) -> None:
+        self.columns, self.beside = tuple(columns), dict(beside)
+        self.key = (self.columns, tuple(self.beside.items()))
+
+    def __call__(self, block: Block) -> Block:
+        beside = block.X.select(list(self.beside)).rename(self.beside) if self.beside else None
+        return block._replace(X=block.X.select(self.columns), beside=beside)
+
+
+class InFile:
+    """A block with a label that names its file."""
+
+    def __init__(self, label: str, file: str) -> None:
+        self.key = self.label, self.file = label, file
+
+    def __call__(self, block: Block) -> Block:
+        import polars as pl
+
+        return block._replace(X=block.X.with_columns(pl.lit(self.file).alias(self.label)))
+
+
+def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
+    """The table with a label that names the file of each row, as files in memory get."""
+    short = [Path(path).name for path in paths]
+    unique = len({*short}) == len(short)
+    named = {path: InFile(label, Path(path).name if unique else path) for path in paths}
+    leaves = [Wrapped(leaf, named[leaf.file.name]) for leaf in rows.leaves]  # type: ignore[attr-defined]
+    return rows.with_leaves(leaves, [*(rows.names or ()), label])
+
+
+def column_frames(
+    rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any
+) -> Rows:
+    """The table whose blocks are frames of some columns, with others beside under new names."""
+    roles = InRoles(names, beside)
+    leaves = [Wrapped(leaf, roles) for leaf in rows.leaves]
+    other = rows.with_leaves(leaves, names, tuple(beside.values()))
+    other.id_name = id_name
+    return other
+
+
+def written_names(table: Table, coordinates: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    """The columns beside the map and their names in it, as ``map_frame`` has them; and the id's."""
+    from lowland.tables.writing import free_label
+
+    id_name = None
+    beside: dict[str, str] = {}
+    if table.has_ids:
+        name = table.ids.name
+        id_name = f"{name}_id" if name in coordinates else name
+        beside[name] = id_name
+    reserved = {id_name or table.ids.name, *coordinates}
+    taken = {*reserved, *table.labels.columns}
+    for name in table.labels.columns:
+        new = name
+        if name in reserved:
+            new = free_label(f"{name}_label", taken)
+            taken.add(new)
+        beside[name] = new
+    return beside, id_name

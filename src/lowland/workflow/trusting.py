@@ -1,0 +1,259 @@
+"""Where a map of a run can be believed; on request with refits."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowland._base.base import Reducer
+from lowland._base.errors import count
+from lowland.neighbors import NeighborGraph
+from lowland.tables import Table
+from lowland.tables.preparing import Prepared
+from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
+from lowland.trust.trusting import FEWEST_ROWS
+from lowland.workflow._keeping import STOPPED, Keeper, Stages
+from lowland.workflow.fitting import Fit, FitOptions, lowered
+from lowland.workflow.summary import sides_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# The same map again, of other rows and with another seed.
+
+
+SKIPPED = ("callback", "n_components", "metric")  # told to the user once, or set here
+
+
+class Again:
+    """A function of rows, a seed and their numbers that fits the method of a run again.
+
+    Rows of the data are given to the method as it got them in the run: with missing values, sparse,
+    and as wide as they are. Data without structure come as they are.
+    """
+
+    def __init__(
+        self,
+        cls: type[Reducer],
+        parameters: dict[str, Any],
+        X: Any,
+        y: Any,
+        distances: bool,
+        options: FitOptions,
+    ) -> None:
+        self.cls, self.parameters, self.X, self.y = cls, parameters, X, y
+        self.distances, self.options = distances, options
+
+    def __call__(self, X: Any, seed: int, part: RefitPart) -> np.ndarray:
+        if not (part.is_null or self.distances):
+            X = self.X[part.rows]
+        y = None if self.y is None else self.y[part.rows]
+        parameters = lowered(self.cls, X.shape[0], self.parameters)
+        estimator = self.cls(
+            **parameters, random_state=seed, n_jobs=self.options.n_jobs, verbose=False
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
+            return np.asarray(estimator.fit_transform(X, y))
+
+
+def make_again(
+    X: Any, distances: bool, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
+) -> tuple[Again | None, str]:
+    """What makes the map of rows X again, as the method got them; or why it cannot be made."""
+    if fit.stopped:
+        return None, "the map was stopped before it was finished"
+    n = len(fit.Y)
+    parameters: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in SKIPPED:
+            continue
+        if _is_of_rows(name, value, n):
+            if name == "init":
+                continue  # a start for other rows; the usual one takes its place
+            return (
+                None,
+                f"{name} was given for all rows, and parts of them cannot be mapped with it",
+            )
+        parameters[name] = value
+    estimator = fit.estimator
+    parameters["n_components"] = fit.Y.shape[1]
+    if "metric" in type(estimator).parameters():
+        parameters["metric"] = estimator.metric  # type: ignore[attr-defined]
+    cls = type(estimator)
+    return Again(cls, parameters, X, y, distances, options), ""
+
+
+def _is_of_rows(name: str, value: Any, n: int) -> bool:
+    """Whether a parameter has one value for each row, or numbers of rows."""
+    if name == "boundary":
+        return not isinstance(value, str)
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    if isinstance(value, list | tuple):
+        shape = np.shape(value)
+    return len(shape) == 2 and shape[0] == n
+
+
+class Judged(NamedTuple):
+    """Where a map can be believed; if that is not known, why; and what to say about it."""
+
+    trust: Trust | None
+    reason: str = ""  # why trust is None
+    log: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What was decided, as lines of a log."""
+        lost = [f"the points of the map were not judged: {self.reason}"] if self.reason else []
+        return [*self.log, *lost]
+
+
+NOT_JUDGED = Judged(None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Source:
+    """The rows that a map is judged against."""
+
+    X: Any
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    graph: NeighborGraph | None = None  # in these columns and this metric
+    log: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, X: Any, graph: NeighborGraph | None, prepared: Prepared, fit: Fit) -> Source:
+        """What the method saw: after PCA the scores, and the neighbors that it found itself."""
+        log: list[str] = []
+        metric, params = prepared.metric, None
+        own = getattr(fit.estimator, "metric", None)
+        if not prepared.distances and own not in (None, "precomputed"):
+            metric, params = own, fit.estimator.metric_params  # type: ignore[attr-defined]
+            if own not in ("euclidean", prepared.metric):
+                name = own if isinstance(own, str) else "given"
+                log.append(f"points are judged by their neighbors in the {name} distance")
+        if X is not prepared.X:
+            log.append(f"points are judged by their neighbors in the {X.shape[1]} columns of PCA")
+        if graph is not None and (prepared.has_gaps or graph.metric != metric):
+            graph = None
+        X = prepared.measured_rows if X is prepared.X else X
+        return cls(X, metric, params, graph, tuple(log))
+
+    @functools.cached_property
+    def known(self) -> dict[str, Any]:
+        """The keywords of functions that judge."""
+        return {"metric": self.metric, "metric_params": self.metric_params}
+
+
+def judge_fit(
+    source: Source, fit: Fit, options: FitOptions, map_seconds: float, keeper: Keeper
+) -> Judged:
+    """Judge a fitted map; a failure is kept as the reason."""
+    if keeper.lost.get("measures") == STOPPED:
+        return Judged(None, STOPPED)  # the user does not want to wait
+    reason = why_not_judged(fit.Y, sides_of(fit), source)
+    if reason:
+        return Judged(None, reason)
+
+    def judged() -> Judged:
+        return judge_map(source, fit.Y, options.seed, options.n_jobs, map_seconds)
+
+    found = keeper.attempt("points", judged, NOT_JUDGED)
+    return found if found.trust else Judged(None, keeper.lost["points"])
+
+
+def judge_map(
+    source: Source, Y: np.ndarray, seed: int, n_jobs: int | None, map_seconds: float | None
+) -> Judged:
+    """Judge a map of rows: all points, or as many as a quarter of the map's time allows."""
+    most = affordable_rows(source.X, source.metric, source.graph, map_seconds)
+    found = trust(
+        *(source.X, Y, source.graph),
+        **source.known,
+        most_points=most,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    log = source.log
+    if most is not None:
+        log = (*log, f"{most:,} of {len(Y):,} points are judged, as time and memory allow")
+    return Judged(found, "", log)
+
+
+def judge_foreign(prepared: Prepared, Y: np.ndarray, n_jobs: int | None) -> Judged:
+    """Judge a map that any tool has made of prepared rows, for a page about it."""
+    source = Source(prepared.measured_rows, prepared.metric)
+    reason = why_not_judged(Y, None, source)
+    return Judged(None, reason) if reason else judge_map(source, Y, 0, n_jobs, None)
+
+
+def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
+    """Why a map cannot be judged; empty if it can."""
+    if len(Y) < FEWEST_ROWS:
+        return f"{count(len(Y), 'row')} are too few (at least {FEWEST_ROWS} are needed)"
+    if sides is not None:
+        return "the map is a torus, whose edges meet"
+    D = source.X
+    if source.metric == "precomputed" and isinstance(D, np.ndarray) and np.isnan(D).any():
+        return "some distances are not known"
+    return ""
+
+
+def check_fit(
+    judged: Judged,
+    source: Source,
+    X: Any,
+    fit: Fit,
+    given: dict[str, Any],
+    y: Any,
+    options: FitOptions,
+    keeper: Keeper,
+    stages: Stages,
+) -> Judged:
+    """Add refits to what is known of a map; if they fail or are stopped, it stays as it is.
+
+    X has the rows as the method got them.
+    """
+    found = judged.trust
+    if found is None:
+        return judged
+    distances = source.metric == "precomputed"
+    again, reason = make_again(X, distances, fit, given, y, options)
+    if again is None:
+        return judged._replace(trust=_without_refits(found, reason))
+
+    def checked() -> Trust:
+        return with_refits(
+            *(found, source.X, again),
+            **source.known,
+            random_state=options.seed,
+            n_jobs=options.n_jobs,
+            verbose=options.verbose,
+        )
+
+    with stages.timed("checking"):
+        made = keeper.attempt("check", checked, None)
+    if made is None:
+        return judged._replace(trust=_without_refits(found, keeper.lost["check"]))
+    if made.stability is None:
+        return judged._replace(trust=made)
+    rows = min(len(other.rows) for other in made.stability.refits)
+    line = f"mapped again: {len(made.stability.refits)} times {rows:,} rows with other seeds"
+    line += "" if made.chance is None else ", and once as many without structure"
+    return judged._replace(trust=made, log=(*judged.log, line))
+
+
+def _without_refits(found: Trust, reason: str) -> Trust:
+    return dataclasses.replace(found, reasons={"stability": reason, "chance": reason})
+
+
+def trust_frame(table: Table, found: Trust) -> pl.DataFrame:
+    """Row id and what is known of each point, as in ``trust.csv``."""
+    import polars as pl
+
+    frame = found.to_frame()
+    ids = table.ids.rename(f"{table.ids.name}_id") if table.ids.name in frame.columns else table.ids
+    return pl.DataFrame([ids]).hstack(frame)
