@@ -4,7 +4,7 @@
     python benchmarks/scale.py --folder /data/scale --pca       # beside reading the files twice
     python benchmarks/scale.py --folder /data/scale --workers   # 4 processes beside a stream
     python benchmarks/scale.py --folder /data/scale --map       # lowland map, t-SNE of a sample
-    python benchmarks/scale.py --tasks                          # 1 billion rows of simulated leaves
+    python benchmarks/scale.py --tasks                          # 1 billion rows of simulated chunks
     python benchmarks/scale.py --graph                          # neighbors across parts, recall
     python benchmarks/scale.py --placing                        # new rows in maps of many rows
     python benchmarks/scale.py --growth                         # 100 to 3 000 000 rows
@@ -76,8 +76,8 @@ def read_twice(folder: Path, out: Path) -> dict[str, Any]:
     return {}
 
 
-def leaves_twice(folder: Path, out: Path) -> dict[str, Any]:
-    """All leaves as arrays, two times."""
+def chunks_twice(folder: Path, out: Path) -> dict[str, Any]:
+    """All chunks as arrays, two times."""
     from lowland.chunks import open_rows
 
     rows = open_rows(folder)
@@ -118,7 +118,7 @@ def pca_workers(folder: Path, out: Path) -> dict[str, Any]:
 
 WORK: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
     "read_twice": read_twice,
-    "leaves_twice": leaves_twice,
+    "chunks_twice": chunks_twice,
     "pca_stream": pca_stream,
     "pca_workers": pca_workers,
 }
@@ -178,7 +178,7 @@ def large_map(folder: Path, sample: int, more: list[str]) -> None:
 # --- many tasks -------------------------------------------------------------------------------
 
 
-class CountedLeaf(NamedTuple):
+class CountedChunk(NamedTuple):
     """Rows that are made from their number, at next to no cost."""
 
     first: int
@@ -193,7 +193,7 @@ class CountedLeaf(NamedTuple):
         return f"rows from {self.first}"
 
     def read(self, start: int) -> Any:
-        from lowland._base.rows.leaves import Block
+        from lowland._base.rows.chunks import Block
 
         few = np.arange(start, start + 4, dtype=np.float64)[:, None]
         return Block(np.hstack([few, few * 2]), start, source=self.source)
@@ -209,12 +209,12 @@ def add(a: float, b: float) -> float:
 
 def many_tasks(n_rows: int) -> None:
     """Tasks of a billion rows, and the memory of the scheduler when it has gone through them."""
-    from lowland._base.rows.leaves import TASK_ROWS
+    from lowland._base.rows.chunks import TASK_ROWS
     from lowland._base.rows.table import Rows
     from lowland.chunks import Dask
 
-    leaves = [CountedLeaf(i, min(TASK_ROWS, n_rows - i)) for i in range(0, n_rows, TASK_ROWS)]
-    rows = Rows(leaves, 50)
+    chunks = [CountedChunk(i, min(TASK_ROWS, n_rows - i)) for i in range(0, n_rows, TASK_ROWS)]
+    rows = Rows(chunks, 50)
     start = time.perf_counter()
     stream = rows.total(first_sum, add)
     streamed = time.perf_counter() - start
@@ -262,7 +262,7 @@ def growth() -> None:
     from lowland import PCA
     from lowland._base.rows.arrays import array_rows
 
-    print("rows x columns: PCA + transform in memory, of leaves (s)")
+    print("rows x columns: PCA + transform in memory, of chunks (s)")
     shapes = [(n, 10) for n in (100, 1000, 10_000, 100_000, 300_000, 1_000_000, 3_000_000)]
     for n, p in [
         *shapes,
@@ -301,7 +301,7 @@ def placing() -> None:
             print(f"{n:8} {m:6}: {taken[0]:9.3f} {taken[1]:9.3f}")
 
 
-PCA_RUNS = ["read_twice", "leaves_twice", "pca_stream"]
+PCA_RUNS = ["read_twice", "chunks_twice", "pca_stream"]
 STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "make": lambda given: make(given.folder, given.rows, given.columns),
     "pca": lambda given: beside(given.folder, PCA_RUNS, given.repeats, LOWLAND_MEMORY_LIMIT="1GB"),

@@ -147,7 +147,7 @@ def selectors() -> str:
 
 
 def rows_methods() -> str:
-    """Which methods and selectors fit tables that are read leaf by leaf."""
+    """Which methods and selectors fit tables that are read in chunks."""
 
     def links(classes: list[type[Reducer]]) -> str:
         return ", ".join(f"[{cls.__name__}](methods/{name_of(cls)}.md)" for cls in classes)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lowland._base.monitor import Monitor
-from lowland._base.rows.arrays import ArrayLeaf, array_rows
+from lowland._base.rows.arrays import ArrayChunk, array_rows
 from lowland._base.rows.engines import ReadAhead, Stream
 from lowland._base.rows.table import Rows
 from lowland.errors import DataError
@@ -18,17 +18,17 @@ def readers():
     return [thread for thread in threading.enumerate() if thread.name == "lowland-reader"]
 
 
-class BadLeaf(ArrayLeaf):
+class BadChunk(ArrayChunk):
     """Rows that cannot be read."""
 
     def read(self, start):
         raise DataError(f"bad.parquet: rows from {start} on are damaged.")
 
 
-def with_bad_leaf(n_good):
+def with_bad_chunk(n_good):
     X = np.zeros((10, 2))
-    leaves = [ArrayLeaf(X, 10 * i) for i in range(n_good)] + [BadLeaf(X, 10 * n_good)]
-    return Rows(leaves, 2, task_rows=10)
+    chunks = [ArrayChunk(X, 10 * i) for i in range(n_good)] + [BadChunk(X, 10 * n_good)]
+    return Rows(chunks, 2, task_rows=10)
 
 
 def test_every_block_comes_once_and_in_order():
@@ -41,15 +41,15 @@ def test_every_block_comes_once_and_in_order():
 
 
 def test_what_a_task_leaves_unread_is_passed_over():
-    leaves = [leaf for i in range(6) for leaf in array_rows(np.full((5, 1), float(i))).leaves]
-    rows = Rows(leaves, 1, task_rows=10)
-    assert [len(task.leaves) for task in rows.tasks] == [2, 2, 2]
+    chunks = [chunk for i in range(6) for chunk in array_rows(np.full((5, 1), float(i))).chunks]
+    rows = Rows(chunks, 1, task_rows=10)
+    assert [len(task.chunks) for task in rows.tasks] == [2, 2, 2]
     first = [block.X[0, 0] for block in rows.results(lambda blocks, _: next(blocks))]
     assert first == [0.0, 2.0, 4.0]
 
 
 def test_an_error_of_reading_is_raised_where_the_block_is_wanted():
-    rows = with_bad_leaf(3)
+    rows = with_bad_chunk(3)
     results = rows.results(lambda blocks, _: sum(block.n_rows for block in blocks))
     assert [next(results) for _ in range(3)] == [10, 10, 10]
     with pytest.raises(DataError, match="rows from 30 on"):
@@ -80,13 +80,13 @@ def test_a_run_that_is_given_up_ends_the_reader():
 def test_no_more_than_one_block_waits():
     read = []
 
-    class Noted(ArrayLeaf):
+    class Noted(ArrayChunk):
         def read(self, start):
             read.append(start)
             return super().read(start)
 
-    leaves = [Noted(np.zeros((10, 1)), 10 * i) for i in range(20)]
-    rows = Rows(leaves, 1, task_rows=10)
+    chunks = [Noted(np.zeros((10, 1)), 10 * i) for i in range(20)]
+    rows = Rows(chunks, 1, task_rows=10)
     results = rows.results(lambda blocks, _: next(blocks).start)
     next(results)
     threading.Event().wait(0.3)

@@ -1,4 +1,4 @@
-"""Files that cannot be a table in leaves are refused, when they are opened or when they change."""
+"""Files that cannot be a table in chunks are refused, when they are opened or when they change."""
 
 from __future__ import annotations
 

@@ -173,6 +173,6 @@ def test_what_is_no_table_of_numbers_is_refused(frame, kind):
         PCA().fit(given)
 
 
-def test_the_bytes_are_those_of_the_same_leaves_in_a_stream(X):
+def test_the_bytes_are_those_of_the_same_chunks_in_a_stream(X):
     given = da.from_array(X, chunks=(100, -1))
     assert same(PCA(3).fit(given), PCA(3).fit(array_rows(X, task_rows=100)))

@@ -93,9 +93,9 @@ def test_any_number_of_processes_gives_these_bytes(streamed, tmp_path, n):
     check_same(Dask(f"local:{n}"), streamed, tmp_path / f"out{n}")
 
 
-@each("n_leaves", [1, 7, 8, 9, 65])
-def test_merges_have_the_shape_of_the_tree(cluster, n_leaves):
-    rows = counted_rows(n_leaves)
+@each("n_chunks", [1, 7, 8, 9, 65])
+def test_merges_have_the_shape_of_the_tree(cluster, n_chunks):
+    rows = counted_rows(n_chunks)
     f, merge = functools.partial(_first_value), _paired
     with Dask(cluster):
         found = rows.total(f, merge)
@@ -218,7 +218,7 @@ def test_a_limit_of_threads_holds_within_its_block():
 
 def test_keys_differ_with_everything_that_results_depend_on(monkeypatch):
     first, second = counted_rows(2).tasks
-    other = first._replace(leaves=second.leaves)
+    other = first._replace(chunks=second.chunks)
     given = [(b"data", first), (b"date", first), (b"data", other)]
     found = {task_digest("work", *parts) for parts in given} | {task_digest("more", *given[0])}
     assert task_digest("work", *given[0]) in found

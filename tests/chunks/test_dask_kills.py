@@ -19,8 +19,8 @@ from support.clusters import Gate, counted_rows, kill, until
 
 pytest.importorskip("distributed")
 
-N_LEAVES = 24
-GATED = range(6, N_LEAVES)
+N_CHUNKS = 24
+GATED = range(6, N_CHUNKS)
 
 
 class Killing(threading.Thread):
@@ -43,7 +43,7 @@ def has_four_workers(client):
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    rows = counted_rows(N_LEAVES)
+    rows = counted_rows(N_CHUNKS)
     pca = PCA(3).fit(rows)
     out = tmp_path_factory.mktemp("kills") / "out"
     pca.transform(rows).write(out)
@@ -57,7 +57,7 @@ def test_killed_workers_do_not_change_a_fit(cluster, expected, tmp_path, n):
     gate = Gate(tmp_path / "fit")
     killing = Killing(gate, n)
     with Dask(cluster):
-        fitted = PCA(3).fit(counted_rows(N_LEAVES, gate=gate, at=GATED))
+        fitted = PCA(3).fit(counted_rows(N_CHUNKS, gate=gate, at=GATED))
     killing.join()
     for name in ("components_", "mean_", "explained_variance_"):
         assert getattr(fitted, name).tobytes() == getattr(pca, name).tobytes()
@@ -69,14 +69,14 @@ def test_killed_workers_do_not_change_what_is_written(cluster, expected, tmp_pat
     has_four_workers(cluster)
     out = tmp_path / "out"
     gate = Gate(tmp_path / "write", litter=out)
-    placed = pca.transform(counted_rows(N_LEAVES, gate=gate, at=GATED))
+    placed = pca.transform(counted_rows(N_CHUNKS, gate=gate, at=GATED))
     killing = Killing(gate, n)
     with Dask(cluster):
         parts = placed.write(out)
     killing.join()
     assert {path.name: path.read_bytes() for path in out.iterdir()} == files
     found = pl.concat([pl.read_parquet(path) for path in parts.files])
-    assert np.array_equal(found["row"].to_numpy(), np.arange(N_LEAVES * 50))
+    assert np.array_equal(found["row"].to_numpy(), np.arange(N_CHUNKS * 50))
 
 
 def test_a_task_that_ends_its_workers_is_named(cluster):

@@ -1,4 +1,4 @@
-"""Files as tables in leaves: Parquet, Arrow, NPY and Zarr; what is refused, and when."""
+"""Files as tables in chunks: Parquet, Arrow, NPY and Zarr; what is refused, and when."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lowland.chunks.files.columnar as columnar
-import lowland.chunks.files.leaves as file_leaves
+import lowland.chunks.files.file_chunks as file_chunks
 from lowland import PCA
 from lowland.chunks import open_rows
 from lowland.errors import DataError
@@ -62,7 +62,7 @@ def alike(rows, X):
 
 @each("suffix", [".parquet", ".arrow", ".csv"])
 @each("task_rows", [*range(1, N + 2), 1 << 18])
-def test_leaves_of_any_length_hold_the_numbers_of_the_whole_table(
+def test_chunks_of_any_length_hold_the_numbers_of_the_whole_table(
     frame, tmp_path, suffix, task_rows
 ):
     path = write(frame, tmp_path / f"a{suffix}")
@@ -72,7 +72,7 @@ def test_leaves_of_any_length_hold_the_numbers_of_the_whole_table(
     assert rows.beside == ("name", "kind", "day")
     assert alike(rows, np.asarray(whole.features))
     assert beside(rows)["kind"].to_list() == frame["kind"].to_list()
-    assert len(rows.leaves) == -(-N // task_rows)
+    assert len(rows.chunks) == -(-N // task_rows)
 
 
 @each("suffix", [".parquet", ".arrow"])
@@ -164,7 +164,7 @@ def test_files_may_differ_in_order_and_width_of_numbers_and_in_kind(tmp_path):
     assert frames.sample(10).shape == (6, 3)
 
 
-def test_categories_go_along_through_several_leaves(tmp_path):
+def test_categories_go_along_through_several_chunks(tmp_path):
     kinds = pl.Series("kind", ["a", "b", None, "c"], dtype=pl.Categorical)
     frame = pl.DataFrame([kinds, pl.Series("x", [1.0, 2.0, 3.0, 4.0])])
     paths = [write(frame, tmp_path / "1.parquet"), write(frame[2:], tmp_path / "2.parquet")]
@@ -208,13 +208,13 @@ def test_zarr_arrays_are_read_by_ranges(tmp_path):
 
 
 @each("span", [1, 300, 1 << 28])
-def test_bytes_do_not_depend_on_how_many_leaves_are_read_together(
+def test_bytes_do_not_depend_on_how_many_chunks_are_read_together(
     frame, tmp_path, monkeypatch, span
 ):
-    monkeypatch.setattr(file_leaves, "SPAN_BYTES", span)
+    monkeypatch.setattr(file_chunks, "SPAN_BYTES", span)
     path = write(frame, tmp_path / "a.parquet")
     rows = open_rows(path, task_rows=30)
-    rows.leaves = open_rows(path, task_rows=4).leaves  # several leaves in a task
+    rows.chunks = open_rows(path, task_rows=4).chunks  # several chunks in a task
     assert alike(rows, frame.select(NUMBERS).cast(pl.Float64).to_numpy())
 
 
@@ -227,27 +227,27 @@ def test_bytes_do_not_depend_on_how_many_columns_are_read_together(frame, tmp_pa
     assert alike(open_rows(path), frame.select(NUMBERS).cast(pl.Float64).to_numpy())
 
 
-def test_leaves_are_light_and_know_what_they_depend_on(tmp_path):
+def test_chunks_are_light_and_know_what_they_depend_on(tmp_path):
     X = np.random.default_rng(0).standard_normal((1000, 50))
     path = tmp_path / "a.parquet"
     pl.from_numpy(X, schema=[f"column number {i}" for i in range(50)]).write_parquet(path)
     rows = open_rows(path, task_rows=100)
-    task = rows.tasks[0]._replace(leaves=open_rows(path, task_rows=10).leaves)
-    assert len(task.leaves) == 100
+    task = rows.tasks[0]._replace(chunks=open_rows(path, task_rows=10).chunks)
+    assert len(task.chunks) == 100
     assert len(pickle.dumps(task)) < 20_000
     again = pickle.loads(pickle.dumps(task))
     assert np.array_equal(np.concatenate([block.X for block in again.blocks()]), X)
     facts = path.stat()
-    identity = rows.leaves[1].identity
+    identity = rows.chunks[1].identity
     assert str(path) in identity
     assert (facts.st_size, facts.st_mtime_ns) in identity
     assert identity[-2:] == (100, 100)
-    assert identity == open_rows(path, task_rows=100).leaves[1].identity
+    assert identity == open_rows(path, task_rows=100).chunks[1].identity
     assert (
-        identity != open_rows(path, columns=["column number 3"], task_rows=100).leaves[1].identity
+        identity != open_rows(path, columns=["column number 3"], task_rows=100).chunks[1].identity
     )
     os.utime(path, ns=(0, 1))
-    assert identity != open_rows(path, task_rows=100).leaves[1].identity
+    assert identity != open_rows(path, task_rows=100).chunks[1].identity
 
 
 def test_addresses_are_read_as_files_are(frame, tmp_path, monkeypatch):
@@ -261,7 +261,7 @@ def test_addresses_are_read_as_files_are(frame, tmp_path, monkeypatch):
     for source in (pattern, single):
         rows = open_rows(source, task_rows=4)
         assert alike(rows, whole)
-        assert single[1] in rows.leaves[3].identity
+        assert single[1] in rows.chunks[3].identity
     with pytest.raises(DataError, match=r"file://.*/no\.parquet: cannot be read"):
         open_rows(f"file://{tmp_path}/no.parquet")
 
@@ -286,7 +286,7 @@ print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 
 @pytest.mark.slow
 @each("kind", ["parquet", "npy", "csv"])
-def test_memory_holds_some_leaves_and_not_the_file(tmp_path, kind):
+def test_memory_holds_some_chunks_and_not_the_file(tmp_path, kind):
     n, p = 1 << 17, 40
     X = np.random.default_rng(0).integers(0, 99, (n, p)).astype(np.float64)  # 42 MB
     path = tmp_path / f"a.{kind}"
@@ -299,4 +299,4 @@ def test_memory_holds_some_leaves_and_not_the_file(tmp_path, kind):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found, grown = map(int, done.stdout.split())
     assert found == n
-    assert grown < 8 * n * p / 2  # a leaf has 5 MB
+    assert grown < 8 * n * p / 2  # a chunk has 5 MB

@@ -1,4 +1,4 @@
-"""Every method and selector that fits tables in leaves does so as in memory; the others say so."""
+"""Every method and selector that fits tables in chunks does so as in memory; the others say so."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ every_fitting = each("method", FITTING, ids=lambda cls: cls.__name__)
 CLOSE = {np.float64: 1e-6, np.float32: 1e-5}
 
 
-HOOKS = {"_fit_rows", "_score_sums"}  # of a method that can be fitted to leaves
+HOOKS = {"_fit_rows", "_score_sums"}  # of a method that can be fitted to chunks
 GENERIC = {"Estimator", "Filter"}
 
 
 @each("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_who_can_be_fitted_to_leaves_says_so(cls):
+def test_who_can_be_fitted_to_chunks_says_so(cls):
     can = any(HOOKS & set(vars(base)) for base in cls.__mro__ if base.__name__ not in GENERIC)
     assert cls.fits_rows == can
 
@@ -61,7 +61,7 @@ TABLES = tables()
 
 
 def fits(method, X, task_rows=37, **params):
-    """The method fitted in memory, and to leaves."""
+    """The method fitted in memory, and to chunks."""
     params = {**suited(method, X.shape[0]), **params}
     y = target_for(method, X.shape[0])
     there = method(**params).fit(X, y)
@@ -112,7 +112,7 @@ def assert_same_places(there, here, X, tol):
 @every_fitting
 @each("dtype", [np.float64, np.float32])
 @each("table", list(TABLES))
-def test_fits_of_leaves_are_fits_in_memory(method, dtype, table):
+def test_fits_of_chunks_are_fits_in_memory(method, dtype, table):
     X = TABLES[table].astype(dtype)
     there, here = fits(method, X)
     assert_alike(there, here, CLOSE[dtype])
@@ -120,7 +120,7 @@ def test_fits_of_leaves_are_fits_in_memory(method, dtype, table):
 
 
 @each("method", [cls for cls in FITTING if cls.accepts_sparse], ids=lambda cls: cls.__name__)
-def test_sparse_leaves_are_fitted_as_in_memory(method):
+def test_sparse_chunks_are_fitted_as_in_memory(method):
     X = plain()
     X[np.random.default_rng(2).random(X.shape) < 0.6] = 0.0
     X[:, 5] = 3.7
@@ -153,7 +153,7 @@ def test_rows_of_other_columns_are_refused(method):
 
 
 @every_fitting
-def test_leaves_with_bad_values_are_named(method):
+def test_chunks_with_bad_values_are_named(method):
     if method.allows_nan:
         pytest.skip("NaN is a missing value")
     for bad, word in ((np.nan, "NaN"), (np.inf, "infinity")):

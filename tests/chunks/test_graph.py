@@ -8,8 +8,7 @@ import pytest
 from lowland._base.rows.arrays import array_rows
 from lowland._base.rows.engines import using
 from lowland.chunks import graph as module
-from lowland.chunks.graph import NeighborLists, PartLists, knn_graph
-from lowland.chunks.space_parts import PartLimits
+from lowland.chunks.graph import NeighborLists, PartLimits, PartLists, knn_graph
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph as graph_in_memory
 from support.cases import each

@@ -1,15 +1,15 @@
-"""ClassicalMDS, LandmarkMDS and KernelPCA of tables that are read leaf by leaf."""
+"""ClassicalMDS, LandmarkMDS and KernelPCA of tables that are read in chunks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap
 
 import lowland
 from lowland import PCA, ClassicalMDS, KernelPCA, LandmarkMDS
 from lowland.errors import DataError, ModelFileError, ParameterError
 from support.cases import each
-from support.leaves import assert_same_bytes_everywhere, irregular, leaves, relative_gap
 from support.states import assert_same_state, fitted_state
 
 CLASSICAL = (ClassicalMDS, {"n_components": 3})
@@ -30,25 +30,25 @@ def tolerance(X):
 @each_method
 def test_the_model_is_that_of_memory_and_places_rows_alike(method, params, kind):
     X = irregular(kind)
-    here, there = method(**params).fit(X), method(**params).fit(leaves(X))
+    here, there = method(**params).fit(X), method(**params).fit(chunks(X))
     near = tolerance(X)
     assert relative_gap(there.transform(X), here.transform(X)) < near
     assert relative_gap(there.eigenvalues_, here.eigenvalues_) < near
     new = X[50:60] * 1.1
     assert relative_gap(there.transform(new), here.transform(new)) < near
-    placed = there.transform(leaves(X)).to_numpy()
+    placed = there.transform(chunks(X)).to_numpy()
     assert np.array_equal(placed, there.transform(X))
 
 
 @each_method
-def test_threads_engines_and_cuts_of_the_same_leaves_change_no_byte(method, params):
+def test_threads_engines_and_cuts_of_the_same_chunks_change_no_byte(method, params):
     assert_same_bytes_everywhere(method, params, irregular("float64"))
 
 
 @each_method
-def test_a_model_of_leaves_is_saved_and_loaded(method, params, tmp_path):
+def test_a_model_of_chunks_is_saved_and_loaded(method, params, tmp_path):
     X = irregular("float64")
-    model = method(**params).fit(leaves(X))
+    model = method(**params).fit(chunks(X))
     model.save(tmp_path / "model")
     again = lowland.load(tmp_path / "model")
     assert_same_state(fitted_state(model), fitted_state(again))
@@ -58,9 +58,9 @@ def test_a_model_of_leaves_is_saved_and_loaded(method, params, tmp_path):
 # --- ClassicalMDS -------------------------------------------------------------------------------
 
 
-def test_classical_scaling_of_leaves_is_pca_with_the_signs_of_the_map():
+def test_classical_scaling_of_chunks_is_pca_with_the_signs_of_the_map():
     X = irregular("float64")
-    model, pca = ClassicalMDS(3).fit(leaves(X)), PCA(3).fit(X)
+    model, pca = ClassicalMDS(3).fit(chunks(X)), PCA(3).fit(X)
     np.testing.assert_allclose(
         model.eigenvalues_, pca.explained_variance_ * (len(X) - 1), rtol=1e-10
     )
@@ -77,7 +77,7 @@ def test_classical_scaling_of_leaves_is_pca_with_the_signs_of_the_map():
 def test_eigenvalues_and_goodness_of_fit(spectrum, columns):
     X = irregular("float64")[:, :columns]
     here = ClassicalMDS(4, spectrum=spectrum).fit(X)
-    there = ClassicalMDS(4, spectrum=spectrum).fit(leaves(X))
+    there = ClassicalMDS(4, spectrum=spectrum).fit(chunks(X))
     values = there.eigenvalues_
     assert len(values) == (columns if spectrum == "all" else 4)
     assert relative_gap(values, here.eigenvalues_[: len(values)]) < 1e-10
@@ -94,20 +94,20 @@ def test_eigenvalues_and_goodness_of_fit(spectrum, columns):
         ({"additive_constant": True}, "additive_constant=True"),
     ],
 )
-def test_what_classical_scaling_cannot_do_leaf_by_leaf_names_the_sample(params, name):
+def test_what_classical_scaling_cannot_do_in_chunks_names_the_sample(params, name):
     with pytest.raises(ParameterError, match=rf"ClassicalMDS: {name} .*rows\.sample"):
-        ClassicalMDS(**params).fit(leaves(irregular("float64")))
+        ClassicalMDS(**params).fit(chunks(irregular("float64")))
 
 
 def test_more_components_than_rows_are_refused_as_in_memory():
     X = irregular("float64")[:9]
     with pytest.raises(ParameterError, match="n_components=10 is more than n_samples=9"):
-        ClassicalMDS(10).fit(leaves(X))
+        ClassicalMDS(10).fit(chunks(X))
 
 
 def test_values_whose_squares_overflow_are_refused():
     with pytest.raises(DataError, match="divide X by"):
-        ClassicalMDS().fit(leaves(irregular("float64") * 1e160))
+        ClassicalMDS().fit(chunks(irregular("float64") * 1e160))
 
 
 @each(
@@ -145,7 +145,7 @@ def test_a_file_of_given_distances_without_a_map_is_refused(tmp_path):
 def test_landmarks_are_those_of_memory_for_any_metric(metric):
     X = irregular("float64")
     params = {**LANDMARK[1], "metric": metric}
-    here, there = LandmarkMDS(**params).fit(X), LandmarkMDS(**params).fit(leaves(X))
+    here, there = LandmarkMDS(**params).fit(X), LandmarkMDS(**params).fit(chunks(X))
     assert np.array_equal(there.landmarks_, here.landmarks_)
     assert np.array_equal(there.fitted_rows_, here.fitted_rows_)
     assert relative_gap(there.transform(X), here.transform(X)) < 1e-12
@@ -153,7 +153,7 @@ def test_landmarks_are_those_of_memory_for_any_metric(metric):
 
 def test_all_rows_may_be_landmarks():
     X = irregular("float64")[:50]
-    model = LandmarkMDS(n_landmarks=50).fit(leaves(X, 16))
+    model = LandmarkMDS(n_landmarks=50).fit(chunks(X, 16))
     assert relative_gap(model.transform(X), ClassicalMDS().fit_transform(X)) < 1e-9
 
 
@@ -164,14 +164,14 @@ def test_all_rows_may_be_landmarks():
         ({"metric": "precomputed"}, "metric='precomputed'"),
     ],
 )
-def test_what_landmarks_cannot_do_leaf_by_leaf_names_the_sample(params, reason):
+def test_what_landmarks_cannot_do_in_chunks_names_the_sample(params, reason):
     with pytest.raises(ParameterError, match=rf"LandmarkMDS: {reason}.*rows\.sample"):
-        LandmarkMDS(**params).fit(leaves(irregular("float64")))
+        LandmarkMDS(**params).fit(chunks(irregular("float64")))
 
 
 def test_more_landmarks_than_rows_are_refused():
     with pytest.raises(ParameterError, match="n_landmarks=500 is more than the 403 rows"):
-        LandmarkMDS(n_landmarks=500).fit(leaves(irregular("float64")))
+        LandmarkMDS(n_landmarks=500).fit(chunks(irregular("float64")))
 
 
 # --- KernelPCA ----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_more_landmarks_than_rows_are_refused():
 def test_kernels_and_their_scales_are_those_of_memory(kernel, kind):
     X = irregular(kind)
     params = {**KERNEL[1], "kernel": kernel, "n_components": 4}
-    here, there = KernelPCA(**params).fit(X), KernelPCA(**params).fit(leaves(X))
+    here, there = KernelPCA(**params).fit(X), KernelPCA(**params).fit(chunks(X))
     np.testing.assert_allclose(there.gamma_, here.gamma_, rtol=1e-13)
     ratio = here.explained_variance_ratio_
     np.testing.assert_allclose(there.explained_variance_ratio_, ratio, atol=1e-9)
@@ -193,14 +193,14 @@ def test_kernels_and_their_scales_are_those_of_memory(kernel, kind):
 def test_gamma_of_many_rows_is_from_the_same_sample():
     X = np.random.default_rng(0).standard_normal((3000, 3))
     params = {"solver": "nystroem", "n_landmarks": 20, "random_state": 0}
-    assert KernelPCA(**params).fit(X).gamma_ == KernelPCA(**params).fit(leaves(X, 512)).gamma_
+    assert KernelPCA(**params).fit(X).gamma_ == KernelPCA(**params).fit(chunks(X, 512)).gamma_
 
 
 def test_shares_of_variance_of_a_linear_kernel_are_those_of_pca():
     """Landmarks that span the columns leave nothing out, wherever their mean is."""
     X = irregular("float64")
     ratio = PCA(3).fit(X).explained_variance_ratio_
-    for table in (X, leaves(X)):
+    for table in (X, chunks(X)):
         model = KernelPCA(3, kernel="linear", solver="nystroem", n_landmarks=9, random_state=0)
         np.testing.assert_allclose(model.fit(table).explained_variance_ratio_, ratio, rtol=1e-9)
 
@@ -208,13 +208,13 @@ def test_shares_of_variance_of_a_linear_kernel_are_those_of_pca():
 def test_all_positive_components_are_kept_without_a_number():
     X = irregular("float64")
     params = {**KERNEL[1], "n_components": None, "kernel": "linear"}
-    here, there = KernelPCA(**params).fit(X), KernelPCA(**params).fit(leaves(X))
+    here, there = KernelPCA(**params).fit(X), KernelPCA(**params).fit(chunks(X))
     assert there.n_components_ == here.n_components_ == 5  # one column is constant
 
 
 def test_inverse_transform_is_that_of_memory():
     X = irregular("float64")
-    here, there = KernelPCA(**KERNEL[1]).fit(X), KernelPCA(**KERNEL[1]).fit(leaves(X))
+    here, there = KernelPCA(**KERNEL[1]).fit(X), KernelPCA(**KERNEL[1]).fit(chunks(X))
     Y = here.transform(X[:20])
     assert relative_gap(there.inverse_transform(Y), here.inverse_transform(Y)) < 1e-6
 
@@ -222,14 +222,14 @@ def test_inverse_transform_is_that_of_memory():
 @each("params", [{}, {"solver": "dense"}, {"solver": "krylov"}])
 def test_other_solvers_name_nystroem_and_the_sample(params):
     with pytest.raises(ParameterError, match=r"solver=.*solver='nystroem'.*rows\.sample"):
-        KernelPCA(**params).fit(leaves(irregular("float64")))
+        KernelPCA(**params).fit(chunks(irregular("float64")))
 
 
 @each("scale", [1e-200, 1e200])
 def test_kernel_values_that_are_all_equal_are_refused_as_in_memory(scale):
     X = irregular("float64") * scale
     messages = []
-    for table in (X, leaves(X)):
+    for table in (X, chunks(X)):
         with pytest.raises(DataError) as error:
             KernelPCA(gamma=1.0, **KERNEL[1]).fit(table)
         messages.append(str(error.value))

@@ -1,4 +1,4 @@
-"""Linear methods on tables in leaves: solvers, rules for the number of axes, classes, batches."""
+"""Linear methods on tables in chunks: solvers, rules for the number of axes, classes, batches."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _unread(X):
 @each("shrinkage", [None, 0.3, "auto"])
 @each("kind", [str, int, bool])
 @each("dtype", [np.float64, np.float32])
-def test_lda_of_leaves_without_some_classes(X, shrinkage, kind, dtype):
+def test_lda_of_chunks_without_some_classes(X, shrinkage, kind, dtype):
     codes = np.arange(N) * 3 // N if kind is not bool else np.arange(N) * 2 // N
     y = np.array([kind(code) for code in codes], dtype=object if kind is str else kind)
     X = (X + np.outer(codes, np.arange(P)) * 0.1).astype(dtype)
@@ -134,16 +134,16 @@ def test_classes_in_groups_are_shrunk_alike(X, monkeypatch):
 
 def test_text_and_numbers_as_labels_are_not_mixed(X):
     y = np.array([1] * 120 + ["a"] * 120, dtype=object)
-    leaves = [*labeled_rows(X[:120], np.ones(120)).leaves, *labeled_rows(X[120:], y[120:]).leaves]
+    chunks = [*labeled_rows(X[:120], np.ones(120)).chunks, *labeled_rows(X[120:], y[120:]).chunks]
     rows = labeled_rows(X, np.ones(N))
-    rows.leaves = tuple(leaves)
+    rows.chunks = tuple(chunks)
     for method in (LDA(), CorrelationScore()):
         with pytest.raises(DataError, match="use one kind"):
             method.fit(rows, "kind")
 
 
 @each("y", [True, False])
-def test_batches_of_leaves_add_up(X, y):
+def test_batches_of_chunks_add_up(X, y):
     labels = np.array(["u", "v", "w"], dtype=object)[np.arange(N) * 3 // N]
     make, label = (LDA, "kind") if y else (PCA, None)
     there = make(2).fit(X, labels if y else None)
@@ -248,7 +248,7 @@ def test_mrmr_says_what_to_set(y, choice, error, words):
 
 
 def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
-    monkeypatch.setattr("lowland.selection._leaf_sums.MOST_VALUES", 20)
+    monkeypatch.setattr("lowland.selection._chunk_sums.MOST_VALUES", 20)
     rows = labeled_rows(np.random.default_rng(0).random((200, 3)), np.arange(200) % 30)
     with pytest.raises(ParameterError, match="set target='numbers'"):
         MRMR().fit(rows, "kind")
@@ -273,7 +273,7 @@ def test_one_pass_for_the_covariance(X, monkeypatch):
     assert passes.count == 1
 
 
-def test_a_model_of_leaves_is_saved_without_places(X, tmp_path):
+def test_a_model_of_chunks_is_saved_without_places(X, tmp_path):
     import lowland
 
     model = PPCA(2).fit(labeled_rows(X))

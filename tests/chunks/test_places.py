@@ -1,4 +1,4 @@
-"""Every method places rows of leaves with the bytes of memory, whatever the leaves and names."""
+"""Every method places rows of chunks with the bytes of memory, whatever the chunks and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in leaves: cuts, the tree of merges, samples, fits, placement, part files."""
+"""Tables in chunks: cuts, the tree of merges, samples, fits, placement, part files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import lowland
 from lowland import PCA
 from lowland._base.rows.arrays import array_rows
+from lowland._base.rows.chunks import chunk_rows, tasks_of
 from lowland._base.rows.folding import FAN_IN, TreeFold, row_keys, sampled_rows
-from lowland._base.rows.leaves import leaf_rows, tasks_of
 from lowland.errors import DataError, ParameterError
 from support.cases import each
 
@@ -51,14 +51,14 @@ def test_the_tree_fed_in_order_is_the_tree_built_level_by_level(n):
 
 
 def test_a_task_takes_small_files_together(X):
-    leaves = [leaf for i in range(0, 1000, 10) for leaf in array_rows(X[i : i + 10]).leaves]
-    tasks = tasks_of(leaves, 7, task_rows=95)
+    chunks = [chunk for i in range(0, 1000, 10) for chunk in array_rows(X[i : i + 10]).chunks]
+    tasks = tasks_of(chunks, 7, task_rows=95)
     assert [task.n_rows for task in tasks] == [90] * 11 + [10]
     assert [task.start for task in tasks] == [*range(0, 1000, 90)]
 
 
-def test_leaves_of_wide_tables_are_short():
-    assert [leaf_rows(p) for p in (1, 50, 1000, 100_000)] == [1 << 18, 1 << 17, 1 << 13, 256]
+def test_chunks_of_wide_tables_are_short():
+    assert [chunk_rows(p) for p in (1, 50, 1000, 100_000)] == [1 << 18, 1 << 17, 1 << 13, 256]
 
 
 def test_a_sample_has_the_smallest_keys():

@@ -1,16 +1,16 @@
-"""SOM (batch rule) and GTM of tables that are read leaf by leaf."""
+"""SOM (batch rule) and GTM of tables that are read in chunks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap, with_gaps
 
 import lowland
 from lowland import GTM, SOM
 from lowland._base.rows.engines import Stream, using
 from lowland.errors import DataError, ParameterError
 from support.cases import each
-from support.leaves import assert_same_bytes_everywhere, irregular, leaves, relative_gap, with_gaps
 from support.states import assert_same_state, fitted_state
 
 QUICK = {"max_iter": 12}
@@ -22,7 +22,7 @@ each_method = each("method, params", METHODS, ids=lambda value: getattr(value, "
 
 def both(method, X, **params):
     params = {**QUICK, **params}
-    return method(**params).fit(X), method(**params).fit(leaves(X))
+    return method(**params).fit(X), method(**params).fit(chunks(X))
 
 
 def assert_alike(here, there, X, near=1e-6):
@@ -89,7 +89,7 @@ def test_float32_rows_get_a_sheet_that_is_as_likely():
 
 
 def test_k_means_ends_with_the_same_winners_as_in_memory():
-    """The fit ends as soon as no row changes its unit, which leaves know by digests only."""
+    """The fit ends as soon as no row changes its unit, which chunks know by digests only."""
     X = irregular("float64")
     here, there = both(SOM, X, radius=0.0, max_iter=200, sides=[3, 2])
     assert there.n_iter_ == here.n_iter_ < 200
@@ -114,14 +114,14 @@ def test_an_epoch_is_one_pass(gaps):
     X = irregular("float64")
     X = with_gaps(X) if gaps else X
     with using(Counting()) as engine:
-        model = SOM(sides=[7, 5], max_iter=6).fit(leaves(X))
+        model = SOM(sides=[7, 5], max_iter=6).fit(chunks(X))
     assert model.n_iter_ == 6
     assert engine.passes == 1 + gaps + (1 + 6) + 1  # start, filled gaps, epochs, errors
 
 
 def test_a_step_of_em_is_one_pass():
     with using(Counting()) as engine:
-        model = GTM(n_nodes=5, n_basis=2, max_iter=6, tol=0.0).fit(leaves(irregular("float64")))
+        model = GTM(n_nodes=5, n_basis=2, max_iter=6, tol=0.0).fit(chunks(irregular("float64")))
     assert model.n_iter_ == 6
     assert engine.passes == 1 + (1 + 6)
 
@@ -135,9 +135,9 @@ def test_threads_and_engines_change_no_byte(method, params, gaps):
 
 
 @each_method
-def test_a_model_of_leaves_is_saved_and_loaded(method, params, tmp_path):
+def test_a_model_of_chunks_is_saved_and_loaded(method, params, tmp_path):
     X = irregular("huge")
-    model = method(**QUICK, **params).fit(leaves(X))
+    model = method(**QUICK, **params).fit(chunks(X))
     model.save(tmp_path / "model")
     again = lowland.load(tmp_path / "model")
     assert_same_state(fitted_state(model), fitted_state(again))
@@ -154,7 +154,7 @@ def test_a_callback_gets_no_rows_and_can_stop(method, params):
         seen.append((step, Y.shape, loss))
         return step == 3
 
-    model = method(callback=callback, max_iter=12, **params).fit(leaves(irregular("float64")))
+    model = method(callback=callback, max_iter=12, **params).fit(chunks(irregular("float64")))
     assert [step for step, *_ in seen] == [1, 2, 3]
     assert {shape for _, shape, _ in seen} == {(0, 2)}
     assert model.n_iter_ == 3
@@ -169,14 +169,14 @@ def test_a_cancelled_fit_keeps_what_it_has(method, params):
 
     model = method(callback=callback, max_iter=12, **params)
     X = irregular("float64")
-    model.fit(leaves(X))
+    model.fit(chunks(X))
     assert model.n_iter_ == 2
     assert np.isfinite(model.transform(X)).all()
 
 
 def test_the_online_rule_names_the_batch_rule_and_the_sample():
     with pytest.raises(ParameterError, match=r"rule='online'.*rule='batch'.*rows\.sample"):
-        SOM(rule="online").fit(leaves(irregular("float64")))
+        SOM(rule="online").fit(chunks(irregular("float64")))
 
 
 @each_method
@@ -184,7 +184,7 @@ def test_a_column_without_a_value_is_refused_as_in_memory(method, params):
     X = with_gaps(irregular("float64"))
     X[:, 2] = np.nan
     messages = []
-    for table in (X, leaves(X)):
+    for table in (X, chunks(X)):
         with pytest.raises(DataError, match="column 2") as error:
             method(**params).fit(table)
         messages.append(str(error.value))
@@ -192,9 +192,9 @@ def test_a_column_without_a_value_is_refused_as_in_memory(method, params):
 
 
 @each_method
-def test_a_column_may_be_unknown_in_whole_leaves(method, params):
+def test_a_column_may_be_unknown_in_whole_chunks(method, params):
     X = irregular("float64")
-    X[64:256, 1] = np.nan  # three leaves
+    X[64:256, 1] = np.nan  # three chunks
     X[:64, 2] = np.nan  # the first
     assert_alike(*both(method, X, **params), X)
 
@@ -204,7 +204,7 @@ def test_too_many_components_are_refused_as_in_memory():
     for model in (SOM(3), GTM(4), GTM(3)):
         messages = []
         table = X[:, :2]
-        for rows in (table, leaves(table)):
+        for rows in (table, chunks(table)):
             with pytest.raises(ParameterError, match="n_components") as error:
                 model.fit(rows)
             messages.append(str(error.value))
@@ -216,4 +216,4 @@ def test_a_row_without_a_value_is_named(method, params):
     X = irregular("float64")
     X[70] = np.nan
     with pytest.raises(DataError, match=r"X, rows 64 to 127: .*NaN only in row 6"):
-        method(**params).fit(leaves(X))
+        method(**params).fit(chunks(X))

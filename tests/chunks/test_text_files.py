@@ -1,4 +1,4 @@
-"""Delimited text in leaves: rows found by one pass, columns read by one rule in all leaves."""
+"""Delimited text in chunks: rows found by one pass, columns read by one rule in all chunks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def numbers(rows):
 
 
 def check(path, task_rows):
-    """The leaves hold what the whole table holds."""
+    """The chunks hold what the whole table holds."""
     whole = read_table(path, guess=False, allow_missing=True)
     rows = open_rows(path, task_rows=task_rows)
     assert rows.names == tuple(whole.feature_names)
@@ -87,7 +87,7 @@ TEXTS = {
 
 @each("kind", TEXTS)
 @each("task_rows", [1, 2, 3, 1 << 18])
-def test_leaves_hold_what_the_whole_text_holds(tmp_path, monkeypatch, kind, task_rows):
+def test_chunks_hold_what_the_whole_text_holds(tmp_path, monkeypatch, kind, task_rows):
     if "inf" in TEXTS[kind] if isinstance(TEXTS[kind], str) else False:
         rows = open_rows(table(TEXTS[kind], tmp_path), task_rows=task_rows)
         assert numbers(rows)[2, 0] == np.inf
@@ -170,8 +170,8 @@ def test_types_hold_for_the_whole_text(tmp_path, short_samples):
     assert found[row - 1, 1] == (row - 1) % 7
 
 
-def test_numbers_are_read_by_one_rule_in_all_leaves(tmp_path, short_samples):
-    """1,234 alone can be read in two ways; another leaf must not decide anew."""
+def test_numbers_are_read_by_one_rule_in_all_chunks(tmp_path, short_samples):
+    """1,234 alone can be read in two ways; another chunk must not decide anew."""
     path = table("a;b\n1,5;1\n2,25;2\n1,234;3\n7,123;4\n", tmp_path)
     expected = [1.5, 2.25, 1.234, 7.123]
     assert numbers(open_rows(path, task_rows=1))[:, 0].tolist() == expected
@@ -193,11 +193,11 @@ def test_types_are_decided_by_rows_from_all_over_the_text(tmp_path, short_sample
     assert along.to_list() == [i if i < 1000 else i + 0.5 for i in range(4000)]
 
 
-def test_leaves_of_long_rows_are_short(tmp_path, monkeypatch):
+def test_chunks_of_long_rows_are_short(tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "TEXT_BYTES", 1000)
     path = table("a,t\n" + "".join(f"{i},{'long ' * 9}\n" for i in range(100)), tmp_path)
     rows = open_rows(path)
-    assert max(leaf.span[1] - leaf.span[0] for leaf in rows.leaves) <= 1000
+    assert max(chunk.span[1] - chunk.span[0] for chunk in rows.chunks) <= 1000
     assert numbers(rows)[:, 0].tolist() == [*range(100)]
 
 

@@ -1,4 +1,4 @@
-"""``lowland map`` and ``lowland transform`` on tables that are read leaf by leaf."""
+"""``lowland map`` and ``lowland transform`` on tables that are read in chunks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_folder_is_mapped_with_parts_picture_report_and_model(run, folder):
     np.testing.assert_allclose(whole.select("x", "y"), expected.select("x", "y"), atol=1e-6)
     assert memory["quality"]["trustworthiness"]["value"] == pytest.approx(quality["value"])
     page = Path("out/report.html").read_text()
-    assert "The table was read leaf by leaf (engine: stream)" in page
+    assert "The table was read in chunks (engine: stream)" in page
 
 
 def test_auto_streams_what_does_not_fit_and_says_so(run, folder, monkeypatch):
@@ -79,11 +79,11 @@ def test_auto_streams_what_does_not_fit_and_says_so(run, folder, monkeypatch):
     outcome = run("map", "in/*.parquet", "-m", "pca", "--no-report", "-o", "out")
     assert outcome.code == 0, outcome.err
     assert (
-        "note: the table needs about 32 kB, the process may use 12 kB: rows are read leaf by leaf "
+        "note: the table needs about 32 kB, the process may use 12 kB: rows are read in chunks "
         "(--engine stream)" in outcome.err
     )
     assert "prepared as a sample of 31 of 600 rows suggests" in outcome.out
-    assert "fitted on all 600 rows, which were read leaf by leaf" in outcome.out
+    assert "fitted on all 600 rows, which were read in chunks" in outcome.out
     assert "needs" in run("map", "in/*.parquet", "-m", "pca", "--engine", "memory").err
 
 
@@ -131,18 +131,18 @@ def test_new_rows_go_to_a_folder(run, folder):
     ("options", "message"),
     [
         (("--scheduler", "local:2"), "--scheduler: is for --engine dask"),
-        (("--engine", "stream", "--format", "csv"), "--format: rows are read leaf by leaf"),
+        (("--engine", "stream", "--format", "csv"), "--format: rows are read in chunks"),
         (("--engine", "stream", "--missing", "drop"), "--missing drop needs the whole table"),
         (("--engine", "stream", "--labels", "in/p0.parquet"), "--labels needs the whole table"),
-        (("--resume",), "--resume: is for rows that are read leaf by leaf; add --engine stream"),
-        (("--engine", "memory", "--resume"), "--resume: is for rows that are read leaf by leaf"),
+        (("--resume",), "--resume: is for rows that are read in chunks; add --engine stream"),
+        (("--engine", "memory", "--resume"), "--resume: is for rows that are read in chunks"),
     ],
 )
 def test_nonsense_ends_in_one_line(options, message, refused, folder):
     assert message in refused("map", "in/*.parquet", "-m", "pca", *options)
 
 
-def test_new_rows_are_not_written_to_a_file_leaf_by_leaf(refused, run, folder):
+def test_new_rows_are_not_written_to_a_file_in_chunks(refused, run, folder):
     run("map", "in/*.parquet", "-m", "pca", "--no-report", "-o", "made")
     model = "made/model.lowland"
     to_file = ("transform", model, "in/*.parquet", "-o", "a.csv", "--engine", "stream")

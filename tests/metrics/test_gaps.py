@@ -10,8 +10,7 @@ from scipy.spatial.distance import cdist
 from lowland.errors import LowlandError
 from lowland.metrics import gap_test, inner_gaps
 from lowland.metrics._cloud import linked_pairs, neighboring_pairs
-from lowland.metrics.gaps import crossed, gaussian_cut, median_cuts, verdict_of
-from lowland.metrics.splits import best_split
+from lowland.metrics.gaps import best_split, crossed, gaussian_cut, median_cuts, verdict_of
 from lowland.neighbors import knn_graph
 from support.cases import each
 from support.planted_truths import groups, two_gaussians

@@ -1,4 +1,4 @@
-"""Preparation of tables in leaves: as in memory, from blocks of arrays and of data frames."""
+"""Preparation of tables in chunks: as in memory, from blocks of arrays and of data frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mixed(seed: int = 0) -> pl.DataFrame:
     """Numbers in several units, 0/1, text, yes and no, steps, dates as text and typed, hours."""
     rng = np.random.default_rng(seed)
     days = [date(2019, 3, 1) + timedelta(int(d)) for d in rng.integers(0, 900, N)]
-    late = np.where(np.arange(N) < 250, "x", "y")  # a level that only the last leaves have
+    late = np.where(np.arange(N) < 250, "x", "y")  # a level that only the last chunks have
     return pl.DataFrame(
         {
             "mass": rng.gamma(2.0, 500.0, N),
@@ -128,8 +128,8 @@ def test_numbers_are_read_once(monkeypatch):
 
 
 @each("value", ["31.12.2019", "12/13/2019"])
-def test_the_form_of_dates_is_that_of_all_leaves(value):
-    """One value of the last leaf tells day from month, or that there is no form."""
+def test_the_form_of_dates_is_that_of_all_chunks(value):
+    """One value of the last chunk tells day from month, or that there is no form."""
     texts = [f"{1 + i % 12:02d}/{1 + i % 11:02d}/2019" for i in range(N - 1)] + [value]
     frame = pl.DataFrame({"day": texts})
     ready = [Preparation(dates=["day"]) for _ in range(2)]
@@ -141,8 +141,8 @@ def test_the_form_of_dates_is_that_of_all_leaves(value):
         assert_same(ready[0].fit(frame), ready[1].fit(frame_rows(frame)))
 
 
-def test_the_unit_of_dates_is_that_of_all_leaves():
-    """All leaves but the last span seconds, all of them together days."""
+def test_the_unit_of_dates_is_that_of_all_chunks():
+    """All chunks but the last span seconds, all of them together days."""
     texts = [f"2020-01-01 00:00:{i % 50:02d}" for i in range(N - 1)] + ["2020-03-01 00:00:00"]
     frame = pl.DataFrame({"day": texts})
     here = Preparation(dates=["day"]).fit(frame_rows(frame))
@@ -170,7 +170,7 @@ def test_a_column_without_values_is_refused():
         Preparation(missing="mean").fit(labeled_rows(X))
 
 
-def test_a_chain_places_leaves_as_memory():
+def test_a_chain_places_chunks_as_memory():
     frame = mixed()
     ready = Preparation(**ENCODED).fit(frame)
     X = ready.transform(frame)

@@ -1,4 +1,4 @@
-"""Tables and processes for tests of clusters: leaves that wait at gates, a scheduler to kill."""
+"""Tables and processes for tests of clusters: chunks that wait at gates, a scheduler to kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 
 PATIENCE = 60  # seconds until a test gives up
@@ -48,8 +48,8 @@ class Gate:
         return {int(path.stem.split("-")[1]) for path in self.folder.glob("*.waits")}
 
 
-class GatedLeaf:
-    """Rows made from a counter; some leaves wait at a gate before they are read."""
+class GatedChunk:
+    """Rows made from a counter; some chunks wait at a gate before they are read."""
 
     def __init__(self, number, n_rows=50, n_columns=6, gate=None, fatal=False):
         self.number, self.n_rows, self.n_columns = number, n_rows, n_columns
@@ -73,13 +73,13 @@ class GatedLeaf:
         return Block(X, start, None, None, self.source)
 
 
-def counted_rows(n_leaves=40, *, gate=None, at=(), fatal=None, n_rows=50):
-    """A table of one task per leaf; the leaves ``at`` wait at the gate."""
-    leaves = [
-        GatedLeaf(i, n_rows, gate=gate if i in at else None, fatal=i == fatal)
-        for i in range(n_leaves)
+def counted_rows(n_chunks=40, *, gate=None, at=(), fatal=None, n_rows=50):
+    """A table of one task per chunk; the chunks ``at`` wait at the gate."""
+    chunks = [
+        GatedChunk(i, n_rows, gate=gate if i in at else None, fatal=i == fatal)
+        for i in range(n_chunks)
     ]
-    return Rows(leaves, 6, task_rows=n_rows)
+    return Rows(chunks, 6, task_rows=n_rows)
 
 
 def kill(pids):

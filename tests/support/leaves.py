@@ -1,4 +1,4 @@
-"""Irregular tables that are read leaf by leaf, and an engine whose jobs travel as on a cluster."""
+"""Irregular tables that are read in chunks, and an engine whose jobs travel as on a cluster."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Travelling(Stream):
         yield from (pickle.loads(results[place]) for place in sorted(results))
 
 
-def leaves(X: Any, task_rows: int = 64) -> Rows:
-    """A table in several tasks of one leaf each."""
+def chunks(X: Any, task_rows: int = 64) -> Rows:
+    """A table in several tasks of one chunk each."""
     return array_rows(X, task_rows=task_rows)
 
 
@@ -40,7 +40,7 @@ def irregular(kind: str, n: int = 403) -> Any:
         return X.astype(np.float32)
     if kind == "offset":
         return X + 1e6
-    if kind == "wide":  # more columns than rows in a leaf
+    if kind == "wide":  # more columns than rows in a chunk
         return np.hstack([X, rng.standard_normal((n, 80)) * 0.3])
     if kind == "sparse":
         return scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.6, X, 0.0))
@@ -65,10 +65,10 @@ def relative_gap(found: Any, expected: Any) -> float:
 
 
 def assert_same_bytes_everywhere(method: type, params: dict[str, Any], X: np.ndarray) -> None:
-    """The fit to leaves has the same bytes for 1 and 2 threads, and when its jobs travel."""
-    one = method(n_jobs=1, **params).fit(leaves(X))
-    two = method(n_jobs=2, **params).fit(leaves(X))
+    """The fit to chunks has the same bytes for 1 and 2 threads, and when its jobs travel."""
+    one = method(n_jobs=1, **params).fit(chunks(X))
+    two = method(n_jobs=2, **params).fit(chunks(X))
     assert_same_state(fitted_state(one), fitted_state(two))
     with using(Travelling()):
-        far = method(n_jobs=2, **params).fit(leaves(X))
+        far = method(n_jobs=2, **params).fit(chunks(X))
     assert_same_state(fitted_state(one), fitted_state(far))

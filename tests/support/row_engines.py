@@ -1,4 +1,4 @@
-"""Engines of tables in leaves that do what workers may do."""
+"""Engines of tables in chunks that do what workers may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in leaves for tests: of arrays and data frames in memory, and how methods fit them."""
+"""Tables in chunks for tests: of arrays and data frames in memory, and how methods fit them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from lowland._base.rows.arrays import array_rows
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 
 TASK_ROWS = 37  # several tasks, the last one shorter, and a tree of more than one level
 
 
-class FrameLeaf(NamedTuple):
+class FrameChunk(NamedTuple):
     """Some rows of a data frame of columns of several types."""
 
     X: pl.DataFrame
@@ -38,13 +38,13 @@ class FrameLeaf(NamedTuple):
 
 
 def frame_rows(frame: pl.DataFrame, task_rows: int = TASK_ROWS) -> Rows:
-    """A data frame as rows in leaves; its blocks are data frames."""
-    leaves = [FrameLeaf(frame[i : i + task_rows], i) for i in range(0, frame.height, task_rows)]
-    return Rows(leaves, frame.width, object, names=frame.columns, task_rows=task_rows)
+    """A data frame as rows in chunks; its blocks are data frames."""
+    chunks = [FrameChunk(frame[i : i + task_rows], i) for i in range(0, frame.height, task_rows)]
+    return Rows(chunks, frame.width, object, names=frame.columns, task_rows=task_rows)
 
 
 def labeled_rows(X: Any, y: Any = None, task_rows: int = TASK_ROWS) -> Rows:
-    """An array or sparse matrix as rows in leaves, with the labels ``y`` beside them."""
+    """An array or sparse matrix as rows in chunks, with the labels ``y`` beside them."""
     beside = None if y is None else pl.DataFrame({"kind": y})
     return array_rows(X, beside=beside, task_rows=task_rows)
 
@@ -64,7 +64,7 @@ class Passes:
 
 
 def target_for(method: type, n: int) -> Any:
-    """Labels for methods that need some: text in long runs, so that leaves lack classes."""
+    """Labels for methods that need some: text in long runs, so that chunks lack classes."""
     if not method.needs_target:  # type: ignore[attr-defined]
         return None
     if method.__name__ == "CorrelationScore":
@@ -73,9 +73,9 @@ def target_for(method: type, n: int) -> Any:
 
 
 def suited(method: type, n: int) -> dict[str, Any]:
-    """Parameters with which the method fits n rows in leaves as it fits them in memory.
+    """Parameters with which the method fits n rows in chunks as it fits them in memory.
 
-    Landmarks are chosen by the seed, the same rows in memory and of leaves.
+    Landmarks are chosen by the seed, the same rows in memory and of chunks.
     """
     found: dict[str, Any] = {"random_state": 0}
     if method.__name__ in ("KernelPCA", "LandmarkMDS"):

@@ -1,4 +1,4 @@
-"""Maps of tables that are read leaf by leaf: the same map, resumed, measured against all rows."""
+"""Maps of tables that are read in chunks: the same map, resumed, measured against all rows."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ def digests(folder):
 # --- the same map ---------------------------------------------------------------------------
 
 
-def test_pca_of_leaves_is_that_of_the_table_with_labels_and_ids(files):
+def test_pca_of_chunks_is_that_of_the_table_with_labels_and_ids(files):
     result, expected = streamed(files, id_column="name"), make_map(files, "pca", id_column="name")
     found = whole(result)
-    assert len(result.parts.files) == 9  # files of 300 rows, in leaves of 128
+    assert len(result.parts.files) == 9  # files of 300 rows, in chunks of 128
     assert found.select(expected.map.columns).drop("x", "y").equals(expected.map.drop("x", "y"))
     np.testing.assert_allclose(found.select("x", "y"), expected.coordinates, atol=1e-6)
     assert result.map.equals(found.select(result.map.columns))
     assert result.fitted_rows == result.n_rows == ROWS
-    assert result.log[-1] == "fitted on all 900 rows, which were read leaf by leaf"
+    assert result.log[-1] == "fitted on all 900 rows, which were read in chunks"
     assert repr(result) == "StreamedMap(PCA of 900 rows, 2 dimensions)"
     assert result.model.transform(table().select(f"c{i}" for i in range(5))).shape == (ROWS, 2)
 
@@ -289,7 +289,7 @@ def test_auto_streams_what_memory_does_not_hold(files, small_tasks, monkeypatch)
     assert isinstance(result, StreamedMap)
     with pytest.raises(MemoryLimitError):
         make_map(files, "pca", engine="memory")
-    with pytest.raises(MemoryLimitError, match="cannot be read leaf by leaf: missing='drop' needs"):
+    with pytest.raises(MemoryLimitError, match="cannot be read in chunks: missing='drop' needs"):
         make_map(files, "pca", missing="drop")
     assert make_map("iris", "pca", measure=False).map.height == 150
 
@@ -325,7 +325,7 @@ def test_a_sample_means_stream(files, small_tasks):
         ({"sample": True}, "sample: True is not allowed"),
         ({"sample": 2.5}, "sample: 2.5 is not allowed"),
         ({"sample": 2**70}, "is not allowed; expected an integer"),
-        ({"sample": 10, "engine": "memory"}, "sample: is for rows that are read leaf by leaf"),
+        ({"sample": 10, "engine": "memory"}, "sample: is for rows that are read in chunks"),
         ({"scheduler": "local:2"}, "scheduler: is for engine='dask'"),
         ({"engine": "dask"}, "needs a scheduler"),
     ],
@@ -342,7 +342,7 @@ def test_what_cannot_be_streamed_says_why(files):
         ({"labels": np.zeros(ROWS)}, "labels needs the whole table"),
         ({"orient": "north=1"}, "orient needs the whole table"),
     ):
-        with pytest.raises(DataError, match=f"engine='stream': .* leaf by leaf: {reason}"):
+        with pytest.raises(DataError, match=f"engine='stream': .* in chunks: {reason}"):
             make_map(files, "pca", engine="stream", **given)
     with pytest.raises(DataError, match="iris is no file"):
         make_map("iris", "pca", sample=10)
@@ -475,7 +475,7 @@ def in_memory(X, Y, numbers, metric="euclidean"):
 
 
 @each("kind", ["numbers", "ties", "copies", "single", "wide", "far", "manhattan"])
-def test_the_quality_of_leaves_is_that_of_the_table(kind):
+def test_the_quality_of_chunks_is_that_of_the_table(kind):
     rng = np.random.default_rng(3)
     X = {
         "ties": lambda: rng.integers(0, 3, (700, 4)).astype(float),

@@ -157,7 +157,7 @@ def test_refits_learn_from_the_same_column(frame, monkeypatch):
     assert all(metric == "euclidean" and rows == n for metric, rows, n in seen)
 
 
-def test_rows_read_leaf_by_leaf_are_learned_from_the_column_too(frame, tmp_path, capsys):
+def test_rows_read_in_chunks_are_learned_from_the_column_too(frame, tmp_path, capsys):
     frame.drop("some", "gaps").write_csv(tmp_path / "t.csv")
     logs = {}
     for target in ("kind", "price"):

@@ -313,7 +313,7 @@ def test_ctrl_c_ends_the_judging_of_a_comparison(monkeypatch):
     assert found.not_made == {"trust of pca": "it was stopped by Ctrl-C"}
 
 
-def test_rows_that_are_read_leaf_by_leaf_are_judged_in_their_sample(tmp_path):
+def test_rows_that_are_read_in_chunks_are_judged_in_their_sample(tmp_path):
     X = np.random.default_rng(0).standard_normal((400, 60)) * np.linspace(3, 0.1, 60)
     names = [f"c{i}" for i in range(60)]
     pl.DataFrame(X, schema=names).write_parquet(tmp_path / "t.parquet")

@@ -82,7 +82,7 @@ class Chain:
     def transform(self, X: Any) -> Any:
         """Place rows in the map, each as if it came alone.
 
-        Of a table that is read leaf by leaf the result is such a table, computed when it is used.
+        Of a table that is read in chunks the result is such a table, computed when it is used.
         """
         for step in self.steps:
             # Steps pass arrays on, so a step after the first may not know the names of columns.

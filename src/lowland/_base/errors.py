@@ -81,7 +81,7 @@ class ParameterError(LowlandError, ValueError):
 
 
 class NeedsMemoryError(ParameterError):
-    """A method or a setting of it cannot be fitted to rows that are read leaf by leaf."""
+    """A method or a setting of it cannot be fitted to rows that are read in chunks."""
 
 
 class DataError(LowlandError, ValueError):

@@ -84,7 +84,7 @@ class Estimator(Declared):
         raise NotImplementedError
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
-        """Set the fitted attributes from a table that is read leaf by leaf (``fits_rows``).
+        """Set the fitted attributes from a table that is read in chunks (``fits_rows``).
 
         ``rows.total(f, merge, run.monitor)`` goes through its checked blocks; with
         ``needs_target`` each block has its labels in ``y``.
@@ -99,14 +99,14 @@ class Estimator(Declared):
         if rows is None:
             self._fit_checked(X, y)
         else:
-            self._fit_leaves(rows, y)
+            self._fit_chunks(rows, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn from X and return its map: the same as ``fit(X).transform(X)``."""
         rows = as_rows(X)
         if rows is not None:
-            self._fit_leaves(rows, y)
+            self._fit_chunks(rows, y)
             return self.transform(X)
         checked, embedding = self._fit_checked(X, y)
         if embedding is None:
@@ -117,7 +117,7 @@ class Estimator(Declared):
     def transform(self, X: Any) -> Any:
         """Place rows in the fitted map, each as if it came alone. Changes nothing.
 
-        Of a table that is read leaf by leaf (``lowland.chunks.open_rows``) the result is such
+        Of a table that is read in chunks (``lowland.chunks.open_rows``) the result is such
         a table, and of a collection of Dask it is an array of Dask (with ``set_output``, a data
         frame of Dask): both are computed when they are used.
         """
@@ -133,8 +133,8 @@ class Estimator(Declared):
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
         return self._transform(X, run)
 
-    def _fit_leaves(self, rows: Rows, y: Any) -> None:
-        """Fit to a table that is read leaf by leaf."""
+    def _fit_chunks(self, rows: Rows, y: Any) -> None:
+        """Fit to a table that is read in chunks."""
         self.check_params()
         if not self.fits_rows:
             raise needs_memory(type(self).__name__)

@@ -124,10 +124,10 @@ def fit_in_unit(model: Any, X: Any, y: Any, run: FitContext) -> np.ndarray | Non
     )
 
 
-def fit_leaves_in_unit(
+def fit_chunks_in_unit(
     model: Any, greatest: float, run: FitContext, fit: Callable[[Any, int], None]
 ) -> None:
-    """``fit(model, exponent)`` of rows that are read leaf by leaf, times 2^exponent.
+    """``fit(model, exponent)`` of rows that are read in chunks, times 2^exponent.
 
     ``greatest`` is their largest absolute value. See :func:`fit_in_unit`.
     """

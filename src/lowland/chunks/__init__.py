@@ -1,7 +1,7 @@
 """Tables larger than memory, and larger than a machine, for the same estimators.
 
 rows = open_rows("folder/*.parquet")
-pca = PCA(50).fit(rows)               # reads leaf by leaf
+pca = PCA(50).fit(rows)               # reads in chunks
 with Dask("tcp://scheduler:8786"):    # the same bytes, on many machines
     pca.transform(rows).write("scores/")
 """

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import lowland
 from lowland._base.errors import ClusterError, DataError, LowlandError, ParameterError, shown
 from lowland._base.memory import VARIABLE, available_memory
+from lowland._base.rows.chunks import Task
 from lowland._base.rows.collections import with_inputs
 from lowland._base.rows.engines import run_task
 from lowland._base.rows.folding import merge_all
-from lowland._base.rows.leaves import Task
 from lowland._base.threads import limit_threads
 
 # What distributed raises when the scheduler goes away, depending on what it was waiting for.
@@ -79,9 +79,9 @@ def failure(error: BaseException, address: str, task: Task | None) -> BaseExcept
 
 def _place(task: Task | None) -> str:
     """What a message calls a task: its files."""
-    if task is None or not task.leaves:
+    if task is None or not task.chunks:
         return "a merge of results"
-    first, last = task.leaves[0].source, task.leaves[-1].source
+    first, last = task.chunks[0].source, task.chunks[-1].source
     files = first if first == last else f"{first} to {last}"
     stop: Any = task.start + task.n_rows - 1
     return f"{files} (rows {task.start} to {stop})"
@@ -121,7 +121,7 @@ def load(packed: bytes | Stored) -> Shared:
 def run_remotely(
     shared: Shared, packed: bytes | Stored, version: str, threads: int, *inputs: Any
 ) -> Any:
-    """The work on one task. ``inputs`` are the parts of a collection that its leaves are made of.
+    """The work on one task. ``inputs`` are the parts of a collection that its chunks are made of.
 
     A worker runs as many tasks at once as it has threads, so a task gets ``threads`` of them,
     whatever the machine has.
@@ -139,7 +139,7 @@ def run_remotely(
         except OSError as error:
             if isinstance(error, LowlandError):
                 raise
-            source = task.leaves[0].source if task.leaves else f"task {task.number}"
+            source = task.chunks[0].source if task.chunks else f"task {task.number}"
             raise DataError(
                 f"{source}: {_one_line(error)}; every worker must be able to read the table and to "
                 "write the result."

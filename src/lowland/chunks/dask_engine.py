@@ -22,10 +22,10 @@ from typing import Any, Self
 import lowland
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor, Phase
+from lowland._base.rows.chunks import Task
 from lowland._base.rows.collections import split_inputs
 from lowland._base.rows.engines import Job, using
 from lowland._base.rows.folding import FAN_IN
-from lowland._base.rows.leaves import Task
 from lowland.chunks.connection import (
     Connection,
     Stored,
@@ -61,9 +61,9 @@ def digest(*parts: bytes | str) -> str:
 def task_digest(shared: str, packed: bytes, task: Task) -> str:
     """A name for the work on one task: work and steps, its rows, and what identifies their files.
 
-    The bytes alone would not do: leaves of a file tell its size and time in ``identity`` only.
+    The bytes alone would not do: chunks of a file tell its size and time in ``identity`` only.
     """
-    identity = json.dumps([leaf.identity for leaf in task.leaves], default=str)
+    identity = json.dumps([chunk.identity for chunk in task.chunks], default=str)
     return digest(shared, packed, identity)
 
 

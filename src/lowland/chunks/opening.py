@@ -1,4 +1,4 @@
-"""Files as one table in leaves."""
+"""Files as one table in chunks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 
 from lowland._base.errors import DataError, ParameterError, shown
-from lowland._base.rows.leaves import TASK_ROWS, leaf_ranges, leaf_rows
+from lowland._base.rows.chunks import TASK_ROWS, chunk_ranges, chunk_rows
 from lowland._base.rows.table import Rows
-from lowland.chunks.files.leaves import FileLeaf, Layout, Look, SourceFile
+from lowland.chunks.files.file_chunks import FileChunk, Layout, Look, SourceFile
 from lowland.chunks.files.looking import looked_at, source_paths
 from lowland.chunks.files.roles import Choice, layout_of
 
-TEXT_BYTES = 1 << 27  # of a leaf of text, about
-MOST_LEAVES = 1 << 22  # of one file; a forged directory may claim any number of rows
+TEXT_BYTES = 1 << 27  # of a chunk of text, about
+MOST_CHUNKS = 1 << 22  # of one file; a forged directory may claim any number of rows
 
 
 def open_rows(
@@ -25,7 +25,7 @@ def open_rows(
     frames: bool = False,
     task_rows: int = TASK_ROWS,
 ) -> Rows:
-    """Open files as one table that is read leaf by leaf, and check that they fit together.
+    """Open files as one table that is read in chunks, and check that they fit together.
 
     Files: Parquet, Arrow, delimited text, NPY, and Zarr arrays; Parquet also at an address such as
     ``s3://bucket/folder/*.parquet``. Of Parquet, Arrow, NPY and Zarr only the directory is read
@@ -71,10 +71,10 @@ def open_rows(
     looks = list(looked_at(source_paths(source)))
     layout, names, id_name = layout_of(looks, choice)
     width = len(names) if names is not None else looks[0].width
-    step = leaf_rows(width, task_rows)
-    leaves = [leaf for look in looks for leaf in _leaves(look, layout, step)]
+    step = chunk_rows(width, task_rows)
+    chunks = [chunk for look in looks for chunk in _chunks(look, layout, step)]
     return Rows(
-        leaves,
+        chunks,
         width,
         object if frames else layout.dtype,
         names=names,
@@ -84,9 +84,9 @@ def open_rows(
     )
 
 
-def _leaves(look: Look, layout: Layout, step: int) -> Iterator[FileLeaf]:
-    """The leaves of a file; they share what they have in common."""
-    if look.n_rows > step * MOST_LEAVES:
+def _chunks(look: Look, layout: Layout, step: int) -> Iterator[FileChunk]:
+    """The chunks of a file; they share what they have in common."""
+    if look.n_rows > step * MOST_CHUNKS:
         raise DataError(f"{look.name}: claims to hold {look.n_rows} rows; it is damaged.")
     file = SourceFile(look.name, look.path, look.stamp, look.reader, layout)
     begin = 0
@@ -95,10 +95,10 @@ def _leaves(look: Look, layout: Layout, step: int) -> Iterator[FileLeaf]:
         row_bytes = (look.marks.end - begin) // look.n_rows + 1
         while step > 1 and step * row_bytes > TEXT_BYTES:
             step = (step + 1) // 2
-    for i, j in leaf_ranges(look.n_rows, step):
+    for i, j in chunk_ranges(look.n_rows, step):
         if look.marks is None:
-            yield FileLeaf(file, i, j - i)
+            yield FileChunk(file, i, j - i)
             continue
         end = look.marks.begin(look.path, look.name, j)
-        yield FileLeaf(file, i, j - i, (begin, end))
+        yield FileChunk(file, i, j - i, (begin, end))
         begin = end

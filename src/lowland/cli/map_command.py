@@ -97,7 +97,7 @@ def map_command(
 
     Columns of numbers are reduced; columns of text and dates are labels and stay beside the map.
 
-    A table larger than memory is read leaf by leaf. Its map is a folder of Parquet files.
+    A table larger than memory is read in chunks. Its map is a folder of Parquet files.
 
     The lines marked ok, caution or serious say where the map can be believed; trust.csv says it of
     each point.
@@ -175,7 +175,7 @@ def refuse_for_parts(file_format: options.Format | None, into: Into | None) -> N
     if asked or into is not None:
         option = "--into" if into is not None else "--format"
         raise ParameterError(
-            f"{option}: rows are read leaf by leaf, and their map is a folder of Parquet files; "
+            f"{option}: rows are read in chunks, and their map is a folder of Parquet files; "
             f"leave {option} out."
         )
 

@@ -116,7 +116,7 @@ Engine = Annotated[
     Engines,
     typer.Option(
         "--engine",
-        help="Read the whole table, or rows leaf by leaf (stream; dask: by workers); auto: stream "
+        help="Read the whole table, or rows in chunks (stream; dask: by workers); auto: stream "
         "if the table does not fit in memory.",
     ),
 ]
@@ -134,7 +134,7 @@ Sample = Annotated[
     typer.Option(
         "--sample",
         metavar="N",
-        help="Read rows leaf by leaf and fit the method to N of them; all are placed.",
+        help="Read rows in chunks and fit the method to N of them; all are placed.",
         show_default=False,
     ),
 ]

@@ -56,7 +56,7 @@ def transform_command(
     """Place the rows of a table in a map that was made before.
 
     If the model knows the names of its columns, they are found by name, in any order. A table
-    larger than memory is read leaf by leaf, and its rows are written to a folder of Parquet files.
+    larger than memory is read in chunks, and its rows are written to a folder of Parquet files.
     """
     from lowland._base import registry
     from lowland._base.errors import COMMAND_LINE, count
@@ -110,7 +110,7 @@ def transform_command(
 def folder_of_parts(
     sources: list[str], output: str | None, table: Any, stream: StreamOptions, console: Console
 ) -> Path | None:
-    """The folder that parts go to, if rows are read leaf by leaf; None if they are not."""
+    """The folder that parts go to, if rows are read in chunks; None if they are not."""
     from lowland._base.errors import DataError, ParameterError
     from lowland.workflow.outputs import result_stem
     from lowland.workflow.streaming.choosing import memory_note, why_not_streamed
@@ -120,21 +120,21 @@ def folder_of_parts(
     if stream.asked or asks:
         if unable is not None:
             option = f"-o {output}" if asks else f"--engine {stream.engine}"
-            raise DataError(f"{option}: rows cannot be read leaf by leaf: {unable}.")
+            raise DataError(f"{option}: rows cannot be read in chunks: {unable}.")
     else:
         unread = unable is not None or stream.engine == "memory"
         note = None if unread else memory_note(sources, None, stream)
         if note is None:
             if stream.resume:
                 raise ParameterError(
-                    "--resume: is for rows that are read leaf by leaf; add --engine stream."
+                    "--resume: is for rows that are read in chunks; add --engine stream."
                 )
             return None
         console.note(note)
     folder = Path(output) if output else Path(f"{result_stem(sources)}-map")
     if folder.is_file() or folder.suffix.lower() in (".csv", ".parquet"):
         raise ParameterError(
-            f"-o {folder}: rows are read leaf by leaf, and written to a folder of Parquet files; "
+            f"-o {folder}: rows are read in chunks, and written to a folder of Parquet files; "
             "give the name of a folder."
         )
     return folder
@@ -151,7 +151,7 @@ def place_parts(
     force: bool,
     console: Console,
 ) -> None:
-    """Place rows that are read leaf by leaf, and say where they are."""
+    """Place rows that are read in chunks, and say where they are."""
     from lowland._base import registry
     from lowland._base.errors import count
     from lowland._base.rows.parts import MANIFEST

@@ -40,7 +40,7 @@ from lowland.metrics.dimension import (
     hubness,
     intrinsic_dimension,
 )
-from lowland.metrics.gaps import Gap, gap_test
+from lowland.metrics.gaps import Gap, gap_test, inner_gaps
 from lowland.metrics.hills import IslandStability, island_stability, islands
 from lowland.metrics.home import MapAgreement, PointHome, map_agreement, point_home
 from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
@@ -53,7 +53,6 @@ from lowland.metrics.missing import (
 from lowland.metrics.procrustes import match_accuracy, match_rank, match_ranks
 from lowland.metrics.quality import quality
 from lowland.metrics.selecting import SelectionCurve, selection_curve
-from lowland.metrics.splits import inner_gaps
 from lowland.metrics.stress import (
     BarnesHutCost,
     ShepardDiagram,

@@ -20,9 +20,8 @@ from lowland.plot.curves import curse, loss_plot, scree_plot, selection_plot
 from lowland.plot.decoding import decoded_images, reconstruction_pairs
 from lowland.plot.grids import component_planes, hits, labeled_units, u_matrix
 from lowland.plot.images import eigen_images, recognition_strip, reconstruction_strip, tiled_map
-from lowland.plot.maps import scatter_map
+from lowland.plot.maps import scatter_map, scatter_map_3d
 from lowland.plot.quality import distortion_map, opening_angle_plot, rnx_plot, shepard_plot
-from lowland.plot.solid import scatter_map_3d
 from lowland.plot.through_data import curve_through_data, grid_through_data
 from lowland.plot.trust import trust_map
 

@@ -18,12 +18,12 @@ from lowland._base.rows.fitting import as_rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import all_finite, check_finite, check_matrix, is_sparse
 from lowland.preparation._categories import parse_codes, without_codes
-from lowland.preparation._leaves import (
+from lowland.preparation._chunks import (
     InMemory,
     SummedColumns,
     beside_numbers,
-    fit_leaves,
-    prepared_leaves,
+    fit_chunks,
+    prepared_chunks,
 )
 from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
 from lowland.preparation._scales import STEPS, Scale, normalized
@@ -45,13 +45,13 @@ class Preparation(Encoding):
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
         columns seem to differ or categories take part, else "none"; see
         :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
-        categories are weighted, not scaled; see :mod:`lowland.preparation._leaves`. With "gower"
+        categories are weighted, not scaled; see :mod:`lowland.preparation._chunks`. With "gower"
         the Manhattan distance of two rows is Gower's distance.
     missing : {"refuse", "mean", "median", "neighbors", "keep"}, default="refuse"
         What replaces a missing value: the mean or the median of the column, or the mean of the
         5 nearest fitted rows that have a value there. "neighbors" measures distances over the
         columns that both rows have, in units of their deviations, as scikit-learn's KNNImputer
-        does after scaling; the model keeps the fitted rows for it. "keep" leaves missing numbers as
+        does after scaling; the model keeps the fitted rows for it. "keep" chunks missing numbers as
         NaN, for methods that take them. "refuse" raises an error. A missing category is a category
         of its own.
     missing_values : list of str or None, default=None
@@ -113,7 +113,7 @@ class Preparation(Encoding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn fill values, levels and scale from the rows of X.
 
-        A table that is read leaf by leaf is gone through once, and once more each if it has text or
+        A table that is read in chunks is gone through once, and once more each if it has text or
         dates, or is normalized. It has no "median", "neighbors" and "robust", which need all rows.
         """
         rows = as_rows(X)
@@ -121,7 +121,7 @@ class Preparation(Encoding):
             self._fit(X)
         else:
             self._check_choices()
-            fit_leaves(self, rows)
+            fit_chunks(self, rows)
         return self
 
     def _fit(self, X: Any) -> Any:
@@ -156,7 +156,7 @@ class Preparation(Encoding):
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified.
 
-        Of a table that is read leaf by leaf the result is such a table, computed when it is used.
+        Of a table that is read in chunks the result is such a table, computed when it is used.
         """
         if not self._is_fitted():
             from sklearn.exceptions import NotFittedError
@@ -168,7 +168,7 @@ class Preparation(Encoding):
         if "feature_names_in_" in vars(self):
             check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
-        return self._prepared(X) if rows is None else prepared_leaves(self, rows)
+        return self._prepared(X) if rows is None else prepared_chunks(self, rows)
 
     def _prepared(self, X: Any) -> Any:
         """Rows that are checked, prepared."""

@@ -147,7 +147,7 @@ class Summary(TypedDict):
     maps: Sequence[Map]
     color: NotRequired[str | None]  # the label that colors the map when the page opens
     alignment: NotRequired[Alignment | None]  # if the rows come from several tables
-    streamed: NotRequired[Streamed | None]  # if the table was read leaf by leaf
+    streamed: NotRequired[Streamed | None]  # if the table was read in chunks
     values: NotRequired[Values | None]
     neighbors: NotRequired[np.ndarray | None]  # (n, k) nearest rows in the data, -1 for none
     images: NotRequired[Images | None]

@@ -85,7 +85,7 @@ class Selector(Estimator):
         return self._kept(X, checked)
 
     def transform(self, X: Any) -> Any:
-        """The kept columns of X, unchanged; of a table in leaves, such a table."""
+        """The kept columns of X, unchanged; of a table in chunks, such a table."""
         if as_rows(X) is not None:
             return super().transform(X)
         return self._kept(X, self._check_new_rows(X))

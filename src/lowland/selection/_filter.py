@@ -15,7 +15,7 @@ from lowland._base.units import largest_value, restored
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.selection._base import Selector, moderate_columns, read_target
-from lowland.selection._leaf_sums import sums_of_leaves
+from lowland.selection._chunk_sums import sums_of_chunks
 
 
 def constant_columns(X: Any) -> np.ndarray:
@@ -72,10 +72,10 @@ class Filter(Selector):
             order = np.lexsort((scores if self.lower_is_better else -scores, constant))
             self._keep(order, self._number_kept(scores, constant, wanted), scores)
 
-    # --- tables in leaves -------------------------------------------------------------------
+    # --- tables in chunks -------------------------------------------------------------------
 
-    def _leaf_kind(self, y: Any) -> Any:
-        """What is summed over leaves, one of :mod:`lowland.selection._leaf_sums`."""
+    def _chunk_kind(self, y: Any) -> Any:
+        """What is summed over chunks, one of :mod:`lowland.selection._chunk_sums`."""
         raise NotImplementedError
 
     def _check_block(self, X: Any) -> None:
@@ -88,7 +88,7 @@ class Filter(Selector):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         (n, p), owner = rows.shape, type(self).__name__
         wanted = self._number_wanted(p)
-        sums, e = sums_of_leaves(rows, self, run)
+        sums, e = sums_of_chunks(rows, self, run)
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = self._score_sums(sums, n)
         scores = np.where(np.isnan(scores), self.constant_score, scores)

@@ -12,8 +12,8 @@ from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg.class_moments import ClassColumns, class_columns
 from lowland.selection._base import require_two
+from lowland.selection._chunk_sums import ByClass
 from lowland.selection._filter import Filter
-from lowland.selection._leaf_sums import ByClass
 
 
 class ChiSquare(Filter):
@@ -57,7 +57,7 @@ class ChiSquare(Filter):
         self._check_block(X)
         return chi_squares(class_columns(X, target.codes, len(target.classes)))
 
-    def _leaf_kind(self, y: Any) -> type[ByClass]:
+    def _chunk_kind(self, y: Any) -> type[ByClass]:
         return ByClass
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:

@@ -12,8 +12,8 @@ from lowland._base.targets import check_numbers
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg.moments import column_moments
 from lowland.selection._base import holds_numbers, read_classes, require_two
+from lowland.selection._chunk_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
 from lowland.selection._filter import Filter
-from lowland.selection._leaf_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
 
 
 class CorrelationScore(Filter):
@@ -72,7 +72,7 @@ class CorrelationScore(Filter):
             X = X - column_moments(X)[0]
         return np.abs(r_regression(X, y, force_finite=True))
 
-    def _leaf_kind(self, y: Any) -> type:
+    def _chunk_kind(self, y: Any) -> type:
         return WithNumbers if holds_numbers(y) else ByClass
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 from lowland._base.context import FitContext
 from lowland._engines.linalg.class_moments import class_columns
 from lowland.selection._base import require_two
+from lowland.selection._chunk_sums import ByClass, scatter_ratio
 from lowland.selection._filter import Filter
-from lowland.selection._leaf_sums import ByClass, scatter_ratio
 
 
 class FisherScore(Filter):
@@ -50,7 +50,7 @@ class FisherScore(Filter):
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return scatter_ratio(class_columns(X, target.codes, len(target.classes)))
 
-    def _leaf_kind(self, y: Any) -> type[ByClass]:
+    def _chunk_kind(self, y: Any) -> type[ByClass]:
         return ByClass
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:

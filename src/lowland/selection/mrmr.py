@@ -15,9 +15,9 @@ from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels
 from lowland.selection._base import Selector, moderate_columns, read_target
+from lowland.selection._chunk_sums import state_counts
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
-from lowland.selection._leaf_sums import state_counts
 
 MOST_STATES = 256
 

@@ -20,7 +20,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import Moments, moments
 from lowland._engines.linalg.principal_axes import column_scale
-from lowland._engines.linalg.row_axes import moments_of_leaves
+from lowland._engines.linalg.row_axes import moments_of_chunks
 from lowland.selection._base import Selector
 
 
@@ -104,7 +104,7 @@ class PrincipalVariables(Selector):
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         wanted = self._number_wanted(rows.shape[1])
-        sums = moments_of_leaves(rows, "PrincipalVariables", run.threads, run.monitor)
+        sums = moments_of_chunks(rows, "PrincipalVariables", run.threads, run.monitor)
         # squares of covariances are summed: in a unit in which the largest variance is about 1
         e = exponent_for(float(np.sqrt(np.diag(sums.scatter).max() / sums.n_rows)))
         self._choose(sums._replace(scatter=np.ldexp(sums.scatter, 2 * e)), wanted, run)

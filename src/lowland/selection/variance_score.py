@@ -8,8 +8,8 @@ import numpy as np
 
 from lowland._base.context import FitContext
 from lowland._engines.linalg.moments import column_moments
+from lowland.selection._chunk_sums import ByColumn
 from lowland.selection._filter import Filter
-from lowland.selection._leaf_sums import ByColumn
 
 
 class VarianceScore(Filter):
@@ -49,7 +49,7 @@ class VarianceScore(Filter):
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return column_moments(X)[1] / X.shape[0]
 
-    def _leaf_kind(self, y: Any) -> type[ByColumn]:
+    def _chunk_kind(self, y: Any) -> type[ByColumn]:
         return ByColumn
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:

@@ -17,7 +17,6 @@ from lowland._base.validation import is_sparse
 from lowland.tables.budget import require_for_table
 from lowland.tables.contents import Contents, Request
 from lowland.tables.finite import as_floats
-from lowland.tables.formats.anndata_object import DISTANCES
 from lowland.tables.formats.arrays import load_npy, load_npz
 from lowland.tables.formats.columnar import read_arrow, read_parquet
 from lowland.tables.formats.delimited import UNNAMED, read_delimited, split_text
@@ -25,6 +24,7 @@ from lowland.tables.formats.dialect import MISSING, looks_numeric, records
 from lowland.tables.formats.h5ad import read_h5ad
 from lowland.tables.formats.ndjson import read_ndjson
 from lowland.tables.formats.numerals import without_marks
+from lowland.tables.formats.single_cells import DISTANCES
 from lowland.tables.formats.sparse import read_matrix_market
 from lowland.tables.formats.workbooks import read_workbook
 from lowland.tables.opening import File

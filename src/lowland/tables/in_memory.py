@@ -19,13 +19,13 @@ from lowland.tables.distances import (
     distances_in_contents,
     distances_in_frame,
 )
-from lowland.tables.formats.anndata_object import (
+from lowland.tables.formats.arrays import checked_matrix
+from lowland.tables.formats.single_cells import (
     DISTANCES,
     anndata_contents,
     is_anndata,
     observations,
 )
-from lowland.tables.formats.arrays import checked_matrix
 from lowland.tables.formats.sparse import compressed_rows
 from lowland.tables.sources import bundled_contents
 from lowland.tables.table import Table, as_declared, make_table

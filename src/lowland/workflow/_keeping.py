@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 STAGES = (
     *("reading", "preparing", "fitting", "measuring", "judging", "checking", "drawing", "writing"),
 )
-# Rows that are read leaf by leaf are placed after the fit.
+# Rows that are read in chunks are placed after the fit.
 EVERY = (*STAGES[:3], "placing", *STAGES[3:])
 
 

@@ -75,13 +75,13 @@ def make_map(
     verbose : bool, default=False
         Whether to show progress.
     engine : {"auto", "memory", "stream", "dask"}, default="auto"
-        "memory" reads the whole table. "stream" reads files leaf by leaf, and "dask" lets workers
+        "memory" reads the whole table. "stream" reads files in chunks, and "dask" lets workers
         do so. "auto" is "memory" if the table and its map fit in memory, else "stream".
     scheduler : str, optional
         For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
         processes on this machine.
     sample : int, optional
-        Rows that the method is fitted to, where rows are read leaf by leaf: this means "stream". By
+        Rows that the method is fitted to, where rows are read in chunks: this means "stream". By
         default all rows, or as many as a method takes that needs its rows in memory.
     **parameters
         Parameters of the method, such as ``perplexity=50``. A parameter that the method calls
@@ -91,7 +91,7 @@ def make_map(
     -------
     MapResult
         The map, the model, the quality, and methods that write them. A :class:`StreamedMap`, whose
-        ``parts`` are files with the map of all rows, if rows were read leaf by leaf.
+        ``parts`` are files with the map of all rows, if rows were read in chunks.
 
     Examples
     --------

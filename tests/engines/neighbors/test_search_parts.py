@@ -90,13 +90,13 @@ def test_the_length_left_out_is_one_more_coordinate():
 # --- the exact join -----------------------------------------------------------------------------
 
 
-@each("leaf", [16, 384])
+@each("chunk", [16, 384])
 @each("n", [1, 5, 16, 17, 100, 1000, 5000])
-def test_runs_of_a_line_in_spatial_order_are_its_pieces(n, leaf):
+def test_runs_of_a_line_in_spatial_order_are_its_pieces(n, chunk):
     line = np.random.default_rng(0).permutation(n).astype(np.float32)[:, None]
-    order = spatial_order(line, leaf)
+    order = spatial_order(line, chunk)
     assert np.array_equal(np.sort(order), np.arange(n))
-    pieces = [line[order[start : start + leaf], 0] for start in range(0, n, leaf)]
+    pieces = [line[order[start : start + chunk], 0] for start in range(0, n, chunk)]
     assert np.array_equal(np.concatenate([np.sort(piece) for piece in pieces]), np.arange(n))
 
 

@@ -122,7 +122,7 @@ def test_very_many_equal_points_are_no_quadratic_work(dtype, isa):
 
 @each("d", [1, 2, 3])
 @each_isa
-def test_points_nearer_than_the_finest_cell_share_a_leaf(d, isa, irregular, assert_exact):
+def test_points_nearer_than_the_finest_cell_share_a_chunk(d, isa, irregular, assert_exact):
     Y = irregular(300, d)
     Y[:-1] = 0.5 + 1e-3 * Y[:-1]
     Y[-1] = 1e9  # the finest cell is wider than all the others together

@@ -205,8 +205,8 @@ def test_rows_at_equal_distances_have_a_closed_form(n, t):
     e = np.exp(-1)
     eigenvalue = (1 - e) / (1 + (n - 1) * e)
     np.testing.assert_allclose(model.eigenvalues_, [1.0] + [eigenvalue] * (n - 1), atol=1e-12)
-    stays, leaves = 1 / n + (1 - 1 / n) * eigenvalue**t, (1 - eigenvalue**t) / n
-    apart = np.sqrt(2) * (np.log(stays + 1e-7) - np.log(leaves + 1e-7))
+    stays, chunks = 1 / n + (1 - 1 / n) * eigenvalue**t, (1 - eigenvalue**t) / n
+    apart = np.sqrt(2) * (np.log(stays + 1e-7) - np.log(chunks + 1e-7))
     np.testing.assert_allclose(pdist(model.embedding_), apart, rtol=1e-5)
     assert model.stress_ < 1e-5
     power = eigenvalue ** np.arange(1, 101)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The fitted state of a model file, checked against what the method declares.
 #
 # Compiled code trusts what it gets from a fitted model: types, shapes, indices, starts. So nothing
-# leaves here that contradicts its declaration. Errors are fragments without the name of the method.
+# chunks here that contradicts its declaration. Errors are fragments without the name of the method.
 
 
 LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024

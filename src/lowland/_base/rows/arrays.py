@@ -1,4 +1,4 @@
-"""Tables in leaves of what is in memory or mapped from one file: arrays and sparse matrices."""
+"""Tables in chunks of what is in memory or mapped from one file: arrays and sparse matrices."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.columns import column_names
-from lowland._base.rows.identity import fingerprint
-from lowland._base.rows.leaves import TASK_ROWS, Block, leaf_ranges, leaf_rows
-from lowland._base.rows.table import Rows
+from lowland._base.rows.chunks import TASK_ROWS, Block, chunk_ranges, chunk_rows
+from lowland._base.rows.table import Rows, fingerprint
 from lowland._base.validation import FLOATS, is_sparse
 
 
-class ArrayLeaf(NamedTuple):
+class ArrayChunk(NamedTuple):
     """Some rows of an array, and of the frame of what goes along."""
 
     X: Any
@@ -38,7 +37,7 @@ class ArrayLeaf(NamedTuple):
 
 
 def array_rows(X: Any, *, beside: Any = None, task_rows: int = TASK_ROWS, name: str = "X") -> Rows:
-    """An array, data frame of numbers or CSR matrix as rows in leaves; nothing is copied.
+    """An array, data frame of numbers or CSR matrix as rows in chunks; nothing is copied.
 
     ``beside`` is a polars data frame of columns that go along.
     """
@@ -46,10 +45,10 @@ def array_rows(X: Any, *, beside: Any = None, task_rows: int = TASK_ROWS, name: 
     array = X if is_sparse(X) else np.asarray(X)
     dtype = array.dtype if array.dtype in FLOATS else np.dtype(np.float64)
     n, p = array.shape
-    leaves = [
-        ArrayLeaf(array[i:j], i, None if beside is None else beside[i:j], name)
-        for i, j in leaf_ranges(n, leaf_rows(p, task_rows))
+    chunks = [
+        ArrayChunk(array[i:j], i, None if beside is None else beside[i:j], name)
+        for i, j in chunk_ranges(n, chunk_rows(p, task_rows))
     ]
     along = () if beside is None else tuple(beside.columns)
     columns = None if names is None else [str(name) for name in names]
-    return Rows(leaves, p, dtype, names=columns, beside=along, task_rows=task_rows)
+    return Rows(chunks, p, dtype, names=columns, beside=along, task_rows=task_rows)

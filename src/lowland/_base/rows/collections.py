@@ -1,4 +1,4 @@
-"""Collections of Dask as tables in leaves: each partition is a leaf.
+"""Collections of Dask as tables in chunks: each partition is a chunk.
 
 ``dask.array``, ``dask.dataframe`` and lists of delayed partitions are recognized by the names of
 their types, so that nobody pays for the import of a library that was not asked for. Partitions are
@@ -19,9 +19,9 @@ import numpy as np
 from lowland._base.columns import column_names
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block, Task
 from lowland._base.rows.engines import Job, naming_source, run_task
 from lowland._base.rows.folding import FAN_IN, TreeFold, merge_all
-from lowland._base.rows.leaves import Block, Task
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_threads
 from lowland._base.validation import FLOATS
@@ -74,10 +74,10 @@ class Columns(NamedTuple):
         return Columns(names, tuple(self.kinds[i] for i in kept))
 
 
-class PartitionLeaf:
+class PartitionChunk:
     """One partition, not yet computed, with its labels.
 
-    ``parts`` are the delayed objects that it needs; :meth:`given` makes the leaf that has them.
+    ``parts`` are the delayed objects that it needs; :meth:`given` makes the chunk that has them.
     """
 
     def __init__(self, part: Any, n_rows: int, number: int, columns: Columns) -> None:
@@ -100,15 +100,15 @@ class PartitionLeaf:
         """What has to be computed."""
         return tuple(x for x in (self.part, self.target) if _kind(x) == "Delayed")
 
-    def given(self, values: Iterator[Any]) -> PartitionLeaf:
-        """The leaf with values in place of its delayed parts."""
+    def given(self, values: Iterator[Any]) -> PartitionChunk:
+        """The chunk with values in place of its delayed parts."""
         other = copy.copy(self)
         other.part = next(values) if _is_open(self.part) else self.part
         other.target = next(values) if _is_open(self.target) else self.target
         return other
 
-    def without_parts(self) -> PartitionLeaf:
-        """The leaf with places for the values of its parts; it is small and can be pickled."""
+    def without_parts(self) -> PartitionChunk:
+        """The chunk with places for the values of its parts; it is small and can be pickled."""
         return self.given(iter([AWAITED] * len(self.parts)))
 
     def read(self, start: int) -> Block:
@@ -167,35 +167,35 @@ def _column(labels: Any, n: int, source: str) -> np.ndarray:
 
 def split_inputs(task: Task) -> tuple[Task, list[Any]]:
     """A task that can be pickled, and the delayed parts that it has to be given again."""
-    parts = [part for leaf in task.leaves for part in getattr(leaf, "parts", ())]
+    parts = [part for chunk in task.chunks for part in getattr(chunk, "parts", ())]
     if not parts:
         return task, []
-    return task._replace(leaves=tuple(leaf.without_parts() for leaf in task.leaves)), parts  # type: ignore[attr-defined]
+    return task._replace(chunks=tuple(chunk.without_parts() for chunk in task.chunks)), parts  # type: ignore[attr-defined]
 
 
 def with_inputs(task: Task, values: Iterable[Any]) -> Task:
     """The task of :func:`split_inputs` with the values of its parts."""
     given = iter(values)
-    leaves = [leaf.given(given) if hasattr(leaf, "given") else leaf for leaf in task.leaves]
-    return task._replace(leaves=tuple(leaves))
+    chunks = [chunk.given(given) if hasattr(chunk, "given") else chunk for chunk in task.chunks]
+    return task._replace(chunks=tuple(chunks))
 
 
 # --- from a collection ------------------------------------------------------------------------
 
 
 def collection_rows(X: Any) -> Rows:
-    """A collection as a table in leaves. Sizes of partitions that are unknown are computed."""
+    """A collection as a table in chunks. Sizes of partitions that are unknown are computed."""
 
     parts, sizes, empty = partitions_of(X)
     columns = Columns.of(empty)
     if sizes is None:
         sizes = _counted(parts)
-    leaves = [
-        PartitionLeaf(part, n, number, columns)
+    chunks = [
+        PartitionChunk(part, n, number, columns)
         for number, (part, n) in enumerate(zip(parts, sizes, strict=True))
         if n  # a filter may leave partitions without rows
     ]
-    rows = Rows(leaves, empty.shape[1], columns.dtype, names=columns.names)
+    rows = Rows(chunks, empty.shape[1], columns.dtype, names=columns.names)
     rows.engine = Scheduled()
     return rows
 
@@ -259,30 +259,30 @@ def with_collected_target(rows: Rows, y: Any) -> Rows | None:
     return None if targets is None else _replaced(rows, targets)
 
 
-def _partitions(rows: Rows) -> list[PartitionLeaf]:
-    return [leaf for leaf in rows.leaves if isinstance(leaf, PartitionLeaf)]
+def _partitions(rows: Rows) -> list[PartitionChunk]:
+    return [chunk for chunk in rows.chunks if isinstance(chunk, PartitionChunk)]
 
 
 def _with_label(rows: Rows, name: str) -> Rows:
     """The column ``name`` goes along as labels, and is no column of the methods any more."""
-    leaves = [copy.copy(leaf) for leaf in _partitions(rows)]
-    for leaf in leaves:
-        leaf.columns, leaf.label = leaf.columns.without(name), name
-    return _labeled(rows, leaves, name)
+    chunks = [copy.copy(chunk) for chunk in _partitions(rows)]
+    for chunk in chunks:
+        chunk.columns, chunk.label = chunk.columns.without(name), name
+    return _labeled(rows, chunks, name)
 
 
 def _targets(rows: Rows, y: Any) -> list[Any] | None:
-    """The labels of each leaf, delayed or in memory."""
-    n, leaves = rows.shape[0], _partitions(rows)
+    """The labels of each chunk, delayed or in memory."""
+    n, chunks = rows.shape[0], _partitions(rows)
     if _kind(y):
         parts = list(np.ravel(y.to_delayed())) if hasattr(y, "to_delayed") else []
-        last = leaves[-1].number
+        last = chunks[-1].number
         if len(parts) <= last:
             raise DataError(
                 f"y: is in {len(parts)} partitions, but X in at least {last + 1}; give both the "
                 "same partitions, for example y.rechunk(X.chunks[0])."
             )
-        return [parts[leaf.number] for leaf in leaves]
+        return [parts[chunk.number] for chunk in chunks]
     if y is None or not hasattr(y, "__len__"):
         return None
     values = np.asarray(y)
@@ -291,21 +291,21 @@ def _targets(rows: Rows, y: Any) -> list[Any] | None:
             f"Found input variables with inconsistent numbers of samples: y has shape "
             f"{values.shape}, but X has {n} rows."
         )
-    stops = np.cumsum([leaf.n_rows for leaf in leaves])[:-1]
+    stops = np.cumsum([chunk.n_rows for chunk in chunks])[:-1]
     return np.split(values.reshape(n), stops)
 
 
 def _replaced(rows: Rows, targets: Sequence[Any]) -> Rows:
-    leaves = [copy.copy(leaf) for leaf in _partitions(rows)]
-    for leaf, target in zip(leaves, targets, strict=True):
-        leaf.target = target
-    return _labeled(rows, leaves, TARGET)
+    chunks = [copy.copy(chunk) for chunk in _partitions(rows)]
+    for chunk, target in zip(chunks, targets, strict=True):
+        chunk.target = target
+    return _labeled(rows, chunks, TARGET)
 
 
-def _labeled(rows: Rows, leaves: Sequence[PartitionLeaf], name: str) -> Rows:
-    columns = leaves[0].columns
+def _labeled(rows: Rows, chunks: Sequence[PartitionChunk], name: str) -> Rows:
+    columns = chunks[0].columns
     p = rows.shape[1] if columns.names is None else len(columns.names)
-    table = Rows(leaves, p, columns.dtype, names=columns.names, beside=(name,))
+    table = Rows(chunks, p, columns.dtype, names=columns.names, beside=(name,))
     table.engine = rows.engine
     return table.with_target(name)
 
@@ -469,11 +469,11 @@ class Places(NamedTuple):
 
     def of(self, step: Callable[[Any], np.ndarray], part: Any, number: int) -> Any:
         """The places of the rows of one partition; no method takes one without rows."""
-        leaf = PartitionLeaf(part, part.shape[0], number, self.columns)
+        chunk = PartitionChunk(part, part.shape[0], number, self.columns)
         placed = np.empty((0, self.n_columns), self.dtype)
-        if leaf.n_rows:
-            with limit_threads(1), naming_source(leaf.source):
-                placed = step(leaf.read(0).X)
+        if chunk.n_rows:
+            with limit_threads(1), naming_source(chunk.source):
+                placed = step(chunk.read(0).X)
         if self.names is None:
             return placed
         import pandas

@@ -1,8 +1,8 @@
 """Who goes through the tasks of a table: this process, or workers elsewhere.
 
-An engine runs jobs. ``Stream`` reads task after task in this process, so that memory holds one leaf
-at a time. ``lowland.chunks.Dask`` sends tasks to workers. Both merge in the same tree, and
-so give the same bytes.
+An engine runs jobs. ``Stream`` reads task after task in this process, so that memory holds one
+chunk at a time. ``lowland.chunks.Dask`` sends tasks to workers. Both merge in the same tree, and so
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 
 from lowland._base.errors import DataError, LowlandError
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block, Task
 from lowland._base.rows.folding import TreeFold
-from lowland._base.rows.leaves import Block, Task
 
 # Reading ahead: the next block is read in a second thread while the present one is worked on.
 #

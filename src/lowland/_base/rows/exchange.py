@@ -27,8 +27,8 @@ from lowland._base.constraints import Integer
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.memory import format_bytes, require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block, Task
 from lowland._base.rows.engines import Job, naming_source
-from lowland._base.rows.leaves import Block, Task
 from lowland._base.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Range(NamedTuple):
     n_rows: int
 
 
-class PartLeaf(NamedTuple):
+class PartChunk(NamedTuple):
     """All rows of one part; a block of it has their numbers as ``y``."""
 
     part: int
@@ -248,7 +248,8 @@ def _exchanged(
         written = list(rows.results(work, monitor, "parts", tasks=tasks, arguments=numbers))
         sections = [section for found in written for section in found]
         parts = [
-            Task(part, 0, (_leaf(part, sections, rows.shape[1], dtype),)) for part in range(n_parts)
+            Task(part, 0, (_chunk(part, sections, rows.shape[1], dtype),))
+            for part in range(n_parts)
         ]
         job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
         yield from rows.run(job, monitor)
@@ -256,7 +257,7 @@ def _exchanged(
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _leaf(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> PartLeaf:
+def _chunk(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> PartChunk:
     """The ranges of a part in all sections that have rows of it."""
     ranges = []
     for path, offset, starts in sections:
@@ -271,7 +272,7 @@ def _leaf(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> Pa
                     last - first,
                 )
             )
-    return PartLeaf(part, tuple(ranges), p, dtype.str)
+    return PartChunk(part, tuple(ranges), p, dtype.str)
 
 
 def _require_disk(home: Path, need: int) -> None:

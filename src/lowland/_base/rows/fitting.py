@@ -1,4 +1,4 @@
-"""What an estimator does with tables that are read leaf by leaf."""
+"""What an estimator does with tables that are read in chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lowland._base.validation import FLOATS, check_matrix, is_sparse
 
 
 def as_rows(X: Any) -> Rows | None:
-    """X as a table in leaves if it is one, or a collection of Dask; None if it is in memory."""
+    """X as a table in chunks if it is one, or a collection of Dask; None if it is in memory."""
     if isinstance(X, Rows):
         return X
     return collection_rows(X) if is_collection(X) else None
@@ -96,7 +96,7 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
         return collected
     if not isinstance(y, str):
         raise ParameterError(
-            f"{owner}: y={shown(y)} is not allowed; for rows that are read leaf by leaf, y is the "
+            f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the "
             f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
         )
     return rows.with_target(y)
@@ -111,7 +111,7 @@ def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> 
 
 
 def needs_memory(owner: str, setting: str = "", advice: str = "") -> NeedsMemoryError:
-    """The error of a method, or of a setting of it, that cannot go through rows leaf by leaf."""
+    """The error of a method, or of a setting of it, that cannot go through rows in chunks."""
     call = f"{owner}(...)" if setting else f"{owner}()"
     return NeedsMemoryError(
         f"{owner}: {setting or 'fit'} needs all rows in memory; {advice}fit a sample, as in "
@@ -119,7 +119,7 @@ def needs_memory(owner: str, setting: str = "", advice: str = "") -> NeedsMemory
     )
 
 
-# Places of tables in leaves and of collections of Dask, computed when they are used.
+# Places of tables in chunks and of collections of Dask, computed when they are used.
 
 
 def placed_table(estimator: Any, X: Any) -> Any:

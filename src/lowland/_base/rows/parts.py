@@ -18,7 +18,7 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 
 if TYPE_CHECKING:
     from lowland._base.rows.table import Rows

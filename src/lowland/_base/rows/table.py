@@ -1,4 +1,4 @@
-"""``Rows``: a table in leaves, which methods go through instead of holding it."""
+"""``Rows``: a table in chunks, which methods go through instead of holding it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,63 @@ import numpy as np
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows, tasks_of
 from lowland._base.rows.engines import Engine, Job, current_engine, naming_source, run_task
 from lowland._base.rows.exchange import exchanged
 from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
-from lowland._base.rows.identity import fingerprint
-from lowland._base.rows.leaves import TASK_ROWS, Block, Leaf, Task, count_rows, tasks_of
 from lowland._base.rows.parts import Parts, write_parts
 from lowland._base.validation import is_sparse
 
+# A name for what a step does, which is the same in every process.
+#
+# Pickled bytes will not do: they tell which strings are one object, which differs between a model
+# that was fitted and the same model that was loaded. So contents are hashed one by one.
+
+
+# Attributes that change nothing about results: how many threads, what is shown.
+WITHOUT_EFFECT = ("n_jobs", "verbose", "callback")
+PLAIN = (str, int, float, complex, bool, bytes, type(None))
+
+
+def fingerprint(value: Any) -> str:
+    """A digest of the contents of plain values, arrays, containers and objects of modules.
+
+    >>> fingerprint({"a": np.arange(3), "b": [1.5, "x"]}) == fingerprint({"b": [1.5, "x"],
+    ...     "a": np.arange(3)})
+    True
+    """
+    found = hashlib.sha256()
+    _add(found, value)
+    return found.hexdigest()
+
+
+def _add(found: Any, value: Any) -> None:
+    if isinstance(value, PLAIN):
+        found.update(f"{type(value).__name__}:{value!r};".encode())
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        found.update(f"array:{value.dtype.str}{value.shape};".encode())
+        found.update(np.ascontiguousarray(value))
+    elif isinstance(value, np.ndarray | list | tuple):
+        found.update(f"{type(value).__name__}:{len(value)};".encode())
+        for each in value:
+            _add(found, each)
+    elif isinstance(value, Mapping):
+        found.update(f"mapping:{len(value)};".encode())
+        for key in sorted(value, key=repr):
+            if key not in WITHOUT_EFFECT:
+                _add(found, key)
+                _add(found, value[key])
+    elif is_sparse(value):
+        _add(found, [value.shape, value.indptr, value.indices, value.data])
+    elif isinstance(value, type) or not hasattr(value, "__dict__"):
+        found.update(pickle.dumps(value, protocol=5))
+    else:
+        found.update(f"object:{type(value).__module__}.{type(value).__qualname__};".encode())
+        _add(found, vars(value))
+
 
 class Rows:
-    """A table of n rows and p columns, in leaves that are read when they are needed.
+    """A table of n rows and p columns, in chunks that are read when they are needed.
 
     ``lowland.chunks.open_rows`` makes one of files. Methods take it in place of an array:
     ``PCA().fit(rows)`` goes through it, and ``model.transform(rows)`` is again a table of rows,
@@ -34,7 +81,7 @@ class Rows:
 
     Parameters
     ----------
-    leaves : sequence of Leaf
+    chunks : sequence of Chunk
         Ranges of rows, in order.
     n_columns : int
         Number of columns that methods see, after all steps.
@@ -52,7 +99,7 @@ class Rows:
 
     def __init__(
         self,
-        leaves: Sequence[Leaf],
+        chunks: Sequence[Chunk],
         n_columns: int,
         dtype: Any = np.float64,
         *,
@@ -61,7 +108,7 @@ class Rows:
         id_name: str | None = None,
         task_rows: int = TASK_ROWS,
     ) -> None:
-        self.leaves = tuple(leaves)
+        self.chunks = tuple(chunks)
         self.dtype = np.dtype(dtype)
         self.names = None if names is None else tuple(names)
         self.beside = tuple(beside)
@@ -71,7 +118,7 @@ class Rows:
         self.target: str | None = None
         self.engine: Engine | None = None  # where there is no ``with`` block around; None: a stream
         self._n_columns = self._read_columns = n_columns
-        self._n_rows = count_rows(self.leaves)
+        self._n_rows = count_rows(self.chunks)
 
     # --- what it looks like -----------------------------------------------------------------
 
@@ -93,20 +140,20 @@ class Rows:
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise DataError(
-            "these rows are read leaf by leaf and are no array; take rows.sample(n), or "
+            "these rows are read in chunks and are no array; take rows.sample(n), or "
             "rows.to_numpy() if all of them fit in memory."
         )
 
     @functools.cached_property
     def tasks(self) -> list[Task]:
-        """Runs of leaves; they depend on the files and the number of columns read."""
-        return tasks_of(self.leaves, self._read_columns, self.task_rows)
+        """Runs of chunks; they depend on the files and the number of columns read."""
+        return tasks_of(self.chunks, self._read_columns, self.task_rows)
 
     def digest(self) -> str:
         """A name for the contents: files, their sizes and times, columns, steps."""
         found = hashlib.sha256()
-        for leaf in self.leaves:
-            found.update(json.dumps(leaf.identity, default=str).encode())
+        for chunk in self.chunks:
+            found.update(json.dumps(chunk.identity, default=str).encode())
         found.update(json.dumps([self.shape, str(self.dtype), self.names, self.task_rows]).encode())
         for step in self.steps:
             found.update(fingerprint(step).encode())
@@ -141,13 +188,13 @@ class Rows:
         other.names = None
         return other
 
-    def with_leaves(
-        self, leaves: Sequence[Leaf], names: Sequence[str], beside: Sequence[str] = ()
+    def with_chunks(
+        self, chunks: Sequence[Chunk], names: Sequence[str], beside: Sequence[str] = ()
     ) -> Rows:
-        """The same rows read by other leaves of the same lengths, with other columns."""
+        """The same rows read by other chunks of the same lengths, with other columns."""
         other = copy.copy(self)
-        vars(other).pop("tasks", None)  # they hold the leaves
-        other.leaves, other.names, other.beside = tuple(leaves), tuple(names), tuple(beside)
+        vars(other).pop("tasks", None)  # they hold the chunks
+        other.chunks, other.names, other.beside = tuple(chunks), tuple(names), tuple(beside)
         other._n_columns = len(other.names)
         return other
 
@@ -293,7 +340,7 @@ class Rows:
 
 
 class Folded:
-    """The work of :meth:`Rows.total` on one task: its leaves, merged in order."""
+    """The work of :meth:`Rows.total` on one task: its chunks, merged in order."""
 
     def __init__(self, f: Callable[[Block], Any], merge: Callable[[Any, Any], Any]) -> None:
         self.f, self.merge = f, merge
@@ -342,18 +389,18 @@ def _all(blocks: Iterator[Block], argument: Any) -> Iterator[Block]:
 
 def _starts(task: Task) -> Iterator[int]:
     start = task.start
-    for leaf in task.leaves:
+    for chunk in task.chunks:
         yield start
-        start += leaf.n_rows
+        start += chunk.n_rows
 
 
 def _needed(task: Task, numbers: np.ndarray) -> Task:
-    """The task without leaves before the first and after the last of the rows wanted."""
-    pairs = list(zip(task.leaves, _starts(task), strict=True))
+    """The task without chunks before the first and after the last of the rows wanted."""
+    pairs = list(zip(task.chunks, _starts(task), strict=True))
     kept = [
         pair for pair in pairs if pair[1] <= numbers[-1] and pair[1] + pair[0].n_rows > numbers[0]
     ]
-    return Task(task.number, kept[0][1], tuple(leaf for leaf, _ in kept))
+    return Task(task.number, kept[0][1], tuple(chunk for chunk, _ in kept))
 
 
 def _taken(blocks: Iterator[Block], numbers: np.ndarray) -> Block | None:

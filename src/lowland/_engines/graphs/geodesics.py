@@ -49,7 +49,7 @@ def without_copies(graph: scipy.sparse.csr_matrix, equal: EqualRows | None) -> A
 
 
 LANDMARKS = 4
-LEAF = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
+CHUNK = 2 * _native.PATH_LANES  # groups of so few vertices are not bisected further
 BLOCK = 1 << 24  # distances computed between two updates of the monitor
 
 
@@ -178,7 +178,7 @@ def _plan(graph: Any, sources: Any, dtype: Any) -> _Plan:
             f"{dtype}; divide the data by a large number."
         )
     chosen = _checked_sources(sources, n)
-    order = np.arange(n) if chosen.size <= LEAF else _order_of_nearness(A)
+    order = np.arange(n) if chosen.size <= CHUNK else _order_of_nearness(A)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n, dtype=np.int32)
     lengths = np.diff(A.indptr)[order]
@@ -207,23 +207,23 @@ def _checked_sources(sources: Any, n: int) -> np.ndarray:
 
 
 def _order_of_nearness(A: scipy.sparse.csr_matrix) -> np.ndarray:
-    """The vertices component by component, each component cut in halves down to leaves."""
+    """The vertices component by component, each component cut in halves down to chunks."""
     n_components, labels = connected_components(A)
     coordinates = _landmark_distances(A, n_components, labels)
     order = np.argsort(labels, kind="stable")
     pending = np.split(order, np.cumsum(np.bincount(labels))[:-1])[::-1]
-    leaves: list[np.ndarray] = []
+    chunks: list[np.ndarray] = []
     while pending:
         group = pending.pop()
-        if group.size <= LEAF:
-            leaves.append(group)
+        if group.size <= CHUNK:
+            chunks.append(group)
             continue
         part = coordinates[:, group]
         axis = part[np.ptp(part, axis=1).argmax()]
-        half = -(-group.size // (2 * LEAF)) * LEAF
+        half = -(-group.size // (2 * CHUNK)) * CHUNK
         cut = np.argpartition(axis, half)
         pending += [group[cut[half:]], group[cut[:half]]]
-    return np.concatenate(leaves)
+    return np.concatenate(chunks)
 
 
 def _landmark_distances(

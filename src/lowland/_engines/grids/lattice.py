@@ -282,10 +282,10 @@ def principal_plane(X: Any, n_axes: int, run: FitContext) -> PrincipalPlane:
     return plane_of(leading_axes(X, min(n_axes, n, p), run.threads, run.rng, run.monitor), n_axes)
 
 
-def plane_of_leaves(
+def plane_of_chunks(
     rows: Rows, found: Survey, n_axes: int, n_jobs: int | None, run: FitContext
 ) -> PrincipalPlane:
-    """Of rows that are read leaf by leaf; a second pass if values are missing."""
+    """Of rows that are read in chunks; a second pass if values are missing."""
     sums = found.moments
     if sums is None:
         sums = filled_moments(rows, found.mean, n_jobs=n_jobs, monitor=run.monitor)

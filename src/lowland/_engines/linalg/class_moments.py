@@ -17,7 +17,7 @@ import numpy as np
 from lowland import _native
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, join_classes
 from lowland._base.threads import limit_blas

@@ -1,4 +1,4 @@
-"""Principal axes of a table in leaves, by the covariance in one pass or by block Krylov in some.
+"""Principal axes of a table in chunks, by the covariance in one pass or by block Krylov in some.
 
 The covariance needs a p x p matrix. Krylov needs p x q blocks of vectors, and goes through the rows
 once for the means and once for each product S V = sum_i (x_i - m) (x_i - m)^T V.
@@ -13,7 +13,7 @@ import numpy as np
 
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.units import in_unit
@@ -35,7 +35,7 @@ from lowland._engines.linalg.principal_axes import PrincipalAxes, column_scale
 FEWEST, MOST = 64, 128
 
 
-def moments_of_leaves(rows: Rows, owner: str, threads: int, monitor: Monitor) -> Moments:
+def moments_of_chunks(rows: Rows, owner: str, threads: int, monitor: Monitor) -> Moments:
     """Count, mean and scatter matrix of all rows, in one pass."""
     p = rows.shape[1]
     require_memory(
@@ -63,7 +63,7 @@ def _of_block(block: Block) -> ColumnSums:
     return column_sums(block.X)
 
 
-def by_krylov_in_leaves(
+def by_krylov_in_chunks(
     rows: Rows,
     sums: ColumnSums,
     n_axes: int,

@@ -1,4 +1,4 @@
-"""Moments of a table that is read leaf by leaf, with missing values or without.
+"""Moments of a table that is read in chunks, with missing values or without.
 
 One pass gives what a method must know of the whole table before it begins. Where values are missing
 (NaN), the moments of rows whose gaps are filled with means take a second pass.
@@ -16,10 +16,10 @@ from lowland._base.columns import column_names, refuse_empty_columns
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import fit_leaves_in_unit, in_unit, largest_value
+from lowland._base.units import fit_chunks_in_unit, in_unit, largest_value
 from lowland._base.validation import all_finite, dense_if_small, is_sparse
 from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 
@@ -85,7 +85,7 @@ def fit_surveyed(
             moved = rows.map(functools.partial(in_unit, exponent=exponent))
             fit(other, moved, survey(moved, owner, **shared))
 
-    fit_leaves_in_unit(model, found.greatest, run, in_its_unit)
+    fit_chunks_in_unit(model, found.greatest, run, in_its_unit)
 
 
 def filled_moments(

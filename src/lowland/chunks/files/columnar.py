@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.leaves import Look, SourceFile, stamp_of, unread
+from lowland.chunks.files.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.contents import unreadable
 from lowland.tables.formats.arrays import BROKEN
 from lowland.tables.formats.columnar import PANDAS_INDEX, polars_reading

@@ -17,7 +17,7 @@ from lowland.chunks.files.columnar import (
     look_at_npy,
     look_at_zarr,
 )
-from lowland.chunks.files.leaves import Look, unread
+from lowland.chunks.files.file_chunks import Look, unread
 from lowland.chunks.files.text import TextReader
 from lowland.chunks.files.text_look import look_at_text
 from lowland.tables.contents import unreadable

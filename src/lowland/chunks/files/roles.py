@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError, count, listing, shown, unknown_name
-from lowland.chunks.files.leaves import Layout, Look
+from lowland.chunks.files.file_chunks import Layout, Look
 from lowland.tables.budget import column_bytes
 from lowland.tables.several import kind_of
 

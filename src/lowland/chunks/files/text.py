@@ -1,4 +1,4 @@
-"""Delimited text in leaves: a range of bytes is parsed in the dialect that opening found out."""
+"""Delimited text in chunks: a range of bytes is parsed in the dialect that opening found out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.leaves import SourceFile, unread
+from lowland.chunks.files.file_chunks import SourceFile, unread
 from lowland.tables.contents import unreadable
 from lowland.tables.formats.dialect import BLANKS, split_at_blanks
 from lowland.tables.formats.formulas import unguarded
@@ -169,11 +169,11 @@ def line_of(path: str, name: str, place: int) -> int:
     return lines
 
 
-# Columns of a text as values: how each column is written is decided once, for all leaves.
+# Columns of a text as values: how each column is written is decided once, for all chunks.
 #
 # The house reader of delimited text reads a sample, and here is found out by which rule each of
-# its columns became numbers. Leaves follow the rule. A value that does not fit is an error: a
-# later leaf must not be read in another way than the first one.
+# its columns became numbers. Chunks follow the rule. A value that does not fit is an error: a
+# later chunk must not be read in another way than the first one.
 
 
 NUMBER, WHOLE, TRUTH, TEXT = "number", "whole number", "truth value", "text"
@@ -196,7 +196,7 @@ class Written(NamedTuple):
 
 
 class MisfitError(Exception):
-    """A value does not fit its column; ``row`` counts from the first row of the leaf."""
+    """A value does not fit its column; ``row`` counts from the first row of the chunk."""
 
     def __init__(self, name: str, row: int, value: str, kind: str) -> None:
         super().__init__(name, row, value, kind)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.leaves import Look, stamp_of
+from lowland.chunks.files.file_chunks import Look, stamp_of
 from lowland.chunks.files.text import (
     FALLBACK,
     TEXT,

@@ -27,8 +27,8 @@ from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor, Phase
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import rows_at
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.units import largest
@@ -327,13 +327,13 @@ def warn_if_indefinite(found: KernelAxes, n_components: int) -> None:
         )
 
 
-# Landmarks of a table that is read leaf by leaf, and the axes of all its rows.
+# Landmarks of a table that is read in chunks, and the axes of all its rows.
 #
 # The landmarks and the rows that gamma is taken from are the same ones as in memory. They are read
 # first; then one pass sums the kernel values of all rows with the landmarks.
 
 
-HELD = 16  # matrices of the landmarks: sums of a leaf, a task and the tree, and the eigenproblem
+HELD = 16  # matrices of the landmarks: sums of a chunk, a task and the tree, and the eigenproblem
 
 
 class ReadRows(NamedTuple):
@@ -361,7 +361,7 @@ def read_rows(rows: Rows, n_landmarks: int, run: FitContext) -> ReadRows:
     return ReadRows(found[places[0]], numbers, found[places[1]])
 
 
-def sums_of_leaves(
+def sums_of_chunks(
     rows: Rows, read: ReadRows, kernel: Kernel, n_jobs: int | None, run: FitContext
 ) -> LandmarkSums:
     """The sums over all rows, in one pass."""
@@ -370,7 +370,7 @@ def sums_of_leaves(
     return found
 
 
-def axes_of_leaves(
+def axes_of_chunks(
     read: ReadRows, sums: LandmarkSums, kernel: Kernel, n_axes: int, run: FitContext
 ) -> KernelAxes:
     """The axes, which keep the landmarks as all their rows."""

@@ -21,13 +21,13 @@ from lowland._engines.linalg.dense_eigen import largest_pairs_cost, operator_pai
 from lowland.methods.kernel._axes import (
     DENSE_ROWS,
     KernelAxes,
-    axes_of_leaves,
+    axes_of_chunks,
     axis_count,
     compute_axes,
     landmark_count,
     mean_square_of,
     read_rows,
-    sums_of_leaves,
+    sums_of_chunks,
     warn_if_indefinite,
 )
 from lowland.methods.kernel._base import Axes, KernelReducer, check_scale, preimages
@@ -41,7 +41,7 @@ class KernelPCA(KernelReducer, Invertible):
     are given as similarities, and to remove noise by ``transform`` and ``inverse_transform``. Do
     not use it for groups of very different widths, because one kernel cannot suit them all. Cost:
     O(n^2 p) for each of about ten products with the n x n kernel matrix, which need not be stored;
-    O(n m p + n m^2) with m landmarks, for which rows may be read leaf by leaf, in two passes or
+    O(n m p + n m^2) with m landmarks, for which rows may be read in chunks, in two passes or
     three.
 
     Parameters
@@ -160,9 +160,9 @@ class KernelPCA(KernelReducer, Invertible):
         size = mean_square_of(rows, run) if by_size else None
         self.gamma_ = kernel_scale(read.sample, self.kernel, self.gamma, owner, size)
         kernel = self._kernel()
-        sums = sums_of_leaves(rows, read, kernel, self.n_jobs, run)
+        sums = sums_of_chunks(rows, read, kernel, self.n_jobs, run)
         check_scale(read.sample, kernel, owner, sums.greatest)
-        found = axes_of_leaves(read, sums, kernel, min(n_axes, m), run)
+        found = axes_of_chunks(read, sums, kernel, min(n_axes, m), run)
         self._keep(found, read.landmarks, rows.dtype)
 
     def _keep(self, found: KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:

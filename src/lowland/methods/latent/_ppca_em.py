@@ -32,7 +32,7 @@ from lowland._engines.linalg.principal_axes import (
     principal_axes_cost,
 )
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.row_axes import by_krylov_in_leaves, moments_of_leaves, sums_of_columns
+from lowland._engines.linalg.row_axes import by_krylov_in_chunks, moments_of_chunks, sums_of_columns
 
 LEAST_NOISE = 1e-8  # of the mean variance: the likelihood of rows in a plane has no bound
 MEMORY = 10  # steps that are combined
@@ -263,14 +263,14 @@ def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
     return of_axes(_axes(X, q, run), q)
 
 
-def of_leaves(rows: Rows, q: int, run: FitContext) -> ClosedForm:
-    """The same of a table in leaves: one pass, or some ten for more than 3000 columns."""
+def of_chunks(rows: Rows, q: int, run: FitContext) -> ClosedForm:
+    """The same of a table in chunks: one pass, or some ten for more than 3000 columns."""
     if rows.shape[1] <= COVARIANCE_COLUMNS:
-        sums = moments_of_leaves(rows, "PPCA", run.threads, run.monitor)
+        sums = moments_of_chunks(rows, "PPCA", run.threads, run.monitor)
         return of_axes(by_covariance(sums, q, scaled=False), q)
     columns = sums_of_columns(rows, run.monitor)
     rng = np.random.default_rng(0)
-    return of_axes(by_krylov_in_leaves(rows, columns, q, False, run.threads, rng, run.monitor), q)
+    return of_axes(by_krylov_in_chunks(rows, columns, q, False, run.threads, rng, run.monitor), q)
 
 
 def of_axes(found: PrincipalAxes, q: int) -> ClosedForm:

@@ -23,7 +23,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within, times_cost
-from lowland.methods.latent._ppca_em import Gaussian, Table, closed_form, maximized, of_leaves
+from lowland.methods.latent._ppca_em import Gaussian, Table, closed_form, maximized, of_chunks
 
 
 class PPCA(Invertible):
@@ -47,7 +47,7 @@ class PPCA(Invertible):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components) or None
-        Places of the fitted rows; None after a fit to a table that is read leaf by leaf.
+        Places of the fitted rows; None after a fit to a table that is read in chunks.
     components_ : ndarray of shape (n_components, n_features)
         Principal axes in rows, of unit length, in the order of their variance.
     mean_ : ndarray of shape (n_features,)
@@ -186,7 +186,7 @@ class PPCA(Invertible):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         q = self._check_components(*rows.shape)
         rows = rows.map(Whole(getattr(self, "feature_names_in_", None)))
-        found = of_leaves(rows, q, run)
+        found = of_chunks(rows, q, run)
         self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
         self.embedding_, self.n_iter_ = None, 1
 

@@ -21,7 +21,7 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, join_classes
 from lowland._base.threads import limit_blas
@@ -431,7 +431,7 @@ def _cutoff(values: np.ndarray) -> float:
     return float(share * values.max(initial=0.0))
 
 
-# Ledoit and Wolf's shrinkage of the classes of a table in leaves, in two passes or more.
+# Ledoit and Wolf's shrinkage of the classes of a table in chunks, in two passes or more.
 #
 # The first pass gives the means and deviations of each class. The second gives, in these units,
 # the scatter matrix of each class and the sum of |z_i|^4. Together they give the share d of each

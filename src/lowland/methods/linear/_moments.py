@@ -14,8 +14,8 @@ from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.meanings import Semidefinite, count
 from lowland._base.params import fitted
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Estimate, Reading
 from lowland._base.units import largest
@@ -158,15 +158,15 @@ class MomentsReducer(LinearMap):
         self._finish(self._total(rows, run), run)
 
     def _total(self, rows: Rows, run: FitContext, named: Any = None) -> Any:
-        """Sums of a table in leaves, in one pass; ``named`` lists all classes that may come."""
+        """Sums of a table in chunks, in one pass; ``named`` lists all classes that may come."""
         p = rows.shape[1]
         require_memory(
             8 * 5 * p * p,  # of two parts, their sum, and the solver's copies
             task=f"{type(self).__name__} with sums of {p} x {p} products of columns",
             alternative=self.narrower,
         )
-        leaf = LeafSums(self, named)
-        return rows.total(leaf, leaf.method._merged, run.monitor, "covariance")
+        chunk = ChunkSums(self, named)
+        return rows.total(chunk, chunk.method._merged, run.monitor, "covariance")
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add one more batch of rows; the result is that of one ``fit`` on all batches together.
@@ -179,7 +179,7 @@ class MomentsReducer(LinearMap):
     def _add_batch(self, X: Any, y: Any, named: Any = None) -> Self:
         self.check_params()
         rows = as_rows(X)
-        batch = self._check_batch(X) if rows is None else self._check_leaves(rows, y)
+        batch = self._check_batch(X) if rows is None else self._check_chunks(rows, y)
         continues = self._has_sums()
         with self._running() as run:
             if rows is None:
@@ -205,7 +205,7 @@ class MomentsReducer(LinearMap):
         self._check_columns_of(X, batch)
         return batch
 
-    def _check_leaves(self, rows: Rows, y: Any) -> Rows:
+    def _check_chunks(self, rows: Rows, y: Any) -> Rows:
         self._check_columns_of(rows, rows)
         return checked_rows(rows, y, self)
 
@@ -237,7 +237,7 @@ class MomentsReducer(LinearMap):
         vars(self).update(columns)
 
 
-class LeafSums:
+class ChunkSums:
     """The sums of one block of rows, by a method without what it has learned before."""
 
     def __init__(self, method: MomentsReducer, named: Any) -> None:

@@ -21,7 +21,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import Moments
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, by_gram, by_krylov
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.row_axes import by_krylov_in_leaves, sums_of_columns
+from lowland._engines.linalg.row_axes import by_krylov_in_chunks, sums_of_columns
 from lowland.methods.linear._component_count import component_count
 from lowland.methods.linear._moments import MomentsReducer, check_squares
 
@@ -61,8 +61,8 @@ def choose_solver(solver: str, X: Any, n_components: Any) -> str:
     return chosen
 
 
-def solver_of_leaves(solver: str, p: int, n_components: Any) -> str:
-    """The solver for a table in leaves of p columns: "covariance" or "randomized".
+def solver_of_chunks(solver: str, p: int, n_components: Any) -> str:
+    """The solver for a table in chunks of p columns: "covariance" or "randomized".
 
     It does not depend on the memory that is free, so that the result does not either.
     """
@@ -139,7 +139,7 @@ class PCA(MomentsReducer):
         How the axes are computed; "auto" takes the cheapest way. "covariance" is for few columns
         and "gram" for few rows. "randomized" is a block Krylov iteration to a relative residual of
         1e-8 (1e-5 in float32), for sparse data or for many rows and columns. Sparse rows have no
-        "gram" solver: another one is taken instead. A table in leaves has none either: "auto" is
+        "gram" solver: another one is taken instead. A table in chunks has none either: "auto" is
         "covariance" there, in one pass over the rows, or for a number of axes of more than 3000
         columns "randomized", in some ten passes.
     whiten : bool, default=False
@@ -220,13 +220,13 @@ class PCA(MomentsReducer):
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         n_axes = axes_to_compute(self.n_components, *rows.shape)
-        if solver_of_leaves(self.solver, rows.shape[1], self.n_components) == "covariance":
+        if solver_of_chunks(self.solver, rows.shape[1], self.n_components) == "covariance":
             super()._fit_rows(rows, run)
             return
         sums = sums_of_columns(rows, run.monitor)
         check_squares(sums.squares, np.array([sums.low, sums.high]), "PCA")
         self._keep(
-            by_krylov_in_leaves(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
+            by_krylov_in_chunks(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
             run,
         )
 

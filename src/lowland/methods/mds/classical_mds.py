@@ -13,8 +13,8 @@ from lowland._base.memory import require_memory
 from lowland._base.models.meanings import at_least, share
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.traits import Card, Estimate
@@ -38,7 +38,7 @@ from lowland._engines.stress.classical_scaling import (
 from lowland._engines.stress.objective import chosen_partners, relative_stress
 from lowland.methods._bases.distances import DistanceReducer
 
-# The signs of the axes of a map whose rows are read leaf by leaf.
+# The signs of the axes of a map whose rows are read in chunks.
 
 
 def map_signs(rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor) -> np.ndarray:
@@ -82,8 +82,8 @@ class ClassicalMDS(DistanceReducer):
     The closed-form map of distances: one eigenproblem, no starts, and the axes of a smaller map are
     those of a larger one. Euclidean distances of rows give PCA, without a matrix of distances.
     Large distances dominate; use MDS or Sammon if small ones matter. Cost: O(n^2 q) per product
-    with D, about ten products; for Euclidean rows O(n p min(n, p)). Euclidean rows may be read leaf
-    by leaf: two passes over them, and O(p^2) memory.
+    with D, about ten products; for Euclidean rows O(n p min(n, p)). Euclidean rows may be read in
+    chunks: two passes over them, and O(p^2) memory.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ class ClassicalMDS(DistanceReducer):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components) or None
         Map of the fitted rows, centered, with orthogonal columns. A column without a positive
-        eigenvalue is 0. None if the rows were read leaf by leaf.
+        eigenvalue is 0. None if the rows were read in chunks.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
         Eigenvalues of B, largest first: all, or those of the map, which are the sum of squares of
         each coordinate. Distances with negative eigenvalues are not Euclidean. Of rows that were
-        read leaf by leaf, "all" are one for each column; the others are 0.
+        read in chunks, "all" are one for each column; the others are 0.
     goodness_of_fit_ : ndarray of shape (2,) or None
         Sum of the map's eigenvalues over the sum of all absolute and of all positive eigenvalues.
         None if not all eigenvalues are known, except for Euclidean rows, where the sums are known
@@ -111,7 +111,7 @@ class ClassicalMDS(DistanceReducer):
         What was added to the distances.
     stress_per_point_ : ndarray of shape (n_samples,) or None
         Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2). For more
-        than 2000 rows, the sums are over 1000 partners j. None if the rows were read leaf by leaf.
+        than 2000 rows, the sums are over 1000 partners j. None if the rows were read in chunks.
     components_ : ndarray of shape (n_components, n_features) or None
         Axes in the space of the rows, if the map is that of PCA.
     mean_ : ndarray of shape (n_features,) or None

@@ -13,8 +13,8 @@ from lowland._base.memory import require_memory
 from lowland._base.models.meanings import Ascending, at_least, index_of
 from lowland._base.monitor import Phase
 from lowland._base.params import fitted, param
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory, rows_at
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
 from lowland._base.units import fit_in_unit, largest
@@ -87,17 +87,17 @@ class LandmarkMDS(DistanceReducer):
     mean_squares_ : ndarray of shape (n_landmarks,)
         Mean squared distance of each landmark to all landmarks, by which rows are placed.
     embedding_ : ndarray of shape (n_samples, n_components) or None
-        Map of the fitted rows. None if they were read leaf by leaf.
+        Map of the fitted rows. None if they were read in chunks.
     stress_per_point_ : ndarray of shape (n_samples,) or None
         Relative stress of each row, sqrt(sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2), over the
-        landmarks j. None if the rows were read leaf by leaf.
+        landmarks j. None if the rows were read in chunks.
     fitted_rows_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         The landmarks, which new rows are compared with. None if distances were given.
 
     Notes
     -----
     A new row is placed exactly where it would be as a fitted row that is no landmark. Of rows that
-    are read leaf by leaf, ``fit`` reads the leaves that have landmarks, the same ones as in memory.
+    are read in chunks, ``fit`` reads the chunks that have landmarks, the same ones as in memory.
 
     References
     ----------

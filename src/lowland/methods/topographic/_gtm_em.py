@@ -16,11 +16,11 @@ import scipy.linalg
 from lowland import _native
 from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import as_dense
-from lowland._engines.grids.lattice import PrincipalPlane, plane_of_leaves, principal_plane
+from lowland._engines.grids.lattice import PrincipalPlane, plane_of_chunks, principal_plane
 from lowland._engines.linalg.moments import known_moments
 from lowland._engines.linalg.streamed_moments import Survey
 
@@ -200,7 +200,7 @@ def penalty_of(W: np.ndarray, penalties: np.ndarray) -> float:
     return 0.5 * float(np.sum(penalties[:, None] * W**2))
 
 
-# Generative topographic mapping: the start, and EM over rows in memory or read leaf by leaf.
+# Generative topographic mapping: the start, and EM over rows in memory or read in chunks.
 
 
 class Source(Protocol):
@@ -235,15 +235,15 @@ class InMemory:
         return posterior_sums(self.X, mixture, self.table.missing, self.threads)
 
 
-class InLeaves:
-    """Rows that are read leaf by leaf: a pass for each call."""
+class InChunks:
+    """Rows that are read in chunks: a pass for each call."""
 
     def __init__(self, rows: Rows, found: Survey, n_jobs: int | None, monitor: Monitor) -> None:
         self.rows, self.found, self.n_jobs, self.monitor = rows, found, n_jobs, monitor
         self.table = Table(found.n_rows, found.mean, found.known, float(found.squares.sum()))
 
     def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return plane_of_leaves(self.rows, self.found, n_axes, self.n_jobs, run)
+        return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def sums(self, mixture: Mixture) -> Sums:
         f = BlockSums(mixture, self.table.missing, self.n_jobs)

@@ -13,15 +13,15 @@ from lowland import _native
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import rows_at
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.grids.lattice import (
     Lattice,
     PrincipalPlane,
-    plane_of_leaves,
+    plane_of_chunks,
     principal_plane,
     sides_for,
 )
@@ -145,9 +145,9 @@ def unit_counts(
     return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)
 
 
-# What the batch rule of a self-organizing map needs of all rows, in memory or leaf by leaf.
+# What the batch rule of a self-organizing map needs of all rows, in memory or in chunks.
 #
-# Both kinds of table sum by the same function of a block of rows; leaves are merged.
+# Both kinds of table sum by the same function of a block of rows; chunks are merged.
 
 
 class EpochSums(NamedTuple):
@@ -238,8 +238,8 @@ class InMemory(NamedTuple):
         return unit_counts(self.X, codebook, lattice, self.threads, self.missing)
 
 
-class InLeaves(NamedTuple):
-    """Rows that are read leaf by leaf: a pass for each call."""
+class InChunks(NamedTuple):
+    """Rows that are read in chunks: a pass for each call."""
 
     rows: Rows
     found: Survey
@@ -251,7 +251,7 @@ class InLeaves(NamedTuple):
         return self.rows.shape
 
     def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return plane_of_leaves(self.rows, self.found, n_axes, self.n_jobs, run)
+        return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def at(self, numbers: np.ndarray) -> Any:
         return rows_at(self.rows, numbers, self.monitor)

@@ -13,7 +13,7 @@ from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.meanings import above, count
 from lowland._base.params import fitted, param
-from lowland._base.rows.leaves import leaf_rows
+from lowland._base.rows.chunks import chunk_rows
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -27,7 +27,7 @@ from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
 from lowland.methods.topographic._base import TopographicReducer
 from lowland.methods.topographic._gtm_em import (
     Basis,
-    InLeaves,
+    InChunks,
     InMemory,
     Mixture,
     Sheet,
@@ -82,7 +82,7 @@ class GTM(TopographicReducer):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components) or None
-        Places of the fitted rows. None if they were read leaf by leaf.
+        Places of the fitted rows. None if they were read in chunks.
     mean_ : ndarray of shape (n_features,)
         Means of the columns, over known values.
     nodes_ : ndarray of shape (n_nodes, n_components)
@@ -118,7 +118,7 @@ class GTM(TopographicReducer):
 
     Missing values are exact: with noise that is independent in each column, the posterior is that
     of the known columns, and each column has its own equations in the M step. Rows that are read
-    leaf by leaf take a pass for each step, and a callback gets a map of no rows.
+    in chunks take a pass for each step, and a callback gets a map of no rows.
 
     The defaults were chosen by the log-likelihood of held-out rows of oil flow, digits, iris, a
     rounded survey, a swiss roll and MNIST, and by the map of oil flow: with one basis function for
@@ -238,10 +238,10 @@ class GTM(TopographicReducer):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         """A pass for the start, and one for each step."""
         q = self._check_components(*rows.shape)
-        self._require_room(rows.shape, min(len(rows), leaf_rows(rows.shape[1])), 8)
+        self._require_room(rows.shape, min(len(rows), chunk_rows(rows.shape[1])), 8)
 
         def fit(model: GTM, rows: Rows, found: Survey) -> None:
-            source = InLeaves(rows, found, self.n_jobs, run.monitor)
+            source = InChunks(rows, found, self.n_jobs, run.monitor)
             model._fit_source(source, lambda: np.empty((0, q)), run)
             model.embedding_ = None
 

@@ -87,7 +87,7 @@ class SOM(TopographicReducer):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components) or None
         Places of the fitted rows on the grid, whose units are one step apart. None if the rows were
-        read leaf by leaf.
+        read in chunks.
     codebook_ : ndarray of shape (n_units, n_features)
         The units m_j.
     unit_places_ : ndarray of shape (n_units, n_components)
@@ -111,7 +111,7 @@ class SOM(TopographicReducer):
     -----
     NaN is a missing value: distances and means are over the known columns. Rows that are equally
     near to several units belong to the one with the lowest number. A unit that no row reaches
-    stays where it is. Rows that are read leaf by leaf take a pass for each epoch of the batch rule,
+    stays where it is. Rows that are read in chunks take a pass for each epoch of the batch rule,
     and a callback gets a map of no rows.
 
     The online rule keeps the radius constant during an epoch; the paper does not say how it
@@ -250,7 +250,7 @@ class SOM(TopographicReducer):
             raise needs_memory("SOM", f"rule={self.rule!r}", "set rule='batch', or ")
 
         def fit(model: SOM, rows: Rows, found: Survey) -> None:
-            model._fit_table(_som_training.InLeaves(rows, found, self.n_jobs, run.monitor), run)
+            model._fit_table(_som_training.InChunks(rows, found, self.n_jobs, run.monitor), run)
             model.embedding_ = None
 
         fit_surveyed(self, rows, run, fit, scatter=self._needs_plane())

@@ -1,4 +1,4 @@
-"""Maps of tables that are read leaf by leaf, because they are larger than memory.
+"""Maps of tables that are read in chunks, because they are larger than memory.
 
 ``running.py`` has the flow: a sample decides about the columns, all rows or a sample are fitted,
 all rows are placed in part files, and some rows are measured against all.

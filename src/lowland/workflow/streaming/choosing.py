@@ -1,4 +1,4 @@
-"""Whether a table is read as a whole or leaf by leaf."""
+"""Whether a table is read as a whole or in chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lowland.workflow.run import RunOptions
     from lowland.workflow.streaming.result import Home
 
-# Options about how the rows of a table are gone through: in memory, leaf by leaf, on a cluster.
+# Options about how the rows of a table are gone through: in memory, in chunks, on a cluster.
 
 
 ENGINES = ("auto", "memory", "stream", "dask")
@@ -46,13 +46,13 @@ class StreamOptions:
     Parameters
     ----------
     engine : {"auto", "memory", "stream", "dask"}, default="auto"
-        "memory" reads the whole table. "stream" reads it leaf by leaf, and "dask" lets workers do
+        "memory" reads the whole table. "stream" reads it in chunks, and "dask" lets workers do
         so. "auto" is "memory" if the table and the fit fit in memory, else "stream".
     scheduler : str, optional
         For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
         processes on this machine.
     sample : int, optional
-        Rows that a method is fitted to, where rows are read leaf by leaf; by default all rows, or
+        Rows that a method is fitted to, where rows are read in chunks; by default all rows, or
         as many as a method takes that needs its rows in memory.
     resume : bool, default=False
         Whether to go on with a run that was stopped.
@@ -83,12 +83,12 @@ class StreamOptions:
                 )
             if value is not None and self.engine == "memory":
                 raise ParameterError(
-                    f"{say(name)}: is for rows that are read leaf by leaf; leave it out, or "
+                    f"{say(name)}: is for rows that are read in chunks; leave it out, or "
                     f"{say('engine', 'memory')}."
                 )
         if self.resume and self.engine == "memory":
             raise ParameterError(
-                f"{say('resume')}: is for rows that are read leaf by leaf; leave it out, or "
+                f"{say('resume')}: is for rows that are read in chunks; leave it out, or "
                 f"{say('engine', 'memory')}."
             )
         if self.scheduler is not None and self.engine != "dask":
@@ -104,12 +104,12 @@ class StreamOptions:
 
     @property
     def asked(self) -> bool:
-        """Whether the user asked for rows to be read leaf by leaf."""
+        """Whether the user asked for rows to be read in chunks."""
         return self.engine in ("stream", "dask") or self.sample is not None
 
     @property
     def streamed_by(self) -> str:
-        """The engine that goes through rows leaf by leaf."""
+        """The engine that goes through rows in chunks."""
         return "dask" if self.engine == "dask" else "stream"
 
     def running(self) -> contextlib.AbstractContextManager[Any]:
@@ -135,14 +135,14 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ") if number >= 10_000 else str(number)
 
 
-# What cannot be read leaf by leaf, and why.
+# What cannot be read in chunks, and why.
 
 
 def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
-    """Why the rows cannot be read leaf by leaf, as the end of a sentence; None if they can."""
+    """Why the rows cannot be read in chunks, as the end of a sentence; None if they can."""
     say = table.spelling.option
     if not is_path(data):
-        return "data in memory are not read leaf by leaf"
+        return "data in memory are not read in chunks"
     paths = listed_sources(data)
     other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
     if other is not None:
@@ -182,7 +182,7 @@ class Choice(NamedTuple):
     """How a table is read."""
 
     streamed: bool
-    unable: str | None = None  # why it cannot be read leaf by leaf
+    unable: str | None = None  # why it cannot be read in chunks
     note: str | None = None  # why it is, unless the user asked for it
 
 
@@ -191,7 +191,7 @@ def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOpt
     unable = why_not_streamed(data, options.table, options.orient)
     if stream.asked:
         if unable is not None:
-            raise DataError(f"{_asked(stream)}: rows cannot be read leaf by leaf: {unable}.")
+            raise DataError(f"{_asked(stream)}: rows cannot be read in chunks: {unable}.")
         return Choice(True)
     if stream.engine == "auto" and unable is None:
         note = memory_note(listed_sources(data), cls, stream)
@@ -201,14 +201,13 @@ def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOpt
         if getattr(stream, name):
             say = stream.spelling.option
             raise ParameterError(
-                f"{say(name)}: is for rows that are read leaf by leaf; add "
-                f"{say('engine', 'stream')}."
+                f"{say(name)}: is for rows that are read in chunks; add {say('engine', 'stream')}."
             )
     return Choice(False, unable)
 
 
 def _asked(stream: StreamOptions) -> str:
-    """The option that asks for rows to be read leaf by leaf."""
+    """The option that asks for rows to be read in chunks."""
     by_engine = stream.engine in ("stream", "dask")
     return stream.spelling.option(*(("engine", stream.engine) if by_engine else ("sample",)))
 
@@ -222,7 +221,7 @@ def make_by_choice(
     stream: StreamOptions,
     home: Home | None = None,
 ) -> MapResult:
-    """One map. A run in memory that is refused for lack of it goes on leaf by leaf, if it can."""
+    """One map. A run in memory that is refused for lack of it goes on in chunks, if it can."""
     # Imported here: who only asks how a table is read needs neither measures nor a report.
     from lowland.workflow.run import run_map
     from lowland.workflow.streaming.running import stream_map
@@ -236,12 +235,12 @@ def make_by_choice(
                 raise
             if choice.unable is not None:
                 if not is_path(data) or not all(map(os.path.exists, listed_sources(data))):
-                    raise  # it is no file: nobody expects it to be read leaf by leaf
+                    raise  # it is no file: nobody expects it to be read in chunks
                 raise MemoryLimitError(
-                    f"{str(error).rstrip('.')}; rows cannot be read leaf by leaf: {choice.unable}."
+                    f"{str(error).rstrip('.')}; rows cannot be read in chunks: {choice.unable}."
                 ) from error
             option = stream.spelling.option("engine", "stream")
-            note = f"{str(error).partition(';')[0]}: rows are read leaf by leaf ({option})"
+            note = f"{str(error).partition(';')[0]}: rows are read in chunks ({option})"
     if note is not None:
         options.note(note)
     return stream_map(listed_sources(data), cls, parameters, options, stream, home)
@@ -255,7 +254,7 @@ def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptio
     """
     if any(map(is_address, paths)):
         option = stream.spelling.option("engine", "stream")
-        return f"rows at an address are read leaf by leaf ({option})"
+        return f"rows at an address are read in chunks ({option})"
     have = available_memory()
     if sum(os.path.getsize(path) for path in paths) * INFLATION * SHARE < have:
         return None
@@ -272,5 +271,5 @@ def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptio
     option = stream.spelling.option("engine", "stream")
     return (
         f"{what} about {format_bytes(table if table > have else need)}, the process may use "
-        f"{format_bytes(have)}: rows are read leaf by leaf ({option})"
+        f"{format_bytes(have)}: rows are read in chunks ({option})"
     )

@@ -1,4 +1,4 @@
-"""A method fitted to all rows leaf by leaf, or to a sample of them."""
+"""A method fitted to all rows in chunks, or to a sample of them."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def fit_rows(
 ) -> FittedModel:
     """Fit a method to prepared rows, after PCA of all rows where the method wants that.
 
-    All rows are fitted if the method goes through them leaf by leaf and no sample was asked for;
+    All rows are fitted if the method goes through them in chunks and no sample was asked for;
     else a sample is, which depends on the seed and the number of rows only.
     """
     log: list[str] = []
@@ -233,7 +233,7 @@ def _reduced(
 
 def _about_rows(fitted: int, n: int) -> str:
     if fitted == n:
-        return f"fitted on all {grouped(n)} rows, which were read leaf by leaf"
+        return f"fitted on all {grouped(n)} rows, which were read in chunks"
     return (
         f"fitted on {grouped(fitted)} of {grouped(n)} rows; the others are placed in the map of "
         "these"

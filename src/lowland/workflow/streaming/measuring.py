@@ -1,4 +1,4 @@
-"""The quality of a map on some rows against all rows of a table that is read leaf by leaf.
+"""The quality of a map on some rows against all rows of a table that is read in chunks.
 
 The definitions are those of :mod:`lowland.metrics`: its measures take a :class:`SeenRows` in place
 of a comparison in memory.
@@ -14,9 +14,9 @@ import numpy as np
 from lowland._base.chain import Chain
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import Placing
 from lowland._base.rows.folding import sampled_rows
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._engines.distances.metrics import pair_distances
@@ -47,9 +47,9 @@ from lowland.workflow.streaming.choosing import grouped
 from lowland.workflow.streaming.roles import LOOK_SEED
 from lowland.workflow.trusting import Judged, Source, check_fit, judge_fit
 
-# The nearest rows of some queries among all rows of a table, leaf by leaf, and exact ranks.
+# The nearest rows of some queries among all rows of a table, in chunks, and exact ranks.
 #
-# Two passes over the table: the first merges the k nearest of each leaf, the second adds up how
+# Two passes over the table: the first merges the k nearest of each chunk, the second adds up how
 # many rows are nearer than given ones. Ties are ordered by row number, as in
 # :mod:`lowland.metrics`.
 
@@ -196,7 +196,7 @@ def added(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
-# Where a map of rows that were read leaf by leaf can be believed: the sample that is shown.
+# Where a map of rows that were read in chunks can be believed: the sample that is shown.
 
 
 def judge_sample(
@@ -333,7 +333,7 @@ def measure_rows(
     Notes
     -----
     Three passes over the data (neighbors, the rows that are neighbors in the maps, ranks) and three
-    over the coordinates. Cost O(m n p) for m measured rows; memory O(m k p) and that of a leaf.
+    over the coordinates. Cost O(m n p) for m measured rows; memory O(m k p) and that of a chunk.
     """
     n = len(data)
     if n < FEWEST_ROWS:

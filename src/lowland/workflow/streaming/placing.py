@@ -1,4 +1,4 @@
-"""New rows that are read leaf by leaf, placed in a map that was made before."""
+"""New rows that are read in chunks, placed in a map that was made before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lowland._base.chain import Chain
 from lowland._base.errors import DataError, count, listing
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import TASK_ROWS
+from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
 from lowland.tables import coordinate_names
@@ -54,7 +54,7 @@ def stream_placement(
     force: bool = False,
     task_rows: int = TASK_ROWS,
 ) -> PlacedParts:
-    """Place the rows of files, leaf by leaf, and write them to part files in ``folder``."""
+    """Place the rows of files, in chunks, and write them to part files in ``folder``."""
     model, method = model_for(model, options, n_jobs, False, domain)
     if force and not stream.resume and (folder / MANIFEST).exists():
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):

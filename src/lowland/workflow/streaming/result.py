@@ -1,4 +1,4 @@
-"""The result of a run over rows that were read leaf by leaf."""
+"""The result of a run over rows that were read in chunks."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class StreamFacts(NamedTuple):
 
 
 class StreamedMap(MapResult):
-    """A map of a table that was read leaf by leaf, made by :func:`make_map`.
+    """A map of a table that was read in chunks, made by :func:`make_map`.
 
     ``map``, ``coordinates``, ``trust`` and the picture are those of a sample of rows; ``parts`` has
     the files with the coordinates of all rows. ``trust`` is not written as a table. ``model``,

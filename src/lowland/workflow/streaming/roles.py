@@ -1,4 +1,4 @@
-"""Which columns of a table in leaves are features, labels and row id: decided on a sample of rows.
+"""Which columns of a table in chunks are features, labels and row id: decided on a sample of rows.
 
 The sample becomes a :class:`lowland.tables.Table`, which is read and prepared as any table is. What
 was decided then holds for all rows: the blocks of the table get the columns of the sample, in its
@@ -16,8 +16,8 @@ import numpy as np
 
 from lowland._base.errors import DataError, count, listing
 from lowland._base.memory import available_memory
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.folding import sampled_rows
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.validation import all_finite
 from lowland.tables import Table, as_table
@@ -35,7 +35,7 @@ LOOK_SEED = 1 << 40  # added to the seed, so that rows looked at and rows fitted
 
 
 class Looked(NamedTuple):
-    """A table in leaves, and what a sample of its rows tells about it."""
+    """A table in chunks, and what a sample of its rows tells about it."""
 
     rows: Rows  # blocks are data frames with all columns
     numbers: np.ndarray  # of the sampled rows
@@ -209,36 +209,36 @@ class Place:
 
 
 class Wrapped(NamedTuple):
-    """A leaf whose blocks are changed by ``f``, a small object with a ``key``."""
+    """A chunk whose blocks are changed by ``f``, a small object with a ``key``."""
 
-    leaf: Any
+    chunk: Any
     f: Any
 
     @property
     def n_rows(self) -> int:
-        return self.leaf.n_rows
+        return self.chunk.n_rows
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (*self.leaf.identity, *self.f.key)
+        return (*self.chunk.identity, *self.f.key)
 
     @property
     def source(self) -> str:
-        return self.leaf.source
+        return self.chunk.source
 
     @property
     def run(self) -> Any:
-        """Leaves that are read in one go still are."""
-        return getattr(self.leaf, "run", None)
+        """Chunks that are read in one go still are."""
+        return getattr(self.chunk, "run", None)
 
     def read(self, start: int) -> Block:
-        return self.f(self.leaf.read(start))
+        return self.f(self.chunk.read(start))
 
     @staticmethod
-    def read_run(leaves: Sequence[Wrapped], start: int) -> Iterator[Block]:
-        """The blocks of leaves with one run."""
-        inner = leaves[0].leaf.read_run([each.leaf for each in leaves], start)
-        for each, block in zip(leaves, inner, strict=True):
+    def read_run(chunks: Sequence[Wrapped], start: int) -> Iterator[Block]:
+        """The blocks of chunks with one run."""
+        inner = chunks[0].chunk.read_run([each.chunk for each in chunks], start)
+        for each, block in zip(chunks, inner, strict=True):
             yield each.f(block)
 
 
@@ -271,8 +271,8 @@ def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
     short = [Path(path).name for path in paths]
     unique = len({*short}) == len(short)
     named = {path: InFile(label, Path(path).name if unique else path) for path in paths}
-    leaves = [Wrapped(leaf, named[leaf.file.name]) for leaf in rows.leaves]  # type: ignore[attr-defined]
-    return rows.with_leaves(leaves, [*(rows.names or ()), label])
+    chunks = [Wrapped(chunk, named[chunk.file.name]) for chunk in rows.chunks]  # type: ignore[attr-defined]
+    return rows.with_chunks(chunks, [*(rows.names or ()), label])
 
 
 def column_frames(
@@ -280,8 +280,8 @@ def column_frames(
 ) -> Rows:
     """The table whose blocks are frames of some columns, with others beside under new names."""
     roles = InRoles(names, beside)
-    leaves = [Wrapped(leaf, roles) for leaf in rows.leaves]
-    other = rows.with_leaves(leaves, names, tuple(beside.values()))
+    chunks = [Wrapped(chunk, roles) for chunk in rows.chunks]
+    other = rows.with_chunks(chunks, names, tuple(beside.values()))
     other.id_name = id_name
     return other
 

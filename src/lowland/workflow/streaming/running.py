@@ -1,4 +1,4 @@
-"""One run from files that are read leaf by leaf to a map of all rows."""
+"""One run from files that are read in chunks to a map of all rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lowland._base import registry
 from lowland._base.base import Reducer
 from lowland._base.chain import Chain
 from lowland._base.monitor import Monitor
-from lowland._base.rows.leaves import TASK_ROWS
+from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import Parts
 from lowland._base.rows.table import Rows
 from lowland.chunks.opening import open_rows
@@ -47,7 +47,7 @@ from lowland.workflow.trusting import NOT_JUDGED
 
 
 class Table(NamedTuple):
-    """A table in leaves, prepared as a sample of its rows suggests."""
+    """A table in chunks, prepared as a sample of its rows suggests."""
 
     looked: Looked
     prepared: Prepared
@@ -93,7 +93,7 @@ def stream_map(
     home: Home | None = None,
     task_rows: int = TASK_ROWS,
 ) -> StreamedMap:
-    """Make one map of files that are read leaf by leaf.
+    """Make one map of files that are read in chunks.
 
     The model and the parts of the map are written to ``home`` while they are made; without one,
     to a temporary folder that lives as long as the result.

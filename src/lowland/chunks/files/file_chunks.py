@@ -1,4 +1,4 @@
-"""A file of a table in leaves, the layout that all files share, and the leaf itself."""
+"""A file of a table in chunks, the layout that all files share, and the chunk itself."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 
 if TYPE_CHECKING:
     import polars as pl
 
 # Bytes of rows that are read at once. A page of a Parquet file is decoded as a whole, whatever the
-# number of rows that are taken from it, so leaves of wide tables are read several at a time.
+# number of rows that are taken from it, so chunks of wide tables are read several at a time.
 SPAN_BYTES = 1 << 28
 
 
 class Layout:
     """The columns that are taken from every file, and what becomes of them.
 
-    All leaves of a table share one. ``columns`` are those that methods see, as numbers of ``dtype``
+    All chunks of a table share one. ``columns`` are those that methods see, as numbers of ``dtype``
     or, with ``frames``, as a data frame. ``beside`` go along. ``types`` are the types of columns
     that keep their own.
     """
@@ -87,7 +87,7 @@ class Reader(Protocol):
 
     @property
     def together(self) -> bool:
-        """Whether several leaves in one go cost less than one by one."""
+        """Whether several chunks in one go cost less than one by one."""
         ...
 
     @property
@@ -117,7 +117,7 @@ class Look(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class SourceFile:
-    """A file as its leaves know it."""
+    """A file as its chunks know it."""
 
     name: str  # what messages call it
     path: str  # absolute, or an address
@@ -125,11 +125,11 @@ class SourceFile:
     reader: Any
     layout: Layout
 
-    def rows(self, leaves: Sequence[FileLeaf]) -> Any:
-        """The rows of consecutive leaves; the file must be as it was when it was opened."""
-        first = leaves[0].first
-        n_rows = sum(leaf.n_rows for leaf in leaves)
-        span = (leaves[0].span[0], leaves[-1].span[1])
+    def rows(self, chunks: Sequence[FileChunk]) -> Any:
+        """The rows of consecutive chunks; the file must be as it was when it was opened."""
+        first = chunks[0].first
+        n_rows = sum(chunk.n_rows for chunk in chunks)
+        span = (chunks[0].span[0], chunks[-1].span[1])
         self._check()
         try:
             data = self.reader.read(self, first, n_rows, span)
@@ -151,7 +151,7 @@ class SourceFile:
             )
 
 
-class FileLeaf(NamedTuple):
+class FileChunk(NamedTuple):
     """Some rows of a file; ``span`` is their range of bytes in a text."""
 
     file: SourceFile
@@ -178,36 +178,36 @@ class FileLeaf(NamedTuple):
         return next(self.read_run([self], start))
 
     @staticmethod
-    def read_run(leaves: Sequence[FileLeaf], start: int) -> Iterator[Block]:
-        """The blocks of consecutive leaves of one file."""
-        for group in _spans(leaves):
+    def read_run(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
+        """The blocks of consecutive chunks of one file."""
+        for group in _spans(chunks):
             for block in _blocks(group, start):
                 yield block
                 start += block.n_rows
                 del block
 
 
-def _blocks(leaves: Sequence[FileLeaf], start: int) -> Iterator[Block]:
-    file = leaves[0].file
-    data, place = file.rows(leaves), 0
-    for leaf in leaves:
-        X, beside = file.layout.parts(data[place : place + leaf.n_rows])
-        place += leaf.n_rows
-        if leaf is leaves[-1]:
+def _blocks(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
+    file = chunks[0].file
+    data, place = file.rows(chunks), 0
+    for chunk in chunks:
+        X, beside = file.layout.parts(data[place : place + chunk.n_rows])
+        place += chunk.n_rows
+        if chunk is chunks[-1]:
             del data
-        yield Block(X, start, beside, None, leaf.source)
-        start += leaf.n_rows
+        yield Block(X, start, beside, None, chunk.source)
+        start += chunk.n_rows
 
 
-def _spans(leaves: Sequence[FileLeaf]) -> Iterator[list[FileLeaf]]:
-    """Leaves in groups whose rows are read at once."""
-    most = max(1, SPAN_BYTES // leaves[0].file.layout.row_bytes)
-    group: list[FileLeaf] = []
-    for leaf in leaves:
-        if group and sum(each.n_rows for each in group) + leaf.n_rows > most:
+def _spans(chunks: Sequence[FileChunk]) -> Iterator[list[FileChunk]]:
+    """Chunks in groups whose rows are read at once."""
+    most = max(1, SPAN_BYTES // chunks[0].file.layout.row_bytes)
+    group: list[FileChunk] = []
+    for chunk in chunks:
+        if group and sum(each.n_rows for each in group) + chunk.n_rows > most:
             yield group
             group = []
-        group.append(leaf)
+        group.append(chunk)
     yield group
 
 

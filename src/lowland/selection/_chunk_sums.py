@@ -1,4 +1,4 @@
-"""What filters sum over a table in leaves: columns, columns by class, columns with a target.
+"""What filters sum over a table in chunks: columns, columns by class, columns with a target.
 
 Each kind of sums can be merged, and knows the least and greatest value of each column.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.rows.leaves import Block
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, check_numbers, join_classes
 from lowland._base.validation import is_sparse
@@ -111,7 +111,7 @@ class Summed:
         if self.exponents is not None:
             X = in_column_units(X, self.exponents)
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.method._leaf_kind(block.y).of(X, block.y, type(self.method).__name__)
+            return self.method._chunk_kind(block.y).of(X, block.y, type(self.method).__name__)
 
     def merged(self, a: Any, b: Any) -> Any:
         if type(a) is not type(b):
@@ -123,7 +123,7 @@ class Summed:
 KINDS: dict[type, Any] = {ColumnSums: ByColumn, LabeledColumns: ByClass, CrossSums: WithNumbers}
 
 
-def sums_of_leaves(rows: Rows, method: Any, run: Any) -> tuple[Any, np.ndarray]:
+def sums_of_chunks(rows: Rows, method: Any, run: Any) -> tuple[Any, np.ndarray]:
     """Sums of a table in which no square overflows, and the exponents of the columns' units.
 
     One pass; a second one if columns have extreme values.
@@ -137,7 +137,7 @@ def sums_of_leaves(rows: Rows, method: Any, run: Any) -> tuple[Any, np.ndarray]:
     return sums, e
 
 
-# Counts of states of all pairs of columns of a table in leaves, for mRMR: three passes.
+# Counts of states of all pairs of columns of a table in chunks, for mRMR: three passes.
 #
 # The first pass gives means, the second deviations, and the third counts how often two columns,
 # or a column and the target, are in each pair of states. Counts are whole numbers, so they are

@@ -1,4 +1,4 @@
-"""Preparation of a table in leaves: what it learns in a few passes, and the step it becomes."""
+"""Preparation of a table in chunks: what it learns in a few passes, and the step it becomes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import float_type
-from lowland._base.rows.leaves import Block
 from lowland._base.rows.table import Rows
 from lowland._base.validation import check_finite, is_sparse
 from lowland._engines.linalg.magnitude import check_magnitude
@@ -133,7 +133,7 @@ def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
     return Scale("gower", reason, None, spread)
 
 
-# What a table in leaves looks like, learned block by block: values of columns, and their sums.
+# What a table in chunks looks like, learned block by block: values of columns, and their sums.
 #
 # A column of text or dates is represented by few of its values, from which an encoding learns the
 # same as from all of them. Columns of numbers are represented by their sums, which decide the
@@ -299,7 +299,7 @@ class SummedColumns:
         )
 
     def keep_binary(self, found: Scale) -> Scale:
-        """See :func:`lowland.preparation._leaves.keep_binary`."""
+        """See :func:`lowland.preparation._chunks.keep_binary`."""
         assert found.center is not None
         assert found.spread is not None
         switch = self.binary & (self.sums.low == 0) & (self.sums.high == 1)
@@ -307,7 +307,7 @@ class SummedColumns:
         return found._replace(center=center, spread=np.where(switch, SWITCH, found.spread))
 
     def gower(self, encoding: Encoding) -> Scale:
-        """See :func:`lowland.preparation._leaves.gower_scale`."""
+        """See :func:`lowland.preparation._chunks.gower_scale`."""
         n = encoding._n_plain
         with np.errstate(over="ignore"):
             ranges = (self.sums.high - self.sums.low)[:n]
@@ -318,7 +318,7 @@ class SummedColumns:
 
 
 class InMemory:
-    """Columns of an array or a sparse matrix; tables in leaves have ``SummedColumns`` instead."""
+    """Columns of an array or a sparse matrix; tables in chunks have ``SummedColumns`` instead."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -347,7 +347,7 @@ class InMemory:
         return gower_scale(self.X, encoding)
 
 
-def fit_leaves(preparation: Preparation, rows: Rows) -> None:
+def fit_chunks(preparation: Preparation, rows: Rows) -> None:
     """Learn levels, fill values and scale from all rows."""
     _check_choices(preparation)
     rows = framed(preparation, rows)
@@ -444,7 +444,7 @@ class Prepared:
         return self.preparation._prepared(self.preparation._entered(X))
 
 
-def prepared_leaves(preparation: Preparation, rows: Rows) -> Rows:
+def prepared_chunks(preparation: Preparation, rows: Rows) -> Rows:
     """The table of all prepared rows."""
     rows = framed(preparation, rows)
     n, names = preparation._n_features_out, preparation.column_names_out()
