@@ -3,8 +3,6 @@
 Every key is required unless it is NotRequired. An unknown value is None or empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
