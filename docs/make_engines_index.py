@@ -34,11 +34,10 @@ def _room(folder: Path) -> str:
     lines = [f"## {folder.name}", "", _first_line(_tree(folder / "__init__.py")), ""]
     for path in sorted(folder.glob("[!_]*.py")):
         tree = _tree(path)
-        public = _constant(tree, "__all__")
         entries = {
             node.name: _first_line(node)
             for node in tree.body
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in public
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
         }
         if not entries:
             continue

@@ -41,7 +41,7 @@ TITLES = {
     "topographic": "Topographic methods: a grid or a curve laid through the data",
     "neural": "Networks: a map that is a function",
     "latent": "Latent variables: a map with a likelihood",
-    "neighbor": "Neighbor embeddings",
+    "embedding": "Neighbor embeddings",
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 COLUMNS = 50

@@ -63,7 +63,7 @@ class Mutant:
         if count != 1:
             raise ValueError(f"the text occurs {count} times in {self.file}, not once")
         if self.old == self.new:
-            raise ValueError(f"the planted text chunks {self.file} as it is")
+            raise ValueError(f"the planted text leaves {self.file} as it is")
         return source.replace(self.old, self.new)
 
 

@@ -17,8 +17,7 @@ SEEDS = {"random_state", "seed", "rng"}  # arguments that bring random numbers
 
 # Where methods and what they are made of live. Pictures, reports and measures are no estimators:
 # they draw the same sample every time, so that two of them can be compared.
-ROOMS = {cls.family() for cls in (*registry.all_methods(), *registry.all_selectors())}
-ROOMS |= {"_bases", "_core", "_engines", "alignment", "preparation"}
+ROOMS = {"methods", "_base", "_engines", *registry.SELECTION, *registry.PREPARATION}
 FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
 
 UNSEEN = "the start of an iteration to full precision, in which it does not show"

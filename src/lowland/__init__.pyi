@@ -1,17 +1,18 @@
 """The public names, for editors and type checkers; written by docs/make_stub.py."""
 
+from lowland import chunks as chunks
 from lowland import datasets as datasets
-from lowland import distributed as distributed
 from lowland import errors as errors
-from lowland import io as io
 from lowland import metrics as metrics
 from lowland import neighbors as neighbors
 from lowland import plot as plot
 from lowland import report as report
 from lowland import selection as selection
-from lowland import study as study
+from lowland import tables as tables
 from lowland import trust as trust
+from lowland import workflow as workflow
 from lowland._base.models.loading import load as load
+from lowland.chunks import open_rows as open_rows
 from lowland.methods.alignment.manifold_alignment import ManifoldAlignment as ManifoldAlignment
 from lowland.methods.curvilinear.curvilinear_component_analysis import (
     CurvilinearComponentAnalysis as CurvilinearComponentAnalysis,
@@ -79,5 +80,8 @@ from lowland.selection.recursive_elimination import RecursiveElimination as Recu
 from lowland.selection.relief_f import ReliefF as ReliefF
 from lowland.selection.sequential_selection import SequentialSelection as SequentialSelection
 from lowland.selection.variance_score import VarianceScore as VarianceScore
+from lowland.workflow import compare_methods as compare_methods
+from lowland.workflow import make_map as make_map
+from lowland.workflow import score_map as score_map
 
 __version__: str

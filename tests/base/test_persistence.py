@@ -663,7 +663,7 @@ json_values = st.recursive(
             max_size=2,
         )
     ),
-    max_chunks=8,
+    max_leaves=8,
 )
 
 

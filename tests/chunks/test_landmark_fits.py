@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap
 
 import lowland
 from lowland import PCA, ClassicalMDS, KernelPCA, LandmarkMDS
 from lowland.errors import DataError, ModelFileError, ParameterError
 from support.cases import each
+from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap
 from support.states import assert_same_state, fitted_state
 
 CLASSICAL = (ClassicalMDS, {"n_components": 3})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap, with_gaps
 
 import lowland
 from lowland import GTM, SOM
 from lowland._base.rows.engines import Stream, using
 from lowland.errors import DataError, ParameterError
 from support.cases import each
+from support.chunks import assert_same_bytes_everywhere, chunks, irregular, relative_gap, with_gaps
 from support.states import assert_same_state, fitted_state
 
 QUICK = {"max_iter": 12}

@@ -216,7 +216,7 @@ def test_an_interrupt_inside_a_destructor_is_not_lost():
     """Python drops what a destructor raises."""
     program = """
 import os, signal, time
-from lowland.cli.failures import Ended, Signals
+from lowland.cli.interrupts import Ended, Signals
 
 class Slow:
     def __del__(self):

@@ -36,7 +36,7 @@ def test_who_asks_for_no_scale_is_told(table, capsys):
     assert main(["map", "people.csv", "-m", "pca", "-o", "out", "--scale", "none"]) == 0
     err = said(capsys.readouterr().err)
     assert "column 'salary' carries 100.0% of the variance: the map shows little else" in err
-    assert "--scale standard gives all columns the same weight, --drop salary chunks" in err
+    assert "--scale standard gives all columns the same weight, --drop salary leaves" in err
     page = said(html.unescape((table / "out" / "report.html").read_text()))
     assert "Column 'salary' carries 100.0 % of the variance" in page
     assert main(["map", "people.csv", "-m", "pca", "-o", "scaled"]) == 0

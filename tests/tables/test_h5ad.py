@@ -303,5 +303,5 @@ def test_the_look_at_a_file_reads_all_of_its_objects(tmp_path, monkeypatch):
     monkeypatch.setattr(
         h5py.Dataset, "__getitem__", lambda self, key: seen.append(self.name) or read(self, key)
     )
-    h5ad.look(str(path))
+    h5ad.h5_look.look(str(path))
     assert {*seen} == {"/X", "/obs/_index", "/obs/kind"}

@@ -49,9 +49,8 @@ def test_a_method_gets_the_pictures_of_the_attributes_it_declares():
 
 
 def test_methods_without_such_attributes_have_no_pictures():
-    modules = registry.modules()
     for cls in registry.all_methods():
-        family = modules[registry.snake_case(cls.__name__)].split(".")[1]
+        family = cls.family()
         if family not in ("topographic", "neural") and not hasattr(cls, "uncertainty"):
             assert picture_names(cls) == (), cls
 

@@ -11,8 +11,6 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 # Small pieces of text that several messages use.
 
 
@@ -30,6 +28,8 @@ def listing(names: Sequence[str], most: int = 8, *, quote: bool = True) -> str:
 
 def shown(value: Any, most: int = 200) -> str:
     """A value for a message: an array by its shape, anything long cut off; never an exception."""
+    import numpy as np  # not above: help is shown without it
+
     if isinstance(value, np.ndarray) and value.ndim > 0:
         return f"array of shape {value.shape} and type {value.dtype}"
     try:

@@ -26,7 +26,7 @@ from lowland.plot.through_data import curve_through_data, grid_through_data
 from lowland.plot.trust import trust_map
 
 if TYPE_CHECKING:
-    from lowland.plot._figure import MapFigure
+    from lowland.plot._map_figure import MapFigure
 
 __all__ = [
     "MapFigure",
@@ -63,7 +63,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "MapFigure":  # importing it imports matplotlib
-        from lowland.plot._figure import MapFigure
+        from lowland.plot._map_figure import MapFigure
 
         return MapFigure
     raise AttributeError(f"module 'lowland.plot' has no attribute {name!r}")

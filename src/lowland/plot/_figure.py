@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from lowland._base.errors import DataError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from lowland.plot._map_figure import MapFigure
 
 # The colors of all pictures, which color-blind people can distinguish.
 
@@ -54,30 +55,6 @@ def category_colors(n: int) -> tuple[str, ...]:
     return (OKABE_ITO if n <= len(OKABE_ITO) else LONG_PALETTE)[:n]
 
 
-# The figure that all pictures are; importing this module imports matplotlib.
-
-
-NOTEBOOK_DPI = 100  # dots per inch on a page
-
-
-class MapFigure(Figure):
-    """A matplotlib figure that a notebook shows without pyplot; all pictures are of this class.
-
-    A figure that pyplot does not know is shown by its text only. This one draws itself.
-
-    Examples
-    --------
-    >>> from lowland.plot import loss_plot
-    >>> figure = loss_plot([3.0, 2.0, 1.5])
-    >>> type(figure).__name__, figure._repr_png_()[:4]
-    ('MapFigure', b'\\x89PNG')
-    """
-
-    def _repr_png_(self) -> bytes:
-        """The picture, for notebooks."""
-        return png_bytes(self, dpi=NOTEBOOK_DPI)
-
-
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
 PANEL = 5.0  # inches that a map measures
 TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
@@ -99,6 +76,8 @@ def new_figure(width: float, height: float) -> MapFigure:
     All pictures are made here, so that all of them show themselves in a notebook.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from lowland.plot._map_figure import MapFigure
 
     figure = MapFigure(figsize=(width, height))
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)

@@ -18,8 +18,7 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import all_pairs_cost
-from lowland._engines.linalg.eigen import all_eigenpairs, rank_cutoff
+from lowland._engines.linalg.eigen import all_eigenpairs, all_pairs_cost, rank_cutoff
 from lowland._engines.linalg.moments import column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 

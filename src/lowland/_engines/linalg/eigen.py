@@ -44,6 +44,11 @@ from lowland._engines.linalg.dense_eigen import (
     largest_of_semidefinite,
 )
 
+# The costs belong to the door, too.
+from lowland._engines.linalg.dense_eigen import all_pairs_cost as all_pairs_cost
+from lowland._engines.linalg.dense_eigen import largest_pairs_cost as largest_pairs_cost
+from lowland._engines.linalg.dense_eigen import operator_pairs_cost as operator_pairs_cost
+
 if TYPE_CHECKING:
     from lowland._engines.linalg.smallest_solvers import SmallestPairs
 

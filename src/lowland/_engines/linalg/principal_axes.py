@@ -20,8 +20,14 @@ from lowland._base.traits import Estimate
 from lowland._base.units import in_unit
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import largest_pairs_cost, operator_pairs_cost
-from lowland._engines.linalg.eigen import BLOCK_WIDTH, Operator, fix_signs, largest_eigenpairs
+from lowland._engines.linalg.eigen import (
+    BLOCK_WIDTH,
+    Operator,
+    fix_signs,
+    largest_eigenpairs,
+    largest_pairs_cost,
+    operator_pairs_cost,
+)
 from lowland._engines.linalg.magnitude import safe_exponent
 from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost

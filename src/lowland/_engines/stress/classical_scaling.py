@@ -19,14 +19,15 @@ from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import CenteredOperator, double_center
-from lowland._engines.linalg.dense_eigen import all_pairs_cost, operator_pairs_cost
 from lowland._engines.linalg.eigen import (
     all_eigenpairs,
+    all_pairs_cost,
     eigenvalues,
     fix_signs,
     general_eigenvalues,
     is_small,
     largest_eigenpairs,
+    operator_pairs_cost,
 )
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
 from lowland._engines.linalg.products import row_blocks, rows_within

@@ -21,7 +21,7 @@ from lowland._base.traits import Estimate, Reading
 from lowland._base.units import largest
 from lowland._base.validation import check_finite, check_matrix
 from lowland._engines.linalg import products
-from lowland._engines.linalg.dense_eigen import all_pairs_cost
+from lowland._engines.linalg.eigen import all_pairs_cost
 from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_of
 from lowland._engines.linalg.moments import Moments, merge, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost

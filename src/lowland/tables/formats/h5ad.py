@@ -5,11 +5,9 @@ The format: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,49 +15,13 @@ import numpy as np
 from lowland._base.errors import DataError, unknown_name
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
 from lowland.tables.contents import Contents, Request, named_matrix, unreadable
+from lowland.tables.formats import h5_look
 from lowland.tables.formats.arrays import checked_matrix
 from lowland.tables.formats.sparse import compressed_rows
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
     import polars as pl
-
-# A program that looks at all objects of an HDF5 file, and has no other result than to end.
-#
-# libhdf5 loops for ever, or crashes, on some damaged files, and nothing in Python can stop it. So a
-# process of its own looks first (``h5ad.py``). It imports nothing of this package, to start fast.
-
-
-LOOKING = 10.0  # seconds; so many objects have been seen by then that the file is no trap
-
-
-def look(path: str) -> None:
-    """Read all attributes, and the first and the last value of every data set."""
-    import h5py
-
-    start = time.monotonic()
-
-    def visit(name: str, item: Any) -> bool | None:
-        with contextlib.suppress(Exception):  # errors are reported by the one who reads
-            for key in item.attrs:
-                with contextlib.suppress(Exception):
-                    item.attrs[key]
-        with contextlib.suppress(Exception):
-            if isinstance(item, h5py.Dataset) and item.size:
-                item[(0,) * item.ndim]
-                item[tuple(n - 1 for n in item.shape)]
-        return True if time.monotonic() - start > LOOKING else None
-
-    with contextlib.suppress(Exception), h5py.File(path, "r") as store:
-        visit("/", store)
-        store.visititems(visit)
-
-
-if __name__ == "__main__":
-    look(sys.argv[1])
-
-
-# Data frames inside H5AD files: plain, categorical and nullable columns, old and new layouts.
 
 
 def read_index(node: Any) -> list[str] | None:
@@ -218,7 +180,7 @@ def _check_harmless(file: File) -> None:
     """Refuse a damaged file that would crash libhdf5 or keep it busy for ever."""
     if not sys.executable:  # an embedded interpreter cannot start another one
         return
-    program = [sys.executable, "-P", __file__, str(file.path)]
+    program = [sys.executable, "-P", h5_look.__file__, str(file.path)]
     try:
         look = subprocess.run(
             program,

@@ -19,128 +19,9 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland.tables.contents import one_line
+from lowland.tables.formats import h5_add
 from lowland.tables.formats.h5ad import PATIENCE, require_h5py
 from lowland.tables.opening import format_suffix, is_stream, opened
-
-# A program that adds a map to a copy of an H5AD file, or looks whether there is one already.
-#
-# libhdf5 may crash, or loop for ever, on a damaged file. The map is finished by then and must not
-# be lost, so a process of its own does it (``h5ad_writing.py``). It imports nothing of this
-# package, to start fast. It reads a request and writes an answer, both JSON.
-#
-# The encodings: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
-
-
-OLD = "has the layout of anndata before 0.7; read it with anndata and write it again"
-
-
-class Refused(Exception):  # noqa: N818
-    """The file is not one that a map can be added to."""
-
-
-def look(path: str, key: str, name: str) -> list[str]:
-    """The entries of the file that a map of this name would replace."""
-    import h5py
-
-    with h5py.File(path, "r") as store:
-        _check(store, None)
-        return _taken(store, key, name)
-
-
-def add(
-    path: str, key: str, name: str, coordinates: str, params: dict[str, Any], replace: bool
-) -> list[str]:
-    """Write ``obsm[key]`` and ``uns[name]["params"]``; return what must not be replaced, if any."""
-    import h5py
-    import numpy as np
-
-    Y = np.load(coordinates, allow_pickle=False)
-    with h5py.File(path, "r+") as store:
-        _check(store, len(Y))
-        taken = _taken(store, key, name)
-        if taken and not replace:
-            return taken
-        for entry in taken:
-            del store[entry]
-        obsm, uns = (_folder(store, folder) for folder in ("obsm", "uns"))
-        _write(obsm, key, Y)
-        _write(uns, name, {"params": params})
-        return []
-
-
-def _check(store: Any, rows: int | None) -> None:
-    """Refuse a file of another layout, of other rows, or whose parts lie in other files."""
-    import h5py
-
-    for folder in ("obs", "obsm", "uns"):
-        link = store.get(folder, getlink=True)
-        if link is None and folder != "obs":
-            continue
-        if not isinstance(link, h5py.HardLink):
-            raise Refused(
-                f"{folder!r} refers to another place" if link else "has no 'obs', so no rows"
-            )
-        if not isinstance(store[folder], h5py.Group):
-            raise Refused(OLD)
-    index = store["obs"].attrs.get("_index")
-    if index is None or index not in store["obs"]:
-        raise Refused("its 'obs' does not name the rows")
-    node = store["obs"][index]
-    node = node["values"] if isinstance(node, h5py.Group) else node  # nullable text
-    if rows is not None and node.shape != (rows,):
-        raise Refused(f"its 'obs' has {node.shape[0]} rows now, but the map has {rows}")
-
-
-def _taken(store: Any, key: str, name: str) -> list[str]:
-    wanted = [("obsm", key), ("uns", name)]
-    return [f"{folder}/{entry}" for folder, entry in wanted if entry in store.get(folder, ())]
-
-
-def _folder(store: Any, name: str) -> Any:
-    if name in store:
-        return store[name]
-    return _mark(store.create_group(name), "dict", "0.1.0")
-
-
-def _write(group: Any, name: str, value: Any) -> None:
-    """One value in the encoding that anndata gives to its kind."""
-    import h5py
-    import numpy as np
-
-    text = h5py.string_dtype()
-    if isinstance(value, dict):
-        inner = _mark(group.create_group(name), "dict", "0.1.0")
-        for key, held in value.items():
-            _write(inner, key, held)
-    elif isinstance(value, str):
-        _mark(group.create_dataset(name, data=value, dtype=text), "string", "0.2.0")
-    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
-        made = group.create_dataset(name, data=np.array(value, dtype=object), dtype=text)
-        _mark(made, "string-array", "0.2.0")
-    elif isinstance(value, list | np.ndarray):
-        _mark(group.create_dataset(name, data=np.asarray(value)), "array", "0.2.0")
-    else:
-        _mark(group.create_dataset(name, data=value), "numeric-scalar", "0.2.0")
-
-
-def _mark(node: Any, kind: str, version: str) -> Any:
-    node.attrs["encoding-type"], node.attrs["encoding-version"] = kind, version
-    return node
-
-
-def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for: look, or add."""
-    try:
-        taken = add(**request) if "coordinates" in request else look(**request)
-        return {"error": None, "taken": taken}
-    except Exception as error:  # any that h5py may raise for a damaged file
-        text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-        return {"error": text or type(error).__name__}
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(json.load(sys.stdin))))
-
 
 SUFFIX = ".h5ad"
 BYTES_PER_SECOND = 1e6  # that the slowest disk writes
@@ -291,14 +172,14 @@ def _already_there(path: Path, taken: list[str]) -> DataError:
 def _ask(name: str, request: dict[str, Any], patience: float = PATIENCE) -> list[str]:
     """What the other process found in the way; its failure, and its death, are errors."""
     alone = not sys.executable  # an embedded interpreter cannot start another one
-    answer = main(request) if alone else _answer(request, patience)
+    answer = h5_add.main(request) if alone else _answer(request, patience)
     if answer["error"] is not None:
         raise DataError(f"{name}: the map cannot be added to it: {one_line(answer['error'])}.")
     return answer["taken"]
 
 
 def _answer(request: dict[str, Any], patience: float) -> dict[str, Any]:
-    program = [sys.executable, "-P", __file__]
+    program = [sys.executable, "-P", h5_add.__file__]
     given = json.dumps(request, allow_nan=True).encode()
     try:
         # Ctrl-C is for this process, which then ends the other one.
