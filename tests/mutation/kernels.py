@@ -41,7 +41,7 @@ RULES = [
 
 def kernel_sites() -> list[Site]:
     """All errors that the rules make in the kernels."""
-    paths = [*PACKAGE.glob("_native/*/*.cpp"), *PACKAGE.glob("_native/*/*.h")]
+    paths = [*PACKAGE.glob("_native/**/*.cpp"), *PACKAGE.glob("_native/**/*.h")]
     files = sorted(str(path.relative_to(PACKAGE)) for path in paths)
     return [site for file in files for site in sites_of(file, (PACKAGE / file).read_bytes())]
 

@@ -8,8 +8,8 @@
 // first: all steps find them in the nearest cache, and nothing takes the time or memory of the whole map.
 #include <math.h>
 
-#include "embedding/attract_row.h"
-#include "embedding/splines.h"
+#include "embedding/attraction/attract_row.h"
+#include "embedding/repulsion/splines.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

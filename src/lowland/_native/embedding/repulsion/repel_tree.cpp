@@ -9,8 +9,8 @@
 //
 // Barnes & Hut (1986), Nature 324; van der Maaten (2014), JMLR 15.
 #include "common/isa.h"
-#include "embedding/repulsion.h"
-#include "embedding/similarity.h"
+#include "embedding/repulsion/repulsion.h"
+#include "embedding/repulsion/similarity.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -6,7 +6,7 @@
 
 #include "common/elementary.h"
 #include "common/points.h"
-#include "embedding/fuzzy.h"
+#include "embedding/attraction/fuzzy.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

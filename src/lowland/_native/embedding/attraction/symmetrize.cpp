@@ -9,7 +9,7 @@
 // Threads place the entries of their own rows, each behind those of the threads before, so that the
 // order is that of one thread.
 
-#include "embedding/affinity.h"
+#include "embedding/attraction/affinity.h"
 #include "common/isa.h"
 
 namespace lowland {

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "common/points.h"
-#include "embedding/attract_row.h"
-#include "embedding/pair_maps.h"
+#include "embedding/attraction/attract_row.h"
+#include "embedding/pairs/pair_maps.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

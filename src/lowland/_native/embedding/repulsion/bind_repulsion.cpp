@@ -3,7 +3,7 @@
 #include <new>
 
 #include "common/bindings.h"
-#include "embedding/repulsion.h"
+#include "embedding/repulsion/repulsion.h"
 
 namespace lowland {
 namespace {

@@ -1,5 +1,5 @@
 // spread and gather: between points and a grid, with the B-splines of splines.h.
-#include "embedding/splines.h"
+#include "embedding/repulsion/splines.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -12,7 +12,7 @@
 // Why nothing overflows. x_j = d_j^2 - d_min^2 is taken from differences of distances in units of
 // the row's largest, so p does not depend on the unit, and the nearest neighbor has exp(0) = 1.
 
-#include "embedding/affinity.h"
+#include "embedding/attraction/affinity.h"
 #include "common/isa.h"
 
 namespace lowland {

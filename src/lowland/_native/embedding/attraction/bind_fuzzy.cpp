@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/bindings.h"
-#include "embedding/fuzzy.h"
+#include "embedding/attraction/fuzzy.h"
 
 namespace lowland {
 namespace {

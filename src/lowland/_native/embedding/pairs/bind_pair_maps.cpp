@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/bindings.h"
-#include "embedding/pair_maps.h"
+#include "embedding/pairs/pair_maps.h"
 
 namespace lowland {
 namespace {

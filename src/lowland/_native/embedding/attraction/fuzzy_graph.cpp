@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "common/isa.h"
-#include "embedding/fuzzy.h"
+#include "embedding/attraction/fuzzy.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -8,7 +8,7 @@
 //
 // Each row and each block of columns is one task with a place of its own: threads do not change a bit.
 #include "embedding/embedding.h"
-#include "embedding/fourier.h"
+#include "embedding/repulsion/fourier.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -5,8 +5,8 @@
 // together, which hides the latency of the division. Each pair is computed twice, once for
 // each of its points: every sum then belongs to one thread and has one order.
 #include "common/isa.h"
-#include "embedding/repulsion.h"
-#include "embedding/similarity.h"
+#include "embedding/repulsion/repulsion.h"
+#include "embedding/repulsion/similarity.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -12,8 +12,8 @@
 
 #include "common/elementary.h"
 #include "common/points.h"
-#include "embedding/pair_maps.h"
-#include "embedding/splines.h"
+#include "embedding/pairs/pair_maps.h"
+#include "embedding/repulsion/splines.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

@@ -2,7 +2,7 @@
 #include <limits>
 #include <new>
 
-#include "embedding/affinity.h"
+#include "embedding/attraction/affinity.h"
 #include "common/bindings.h"
 
 namespace lowland {

@@ -4,8 +4,8 @@
 // points of a map that lie within a reach: points are sorted into square cells as wide as the reach, and
 // a draw is one of the points in the nine cells around. About one draw in three is within the reach,
 // however small a part of the map that is.
-#include "embedding/counters.h"
-#include "embedding/pair_maps.h"
+#include "embedding/pairs/counters.h"
+#include "embedding/pairs/pair_maps.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {

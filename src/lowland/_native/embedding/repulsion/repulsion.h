@@ -1,4 +1,4 @@
-// Entry points of the repulsion kernels; embedding/similarity.h defines K and G.
+// Entry points of the repulsion kernels; embedding/repulsion/similarity.h defines K and G.
 //
 //     potential_i = sum_j K_ij        force_i = sum_j G_ij (y_i - y_j)
 #pragma once

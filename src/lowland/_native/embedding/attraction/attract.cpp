@@ -1,7 +1,7 @@
 // attract: the pull of neighbors,  sum_j p_ij c(r_ij) (z_i - y_j),  and on request
 // sums_i = (sum_j p_ij h(r_ij),  sum_j p_ij c(r_ij)): its potential, of which the pull is half the gradient,
 // and its stiffness; h is that of Pull, for t-SNE log(1 + r^2). The z are the y themselves, or new points.
-#include "embedding/attract_row.h"
+#include "embedding/attraction/attract_row.h"
 
 namespace lowland {
 namespace LOWLAND_ISA {
